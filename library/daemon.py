@@ -1,0 +1,151 @@
+#!/usr/bin/python
+"""A systemd unit that runs what is installed and configured, and answers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from datetime import datetime, timezone
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.probes import ask
+
+DOCUMENTATION = r"""
+module: daemon
+short_description: A unit that is enabled, up to date and answers a real question
+description:
+  - Starts and enables the unit; restarts it when one of C(files) changed after its main process started.
+    Nothing has to be remembered between runs, so a play that broke off between a change and its restart is completed
+    by the next one.
+  - The task ends when every probe of C(ready) has the right answer, or fails with the last answer and the last log lines.
+options:
+  name: {type: str, required: true, description: The unit.}
+  enabled: {type: bool, default: true, description: Whether it runs now and after a boot; otherwise it is stopped.}
+  files: {type: list, elements: path, default: [], description: What the daemon reads when it starts.}
+  ready: {type: list, elements: dict, default: [], description: Probes, see module_utils/probes.py.}
+  timeout: {type: int, default: 90, description: Seconds that the probes may take in all.}
+author: The lakehouse kit
+"""
+EXAMPLES = r"""
+- name: The metastore runs
+  daemon:
+    name: hive-metastore
+    files: [/etc/hive/hive-site.xml]
+    ready: [{kind: thrift, host: 127.0.0.1, port: 9083, call: get_all_databases}]
+"""
+RETURN = r"""
+action: {type: str, returned: always, description: "What was done: none, started, restarted or stopped."}
+"""
+POLL_SECONDS = 0.25
+LOG_LINES = 20
+
+
+def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run systemctl without a pager or a prompt."""
+    return subprocess.run(
+        ["systemctl", "--no-pager", "--no-ask-password", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def properties(unit: str) -> dict[str, str]:
+    """What systemd knows of the unit."""
+    names = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ExecMainStartTimestamp,FragmentPath,DropInPaths"
+    shown = systemctl("show", unit, "--timestamp=us+utc", "--property", names).stdout
+    return dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+
+
+def changed_at(path: str) -> float:
+    """When the inode behind the path, or a link on the way to it, last changed; 0 where nothing is there."""
+    try:
+        return max(os.lstat(path).st_ctime, os.stat(path).st_ctime)
+    except FileNotFoundError:
+        return 0.0
+
+
+def started_at(timestamp: str) -> float:
+    """Seconds since the epoch of systemd's ``Sat 2026-01-31 12:00:00.123456 UTC``; 0 for a unit that never ran."""
+    if not timestamp:
+        return 0.0
+    parsed = datetime.strptime(timestamp, "%a %Y-%m-%d %H:%M:%S.%f UTC")
+    return parsed.replace(tzinfo=timezone.utc).timestamp()
+
+
+def is_stale(known: dict[str, str], files: list[str]) -> bool:
+    """Whether a file changed after the main process started."""
+    started = started_at(known["ExecMainStartTimestamp"])
+    watched = [*files, known["FragmentPath"], *known["DropInPaths"].split()]
+    return any(changed_at(path) > started for path in watched if path)
+
+
+def needed(known: dict[str, str], enabled: bool, files: list[str]) -> str:
+    """The action that brings the unit into the wished state."""
+    active = known["ActiveState"] in ("active", "activating", "reloading")
+    if not enabled:
+        return "stopped" if active else "none"
+    if not active:
+        return "started"
+    return "restarted" if is_stale(known, files) else "none"
+
+
+def wait(module: AnsibleModule, unit: str, probes: list[dict[str, Any]], seconds: int) -> None:
+    """Ask until every answer is right; fail with the last wrong one."""
+    deadline = time.monotonic() + seconds
+    for probe in probes:
+        while (answer := ask(probe)) is not None:
+            dead = properties(unit)["ActiveState"] == "failed"
+            if dead or time.monotonic() > deadline:
+                fail(module, unit, "failed" if dead else f"not ready after {seconds} s", answer)
+            time.sleep(POLL_SECONDS)
+
+
+def fail(module: AnsibleModule, unit: str, what: str, answer: str) -> None:
+    """End with the evidence and the next command."""
+    log = subprocess.run(
+        ["journalctl", "--no-pager", "--output=cat", f"--lines={LOG_LINES}", f"--unit={unit}"],
+        capture_output=True, text=True, check=False,
+    ).stdout  # fmt: skip
+    module.fail_json(msg=f"{unit}: {what}: {answer}; next: journalctl -u {unit}", log=log.splitlines())
+
+
+def main() -> None:
+    """Entry point."""
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "enabled": {"type": "bool", "default": True},
+            "files": {"type": "list", "elements": "path", "default": []},
+            "ready": {"type": "list", "elements": "dict", "default": []},
+            "timeout": {"type": "int", "default": 90},
+        },
+        supports_check_mode=True,
+    )
+    unit, enabled = module.params["name"], module.params["enabled"]
+    known = properties(unit)
+    if known["LoadState"] == "not-found" or (known["NeedDaemonReload"] == "yes" and not module.check_mode):
+        systemctl("daemon-reload")
+        known = properties(unit)
+    if known["LoadState"] != "loaded":
+        if module.check_mode:
+            module.exit_json(changed=enabled, action="started")
+        module.fail_json(msg=f"{unit}: systemd says {known['LoadState']}; next: systemctl status {unit}")
+    action = needed(known, enabled, module.params["files"])
+    switch = (known["UnitFileState"] in ("enabled", "enabled-runtime")) != enabled
+    # Debian's template units are enabled by their generator and cannot be switched.
+    switch = switch and known["UnitFileState"] in ("enabled", "disabled")
+    if not module.check_mode:
+        if switch:
+            systemctl("enable" if enabled else "disable", unit)
+        if action != "none":
+            verb = {"started": "start", "restarted": "restart", "stopped": "stop"}[action]
+            done = systemctl(verb, unit)
+            if done.returncode:
+                fail(module, unit, f"{verb} failed", done.stderr.strip())
+        if enabled:
+            wait(module, unit, module.params["ready"], module.params["timeout"])
+    module.exit_json(changed=switch or action != "none", action=action)
+
+
+if __name__ == "__main__":
+    main()

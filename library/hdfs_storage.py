@@ -1,0 +1,48 @@
+#!/usr/bin/python
+"""Look at storage directories; refuse those of another cluster."""
+
+from __future__ import annotations
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hdfs_storage import inspect, problem
+
+DOCUMENTATION = r"""
+module: hdfs_storage
+short_description: Whether HDFS directories are empty, ours or foreign
+description:
+  - Reads only. Fails when a directory belongs to another cluster or holds half a format.
+options:
+  name_dirs: {type: list, elements: path, default: [], description: The NameNode's directories.}
+  data_dirs: {type: list, elements: path, default: [], description: The DataNode's directories.}
+  cluster_id: {type: str, required: true, description: The cluster's identity.}
+author: The lakehouse kit
+"""
+EXAMPLES = r"""
+- name: Look at the DataNode's directories
+  hdfs_storage: {data_dirs: [/data/hdfs/datanode], cluster_id: CID-lakehouse}
+"""
+RETURN = r"""
+formatted: {type: bool, returned: always, description: Whether one of the directories holds data of this cluster.}
+"""
+
+
+def main() -> None:
+    """Entry point."""
+    module = AnsibleModule(
+        argument_spec={
+            "name_dirs": {"type": "list", "elements": "path", "default": []},
+            "data_dirs": {"type": "list", "elements": "path", "default": []},
+            "cluster_id": {"type": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    found = [inspect(path, name_dir=True) for path in module.params["name_dirs"]]
+    found += [inspect(path, name_dir=False) for path in module.params["data_dirs"]]
+    problems = [line for storage in found if (line := problem(storage, module.params["cluster_id"]))]
+    if problems:
+        module.fail_json(msg="\n".join(problems))
+    module.exit_json(changed=False, formatted=any(storage.state == "formatted" for storage in found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+#!/usr/bin/python
+"""Files of a local folder in HDFS, through WebHDFS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.webhdfs import WebHdfs, WebHdfsError
+
+DOCUMENTATION = r"""
+module: hdfs_upload
+short_description: Put the files of a folder into HDFS
+description:
+  - A file that is there with the same length is left alone.
+options:
+  url: {type: str, required: true, description: The NameNode's web address.}
+  user: {type: str, required: true, description: The user who will own the files.}
+  source: {type: path, required: true, description: The folder on the host.}
+  destination: {type: str, required: true, description: The folder in HDFS.}
+author: The lakehouse kit
+"""
+EXAMPLES = r"""
+- name: Land the flights
+  hdfs_upload: {url: http://cpu-node1:9870, user: spark, source: /opt/data, destination: /lakehouse/landing}
+"""
+RETURN = r"""
+files: {type: list, returned: always, description: Files that were written.}
+"""
+
+
+def main() -> None:
+    """Entry point."""
+    module = AnsibleModule(
+        argument_spec={
+            "url": {"type": "str", "required": True},
+            "user": {"type": "str", "required": True},
+            "source": {"type": "path", "required": True},
+            "destination": {"type": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    hdfs = WebHdfs(module.params["url"], module.params["user"])
+    written = []
+    try:
+        for source in sorted(Path(module.params["source"]).iterdir()):
+            path = f"{module.params['destination']}/{source.name}"
+            status = hdfs.status(path)
+            if source.is_file() and (status is None or status["length"] != source.stat().st_size):
+                if not module.check_mode:
+                    hdfs.upload(str(source), path)
+                written.append(path)
+    except (WebHdfsError, OSError) as error:
+        module.fail_json(msg=f"{error}; next: journalctl -u hdfs-namenode -u hdfs-datanode")
+    module.exit_json(changed=bool(written), files=written)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Render a role's list of files and hand all of them to one module call.
+
+A task per file costs a round trip per file and host; a list costs one. Each entry of ``files`` is one of
+
+* a file: ``dest``, ``template`` (a name below ``templates/``) or ``content``, optional ``vars`` for the template,
+  ``owner``, ``group``, ``mode``, ``validate`` (``xml``), ``secret`` (never shown, never rendered elsewhere);
+* a directory: ``dest`` (one path or a list), ``directory: true``, ``owner``, ``group``, ``mode``;
+* a symbolic link: ``dest``, ``link`` (its target).
+
+With the variable ``lakehouse_render_dir`` set, nothing touches the host: the files, except secret ones, are written
+below ``<lakehouse_render_dir>/<host>/``, so that nodes, compose and the golden tests share one renderer.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.template import trust_as_template
+
+TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+
+
+class ActionModule(ActionBase):
+    """Templates on the controller, state on the host."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the module's result: ``changed``, the list of changed paths, and their diffs."""
+        variables = task_vars or {}
+        super().run(tmp, variables)
+        files = self._task.args.get("files")
+        if not isinstance(files, list):
+            raise AnsibleActionFail("config_files needs 'files', a list; see plugins/action/config_files.py")
+        single = [
+            {**entry, "dest": dest}
+            for entry in files
+            for dest in ([entry["dest"]] if isinstance(entry["dest"], str) else entry["dest"])
+        ]
+        entries = [self._render(entry, variables) for entry in single]
+        render_dir = variables.get("lakehouse_render_dir")
+        if render_dir:
+            return self._write_locally(entries, Path(render_dir) / str(variables["inventory_hostname"]))
+        secrets = {entry["dest"]: entry.pop("content") for entry in entries if entry.get("secret")}
+        return self._execute_module(
+            module_name="config_files",
+            module_args={"files": entries, "secrets": secrets},
+            task_vars=variables,
+        )
+
+    def _render(self, entry: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
+        rendered = {key: value for key, value in entry.items() if key not in ("template", "vars")}
+        name = entry.get("template")
+        if name is None:
+            return rendered
+        source = TEMPLATES / name
+        if not source.is_file():
+            raise AnsibleActionFail(f"{entry.get('dest')}: no template {name} below {TEMPLATES.name}/")
+        templar = self._templar.copy_with_new_env(
+            searchpath=[str(TEMPLATES)],
+            available_variables=variables | entry.get("vars", {}) | {"dest": entry["dest"]},
+        )
+        text = trust_as_template(source.read_text(encoding="utf-8"))
+        rendered["content"] = templar.template(text, escape_backslashes=False, overrides={"trim_blocks": True})
+        return rendered
+
+    def _write_locally(self, entries: list[dict[str, Any]], root: Path) -> dict[str, Any]:
+        changed = []
+        for entry in entries:
+            if "content" not in entry or entry.get("secret"):
+                continue
+            path = root / str(entry["dest"]).lstrip("/")
+            content = str(entry["content"])
+            if not path.is_file() or path.read_text(encoding="utf-8") != content:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content, encoding="utf-8")
+                changed.append(str(entry["dest"]))
+        return {"changed": bool(changed), "files": changed}

@@ -1,0 +1,57 @@
+"""Install a component's release archive on a host.
+
+The archive is built once on the control machine (``lakehouse.releases``), sent only where it is missing, and unpacked
+beside the releases that are there. Arguments: ``component`` and ``root`` (its folder on the host), optional ``conf``
+(a folder that the release shall offer as ``conf``).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+try:
+    from lakehouse import artifacts, manifest, releases
+    from lakehouse.errors import LakehouseError
+except ImportError as error:  # the controller runs another Python than ours
+    raise AnsibleActionFail(
+        f"the Python package 'lakehouse' is missing ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
+    ) from error
+
+
+class ActionModule(ActionBase):
+    """Transfer only what is missing."""
+
+    TRANSFERS_FILES = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the module's result: ``changed`` and ``path``, the release's folder."""
+        variables = task_vars or {}
+        super().run(tmp, variables)
+        if variables.get("lakehouse_render_dir"):
+            return {"changed": False, "skipped": True}
+        try:
+            bill = manifest.load(Path(__file__).resolve().parents[2] / "versions.yml")
+            component = bill.component(self._task.args["component"])
+            arguments = {
+                "root": self._task.args["root"],
+                "release": releases.release_id(component),
+                "conf": self._task.args.get("conf"),
+            }
+            result = self._execute_module(module_name="release", module_args=arguments, task_vars=variables)
+            if result.get("failed") or not result.get("missing") or self._task.check_mode:
+                return result
+            cache = artifacts.cache_dir()
+            artifacts.fetch(bill, [component.name], cache, log=self._display.v)
+            archive = releases.ensure(bill, component.name, cache)
+        except LakehouseError as error:
+            raise AnsibleActionFail(str(error)) from error
+        remote = self._connection._shell.join_path(self._make_tmp_path(), os.path.basename(archive))
+        self._transfer_file(str(archive), remote)
+        return self._execute_module(
+            module_name="release", module_args={**arguments, "archive": remote}, task_vars=variables
+        )

@@ -1,0 +1,79 @@
+"""Filters that turn data into the values of configuration files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+
+def config_value(value: Any) -> str:
+    """Print a value as Java configuration files expect it: ``true``/``false``, lists joined with commas."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return ",".join(config_value(item) for item in value)
+    return str(value)
+
+
+def property_value(value: Any) -> str:
+    """Print a value for a ``key=value`` file (``java.util.Properties``): backslashes escaped, line breaks refused."""
+    text = config_value(value)
+    if "\n" in text or "\r" in text:
+        raise AnsibleFilterError(f"a value of a properties file cannot hold a line break: {text!r}")
+    return text.replace("\\", "\\\\")
+
+
+def overridden(defaults: dict[str, Any], *overrides: dict[str, Any] | None) -> dict[str, Any]:
+    """Combine dicts, the last word wins; a key that ends as null is removed."""
+    merged = dict(defaults)
+    for override in overrides:
+        merged.update(override or {})
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def share_mb(memory_mb: float, fraction: float, least: int, most: int) -> int:
+    """A part of a node's memory in MiB, kept between two bounds."""
+    return int(min(max(memory_mb * fraction, least), most))
+
+
+def unit_file(service: dict[str, Any], name: str, description: str) -> dict[str, Any]:
+    """Wrap a unit's [Service] settings into an entry for ``config_files``."""
+    return {
+        "dest": f"/etc/systemd/system/{name}.service",
+        "template": "systemd.unit.j2",
+        "vars": {
+            "sections": {
+                "Unit": {
+                    "Description": description,
+                    "Wants": "network-online.target",
+                    "After": "network-online.target",
+                },
+                "Service": service,
+                "Install": {"WantedBy": "multi-user.target"},
+            }
+        },
+    }
+
+
+def unit_files(daemons: dict[str, dict[str, Any]], common: dict[str, Any]) -> list[dict[str, Any]]:
+    """Entries for the units of several daemons (``description``, ``exec``) that share their other settings."""
+    return [
+        unit_file({**common, "ExecStart": " ".join(daemon["exec"])}, name, daemon["description"])
+        for name, daemon in daemons.items()
+    ]
+
+
+class FilterModule:
+    """What templates and defaults may use."""
+
+    def filters(self) -> dict[str, Any]:
+        """Name to function."""
+        return {
+            "config_value": config_value,
+            "property_value": property_value,
+            "overridden": overridden,
+            "share_mb": share_mb,
+            "unit_file": unit_file,
+            "unit_files": unit_files,
+        }

@@ -1,0 +1,48 @@
+"""What a storage directory of HDFS holds, read from its files alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Storage:
+    """One directory: ``state`` is ``empty``, ``formatted``, ``incomplete`` or ``foreign``."""
+
+    path: str
+    state: str
+    cluster_id: str | None = None
+
+
+def read_version(path: Path) -> dict[str, str]:
+    """The key=value pairs of a VERSION file."""
+    pairs = (line.split("=", 1) for line in path.read_text(encoding="utf-8").splitlines() if "=" in line)
+    return {key.strip(): value.strip() for key, value in pairs}
+
+
+def inspect(directory: str, *, name_dir: bool) -> Storage:
+    """Classify a directory; a NameNode's also needs an image, or a format was interrupted."""
+    path = Path(directory)
+    version = path / "current" / "VERSION"
+    if not version.is_file():
+        content = [entry for entry in path.iterdir() if entry.name != "lost+found"] if path.is_dir() else []
+        return Storage(directory, "incomplete" if content else "empty")
+    cluster_id = read_version(version).get("clusterID")
+    has_image = any((path / "current").glob("fsimage_*[0-9]"))
+    return Storage(directory, "incomplete" if name_dir and not has_image else "formatted", cluster_id)
+
+
+def problem(storage: Storage, cluster_id: str) -> str | None:
+    """One line that says why the directory must not be used, or None."""
+    if storage.state == "incomplete":
+        return (
+            f"{storage.path} is neither empty nor a complete storage directory (an interrupted format, or foreign files);"
+            f" nothing was touched; next: ls -lR {storage.path}, then move it away"
+        )
+    if storage.cluster_id not in (None, cluster_id):
+        return (
+            f"{storage.path} belongs to cluster {storage.cluster_id} (expected {cluster_id}); nothing was touched;"
+            f" next: move it away, or set lakehouse_cluster_id: {storage.cluster_id}"
+        )
+    return None

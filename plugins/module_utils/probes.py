@@ -1,0 +1,125 @@
+"""Questions that only a working service answers.
+
+Each probe returns None when the answer is right and otherwise one line that says what came back.
+Standard library only: these run on the nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+TIMEOUT_SECONDS = 5.0
+# Thrift's strict binary protocol: version word with the message type in the low byte.
+THRIFT_VERSION_1 = 0x80010000
+THRIFT_CALL, THRIFT_REPLY = 1, 2
+# What every HTTP/2 client sends first (RFC 9113, section 3.4); gRPC servers answer with a SETTINGS frame (type 4).
+HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+HTTP2_SETTINGS = 4
+
+
+def lookup(document: Any, path: str) -> Any:
+    """Follow a dotted path (``beans.0.Safemode``) through parsed JSON; ``#`` counts a list."""
+    for step in path.split("."):
+        if step == "#":
+            document = len(document)
+        elif isinstance(document, list):
+            document = document[int(step)]
+        else:
+            document = document[step]
+    return document
+
+
+def http(probe: dict[str, Any]) -> str | None:
+    """``url`` answers 200; with ``path``, the JSON value there ``equals`` the given one or is ``at_least`` it."""
+    try:
+        with urllib.request.urlopen(probe["url"], timeout=TIMEOUT_SECONDS) as response:
+            body = response.read()
+    except (OSError, urllib.error.URLError) as error:
+        return f"{probe['url']}: {error}"
+    if "path" not in probe:
+        return None
+    try:
+        value = lookup(json.loads(body), probe["path"])
+    except (ValueError, LookupError, TypeError):
+        return f"{probe['url']}: no {probe['path']} in the answer {body[:200]!r}"
+    if "equals" in probe and value != probe["equals"]:
+        return f"{probe['url']}: {probe['path']} is {value!r} (expected {probe['equals']!r})"
+    if "at_least" in probe and value < probe["at_least"]:
+        return f"{probe['url']}: {probe['path']} is {value!r} (expected at least {probe['at_least']!r})"
+    return None
+
+
+def read_exactly(stream: socket.socket, count: int) -> bytes:
+    """Read ``count`` bytes or raise ConnectionError."""
+    data = b""
+    while len(data) < count:
+        chunk = stream.recv(count - len(data))
+        if not chunk:
+            raise ConnectionError("the service closed the connection")
+        data += chunk
+    return data
+
+
+def thrift(probe: dict[str, Any]) -> str | None:
+    """A call without arguments (``call``) to ``host``:``port`` returns a reply and no exception."""
+    name = probe["call"].encode()
+    message = struct.pack(f">Ii{len(name)}sib", THRIFT_VERSION_1 | THRIFT_CALL, len(name), name, 1, 0)
+    where = f"thrift://{probe['host']}:{probe['port']}"
+    try:
+        with socket.create_connection((probe["host"], probe["port"]), timeout=TIMEOUT_SECONDS) as stream:
+            stream.sendall(message)
+            header, length = struct.unpack(">Ii", read_exactly(stream, 8))
+            read_exactly(stream, length + 4)
+            field_type, field_id = struct.unpack(">bh", read_exactly(stream, 3))
+    except (OSError, struct.error) as error:
+        return f"{where}: {error}"
+    if header & 0xFF != THRIFT_REPLY or field_type == 0 or field_id != 0:
+        return f"{where}: {probe['call']} returned an exception"
+    return None
+
+
+def http2(probe: dict[str, Any]) -> str | None:
+    """``host``:``port`` speaks HTTP/2, as a gRPC server does."""
+    where = f"{probe['host']}:{probe['port']}"
+    try:
+        with socket.create_connection((probe["host"], probe["port"]), timeout=TIMEOUT_SECONDS) as stream:
+            stream.sendall(HTTP2_PREFACE)
+            frame = read_exactly(stream, 9)
+    except OSError as error:
+        return f"{where}: {error}"
+    return None if frame[3] == HTTP2_SETTINGS else f"{where}: not HTTP/2: {frame!r}"
+
+
+def command(probe: dict[str, Any]) -> str | None:
+    """``argv`` exits with 0 and, with ``prints``, its output contains that text."""
+    try:
+        done = subprocess.run(
+            probe["argv"], capture_output=True, text=True, check=False,
+            timeout=probe.get("timeout", 30), stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{probe['argv'][0]}: {error}"
+    answer = (done.stdout + done.stderr).strip()
+    if done.returncode or probe.get("prints", "") not in done.stdout:
+        return f"{' '.join(probe['argv'])}: exit {done.returncode}: {answer[-300:]}"
+    return None
+
+
+PROBES: dict[str, Callable[[dict[str, Any]], str | None]] = {
+    "http": http,
+    "thrift": thrift,
+    "http2": http2,
+    "command": command,
+}
+
+
+def ask(probe: dict[str, Any]) -> str | None:
+    """Run the probe that ``kind`` names."""
+    return PROBES[probe["kind"]](probe)
