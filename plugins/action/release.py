@@ -46,8 +46,10 @@ class ActionModule(ActionBase):
             if result.get("failed") or not result.get("missing") or self._task.check_mode:
                 return result
             cache = artifacts.cache_dir()
-            artifacts.fetch(bill, [component.name], cache, log=self._display.v)
-            archive = releases.ensure(bill, component.name, cache)
+            archive = releases.archive(component, cache)
+            if not archive.exists():
+                artifacts.fetch(bill, [component.name], cache, self._display.v)
+                archive = releases.ensure(bill, component.name, cache, self._display.v)
         except LakehouseError as error:
             raise AnsibleActionFail(str(error)) from error
         remote = self._connection._shell.join_path(self._make_tmp_path(), os.path.basename(archive))

@@ -57,11 +57,20 @@ def unit_file(service: dict[str, Any], name: str, description: str) -> dict[str,
 
 
 def unit_files(daemons: dict[str, dict[str, Any]], common: dict[str, Any]) -> list[dict[str, Any]]:
-    """Entries for the units of several daemons (``description``, ``exec``) that share their other settings."""
+    """Entries for the units of daemons (``description``, ``exec``, ``environment``) that share their other settings."""
     return [
-        unit_file({**common, "ExecStart": " ".join(daemon["exec"])}, name, daemon["description"])
+        unit_file(
+            {**common, "Environment": environment(daemon["environment"]), "ExecStart": " ".join(daemon["exec"])},
+            name,
+            daemon["description"],
+        )
         for name, daemon in daemons.items()
     ]
+
+
+def environment(variables: dict[str, Any]) -> list[str]:
+    """Print variables as systemd's ``Environment=`` wants them: quoted, sorted by name."""
+    return [f'"{name}={config_value(value)}"' for name, value in sorted(variables.items())]
 
 
 class FilterModule:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+# A mount point's own folder, and what a daemon that never registered leaves behind.
+IGNORED = ("lost+found", "in_use.lock")
+
 
 @dataclass(frozen=True)
 class Storage:
@@ -26,7 +29,7 @@ def inspect(directory: str, *, name_dir: bool) -> Storage:
     path = Path(directory)
     version = path / "current" / "VERSION"
     if not version.is_file():
-        content = [entry for entry in path.iterdir() if entry.name != "lost+found"] if path.is_dir() else []
+        content = [entry for entry in path.iterdir() if entry.name not in IGNORED] if path.is_dir() else []
         return Storage(directory, "incomplete" if content else "empty")
     cluster_id = read_version(version).get("clusterID")
     has_image = any((path / "current").glob("fsimage_*[0-9]"))

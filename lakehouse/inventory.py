@@ -1,0 +1,125 @@
+"""An Ansible inventory as plain data, read by Ansible's own loader so that both see the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError
+from ansible.inventory.host import Host as AnsibleHost
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar
+from ansible.vars.manager import VariableManager
+
+from lakehouse.errors import LakehouseError
+
+# What Ansible adds to the groups that a person wrote.
+_IMPLIED_GROUPS = frozenset({"all", "ungrouped"})
+
+
+class Variables(Mapping[str, Any]):
+    """The variables of one host; an expression is evaluated only when its variable is asked for.
+
+    Evaluating all of them would run every lookup, and some of these create secrets.
+    """
+
+    def __init__(self, host: str, raw: Mapping[str, Any], loader: DataLoader) -> None:
+        self._host = host
+        self._raw = raw
+        self._loader = loader
+
+    @cached_property
+    def _templar(self) -> Templar:
+        return Templar(loader=self._loader, variables=self._raw)
+
+    def __getitem__(self, name: str) -> Any:
+        raw = self._raw[name]
+        try:
+            return self._templar.template(raw)
+        except AnsibleError as error:
+            raise LakehouseError(f"{self._host}: {name} cannot be evaluated: {_one_line(error)}") from error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+
+@dataclass(frozen=True)
+class Host:
+    """One machine: its inventory name, the address it is reached at, its groups and variables."""
+
+    name: str
+    address: str
+    groups: frozenset[str]
+    variables: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The hosts of one inventory, in the order in which it names them."""
+
+    path: Path
+    hosts: tuple[Host, ...]
+
+    def group(self, name: str) -> tuple[Host, ...]:
+        """Return the hosts of a group; empty when nobody is in it."""
+        return tuple(host for host in self.hosts if name in host.groups)
+
+
+def load(path: Path | str) -> Inventory:
+    """Read an inventory directory or file.
+
+    Raises LakehouseError when it is missing, cannot be parsed, names no host, or two hosts share an address.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise LakehouseError(f"inventory {source} does not exist", "ls -d inventory/*")
+    _prepare_ansible()
+    loader = DataLoader()
+    try:
+        manager = InventoryManager(loader=loader, sources=[str(source.resolve())])
+        variables = VariableManager(loader=loader, inventory=manager)
+        hosts = tuple(_host(host, variables, loader) for host in manager.get_hosts())
+    except AnsibleError as error:
+        command = f"ansible-inventory -i {source} --list"
+        raise LakehouseError(f"inventory {source} cannot be read: {_one_line(error)}", command) from error
+    if not hosts:
+        raise LakehouseError(f"inventory {source} names no host", f"ansible-inventory -i {source} --graph")
+    _refuse_shared_addresses(source, hosts)
+    return Inventory(path=source, hosts=hosts)
+
+
+@cache
+def _prepare_ansible() -> None:
+    init_plugin_loader([])
+
+
+def _host(host: AnsibleHost, variables: VariableManager, loader: DataLoader) -> Host:
+    own = Variables(host.name, variables.get_vars(host=host, include_hostvars=False), loader)
+    return Host(
+        name=host.name,
+        address=str(own.get("ansible_host", host.name)),
+        groups=frozenset(group.name for group in host.get_groups()) - _IMPLIED_GROUPS,
+        variables=own,
+    )
+
+
+def _refuse_shared_addresses(source: Path, hosts: tuple[Host, ...]) -> None:
+    owner: dict[str, str] = {}
+    for host in hosts:
+        other = owner.setdefault(host.address, host.name)
+        if other != host.name:
+            raise LakehouseError(
+                f"inventory {source}: {other} and {host.name} share the address {host.address}"
+            )
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

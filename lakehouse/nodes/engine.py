@@ -1,0 +1,111 @@
+"""Docker itself: the connection, what is there, the networks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+import docker
+from docker.errors import DockerException
+from docker.models.containers import Container as DockerContainer
+from docker.types import IPAMConfig, IPAMPool
+
+from lakehouse.errors import LakehouseError
+from lakehouse.nodes import routes
+from lakehouse.nodes.plan import Container, Facts, Network
+from lakehouse.nodes.wish import Wish
+
+# Everything that belongs to a cluster carries its name here; what does not is never touched.
+LABEL = "lakehouse.cluster"
+NODE_LABEL = "lakehouse.node"
+
+
+@contextmanager
+def connect() -> Iterator[docker.DockerClient]:
+    """Open the Docker that the environment names; any failure of it becomes one line."""
+    try:
+        client = docker.from_env()
+        client.ping()
+    except DockerException as error:
+        raise LakehouseError(
+            f"Docker does not answer: {_one_line(error)}", "scripts/ensure-docker"
+        ) from error
+    try:
+        yield client
+    except DockerException as error:
+        raise LakehouseError(f"Docker refuses: {_one_line(error)}", "docker info") from error
+    finally:
+        client.close()
+
+
+def containers(client: docker.DockerClient, cluster: str) -> list[DockerContainer]:
+    """Return the cluster's containers in any state."""
+    label = f"{LABEL}={cluster}"
+    return list(client.containers.list(all=True, filters={"label": label}, ignore_removed=True))
+
+
+def facts(client: docker.DockerClient, wish: Wish) -> Facts:
+    """Look at everything that decides what is to be done."""
+    networks = client.networks.list()
+    ours = [network for network in networks if _owner(network.attrs) == wish.cluster]
+    foreign = [_network(network.attrs) for network in networks if network not in ours]
+    bridges = {f"br-{str(network.id)[:12]}" for network in ours}
+    return Facts(
+        network=_network(ours[0].attrs) if ours else None,
+        containers=tuple(_container(item.attrs) for item in containers(client, wish.cluster)),
+        foreign=(*foreign, *routes.present(bridges)),
+    )
+
+
+def create_network(client: docker.DockerClient, wish: Wish) -> None:
+    """Create the cluster's bridge with its own subnet."""
+    pool = IPAMPool(subnet=str(wish.subnet))
+    client.networks.create(
+        wish.cluster,
+        driver="bridge",
+        check_duplicate=True,
+        labels={LABEL: wish.cluster},
+        ipam=IPAMConfig(pool_configs=[pool]),
+    )
+
+
+def remove_networks(client: docker.DockerClient, cluster: str) -> list[str]:
+    """Remove the cluster's networks and return their names."""
+    networks = client.networks.list(filters={"label": f"{LABEL}={cluster}"})
+    for network in networks:
+        network.remove()
+    return [str(network.name) for network in networks]
+
+
+def _owner(attrs: dict[str, Any]) -> str | None:
+    return (attrs.get("Labels") or {}).get(LABEL)
+
+
+def _network(attrs: dict[str, Any]) -> Network:
+    pools = (attrs.get("IPAM") or {}).get("Config") or []
+    subnets = [pool["Subnet"] for pool in pools if "." in pool.get("Subnet", "")]
+    return Network(f"the Docker network {attrs['Name']}", tuple(IPv4Network(subnet) for subnet in subnets))
+
+
+def _container(attrs: dict[str, Any]) -> Container:
+    endpoints = attrs["NetworkSettings"]["Networks"].values()
+    # What was asked for; the address in use is empty while a container does not run.
+    asked = [(endpoint.get("IPAMConfig") or {}).get("IPv4Address") for endpoint in endpoints]
+    return Container(
+        node=attrs["Config"]["Labels"].get(NODE_LABEL, attrs["Name"]),
+        state=attrs["State"]["Status"],
+        address=next((IPv4Address(address) for address in asked if address), None),
+        memory=attrs["HostConfig"]["Memory"],
+    )
+
+
+def _one_line(error: Exception) -> str:
+    explanation = getattr(error, "explanation", None) or str(error)
+    if isinstance(explanation, bytes):
+        explanation = explanation.decode(errors="replace")
+    with suppress(ValueError, TypeError, KeyError):
+        explanation = json.loads(explanation)["message"]
+    return " ".join(str(explanation).split())

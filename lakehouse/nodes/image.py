@@ -1,0 +1,161 @@
+"""The image of a bare Debian machine, made from this computer's own mirrors; no registry is involved."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+import docker
+from docker.errors import ImageNotFound
+
+from lakehouse.errors import LakehouseError
+from lakehouse.nodes import apt
+
+REPOSITORY = "lakehouse-node"
+
+# What a small Debian server has. What the services need (Java, PostgreSQL) is the roles' business.
+_PACKAGES = (
+    "ca-certificates",
+    "dbus",
+    "iproute2",
+    "openssh-server",
+    "procps",
+    "python3",
+    "python3-apt",
+    "sudo",
+    "systemd",
+    "systemd-sysv",
+)
+# What nobody reads on a node. Manual pages stay: without their folders a package that registers alternatives,
+# such as Java, cannot be installed.
+_LEFT_OUT = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
+_UNIT = Path(__file__).with_name("node-identity.service")
+_AUTHORITIES = Path("/usr/local/share/ca-certificates")
+_UNIT_FOLDER = "/etc/systemd/system"
+# By this systemd knows where it runs and leaves the hardware alone.
+_CHANGES = ("ENV container=docker",)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides the content of the image, so that its digest names it."""
+
+    suite: str
+    sources: tuple[str, ...]
+    settings: tuple[str, ...]
+    authorities: tuple[tuple[str, str], ...]
+    packages: tuple[str, ...] = _PACKAGES
+    left_out: tuple[str, ...] = _LEFT_OUT
+    changes: tuple[str, ...] = _CHANGES
+    unit: str = _UNIT.read_text()
+
+    @property
+    def tag(self) -> str:
+        """The suite and the digest of everything else."""
+        canonical = json.dumps(asdict(self), sort_keys=True).encode()
+        return f"{self.suite}-{hashlib.sha256(canonical).hexdigest()[:12]}"
+
+    @property
+    def reference(self) -> str:
+        """Repository and tag of the image."""
+        return f"{REPOSITORY}:{self.tag}"
+
+
+def recipe(suite: str) -> Recipe:
+    """Return the recipe for this computer: its mirrors, its proxies, the authorities it was told to trust."""
+    return Recipe(
+        suite=suite,
+        sources=tuple(apt.sources(suite)),
+        settings=tuple(apt.settings()),
+        authorities=tuple((str(path), path.read_text()) for path in sorted(_AUTHORITIES.rglob("*.crt"))),
+    )
+
+
+def ensure(client: docker.DockerClient, suite: str, log: Callable[[str], None]) -> str:
+    """Return the reference of the image for `suite`, making it when this Docker does not have it."""
+    wanted = recipe(suite)
+    try:
+        client.images.get(wanted.reference)
+    except ImageNotFound:
+        log(f"making the image {wanted.reference} (about half a minute)")
+        _make(client, wanted)
+    return wanted.reference
+
+
+def _make(client: docker.DockerClient, wanted: Recipe) -> None:
+    with tempfile.TemporaryFile(mode="w+") as complaints:
+        with _building(wanted, complaints) as build:
+            image = _import(client, build.stdout, wanted)
+        if build.returncode == 0:
+            # Named only now: what an interrupted build left behind is never mistaken for a whole image.
+            client.api.tag(image, REPOSITORY, wanted.tag)
+            return
+        client.api.remove_image(image)
+        complaints.seek(0)
+        raise LakehouseError(f"the image of Debian {wanted.suite} cannot be made: {_reason(complaints)}")
+
+
+@contextmanager
+def _building(wanted: Recipe, complaints: IO[str]) -> Iterator[subprocess.Popen[bytes]]:
+    try:
+        # In a session of its own, for when it fails it hangs up on its whole process group.
+        build = subprocess.Popen(
+            command(wanted), stdout=subprocess.PIPE, stderr=complaints, start_new_session=True
+        )
+    except FileNotFoundError as error:
+        raise LakehouseError("mmdebstrap is not installed", "scripts/bootstrap") from error
+    with build:
+        try:
+            yield build
+        except BaseException:
+            build.terminate()
+            raise
+
+
+def _import(client: docker.DockerClient, stream: IO[bytes] | None, wanted: Recipe) -> str:
+    answer = client.api.import_image_from_stream(stream, changes=list(wanted.changes))
+    last = json.loads(answer.splitlines()[-1])
+    if "error" in last:
+        raise LakehouseError(f"Docker does not take the image of Debian {wanted.suite}: {last['error']}")
+    return str(last["status"])
+
+
+def command(wanted: Recipe) -> list[str]:
+    """Return the call of mmdebstrap that writes the file system as a tar archive to its standard output."""
+    hooks = [
+        f"upload {_UNIT} {_UNIT_FOLDER}/{_UNIT.name}",
+        f'chroot "$1" systemctl --quiet enable {_UNIT.name}',
+        # Every node makes its own key; the hosts file of this computer is not theirs.
+        'rm -f "$1"/etc/ssh/ssh_host_*',
+        'install -m 0644 /dev/null "$1"/etc/hosts',
+    ]
+    if wanted.authorities:
+        hooks += [f"upload {path} {_AUTHORITIES}/{Path(path).name}" for path, _ in wanted.authorities]
+        hooks += ['chroot "$1" update-ca-certificates']
+    return [
+        "mmdebstrap",
+        "--quiet",
+        "--variant=minbase",
+        f"--include={','.join(wanted.packages)}",
+        "--dpkgopt=force-unsafe-io",
+        *(f"--dpkgopt=path-exclude={pattern}" for pattern in wanted.left_out),
+        '--aptopt=Acquire::Languages "none";',
+        *(f"--aptopt={setting}" for setting in wanted.settings),
+        *(f"--customize-hook={hook}" for hook in hooks),
+        wanted.suite,
+        "-",
+        *wanted.sources,
+    ]
+
+
+def _reason(complaints: IO[str]) -> str:
+    lines = [line.strip() for line in complaints if line.strip()]
+    errors = [line for line in lines if line.startswith("E:")]
+    return (errors or lines or ["mmdebstrap says nothing"])[0]

@@ -1,0 +1,142 @@
+"""The verbs: up, down, status."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import docker
+
+from lakehouse import inventory
+from lakehouse.errors import LakehouseError
+from lakehouse.nodes import engine, image, keys, machine, plan
+from lakehouse.nodes.plan import Plan, Verb
+from lakehouse.nodes.wish import Node, Wish, read
+
+Log = Callable[[str], None]
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+_READY_SECONDS = 60
+_SSH_PORT = 22
+_PAUSE_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """One node of the inventory, and the state of its container ("absent" when there is none)."""
+
+    name: str
+    address: str
+    state: str
+
+
+def up(inventory_path: Path | str, log: Log) -> None:
+    """Make the local nodes of an inventory run and answer by SSH; a second call changes nothing.
+
+    Nodes that were stopped are started with their data. Raises LakehouseError where only a new node would do.
+    """
+    wish = _wish(inventory_path, log)
+    if wish is None:
+        return
+    with engine.connect() as client:
+        steps = plan.to_start(wish, engine.facts(client, wish), str(inventory_path))
+        key = keys.ensure(wish.state, wish.cluster)
+        _apply(client, wish, steps, key, log)
+        host_keys = _await(client, wish, key)
+    keys.remember(wish, host_keys)
+    log(f"{wish.cluster}: {len(wish.nodes)} nodes answer" + ("" if steps else ", nothing to change"))
+
+
+def down(inventory_path: Path | str, log: Log) -> None:
+    """Remove the local nodes of an inventory with their data, network, keys and secrets."""
+    wish = _wish(inventory_path, log)
+    if wish is None:
+        return
+    with engine.connect() as client:
+        containers = engine.containers(client, wish.cluster)
+        _together(machine.remove, containers)
+        networks = engine.remove_networks(client, wish.cluster)
+    if wish.state.exists():
+        shutil.rmtree(wish.state)
+    log(f"{wish.cluster}: removed {len(containers)} nodes and {len(networks)} networks")
+
+
+def status(inventory_path: Path | str) -> list[NodeStatus]:
+    """Return the local nodes of an inventory; empty when its machines are real."""
+    wish = read(inventory.load(inventory_path))
+    if wish is None:
+        return []
+    with engine.connect() as client:
+        found = {container.node: container.state for container in engine.facts(client, wish).containers}
+    return [NodeStatus(node.name, str(node.address), found.get(node.name, "absent")) for node in wish.nodes]
+
+
+def _wish(inventory_path: Path | str, log: Log) -> Wish | None:
+    wish = read(inventory.load(inventory_path))
+    if wish is None:
+        log(f"{inventory_path} describes real machines (no local_nodes_cluster): they are left alone")
+    return wish
+
+
+def _apply(client: docker.DockerClient, wish: Wish, steps: Plan, key: str, log: Log) -> None:
+    reference = image.ensure(client, wish.suite, log) if steps.needs_image else ""
+    for verb in steps.network:
+        log(f"{verb} network {wish.cluster} ({wish.subnet})")
+        if verb is Verb.REMOVE:
+            engine.remove_networks(client, wish.cluster)
+        else:
+            engine.create_network(client, wish)
+
+    def apply(node: Node) -> None:
+        for verb in steps.nodes[node.name]:
+            log(f"{verb} {node.name} ({node.address})")
+            if verb is Verb.CREATE:
+                machine.create(client, wish, node, reference, key)
+            else:
+                machine.change(client, wish, node, verb)
+
+    _together(apply, [node for node in wish.nodes if node.name in steps.nodes])
+
+
+def _await(client: docker.DockerClient, wish: Wish, key: str) -> dict[str, str]:
+    """Wait until every node has booted, lets the key in and answers; return the public host keys by name."""
+    deadline = time.monotonic() + _READY_SECONDS
+
+    def ready(node: Node) -> str:
+        container = machine.get(client, wish, node)
+        while True:
+            seen = machine.observe(container)
+            if seen.booted and key not in seen.authorized:
+                machine.authorize(container, key)
+            greeting = _greeting(node)
+            if seen.booted and seen.host_key and greeting.startswith("SSH-"):
+                return seen.host_key
+            if time.monotonic() > deadline:
+                raise LakehouseError(
+                    f"{node.name} is not ready after {_READY_SECONDS} s: systemd says {seen.system!r},"
+                    f" {node.address}:{_SSH_PORT} says {greeting!r}",
+                    f"docker exec {container.name} systemctl --failed",
+                )
+            time.sleep(_PAUSE_SECONDS)
+
+    return dict(zip((node.name for node in wish.nodes), _together(ready, wish.nodes), strict=True))
+
+
+def _greeting(node: Node) -> str:
+    try:
+        with socket.create_connection((str(node.address), _SSH_PORT), timeout=2) as connection:
+            return connection.recv(64).decode(errors="replace").strip()
+    except OSError as error:
+        return str(error)
+
+
+def _together(work: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
+    with ThreadPoolExecutor(max_workers=max(1, len(items))) as pool:
+        return list(pool.map(work, items))

@@ -1,0 +1,137 @@
+"""One node as a container: how it is made, changed and looked at."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import docker
+from docker.models.containers import Container
+
+from lakehouse.errors import LakehouseError
+from lakehouse.nodes.engine import LABEL, NODE_LABEL
+from lakehouse.nodes.plan import Verb
+from lakehouse.nodes.wish import Node, Wish
+
+_CGROUPS = Path("/sys/fs/cgroup")
+# One line each: the state of systemd, the public host key, then who is let in.
+_OBSERVE = """
+systemctl is-system-running 2>/dev/null || true
+cat /etc/ssh/ssh_host_ed25519_key.pub 2>/dev/null || echo
+cat /root/.ssh/authorized_keys 2>/dev/null
+"""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a node says of itself."""
+
+    system: str
+    host_key: str
+    authorized: frozenset[str]
+
+    @property
+    def booted(self) -> bool:
+        """Whether the basic system is up; a service that is slow, or fails, is not the node's fault."""
+        return self.system in {"starting", "running", "degraded"}
+
+
+def get(client: docker.DockerClient, wish: Wish, node: Node) -> Container:
+    """Return the container of a node that exists."""
+    return client.containers.get(_container_name(wish, node))
+
+
+def create(client: docker.DockerClient, wish: Wish, node: Node, image: str, key: str) -> None:
+    """Create and start one node that lets the owner of the public key in."""
+    endpoint = client.api.create_endpoint_config(ipv4_address=str(node.address), aliases=[node.name])
+    created = client.containers.create(
+        image,
+        command=_init(),
+        # systemd's signal for an orderly shutdown; the usual one would make it start again.
+        stop_signal="SIGRTMIN+3",
+        name=_container_name(wish, node),
+        hostname=node.name,
+        labels={LABEL: wish.cluster, NODE_LABEL: node.name},
+        network=wish.cluster,
+        networking_config={wish.cluster: endpoint},
+        extra_hosts={other.name: str(other.address) for other in wish.nodes if other != node},
+        mem_limit=f"{node.memory_mb}m",
+        # systemd mounts and makes control groups. A wholly privileged container would ask for more, and fails
+        # where the Docker daemon itself lacks a capability.
+        cap_add=["SYS_ADMIN", "NET_ADMIN"],
+        security_opt=["seccomp=unconfined", "apparmor=unconfined"],
+        cgroupns="host",
+        volumes=[f"{_CGROUPS}:{_CGROUPS}:rw"],
+        tmpfs={"/run": "", "/run/lock": ""},
+        # Docker's 64 MB would be less than any machine has.
+        shm_size=f"{node.memory_mb // 2}m",
+    )
+    authorize(created, key)
+    created.start()
+
+
+def change(client: docker.DockerClient, wish: Wish, node: Node, verb: Verb) -> None:
+    """Do to an existing node what the plan says."""
+    found = get(client, wish, node)
+    match verb:
+        case Verb.REMOVE:
+            remove(found)
+        case Verb.START:
+            found.start()
+        case Verb.UNPAUSE:
+            found.unpause()
+        case Verb.RESIZE:
+            # Docker's own proportion, given because the limit with swap may not be below the one without.
+            found.update(mem_limit=f"{node.memory_mb}m", memswap_limit=f"{2 * node.memory_mb}m")
+        case Verb.CREATE:
+            raise AssertionError(f"{node.name} exists")
+
+
+def remove(found: Container) -> None:
+    """Remove a container, running or not, with what it holds."""
+    found.remove(force=True, v=True)
+
+
+def observe(found: Container) -> Observation:
+    """Ask a running node how far it has come.
+
+    This goes through Docker's socket, which is trusted already: no key is taken on trust.
+    """
+    found.reload()
+    if found.status != "running":
+        raise LakehouseError(f"{found.name} stopped while it booted", f"docker logs {found.name}")
+    answer = cast(bytes, found.exec_run(["/bin/sh", "-c", _OBSERVE]).output)
+    lines = answer.decode(errors="replace").split("\n")
+    return Observation(system=lines[0], host_key="".join(lines[1:2]), authorized=frozenset(lines[2:]))
+
+
+def authorize(found: Container, key: str) -> None:
+    """Let the owner of the public key in, and nobody else."""
+    found.put_archive("/", _authorized_keys(key))
+
+
+def _container_name(wish: Wish, node: Node) -> str:
+    # The cluster's name is part of it, for two clusters may have a node of one name.
+    return f"{wish.cluster}-{node.name}"
+
+
+def _init() -> list[str]:
+    unified = (_CGROUPS / "cgroup.controllers").exists()
+    # systemd 256 and later refuse the older layout of control groups unless they are told.
+    return ["/sbin/init"] if unified else ["/sbin/init", "SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1"]
+
+
+def _authorized_keys(key: str) -> bytes:
+    content = f"{key}\n".encode()
+    folder = tarfile.TarInfo("root/.ssh")
+    folder.type, folder.mode = tarfile.DIRTYPE, 0o700
+    file = tarfile.TarInfo("root/.ssh/authorized_keys")
+    file.size, file.mode = len(content), 0o600
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        tar.addfile(folder)
+        tar.addfile(file, io.BytesIO(content))
+    return archive.getvalue()

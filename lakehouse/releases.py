@@ -1,0 +1,176 @@
+"""Build the archive of a component: a tree described in `versions.yml`, with the same bytes everywhere."""
+
+from __future__ import annotations
+
+import fnmatch
+import io
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from lakehouse.artifacts import FETCH_COMMAND
+from lakehouse.cache import Cache, translated_disk_errors
+from lakehouse.errors import LakehouseError
+from lakehouse.manifest import Artifact, Component, Layer, Manifest
+
+DIGEST_LENGTH = 12
+CHUNK = 1 << 20
+
+
+def release_id(component: Component) -> str:
+    """`<version>-<digest>`: the name of the release on a node; needs no file of the component."""
+    return f"{component.version}-{component.digest[:DIGEST_LENGTH]}"
+
+
+def archive(component: Component, cache: Cache) -> Path:
+    """Where the component's archive lies, or would lie."""
+    return cache.releases / f"{component.name}-{release_id(component)}.tar"
+
+
+def ensure(manifest: Manifest, name: str, cache: Cache, log: Callable[[str], None] = lambda _: None) -> Path:
+    """Return the component's archive, built if it is not there yet.
+
+    It is uncompressed, owned by root, without times, and complete whenever it exists. Raises LakehouseError
+    if files are missing from the cache or the disk is full.
+    """
+    component = manifest.component(name)
+    target = archive(component, cache)
+    if target.exists():
+        return target
+    with translated_disk_errors(cache.root), cache.exclusive(log):
+        if not target.exists():
+            started = time.monotonic()
+            _build(component, target, cache)
+            size = target.stat().st_size
+            log(f"{target.name} ({size >> 20} MB) built in {time.monotonic() - started:.1f} s")
+    return target
+
+
+def _build(component: Component, target: Path, cache: Cache) -> None:
+    artifacts = list(component.artifacts)
+    if missing := cache.missing(artifacts):
+        raise LakehouseError(
+            f"{component.name}: {len(missing)} of {len(artifacts)} files are not in {cache.root}, "
+            f"first {missing[0].coordinate}",
+            FETCH_COMMAND,
+        )
+    cache.require_space(2 * sum(artifact.size for artifact in artifacts), f"the {component.name} release")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{component.name}.part")
+    try:
+        with tarfile.open(part, "w", format=tarfile.GNU_FORMAT) as tar:
+            tree = _Tree(tar)
+            for layer in component.layers:
+                for artifact in layer.artifacts:
+                    for member in _placed(layer, artifact, cache.file(artifact)):
+                        tree.add(member)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A file on its way from an archive into the release; the stream can be read once, now."""
+
+    path: PurePosixPath
+    size: int
+    executable: bool
+    stream: IO[bytes]
+
+    def at(self, path: PurePosixPath) -> _Member:
+        return _Member(path, self.size, self.executable, self.stream)
+
+
+class _Tree:
+    """The release tar being written: adds parent folders, refuses two files with one name."""
+
+    def __init__(self, tar: tarfile.TarFile) -> None:
+        self._tar = tar
+        self._seen: set[PurePosixPath] = {PurePosixPath()}
+
+    def add(self, member: _Member) -> None:
+        if member.path in self._seen:
+            raise LakehouseError(
+                f"two files of the release are named {member.path}", "change the layer in versions.yml"
+            )
+        self._add_folder(member.path.parent)
+        self._seen.add(member.path)
+        info = tarfile.TarInfo(str(member.path))
+        info.size = member.size
+        info.mode = 0o755 if member.executable else 0o644
+        info.uname = info.gname = "root"
+        self._tar.addfile(info, member.stream)
+
+    def _add_folder(self, path: PurePosixPath) -> None:
+        if path in self._seen:
+            return
+        self._add_folder(path.parent)
+        self._seen.add(path)
+        info = tarfile.TarInfo(str(path))
+        info.type = tarfile.DIRTYPE
+        info.mode = 0o755
+        info.uname = info.gname = "root"
+        self._tar.addfile(info)
+
+
+def _placed(layer: Layer, artifact: Artifact, file: Path) -> Iterator[_Member]:
+    """Yield the members that an artifact contributes, at their place in the release."""
+    if layer.into is not None:
+        with file.open("rb") as stream:
+            yield _Member(PurePosixPath(layer.into, file.name), artifact.size, False, stream)
+        return
+    read = _read_zip if artifact.coordinate.type in {"jar", "zip"} else _read_tar
+    for member in read(file):
+        source = str(member.path)
+        if (place := _destination(layer, member.path)) is None or _any_match(source, layer.drop):
+            continue
+        if not _any_match(source, layer.expand):
+            yield member.at(place)
+            continue
+        for inner in _read_zip(io.BytesIO(member.stream.read())):
+            yield inner.at(place.parent / inner.path)
+
+
+def _destination(layer: Layer, path: PurePosixPath) -> PurePosixPath | None:
+    """Where the first `unpack` rule that covers `path` puts it; None if no rule does."""
+    for source, target in layer.unpack.items():
+        if path.is_relative_to(source):
+            return PurePosixPath(target, path.relative_to(source))
+    return None
+
+
+def _read_tar(file: Path) -> Iterator[_Member]:
+    """Yield the files of a compressed tarball in their order, without its top folder, in one pass."""
+    with tarfile.open(file, "r|*", bufsize=CHUNK) as tar:
+        for info in tar:
+            if not info.isfile():
+                continue
+            path = PurePosixPath(*PurePosixPath(info.name).parts[1:])
+            stream = tar.extractfile(info)
+            assert stream is not None  # noqa: S101 (it is a regular file)
+            yield _Member(_safe(path, file.name), info.size, bool(info.mode & 0o100), stream)
+
+
+def _read_zip(file: Path | IO[bytes]) -> Iterator[_Member]:
+    """Yield the files of a zip or jar in their order."""
+    with zipfile.ZipFile(file) as archive_:
+        for info in archive_.infolist():
+            if info.is_dir():
+                continue
+            with archive_.open(info) as stream:
+                yield _Member(_safe(PurePosixPath(info.filename), "zip"), info.file_size, False, stream)
+
+
+def _safe(path: PurePosixPath, origin: str) -> PurePosixPath:
+    if path.is_absolute() or ".." in path.parts:
+        raise LakehouseError(f"{origin}: member {path} points outside of the archive")
+    return path
+
+
+def _any_match(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)

@@ -1,0 +1,55 @@
+"""The proof of a run: `summary.json`, `junit.xml`, `index.html`, and a table on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from lakehouse import phases
+from lakehouse.errors import LakehouseError
+from lakehouse.report import cluster, junit, page, summary, tables, terminal
+from lakehouse.report.model import Report
+
+SMOKE = "smoke-junit.xml"
+
+__all__ = ["build"]
+
+
+def build(build_dir: Path, versions: Mapping[str, str], console: Console | None = None) -> int:
+    """Write `report/{summary.json,junit.xml,index.html}` in the build folder and print the tables.
+
+    Reads `endpoints.json` and, in `report/`, `tables.json`, every `*-junit.xml`, of which `smoke-junit.xml`
+    must be there, and `phases.json`, which may be missing: then nothing was timed. `versions` are shown as
+    they are. Returns 0 if everything passed, else 1. Raises LakehouseError when one of the files is missing
+    or broken, or the report cannot be written.
+    """
+    folder = build_dir / "report"
+    smoke = folder / SMOKE
+    if not smoke.exists():
+        raise LakehouseError(f"{smoke} is missing: the smoke suite has not run", "make smoke")
+    suites = [junit.read(path) for path in (smoke, *sorted(set(folder.glob("*-junit.xml")) - {smoke}))]
+    report = Report(
+        cluster=cluster.read(build_dir / "endpoints.json"),
+        versions=dict(versions),
+        phases=phases.read(folder / "phases.json"),
+        cases=tuple(case for suite in suites for case in suite.cases),
+        tables=tables.read(folder / "tables.json"),
+        generated=datetime.now(UTC),
+    )
+    _write(folder / "summary.json", summary.render(report))
+    _write(folder / "junit.xml", junit.merged(suites, report.tables))
+    _write(folder / "index.html", page.render(report))
+    terminal.show(report, folder / "index.html", console or Console())
+    return 1 if report.problems else 0
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise LakehouseError(f"{path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,82 @@
+"""The report for people: one HTML file that needs nothing but itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from lakehouse.phases import PASSED, Phase
+from lakehouse.report import matrix, picture, tables, text
+from lakehouse.report.matrix import Cell
+from lakehouse.report.model import NONE, Report, Status
+
+# A bar is never so short that it cannot be seen, in percent of the whole.
+_LEAST_BAR = 0.4
+_MARKS = {Status.PASSED: "✓", Status.FAILED: "✗", Status.ERROR: "✗", Status.SKIPPED: "∅"}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A phase on the common time axis; left and width are in percent of it."""
+
+    phase: Phase
+    left: float
+    width: float
+    ok: bool
+
+
+def render(report: Report) -> str:
+    """Return `index.html`: everything that comes from outside is escaped, nothing is loaded from anywhere."""
+    environment = Environment(
+        loader=PackageLoader("lakehouse.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "seconds": text.seconds,
+        "size": text.size,
+        "label": _label,
+        "mark": _MARKS.__getitem__,
+    }
+    of_tables, of_services = matrix.of_tables(report.cases), matrix.of_services(report.cases)
+    cells = [*of_tables.cells, *of_services.cells]
+    return environment.get_template("index.html.j2").render(
+        report=report,
+        Status=Status,
+        of_tables=of_tables,
+        of_services=of_services,
+        cells=cells,
+        anchors={cell: f"evidence-{number}" for number, cell in enumerate(cells, 1)},
+        nodes=tables.nodes(report.tables, (host.name for host in report.cluster.hosts)),
+        picture=picture.draw(report.cluster),
+        bars=_bars(report.phases),
+        total=_total(report.phases),
+    )
+
+
+def _bars(phases: tuple[Phase, ...]) -> list[Bar]:
+    total = _total(phases) or 1.0
+    return [
+        Bar(
+            phase=phase,
+            left=round(100 * (phase.started - phases[0].started) / total, 2),
+            width=round(max(_LEAST_BAR, 100 * phase.seconds / total), 2),
+            ok=phase.status == PASSED,
+        )
+        for phase in phases
+    ]
+
+
+def _total(phases: tuple[Phase, ...]) -> float:
+    """Seconds from the start of the first phase to the end of the last."""
+    if not phases:
+        return 0.0
+    return max(phase.started + phase.seconds for phase in phases) - phases[0].started
+
+
+def _label(cell: Cell | tuple[str, str]) -> str:
+    engine, table_format = (cell.engine, cell.format) if isinstance(cell, Cell) else cell
+    return " · ".join(name for name in (engine, table_format) if name != NONE) or "cluster"

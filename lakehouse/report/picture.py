@@ -1,0 +1,117 @@
+"""The layout of the picture: machines side by side, what runs on them in bands, the data underneath.
+
+All lengths are units of the SVG's own coordinate system, which the page shows as pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lakehouse.report.cluster import Cluster, Host
+
+_MARGIN = 12
+_LABEL_WIDTH = 92
+_LEAST_HOST_WIDTH = 240
+_LETTER_WIDTH = 8.2  # of a host's name, generously
+_GAP = 16
+_HEAD = 64
+_CHIP = 30
+_CHIP_GAP = 8
+_BAND_PADDING = 12
+_BAND_GAP = 8
+_FOOT = 44
+
+# Group of the inventory -> band and what a person calls the service. Bands are drawn from the top down.
+_SERVICES = {
+    "clients": ("compute", "Spark clients"),
+    "spark_master": ("compute", "Spark master"),
+    "spark_workers": ("compute", "Spark worker"),
+    "spark_history": ("compute", "Spark history"),
+    "metastore": ("catalog", "Hive Metastore"),
+    "postgresql": ("catalog", "PostgreSQL"),
+    "namenode": ("storage", "HDFS NameNode"),
+    "datanodes": ("storage", "HDFS DataNode"),
+}
+_BANDS = ("other", "compute", "catalog", "storage")
+_ORDER = list(_SERVICES)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle with a text, and the band it belongs to."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    text: str
+    band: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Everything to draw, from the background to the front."""
+
+    width: float
+    height: float
+    bands: tuple[Box, ...]
+    hosts: tuple[Box, ...]
+    services: tuple[Box, ...]
+    warehouse: Box
+
+
+def draw(cluster: Cluster) -> Picture:
+    """Place the hosts and services of a cluster."""
+    placed = {host.name: list(_services(host)) for host in cluster.hosts}
+    host_width = max([_LEAST_HOST_WIDTH, *(len(host.name) * _LETTER_WIDTH + 40 for host in cluster.hosts)])
+    left = _MARGIN + _LABEL_WIDTH
+    columns = {
+        host.name: left + _GAP + index * (host_width + _GAP) for index, host in enumerate(cluster.hosts)
+    }
+    right = left + _GAP + len(cluster.hosts) * (host_width + _GAP)
+
+    bands: list[Box] = []
+    services: list[Box] = []
+    y = float(_MARGIN + _HEAD)
+    for name in _BANDS:
+        most = max((sum(band == name for band, _ in found) for found in placed.values()), default=0)
+        if not most:
+            continue
+        height = 2 * _BAND_PADDING + most * _CHIP + (most - 1) * _CHIP_GAP
+        bands.append(Box(_MARGIN, y, right - _MARGIN, height, name.capitalize(), name))
+        for host, found in placed.items():
+            labels = [label for band, label in found if band == name]
+            for index, label in enumerate(labels):
+                top = y + _BAND_PADDING + index * (_CHIP + _CHIP_GAP)
+                services.append(Box(columns[host] + 12, top, host_width - 24, _CHIP, label, name))
+        y += height + _BAND_GAP
+    bottom = y + 4
+    return Picture(
+        width=right + _MARGIN,
+        height=bottom + _FOOT + _MARGIN,
+        bands=tuple(bands),
+        hosts=tuple(
+            Box(columns[host.name], _MARGIN, host_width, bottom - _MARGIN, host.name, detail=host.address)
+            for host in cluster.hosts
+        ),
+        services=tuple(services),
+        warehouse=Box(
+            left + _GAP,
+            bottom + 6,
+            right - left - 2 * _GAP,
+            _FOOT - 6,
+            cluster.warehouse,
+            detail=f"each block on {cluster.replication} nodes",
+        ),
+    )
+
+
+def _services(host: Host) -> Iterator[tuple[str, str]]:
+    """Band and label of what the groups of a host say; an unknown group is shown by its name."""
+    known = sorted((group for group in host.groups if group in _SERVICES), key=_ORDER.index)
+    yield from (_SERVICES[group] for group in known)
+    for group in host.groups:
+        if group not in _SERVICES:
+            yield "other", group.replace("_", " ").capitalize()

@@ -1,0 +1,114 @@
+"""The report for the person who waits at the terminal, and for the log of a CI job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lakehouse.report import matrix, tables, text
+from lakehouse.report.matrix import Cell
+from lakehouse.report.model import NONE, Report, Status
+
+_STYLES = {
+    Status.PASSED: "green",
+    Status.FAILED: "bold red",
+    Status.ERROR: "bold red",
+    Status.SKIPPED: "yellow",
+}
+_WORDS = {Status.PASSED: "ok", Status.FAILED: "FAILED", Status.ERROR: "ERROR", Status.SKIPPED: "skipped"}
+# A log has no width of its own, and a line of it is never to be broken.
+_LOG_WIDTH = 250
+
+
+def show(report: Report, page: Path, console: Console) -> None:
+    """Print operations by format, replicas by node, the addresses, and the verdict at the very end."""
+    for table in (_operations(report), _replicas(report), _addresses(report)):
+        _print(table, console)
+    for problem in report.problems:
+        console.print(Text(f"  {problem}", style="red"), soft_wrap=True)
+    console.print(Text(_verdict(report), style="bold green" if report.passed else "bold red"), soft_wrap=True)
+    console.print(Text(str(page)), soft_wrap=True)
+
+
+def _print(table: Table, console: Console) -> None:
+    if not table.row_count:
+        return
+    if console.is_terminal:
+        table.box = box.SIMPLE_HEAD
+        console.print(table)
+        return
+    table.box = None
+    table.pad_edge = False
+    plain = Console(width=_LOG_WIDTH, color_system=None, file=console.file)
+    with plain.capture() as capture:
+        plain.print(table)
+    for line in capture.get().splitlines():
+        console.print(Text(line.rstrip()), soft_wrap=True)
+    console.print()
+
+
+def _operations(report: Report) -> Table:
+    """One row per engine and operation, one column per format."""
+    arranged = (matrix.of_tables(report.cases), matrix.of_services(report.cases))
+    cells = [cell for each in arranged for cell in each.cells]
+    formats = list(dict.fromkeys(cell.format for cell in cells))
+    table = Table("engine", "operation", *("cluster" if name == NONE else name for name in formats))
+    by_row: dict[tuple[str, str], dict[str, Cell]] = {}
+    for cell in cells:
+        by_row.setdefault((cell.engine, cell.operation), {})[cell.format] = cell
+    for (engine, operation), row in by_row.items():
+        found = (row.get(name) for name in formats)
+        table.add_row(Text(engine), Text(operation), *(_outcome(cell) for cell in found))
+    return table
+
+
+def _outcome(cell: Cell | None) -> Text:
+    if cell is None:
+        return Text("")
+    return Text(f"{_WORDS[cell.status]:<7} {text.seconds(cell.seconds):>7}", style=_STYLES[cell.status])
+
+
+def _replicas(report: Report) -> Table:
+    """One row per table, one column per node that holds a replica."""
+    nodes = tables.nodes(report.tables, (host.name for host in report.cluster.hosts))
+    table = Table("table", "format")
+    for heading in ("files", "blocks", "size", "replicas", *nodes):
+        table.add_column(heading, justify="right")
+    for each in report.tables:
+        table.add_row(
+            Text(each.name),
+            Text(each.format),
+            str(each.files),
+            str(each.blocks),
+            text.size(each.bytes),
+            Text(
+                f"{each.replicas_min} of {each.replicas_expected}",
+                style="bold red" if each.shortage else "green",
+            ),
+            *(str(each.nodes.get(node, 0)) for node in nodes),
+        )
+    return table
+
+
+def _addresses(report: Report) -> Table:
+    table = Table("service", "address", "http")
+    for address in report.cluster.addresses:
+        http = "" if address.http == address.url else address.http
+        table.add_row(address.service, Text(address.url), Text(http))
+    return table
+
+
+def _verdict(report: Report) -> str:
+    counts = [f"{report.count(status)} {status}" for status in reversed(Status) if report.count(status)]
+    short = sum(bool(table.shortage) for table in report.tables)
+    replicas = (
+        f"{short} of {len(report.tables)} tables lack replicas"
+        if short
+        else f"{len(report.tables)} tables fully replicated"
+    )
+    verdict = "VERIFIED" if report.passed else "NOT VERIFIED"
+    return f"{verdict}: {report.cluster.name}: {', '.join(counts) or 'no tests'}; {replicas}"

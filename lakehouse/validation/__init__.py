@@ -1,0 +1,35 @@
+"""Faults that the inventory alone gives away, found before any machine is contacted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lakehouse.inventory import Inventory
+from lakehouse.manifest import Manifest
+from lakehouse.validation import network, settings, topology, variables
+from lakehouse.validation.finding import Finding, collapse, report
+from lakehouse.validation.variables import Undefined
+
+__all__ = ["Finding", "Undefined", "collapse", "report", "validate"]
+
+
+def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest: Manifest) -> list[Finding]:
+    """All findings of all checks, each once; an empty list is a valid inventory.
+
+    ``specs`` are the parsed ``meta/argument_specs.yml`` of all roles.
+    """
+    known = variables.options(specs)
+    findings = [*topology.group_sizes(inventory), *network.shared_addresses(inventory)]
+    for host in inventory.hosts:
+        findings += network.host_name(host) + network.host_address(host)
+        findings += variables.unknown(host, known) + variables.missing(host, known)
+        findings += variables.undefined(host, known)
+        typed, wrong = variables.check_types(host, known)
+        findings += wrong
+        findings += network.ports(typed) + topology.replication(typed, inventory)
+        findings += settings.names(typed) + settings.accounts(typed)
+        findings += settings.paths(typed) + settings.root(typed)
+        findings += settings.password(typed)
+        findings += settings.versions(typed, manifest.pairs, manifest.versions)
+    return collapse(findings, [host.name for host in inventory.hosts])

@@ -1,0 +1,142 @@
+"""Variables against the roles' argument specs: unknown, missing, undefined and ill-typed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from lakehouse.inventory import Host
+from lakehouse.validation.finding import Finding
+
+Option = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """Stands for a value whose template misses a variable, ``lacking``."""
+
+    lacking: str
+
+
+# Ansible's own variables, and secrets that other variables refer to.
+FREE_PREFIXES = ("ansible_", "vault_")
+
+
+def options(specs: Iterable[Mapping[str, Any]]) -> dict[str, Option]:
+    """Collect all options of all entry points of the given ``argument_specs`` mappings, by name."""
+    return {
+        name: option
+        for spec in specs
+        for entry_point in spec.get("argument_specs", {}).values()
+        for name, option in (entry_point.get("options") or {}).items()
+    }
+
+
+def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return ``did you mean x?`` for a name that looks like a known one, else the given advice."""
+    close = get_close_matches(name, list(known), n=1)
+    return f"did you mean {close[0]}?" if close else otherwise
+
+
+def unknown(host: Host, known: Mapping[str, Option]) -> list[Finding]:
+    """Find variables that no role reads: they would be ignored in silence."""
+    return [
+        _unknown(host.name, name, name, known)
+        for name in sorted(host.variables.keys() - known.keys())
+        if not name.startswith(FREE_PREFIXES)
+    ]
+
+
+def missing(host: Host, known: Mapping[str, Option]) -> list[Finding]:
+    """Find required variables that the inventory does not set."""
+    return [
+        _missing(host.name, name, option)
+        for name, option in known.items()
+        if option.get("required") and name not in host.variables
+    ]
+
+
+def undefined(host: Host, known: Mapping[str, Option]) -> list[Finding]:
+    """Find variables whose template needs what neither the inventory nor a role's defaults can give."""
+    return [
+        Finding(
+            "vars.undefined",
+            host.name,
+            f"{name} needs {value.lacking}, which is not set",
+            f"set {value.lacking} in group_vars/all/vault.yml (ansible-vault create)"
+            if value.lacking.startswith("vault_")
+            else suggestion(value.lacking, [*known, *host.variables], "set it in the inventory"),
+        )
+        for name, value in host.variables.items()
+        if isinstance(value, Undefined)
+        and value.lacking not in known
+        and not value.lacking.startswith("ansible_")
+    ]
+
+
+def check_types(host: Host, known: Mapping[str, Option]) -> tuple[Host, list[Finding]]:
+    """Put each variable, down to the members of dicts and lists, through Ansible's own validation.
+
+    Returns the host with the right values alone, as their types say (``"3"`` as 3), and a finding for each
+    wrong one.
+    """
+    typed = {}
+    findings = []
+    for name, value in host.variables.items():
+        if name not in known or isinstance(value, Undefined):
+            continue
+        faults = list(_faults(host.name, name, known[name], value))
+        findings += faults
+        if not faults:
+            validator = ArgumentSpecValidator({name: dict(known[name])})
+            typed[name] = validator.validate({name: value}).validated_parameters[name]
+    return replace(host, variables=typed), findings
+
+
+def _faults(host: str, path: str, option: Option, value: object) -> Iterator[Finding]:
+    kind = option.get("type", "str")
+    inner: Mapping[str, Option] = option.get("options") or {}
+    if inner and kind == "dict" and isinstance(value, Mapping):
+        member = partial("{}.{}".format, path)
+        yield from (_unknown(host, member(key), key, inner) for key in value if key not in inner)
+        for key, suboption in inner.items():
+            if key in value:
+                yield from _faults(host, member(key), suboption, value[key])
+            elif suboption.get("required"):
+                yield _missing(host, member(key), suboption)
+    elif inner and kind == "list" and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _faults(host, f"{path}[{index}]", {**option, "type": "dict"}, item)
+    else:
+        flat = {key: detail for key, detail in option.items() if key != "options"}
+        if ArgumentSpecValidator({path: flat}).validate({path: value}).error_messages:
+            fact = f"{path} is {_shown(value, option)}"
+            yield Finding("vars.type", host, fact, "correct it in the inventory", _described(option))
+
+
+def _unknown(host: str, path: str, name: str, known: Iterable[str]) -> Finding:
+    advice = suggestion(name, known, "remove it; the roles' README.md list the names")
+    return Finding("vars.unknown", host, f"no role knows the variable {path}", advice)
+
+
+def _missing(host: str, path: str, option: Option) -> Finding:
+    return Finding("vars.missing", host, f"{path} is not set", "set it in group_vars/all", _described(option))
+
+
+def _described(option: Option) -> str:
+    if "choices" in option:
+        return "one of " + ", ".join(map(str, option["choices"]))
+    kind = str(option.get("type", "str"))
+    return f"{kind} of {option['elements']}" if "elements" in option else kind
+
+
+def _shown(value: object, option: Option) -> str:
+    """Return what a line may print: never a secret, and of a mapping only that it is one."""
+    if option.get("no_log"):
+        return "not what a secret can be"
+    return "a dict" if isinstance(value, Mapping) else repr(value)

@@ -1,0 +1,116 @@
+#!/usr/bin/python
+"""Look at a node and report what would make the roles fail, changing nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.preflight_machine import check_disk, check_kind, check_memory
+from ansible.module_utils.preflight_names import (
+    HOSTS_FILE,
+    check_hosts_file,
+    check_own_address,
+    check_resolution,
+)
+from ansible.module_utils.preflight_ports import check_ports
+from ansible.module_utils.preflight_storage import check_storage
+
+DOCUMENTATION = r"""
+module: preflight
+short_description: Find what would make a node fail, before anything is changed
+description:
+  - Reads only, needs no facts, and never fails itself.
+  - The action plugin of the same name adds the difference of the clocks, and fails if there is a finding.
+options:
+  name: {type: str, required: true, description: The node's name in the inventory.}
+  addresses: {type: dict, required: true, description: Every node's inventory address by name.}
+  checks:
+    type: list
+    elements: str
+    choices: [machine, memory, disk, names, ports, storage]
+    default: [machine, memory, disk, names, ports, storage]
+    description: What to look at.
+  manage_hosts:
+    type: bool
+    default: false
+    description: Names that the node role is going to write into the hosts file need not resolve yet.
+  supported_os: {type: list, elements: str, default: [], description: "Such as debian-13."}
+  architectures: {type: list, elements: str, default: [x86_64, aarch64], description: As uname -m says.}
+  min_memory_mb: {type: int, default: 0, description: Memory that the node must have.}
+  min_disk_mb: {type: int, default: 0, description: Free space that every file system with data must have.}
+  data_dirs: {type: list, elements: path, default: [], description: Where that space is measured.}
+  ports: {type: dict, default: {}, description: The cluster's port table.}
+  services:
+    type: list
+    elements: dict
+    default: []
+    description: The services of this node, each with I(unit), I(ports) and optionally I(storage).
+  cluster_id: {type: str, default: "", description: The identity of the HDFS cluster.}
+author: The lakehouse kit
+"""
+EXAMPLES = r"""
+- name: Names lead to the inventory addresses and back
+  preflight:
+    name: "{{ inventory_hostname }}"
+    addresses: {n1: 10.0.0.11, n2: 10.0.0.12}
+    checks: [names]
+"""
+RETURN = r"""
+findings:
+  type: list
+  elements: dict
+  returned: always
+  description: One entry per fault, with check, fact, action and expected.
+started: {type: float, returned: always, description: The node's clock before the checks, in seconds.}
+finished: {type: float, returned: always, description: The node's clock after them.}
+"""
+
+CHECKS = ["machine", "memory", "disk", "names", "ports", "storage"]
+
+
+def main() -> None:
+    """Entry point."""
+    started = time.time()
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "addresses": {"type": "dict", "required": True},
+            "checks": {"type": "list", "elements": "str", "choices": CHECKS, "default": CHECKS},
+            "manage_hosts": {"type": "bool", "default": False},
+            "supported_os": {"type": "list", "elements": "str", "default": []},
+            "architectures": {"type": "list", "elements": "str", "default": ["x86_64", "aarch64"]},
+            "min_memory_mb": {"type": "int", "default": 0},
+            "min_disk_mb": {"type": "int", "default": 0},
+            "data_dirs": {"type": "list", "elements": "path", "default": []},
+            "ports": {"type": "dict", "default": {}},
+            "services": {"type": "list", "elements": "dict", "default": []},
+            "cluster_id": {"type": "str", "default": ""},
+        },
+        supports_check_mode=True,
+    )
+    options = module.params
+    root = Path("/")
+    checks: dict[str, Callable[[], list[dict[str, str]]]] = {
+        "machine": lambda: check_kind(root, options["supported_os"], options["architectures"]),
+        "memory": lambda: check_memory(root, options["min_memory_mb"]),
+        "disk": lambda: check_disk(root, options["data_dirs"], options["min_disk_mb"]),
+        "names": lambda: check_names(options["name"], options["addresses"], options["manage_hosts"]),
+        "ports": lambda: check_ports(root, options["services"], options["ports"]),
+        "storage": lambda: check_storage(root, options["services"], options["cluster_id"]),
+    }
+    findings = [found for name in options["checks"] for found in checks[name]()]
+    module.exit_json(changed=False, findings=findings, started=started, finished=time.time())
+
+
+def check_names(name: str, addresses: dict[str, str], manage_hosts: bool) -> list[dict[str, str]]:
+    """Check the names as they are now, or as they will be once the node role has written them."""
+    text = Path(HOSTS_FILE).read_text(encoding="utf-8")
+    found = check_hosts_file(text, addresses) if manage_hosts else check_resolution(text, addresses)
+    return check_own_address(addresses[name]) + found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Run the module ``preflight`` on a host and turn what it found into lines.
+
+Takes the module's options, and ``max_clock_offset_seconds``. The result is failed if there is a finding; the
+caller decides whether that ends the play at once or is collected first. A host that cannot be reached, or has
+no Python, is a finding like any other, so that one run shows all there is to mend.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+
+try:
+    from lakehouse.validation import Finding, report
+except ImportError as error:  # Ansible runs in another Python than the kit's
+    raise AnsibleActionFail(
+        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
+    ) from error
+
+
+def clock_offset(before: float, started: float, finished: float, after: float) -> float:
+    """Return by how many seconds a remote clock is certainly ahead (negative: behind), 0 if it may be right.
+
+    The remote clock was read as ``started`` and ``finished`` between the local ``before`` and ``after``;
+    the travel times are part of the uncertainty and never taken for an offset.
+    """
+    least, most = finished - after, started - before
+    return max(least, 0.0) + min(most, 0.0)
+
+
+class ActionModule(ActionBase):
+    """One module call per host."""
+
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the findings as ``msg`` and ``lines``, failed if there are any."""
+        variables = task_vars or {}
+        super().run(tmp, variables)
+        options = dict(self._task.args)
+        tolerance = float(options.pop("max_clock_offset_seconds", 1))
+        host = str(variables["inventory_hostname"])
+        findings = self._look(host, options, tolerance, variables)
+        lines = [str(finding) for finding in findings]
+        return {"changed": False, "failed": bool(lines), "msg": report(findings), "lines": lines}
+
+    def _look(
+        self, host: str, options: dict[str, Any], tolerance: float, variables: dict[str, Any]
+    ) -> list[Finding]:
+        before = time.time()
+        try:
+            result = self._execute_module(module_name="preflight", module_args=options, task_vars=variables)
+        except AnsibleConnectionFailure as error:
+            advice = f"check the address, the key and the machine: ansible {host} -m ansible.builtin.ping"
+            return [Finding("net.ssh", host, f"unreachable: {_last_line(str(error))}", advice)]
+        after = time.time()
+        if result.get("failed"):
+            reason = _last_line(str(result.get("module_stderr") or result.get("msg")))
+            advice = f"check Python and sudo: ansible {host} --become -m ansible.builtin.ping"
+            return [Finding("node.python", host, f"cannot run a module: {reason}", advice)]
+        findings = [Finding(host=host, **found) for found in result["findings"]]
+        offset = clock_offset(before, result["started"], result["finished"], after)
+        if abs(offset) > tolerance:
+            side = "ahead of" if offset > 0 else "behind"
+            fact = f"the clock is {abs(offset):.1f} s {side} the control machine's"
+            advice = "set both clocks by NTP: timedatectl set-ntp true"
+            findings.append(Finding("time.offset", host, fact, advice, f"at most {tolerance:g} s"))
+        return findings
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else "no reason given"

@@ -1,0 +1,83 @@
+"""Check the whole inventory on the control machine, before any host is contacted.
+
+Takes no arguments and runs once. The checks are the pure functions of ``lakehouse.validation``; this is the
+translation: every host's variables with their templates resolved, and the argument specs of all roles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible import constants
+from ansible.errors import AnsibleActionFail, AnsibleTemplateError, AnsibleUndefinedVariable
+from ansible.plugins.action import ActionBase
+
+try:
+    from lakehouse import manifest
+    from lakehouse.errors import LakehouseError
+    from lakehouse.inventory import Host, Inventory
+    from lakehouse.validation import Undefined, report, validate
+except ImportError as error:  # Ansible runs in another Python than the kit's
+    raise AnsibleActionFail(
+        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
+    ) from error
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+# What Ansible puts beside the variables of the inventory.
+INTERNAL = constants.INTERNAL_STATIC_VARS | {"environment", "omit", "vars"}
+MISSING_NAME = re.compile(r"'(\w+)' is undefined")
+
+
+class ActionModule(ActionBase):
+    """All findings at once, one line each."""
+
+    BYPASS_HOST_LOOP = True
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _VALID_ARGS: frozenset[str] = frozenset()
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the findings as ``msg``, failed if there are any."""
+        variables = task_vars or {}
+        super().run(tmp, variables)
+        try:
+            bill = manifest.load(REPOSITORY / "versions.yml", locked=False)
+        except LakehouseError as error:
+            raise AnsibleActionFail(str(error)) from error
+        specs = [
+            yaml.safe_load(path.read_text(encoding="utf-8"))
+            for path in sorted(REPOSITORY.glob("roles/*/meta/argument_specs.yml"))
+        ]
+        findings = validate(self._inventory(variables), specs, bill)
+        return {"changed": False, "failed": bool(findings), "msg": report(findings)}
+
+    def _inventory(self, variables: Mapping[str, Any]) -> Inventory:
+        hosts = (self._host(name, variables) for name in variables["groups"]["all"])
+        return Inventory(path=Path(str(variables.get("inventory_dir", "."))), hosts=tuple(hosts))
+
+    def _host(self, name: str, variables: Mapping[str, Any]) -> Host:
+        raw = variables["hostvars"].raw_get(name)
+        templar = self._templar.copy_with_new_env(
+            available_variables=raw | {"hostvars": variables["hostvars"]}
+        )
+        own = {key: _resolved(templar, key, value) for key, value in raw.items() if key not in INTERNAL}
+        groups = frozenset(group for group, members in variables["groups"].items() if name in members)
+        return Host(name=name, address=str(own.get("ansible_host", "")), groups=groups, variables=own)
+
+
+def _resolved(templar: Any, name: str, value: object) -> object:
+    """Return the value with its templates resolved, or what the template misses."""
+    try:
+        return templar.template(value)
+    except AnsibleUndefinedVariable as error:
+        if match := MISSING_NAME.search(str(error)):
+            return Undefined(match[1])
+        # Facts are not gathered yet: what they complete is checked when the role starts.
+        return Undefined("ansible_facts" if "ansible_facts" in str(value) else " ".join(str(error).split()))
+    except AnsibleTemplateError as error:
+        reason = " ".join(str(error).split())
+        raise AnsibleActionFail(f"{name}: {reason}; next: correct its template in the inventory") from error

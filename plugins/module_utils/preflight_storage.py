@@ -1,0 +1,62 @@
+"""Whether the data directories of this machine are empty or ours; a foreign one is never touched."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.findings import finding
+from ansible.module_utils.hdfs_storage import inspect
+
+DATA_DIRECTORY = re.compile(r"^\s*data_directory\s*=\s*'([^']*)'", re.MULTILINE)
+UNTOUCHED = "the data is not touched"
+
+
+def check_hdfs(path: str, cluster_id: str, *, name_dir: bool) -> list[dict[str, str]]:
+    """Check a directory of the NameNode or of a DataNode."""
+    storage = inspect(path, name_dir=name_dir)
+    if storage.cluster_id not in (None, cluster_id):
+        fact = f"{path} belongs to cluster {storage.cluster_id}"
+        advice = f"{UNTOUCHED}; move it away, or set lakehouse_cluster_id: {storage.cluster_id}"
+        return [finding("hdfs.cluster_id", fact, advice, cluster_id)]
+    if storage.state != "incomplete":
+        return []
+    if storage.cluster_id is None:
+        advice = f"{UNTOUCHED}; see what is in it (ls -lR {path}), then move it away"
+        return [
+            finding(
+                "hdfs.foreign", f"{path} holds files, but no VERSION", advice, "empty, or an HDFS directory"
+            )
+        ]
+    advice = f"{UNTOUCHED}; restore the image from a backup, or move the directory away to format again"
+    return [finding("hdfs.format", f"{path} has a VERSION without fsimage", advice, "a finished format")]
+
+
+def check_postgresql(root: Path, path: str, cluster: str) -> list[dict[str, str]]:
+    """Check that Debian's cluster (``17/main``) is not there yet, or keeps its data below ``path``."""
+    configuration = root / "etc/postgresql" / cluster / "postgresql.conf"
+    if not configuration.is_file():
+        return []
+    match = DATA_DIRECTORY.search(configuration.read_text(encoding="utf-8"))
+    current = match[1] if match else "an unknown place"
+    if current.startswith(f"{path}/"):
+        return []
+    advice = f"{UNTOUCHED}; rename that cluster (pg_renamecluster), or use another machine"
+    return [
+        finding(
+            "postgresql.data", f"cluster {cluster} of this machine is in {current}", advice, f"below {path}"
+        )
+    ]
+
+
+def check_storage(root: Path, services: list[dict[str, Any]], cluster_id: str) -> list[dict[str, str]]:
+    """Check the ``storage`` of every service that has some: its ``kind`` and ``paths``."""
+    found = []
+    for storage in (service["storage"] for service in services if service.get("storage")):
+        for path in storage["paths"]:
+            if storage["kind"] == "postgresql":
+                found += check_postgresql(root, path, storage["cluster"])
+            else:
+                found += check_hdfs(path, cluster_id, name_dir=storage["kind"] == "hdfs_name")
+    return found

@@ -1,0 +1,194 @@
+"""Release archives: the tree that versions.yml describes, in the same bytes, complete or not there."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from lakehouse import manifest, releases
+from lakehouse.cache import Cache
+from lakehouse.errors import LakehouseError
+from lakehouse.manifest import Manifest
+
+LAYERS = {
+    "archive": """{from: ["dist==1"], unpack: {bin: sbin, src/lib: lib, NOTICE: NOTICE},
+                   drop: ["*.cmd", "src/lib/driver-*.jar"]}""",
+    "web": """{from: ["g:web:1"], unpack: {webapps: webapps}}""",
+    "data": """{from: ["data==1"], unpack: {pkg/data: .}, expand: ["*.zip"]}""",
+    "jars": """{from: ["g:one:1", "g:two:1"], into: lib}""",
+}
+EXECUTABLE = 0o755
+
+
+def tarball(files: Mapping[str, bytes], *, executable: tuple[str, ...] = (), mtime: int = 1) -> bytes:
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as tar:
+        for name, content in files.items():
+            info = tarfile.TarInfo(f"top-1/{name}")
+            info.size, info.mtime, info.uid, info.uname = len(content), mtime, 1000, "someone"
+            info.mode = EXECUTABLE if name in executable else 0o600
+            tar.addfile(info, io.BytesIO(content))
+    return gzip.compress(raw.getvalue(), mtime=0)
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return raw.getvalue()
+
+
+FILES = {
+    "dist==1": tarball(
+        {
+            "bin/start": b"#!/bin/sh\n",
+            "bin/start.cmd": b"rem",
+            "src/lib/a.jar": b"a",
+            "src/lib/driver-9.jar": b"old",
+            "src/other": b"not asked for",
+            "NOTICE": b"notice",
+        },
+        executable=("bin/start",),
+    ),
+    "g:web:1": zipped({"webapps/": b"", "webapps/hdfs/dfs.js": b"js", "META-INF/MANIFEST.MF": b"m"}),
+    "data==1": tarball({"pkg/data/small.csv": b"s", "pkg/data/big.csv.zip": zipped({"big.csv": b"big"})}),
+    "g:one:1": b"one",
+    "g:two:1": b"two",
+}
+
+
+def bill_of(tmp_path: Path, files: Mapping[str, bytes], layers: Mapping[str, str]) -> tuple[Manifest, Cache]:
+    """A bill with one component `app` of these layers, and a cache that holds the files it asks for."""
+    lines = ['versions: {app: "1"}', "debian: {suite: trixie, packages: {}}", "pairs: []", "licences: {}"]
+    lines += ["components:", "  app:", "    layers:"]
+    lines += [f"      {name}: {rule}" for name, rule in layers.items()]
+    lines += ["lock:", "  app:"]
+    for name, rule in layers.items():
+        lines.append(f"    {name}:")
+        for coordinate, content in files.items():
+            if f'"{coordinate}"' in rule:
+                sha256 = hashlib.sha256(content).hexdigest()
+                pin = f'sha256: "{sha256}", bytes: {len(content)}'
+                lines.append(f'      - {{coordinate: "{coordinate}", {pin}, licence: MIT}}')
+    path = tmp_path / "versions.yml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    bill = manifest.load(path)
+    cache = Cache(tmp_path / "cache")
+    for artifact in bill.artifacts():
+        target = cache.file(artifact)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(files[str(artifact.coordinate)])
+    return bill, cache
+
+
+def tree(archive: Path) -> dict[str, bytes]:
+    with tarfile.open(archive) as tar:
+        return {info.name: stream.read() for info in tar if (stream := tar.extractfile(info))}
+
+
+def test_the_tree_is_what_the_layers_say(tmp_path: Path) -> None:
+    archive = releases.ensure(*_app(tmp_path))
+    assert tree(archive) == {
+        "sbin/start": b"#!/bin/sh\n",
+        "lib/a.jar": b"a",
+        "NOTICE": b"notice",
+        "webapps/hdfs/dfs.js": b"js",
+        "small.csv": b"s",
+        "big.csv": b"big",
+        "lib/one-1.jar": b"one",
+        "lib/two-1.jar": b"two",
+    }
+
+
+def test_members_belong_to_root_and_have_no_time(tmp_path: Path) -> None:
+    with tarfile.open(releases.ensure(*_app(tmp_path))) as tar:
+        members = {info.name: info for info in tar}
+    assert {(info.uid, info.gid, info.uname, info.gname, info.mtime) for info in members.values()} == {
+        (0, 0, "root", "root", 0)
+    }
+    assert {name for name, info in members.items() if info.isdir()} == {
+        "sbin",
+        "lib",
+        "webapps",
+        "webapps/hdfs",
+    }
+    modes = {name: info.mode for name, info in members.items() if info.isfile()}
+    assert modes.pop("sbin/start") == EXECUTABLE
+    assert set(modes.values()) == {0o644}
+
+
+def test_a_rebuild_gives_the_same_bytes(tmp_path: Path) -> None:
+    bill, name, cache = _app(tmp_path)
+    archive = releases.ensure(bill, name, cache)
+    first = archive.read_bytes()
+    archive.unlink()
+    assert releases.ensure(bill, name, cache).read_bytes() == first
+
+
+def test_an_archive_that_exists_is_not_built_again(tmp_path: Path) -> None:
+    bill, name, cache = _app(tmp_path)
+    archive = releases.ensure(bill, name, cache)
+    for artifact in bill.artifacts():
+        cache.file(artifact).unlink()
+    assert releases.ensure(bill, name, cache) == archive
+
+
+def test_the_release_id_needs_no_file_and_names_the_archive(tmp_path: Path) -> None:
+    bill, _, cache = _app(tmp_path)
+    component = bill.component("app")
+    identity = releases.release_id(component)
+    assert identity == f"1-{component.digest[:12]}"
+    assert releases.archive(component, cache).name == f"app-{identity}.tar"
+
+
+def test_a_missing_or_damaged_file_says_what_to_run_and_leaves_nothing(tmp_path: Path) -> None:
+    bill, name, cache = _app(tmp_path)
+    damaged = cache.file(bill.component("app").artifacts[0])
+    damaged.write_bytes(damaged.read_bytes()[:-5])
+    with pytest.raises(
+        LakehouseError, match=r"app: 1 of 5 files are not in .*, first dist==1; next: .* fetch"
+    ):
+        releases.ensure(bill, name, cache)
+    assert not damaged.exists()
+    assert not cache.releases.exists()
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bill, name, cache = _app(tmp_path)
+
+    def no_space(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tarfile.TarFile, "addfile", no_space)
+    with pytest.raises(LakehouseError, match=r"disk full: cannot write to .*; next: free some space"):
+        releases.ensure(bill, name, cache)
+    assert list(cache.releases.iterdir()) == []
+
+
+def test_two_files_with_one_name_are_refused(tmp_path: Path) -> None:
+    layers = {"a": '{from: ["g:one:1"], into: lib}', "b": '{from: ["twin==1"], unpack: {lib: lib}}'}
+    files = {"g:one:1": b"one", "twin==1": tarball({"lib/one-1.jar": b"other"})}
+    bill, cache = bill_of(tmp_path, files, layers)
+    with pytest.raises(LakehouseError, match=r"two files of the release are named lib/one-1\.jar"):
+        releases.ensure(bill, "app", cache)
+    assert list(cache.releases.iterdir()) == []
+
+
+def test_a_member_outside_of_the_archive_is_refused(tmp_path: Path) -> None:
+    files = {"evil==1": tarball({"../../etc/passwd": b"x"})}
+    bill, cache = bill_of(tmp_path, files, {"a": '{from: ["evil==1"], unpack: {.: .}}'})
+    with pytest.raises(LakehouseError, match="points outside"):
+        releases.ensure(bill, "app", cache)
+
+
+def _app(tmp_path: Path) -> tuple[Manifest, str, Cache]:
+    bill, cache = bill_of(tmp_path, FILES, LAYERS)
+    return bill, "app", cache

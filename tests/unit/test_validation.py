@@ -1,0 +1,383 @@
+"""Every fault that an inventory alone gives away is found, once, and said in a line one can act on."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lakehouse import manifest
+from lakehouse.inventory import Host, Inventory
+from lakehouse.validation import (
+    Finding,
+    Undefined,
+    collapse,
+    network,
+    settings,
+    topology,
+    validate,
+    variables,
+)
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ONE_EACH = {"namenode", "postgresql", "metastore", "spark_master"}
+EVERYWHERE = {"datanodes", "spark_workers", "clients"}
+
+SPEC: dict[str, Any] = {
+    "argument_specs": {
+        "main": {
+            "options": {
+                "hdfs_replication": {"type": "int"},
+                "lakehouse_nameservice": {"type": "str", "required": True},
+                "lakehouse_versions": {"type": "dict"},
+                "lakehouse_ports": {
+                    "type": "dict",
+                    "options": {"metastore": {"type": "int", "required": True}},
+                },
+                "lakehouse_database": {
+                    "type": "dict",
+                    "options": {"password": {"type": "str", "choices": ["good"], "no_log": True}},
+                },
+                "node_compression": {"type": "str", "choices": ["zstd", "lz4"]},
+                "hdfs_layout_paths": {
+                    "type": "list",
+                    "elements": "dict",
+                    "options": {"path": {"type": "path", "required": True}},
+                },
+            }
+        }
+    }
+}
+
+
+def a_host(
+    name: str = "n1", address: str = "10.0.0.11", groups: set[str] | None = None, **settings: Any
+) -> Host:
+    """Build a host with the variables that the spec requires."""
+    own = {"ansible_host": address, "lakehouse_nameservice": "lake", **settings}
+    return Host(name, address, frozenset(groups or set()), own)
+
+
+def a_cluster(**settings: Any) -> Inventory:
+    """Build three sound hosts that share the given variables."""
+    return Inventory(
+        Path("inventory"),
+        tuple(
+            a_host(
+                f"n{number}",
+                f"10.0.0.1{number}",
+                EVERYWHERE | (ONE_EACH if number == 1 else set()),
+                **settings,
+            )
+            for number in (1, 2, 3)
+        ),
+    )
+
+
+def lines(findings: list[Finding]) -> str:
+    """Join what a person would see."""
+    return "\n".join(map(str, findings))
+
+
+@pytest.fixture(scope="module")
+def bill() -> manifest.Manifest:
+    """Load the repository's own bill of materials."""
+    return manifest.load(REPOSITORY / "versions.yml", locked=False)
+
+
+def test_a_sound_inventory_has_no_findings(bill: manifest.Manifest) -> None:
+    cluster = a_cluster(hdfs_replication="3", lakehouse_ports={"metastore": 9083}, node_compression="zstd")
+    assert validate(cluster, [SPEC], bill) == []
+
+
+def test_a_fault_of_all_hosts_is_said_once(bill: manifest.Manifest) -> None:
+    found = validate(a_cluster(hdfs_replicaton=3), [SPEC], bill)
+    assert lines(found) == (
+        "FAIL vars.unknown all: no role knows the variable hdfs_replicaton: did you mean hdfs_replication?"
+    )
+
+
+def test_findings_of_some_hosts_name_them() -> None:
+    found = [Finding("a.b", host, "fact", "act") for host in ("n1", "n2", "n1")]
+    assert lines(collapse(found, ["n1", "n2", "n3"])) == "FAIL a.b n1,n2: fact: act"
+
+
+def test_all_faults_are_found_together(bill: manifest.Manifest) -> None:
+    cluster = a_cluster(hdfs_replication=4, lakehouse_ports={"metastore": "x"}, unheard_of=1)
+    assert {found.check for found in validate(cluster, [SPEC], bill)} == {
+        "hdfs.replication",
+        "vars.type",
+        "vars.unknown",
+    }
+
+
+class TestVariables:
+    """Against the roles' argument specs."""
+
+    known = variables.options([SPEC])
+
+    def test_ansible_and_vault_names_are_free(self) -> None:
+        assert variables.unknown(a_host(ansible_user="root", vault_x="y"), self.known) == []
+
+    def test_required(self) -> None:
+        host = replace(a_host(), variables={})
+        assert "lakehouse_nameservice is not set (expected str)" in lines(variables.missing(host, self.known))
+
+    def test_a_secret_that_the_vault_lacks(self) -> None:
+        found = variables.undefined(a_host(lakehouse_database=Undefined("vault_password")), self.known)
+        assert "lakehouse_database needs vault_password, which is not set: set vault_password in" in lines(
+            found
+        )
+
+    @pytest.mark.parametrize("name", ["ansible_facts", "hdfs_replication"])
+    def test_facts_and_role_defaults_come_later(self, name: str) -> None:
+        assert variables.undefined(a_host(node_compression=Undefined(name)), self.known) == []
+
+    @pytest.mark.parametrize(
+        ("name", "value", "line"),
+        [
+            ("hdfs_replication", "three", "hdfs_replication is 'three' (expected int)"),
+            ("node_compression", "gzip", "node_compression is 'gzip' (expected one of zstd, lz4)"),
+            ("lakehouse_ports", 9083, "lakehouse_ports is 9083 (expected dict)"),
+            ("lakehouse_ports", {"metastore": "x"}, "lakehouse_ports.metastore is 'x' (expected int)"),
+            ("lakehouse_ports", {"metastor": 1}, "lakehouse_ports.metastor: did you mean metastore?"),
+            ("lakehouse_ports", {}, "lakehouse_ports.metastore is not set (expected int)"),
+            ("hdfs_layout_paths", [{"paht": "/x"}], "hdfs_layout_paths[0].path is not set (expected path)"),
+            ("hdfs_layout_paths", {"path": "/x"}, "hdfs_layout_paths is a dict (expected list of dict)"),
+        ],
+    )
+    def test_wrong_types(self, name: str, value: Any, line: str) -> None:
+        host, found = variables.check_types(a_host(**{name: value}), self.known)
+        assert line in lines(found)
+        assert name not in host.variables
+
+    def test_values_become_what_their_type_says(self) -> None:
+        host, found = variables.check_types(a_host(hdfs_replication="2"), self.known)
+        assert (host.variables["hdfs_replication"], found) == (2, [])
+
+    def test_a_secret_is_never_shown(self) -> None:
+        _, found = variables.check_types(a_host(lakehouse_database={"password": "hunter2"}), self.known)
+        assert "lakehouse_database.password" in lines(found)
+        assert "hunter2" not in lines(found)
+
+
+class TestNetwork:
+    """Names, addresses, ports."""
+
+    @pytest.mark.parametrize("name", ["n1", "cpu-node1", "n1.example.com", "N1"])
+    def test_good_host_names(self, name: str) -> None:
+        assert network.host_name(a_host(name)) == []
+
+    def test_an_underscore_in_a_host_name(self) -> None:
+        assert 'FAIL net.names cpu_node1: the name contains "_" (expected' in lines(
+            network.host_name(a_host("cpu_node1"))
+        )
+
+    @pytest.mark.parametrize("name", ["-n1", "n1-", "n 1", "n1..x"])
+    def test_other_bad_host_names(self, name: str) -> None:
+        assert "not a host name" in lines(network.host_name(a_host(name)))
+
+    @pytest.mark.parametrize("address", ["", "n1", "10.0.0.256", "10.0.0", "127.0.0.1", "0.0.0.0", "fd00::1"])  # noqa: S104
+    def test_bad_addresses(self, address: str) -> None:
+        assert [found.check for found in network.host_address(a_host(address=address))] == ["net.address"]
+
+    def test_two_hosts_with_one_address(self) -> None:
+        pair = Inventory(Path(), (a_host("n1"), a_host("n2"), a_host("n3", "10.0.0.13")))
+        assert "FAIL net.address n1,n2: all have the address 10.0.0.11" in lines(
+            network.shared_addresses(pair)
+        )
+
+    def test_a_port_twice(self) -> None:
+        found = network.ports(a_host(lakehouse_ports={"spark_master_http": 8080, "trino_http": 8080}))
+        assert "lakehouse_ports.trino_http is 8080, and so is lakehouse_ports.spark_master_http" in lines(
+            found
+        )
+
+    @pytest.mark.parametrize("port", [0, 80, 65536, "x", None])
+    def test_a_port_out_of_range(self, port: object) -> None:
+        assert "(expected 1024 to 65535)" in lines(network.ports(a_host(lakehouse_ports={"metastore": port})))
+
+
+class TestTopology:
+    """Groups and copies."""
+
+    def test_a_sound_cluster(self) -> None:
+        assert topology.group_sizes(a_cluster()) == []
+
+    def test_an_empty_group_with_a_misspelt_one_beside_it(self) -> None:
+        cluster = Inventory(Path(), (a_host(groups=ONE_EACH | {"datanode", "spark_workers", "clients"}),))
+        assert "group datanodes is empty (expected at least one host): did you mean datanode?" in lines(
+            topology.group_sizes(cluster)
+        )
+
+    def test_two_namenodes(self) -> None:
+        cluster = Inventory(
+            Path(), (a_host("n1", groups=ONE_EACH | EVERYWHERE), a_host("n2", groups={"namenode"}))
+        )
+        assert "FAIL groups.size n1,n2: group namenode has 2 hosts (expected exactly one host)" in lines(
+            topology.group_sizes(cluster)
+        )
+
+    @pytest.mark.parametrize(("copies", "count"), [(0, 1), (1, 0), (3, 0), (4, 1)])
+    def test_replication(self, copies: int, count: int) -> None:
+        cluster = a_cluster(hdfs_replication=copies)
+        assert len(topology.replication(cluster.hosts[0], cluster)) == count
+
+
+class TestSettings:
+    """Identifiers, paths, secrets, versions."""
+
+    @pytest.mark.parametrize(
+        ("values", "path"),
+        [
+            ({"lakehouse_nameservice": "my_lake"}, "lakehouse_nameservice"),
+            ({"lakehouse_cluster": "my_lake"}, "lakehouse_cluster"),
+            ({"lakehouse_cluster_id": "CID 1"}, "lakehouse_cluster_id"),
+            ({"lakehouse_group": "Data Platform"}, "lakehouse_group"),
+            ({"lakehouse_users": {"hdfs": "1hdfs"}}, "lakehouse_users.hdfs"),
+            ({"lakehouse_database": {"name": "meta-store"}}, "lakehouse_database.name"),
+            ({"lakehouse_database": {"user": "Hive"}}, "lakehouse_database.user"),
+        ],
+    )
+    def test_names_that_break(self, values: dict[str, Any], path: str) -> None:
+        assert f"FAIL names.syntax n1: {path} is " in lines(settings.names(a_host(**values)))
+
+    def test_names_that_work(self) -> None:
+        good: dict[str, Any] = {
+            "lakehouse_cluster_id": "CID-1_a.b",
+            "lakehouse_database": {"name": "meta_1", "user": "hive"},
+        }
+        assert settings.names(a_host(lakehouse_group="data-platform", **good)) == []
+
+    def test_one_user_for_two_engines(self) -> None:
+        found = settings.accounts(
+            a_host(lakehouse_users={"hdfs": "hadoop", "hive": "hive", "spark": "hadoop"})
+        )
+        assert [one.check for one in found] == ["names.users"]
+
+    @pytest.mark.parametrize(
+        ("values", "check"),
+        [
+            ({"lakehouse_data_dir": "data"}, "paths.syntax"),
+            ({"lakehouse_data_dir": "/data/../etc"}, "paths.syntax"),
+            ({"lakehouse_data_dir": "/"}, "paths.syntax"),
+            ({"lakehouse_data_dir": "/tmp/lake"}, "paths.volatile"),  # noqa: S108
+            ({"lakehouse_datanode_dirs": ["/data/1", "/var/tmp/2"]}, "paths.volatile"),  # noqa: S108
+            (
+                {"lakehouse_namenode_dirs": ["/data/1"], "lakehouse_datanode_dirs": ["/data/1"]},
+                "paths.shared",
+            ),
+        ],
+    )
+    def test_paths(self, values: dict[str, Any], check: str) -> None:
+        assert [found.check for found in settings.paths(a_host(**values))] == [check]
+
+    def test_programs_and_data_may_share_a_prefix(self) -> None:
+        assert settings.paths(a_host(lakehouse_install_dir="/opt", lakehouse_data_dir="/opt/data")) == []
+
+    @pytest.mark.parametrize("root", ["lake", "/", "/lake/", "hdfs://lake/x", "/a b"])
+    def test_the_root_in_hdfs(self, root: str) -> None:
+        assert "lakehouse_root is " in lines(settings.root(a_host(lakehouse_root=root)))
+
+    @pytest.mark.parametrize("database", [{}, {"password": ""}, {"password": None}])
+    def test_no_password(self, database: dict[str, Any]) -> None:
+        assert [found.check for found in settings.password(a_host(lakehouse_database=database))] == [
+            "secrets.missing"
+        ]
+
+    def test_an_untested_pair_of_versions(self, bill: manifest.Manifest) -> None:
+        host = a_host(lakehouse_versions={"hive": "4.0.1"})
+        assert "FAIL versions.pair n1: hive 4.0.1 with " in lines(
+            settings.versions(host, bill.pairs, bill.versions)
+        )
+
+
+Edit = Callable[[dict[str, Any]], object]
+
+
+def set_(name: str, value: object) -> Edit:
+    """Give all hosts a variable."""
+    return lambda top: top["all"].setdefault("vars", {}).update({name: value})
+
+
+def rename(old: str, new: str) -> Edit:
+    """Rename a host in every group."""
+
+    def edit(top: dict[str, Any]) -> None:
+        for group in top.values():
+            if old in group["hosts"]:
+                group["hosts"][new] = group["hosts"].pop(old)
+
+    return edit
+
+
+def one_address(top: dict[str, Any]) -> None:
+    """Give the second host the address of the first."""
+    first, second, *_ = top["all"]["hosts"].values()
+    second["ansible_host"] = first["ansible_host"]
+
+
+@pytest.fixture
+def run_validation(tmp_path: Path) -> Callable[[Edit], subprocess.CompletedProcess[str]]:
+    """Copy the reference inventory, spoil it, and run the first play: no host is ever contacted."""
+    inventory = tmp_path / "inventory" / "copy"
+
+    def run(edit: Edit) -> subprocess.CompletedProcess[str]:
+        shutil.copytree(REPOSITORY / "inventory" / "three-node", inventory)
+        (inventory / "group_vars" / "all" / "vault.yml").write_text("vault_metastore_password: secret-word\n")
+        hosts = inventory / "hosts.yml"
+        top = yaml.safe_load(hosts.read_text())
+        edit(top)
+        hosts.write_text(yaml.safe_dump(top, sort_keys=False))
+        program = Path(sys.executable).with_name("ansible-playbook")
+        return subprocess.run(
+            [program, "-i", inventory, "playbooks/preflight.yml", "--tags", "validate"],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    return run
+
+
+def test_the_reference_inventory_is_sound(
+    run_validation: Callable[[Edit], subprocess.CompletedProcess[str]],
+) -> None:
+    done = run_validation(lambda top: top)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("edit", "line"),
+    [
+        (
+            set_("hdfs_replicaton", 3),
+            "no role knows the variable hdfs_replicaton: did you mean hdfs_replication?",
+        ),
+        (set_("hdfs_replication", "three"), "FAIL vars.type all: hdfs_replication is 'three' (expected int)"),
+        (set_("hdfs_replication", "{{ 2 + 2 }}"), "hdfs_replication is 4 with 3 DataNodes (expected 1 to 3)"),
+        (one_address, "FAIL net.address cpu-node1,cpu-node2: all have the address 192.168.1.184"),
+        (rename("worker-node3", "worker_node3"), 'FAIL net.names worker_node3: the name contains "_"'),
+        (
+            set_("lakehouse_versions", {"iceberg": "1.4.0"}),
+            "FAIL versions.pair all: iceberg 1.4.0 with spark",
+        ),
+    ],
+)
+def test_a_spoilt_inventory_is_refused(
+    edit: Edit, line: str, run_validation: Callable[[Edit], subprocess.CompletedProcess[str]]
+) -> None:
+    done = run_validation(edit)
+    assert done.returncode != 0
+    assert line in done.stdout + done.stderr
+    assert "findings: 1\n" in done.stdout + done.stderr
+    assert "secret-word" not in done.stdout + done.stderr
