@@ -53,7 +53,7 @@ class Variables(Mapping[str, Any]):
 
 @dataclass(frozen=True)
 class Host:
-    """One machine: its inventory name, the address it is reached at, its groups and variables."""
+    """One machine: its inventory name, its `ansible_host` (empty if unset), its groups and variables."""
 
     name: str
     address: str
@@ -76,7 +76,8 @@ class Inventory:
 def load(path: Path | str) -> Inventory:
     """Read an inventory directory or file.
 
-    Raises LakehouseError when it is missing, cannot be parsed, names no host, or two hosts share an address.
+    Raises LakehouseError when it is missing, cannot be parsed or names no host. Whether its values can work
+    is not judged here.
     """
     source = Path(path)
     if not source.exists():
@@ -92,7 +93,6 @@ def load(path: Path | str) -> Inventory:
         raise LakehouseError(f"inventory {source} cannot be read: {_one_line(error)}", command) from error
     if not hosts:
         raise LakehouseError(f"inventory {source} names no host", f"ansible-inventory -i {source} --graph")
-    _refuse_shared_addresses(source, hosts)
     return Inventory(path=source, hosts=hosts)
 
 
@@ -105,20 +105,10 @@ def _host(host: AnsibleHost, variables: VariableManager, loader: DataLoader) -> 
     own = Variables(host.name, variables.get_vars(host=host, include_hostvars=False), loader)
     return Host(
         name=host.name,
-        address=str(own.get("ansible_host", host.name)),
+        address=str(own.get("ansible_host", "")),
         groups=frozenset(group.name for group in host.get_groups()) - _IMPLIED_GROUPS,
         variables=own,
     )
-
-
-def _refuse_shared_addresses(source: Path, hosts: tuple[Host, ...]) -> None:
-    owner: dict[str, str] = {}
-    for host in hosts:
-        other = owner.setdefault(host.address, host.name)
-        if other != host.name:
-            raise LakehouseError(
-                f"inventory {source}: {other} and {host.name} share the address {host.address}"
-            )
 
 
 def _one_line(error: Exception) -> str:

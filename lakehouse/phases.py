@@ -14,6 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from lakehouse.errors import LakehouseError
 
@@ -68,7 +69,7 @@ class Phases:
 
     def log(self, message: str) -> None:
         """Print a line of the phase that is running, without tearing its spinner."""
-        self._console.print(f"    {message}", markup=False, highlight=False, soft_wrap=True)
+        self._console.print(Text(f"    {message}"), soft_wrap=True)
 
     @contextmanager
     def phase(self, name: str, *, spinner: bool = True) -> Iterator[None]:
@@ -91,13 +92,14 @@ class Phases:
             if display and task is not None:
                 display.remove(task)
             self._print(f"<== {name} {'' if status == PASSED else 'FAILED after '}{seconds:.1f} s", status)
-            self._append(Phase(name, round(started, 3), round(seconds, 3), status))
+            self.record(Phase(name, round(started, 3), round(seconds, 3), status))
 
     def _print(self, line: str, status: str = "") -> None:
         style = {PASSED: "green", FAILED: "bold red"}.get(status, "bold")
-        self._console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(Text(line, style), soft_wrap=True)
 
-    def _append(self, phase: Phase) -> None:
+    def record(self, phase: Phase) -> None:
+        """Add a finished phase to the list; one that another program has timed, for instance."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -157,7 +157,9 @@ def main() -> None:
         if diff:
             diffs.append({**diff, "before_header": entry["dest"], "after_header": entry["dest"]})
     module.exit_json(
-        changed=bool(diffs), files=[diff["after_header"] for diff in diffs], diff=diffs if module._diff else []
+        changed=bool(diffs),
+        files=[diff["after_header"] for diff in diffs],
+        diff=diffs if module._diff else [],
     )
 
 

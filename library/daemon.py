@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -45,13 +45,18 @@ LOG_LINES = 20
 def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run systemctl without a pager or a prompt."""
     return subprocess.run(
-        ["systemctl", "--no-pager", "--no-ask-password", *arguments], capture_output=True, text=True, check=False
+        ["systemctl", "--no-pager", "--no-ask-password", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
 def properties(unit: str) -> dict[str, str]:
     """What systemd knows of the unit."""
-    names = "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ExecMainStartTimestamp,FragmentPath,DropInPaths"
+    names = (
+        "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ExecMainStartTimestamp,FragmentPath,DropInPaths"
+    )
     shown = systemctl("show", unit, "--timestamp=us+utc", "--property", names).stdout
     return dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
 
@@ -69,7 +74,7 @@ def started_at(timestamp: str) -> float:
     if not timestamp:
         return 0.0
     parsed = datetime.strptime(timestamp, "%a %Y-%m-%d %H:%M:%S.%f UTC")
-    return parsed.replace(tzinfo=timezone.utc).timestamp()
+    return parsed.replace(tzinfo=UTC).timestamp()
 
 
 def is_stale(known: dict[str, str], files: list[str]) -> bool:

@@ -52,7 +52,9 @@ def main() -> None:
         done = subprocess.run(module.params["argv"], capture_output=True, text=True, check=False)
         if done.returncode:
             lines = (done.stdout + done.stderr).strip().splitlines()
-            module.fail_json(msg=f"formatting failed: {lines[-1] if lines else done.returncode}", log=lines[-20:])
+            module.fail_json(
+                msg=f"formatting failed: {lines[-1] if lines else done.returncode}", log=lines[-20:]
+            )
     module.exit_json(changed=True)
 
 

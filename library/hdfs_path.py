@@ -71,7 +71,10 @@ def main() -> None:
     )
     hdfs = WebHdfs(module.params["url"], module.params["user"])
     common = {key: module.params[key] for key in ("owner", "group", "mode")}
-    wishes = [common | wish for wish in [*module.params["paths"], *({"path": path} for path in module.params["folders"])]]
+    wishes = [
+        common | wish
+        for wish in [*module.params["paths"], *({"path": path} for path in module.params["folders"])]
+    ]
     try:
         changed = [wish["path"] for wish in wishes if ensure(hdfs, wish, module.check_mode)]
     except WebHdfsError as error:

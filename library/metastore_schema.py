@@ -67,8 +67,12 @@ class Database:
             self.argv, input=sql, env=self.environment, capture_output=True, text=True, check=False
         )
         if done.returncode:
-            where = f"{self.module.params['host']}:{self.module.params['port']}/{self.module.params['database']}"
-            self.module.fail_json(msg=f"PostgreSQL at {where}: {done.stderr.strip()}; next: ping it from this host")
+            where = (
+                f"{self.module.params['host']}:{self.module.params['port']}/{self.module.params['database']}"
+            )
+            self.module.fail_json(
+                msg=f"PostgreSQL at {where}: {done.stderr.strip()}; next: ping it from this host"
+            )
         return done.stdout.strip()
 
     def lock(self) -> subprocess.Popen[str]:
@@ -78,10 +82,14 @@ class Database:
         )
         assert session.stdin
         assert session.stdout
-        session.stdin.write(f"set lock_timeout = '60s'; select pg_advisory_lock({ADVISORY_LOCK}); select 'locked';\n")
+        session.stdin.write(
+            f"set lock_timeout = '60s'; select pg_advisory_lock({ADVISORY_LOCK}); select 'locked';\n"
+        )
         session.stdin.flush()
         if not any(line.strip() == "locked" for line in session.stdout):
-            self.module.fail_json(msg="another run has been initialising the schema for 60 s; next: wait for it, rerun")
+            self.module.fail_json(
+                msg="another run has been initialising the schema for 60 s; next: wait for it, rerun"
+            )
         return session
 
 
@@ -108,7 +116,9 @@ def found_version(module: AnsibleModule, database: Database) -> str | None:
 def environment_of(path: str) -> dict[str, str]:
     """The variables of a systemd environment file with quoted values."""
     with open(path, encoding="utf-8") as stream:
-        pairs = [line.rstrip("\n").split("=", 1) for line in stream if "=" in line and not line.startswith("#")]
+        pairs = [
+            line.rstrip("\n").split("=", 1) for line in stream if "=" in line and not line.startswith("#")
+        ]
     return {name: value[1:-1].replace('\\"', '"').replace("\\\\", "\\") for name, value in pairs}
 
 
@@ -140,11 +150,14 @@ def main() -> None:
                 **environment_of(module.params["environment_file"]),
                 "METASTORE_HOME": module.params["metastore_home"],
             }
-            done = subprocess.run(module.params["argv"], env=environment, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                module.params["argv"], env=environment, capture_output=True, text=True, check=False
+            )
             if done.returncode:
                 lines = (done.stdout + done.stderr).strip().splitlines()
                 module.fail_json(
-                    msg="initialising the schema failed; next: read the log below, drop the database, rerun", log=lines[-20:]
+                    msg="initialising the schema failed; next: read the log below, drop the database, rerun",
+                    log=lines[-20:],
                 )
             database.run(RUNTIME_STATS)
     module.exit_json(changed=True, version=module.params["version"])

@@ -85,7 +85,10 @@ def main() -> None:
     admin(module, f"alter role {identifier(owner)} login password {literal(password)};")
     done.append("password")
     if not admin(module, f"select 1 from pg_database where datname = {literal(name)};"):
-        admin(module, f"create database {identifier(name)} owner {identifier(owner)} template template0 encoding 'UTF8';")
+        admin(
+            module,
+            f"create database {identifier(name)} owner {identifier(owner)} template template0 encoding 'UTF8';",
+        )
         done.append("database")
     if not can_log_in(module):
         module.fail_json(

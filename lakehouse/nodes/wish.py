@@ -53,13 +53,12 @@ def read(inventory: Inventory) -> Wish | None:
     if state.name != cluster:
         # This directory is removed with the nodes.
         raise LakehouseError(f"local_nodes_state {state}: the last directory must be named {cluster}")
-    return Wish(
-        cluster=cluster,
-        subnet=subnet,
-        suite=_shared(local, "local_nodes_suite"),
-        state=state,
-        nodes=tuple(_node(host, subnet) for host in local),
-    )
+    nodes = tuple(_node(host, subnet) for host in local)
+    if len({node.address for node in nodes}) < len(nodes):
+        raise LakehouseError(
+            f"two nodes share an address: {', '.join(f'{n.name}={n.address}' for n in nodes)}"
+        )
+    return Wish(cluster, subnet, _shared(local, "local_nodes_suite"), state, nodes)
 
 
 def _shared(hosts: list[Host], name: str) -> str:

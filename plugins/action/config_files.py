@@ -65,7 +65,9 @@ class ActionModule(ActionBase):
             available_variables=variables | entry.get("vars", {}) | {"dest": entry["dest"]},
         )
         text = trust_as_template(source.read_text(encoding="utf-8"))
-        rendered["content"] = templar.template(text, escape_backslashes=False, overrides={"trim_blocks": True})
+        rendered["content"] = templar.template(
+            text, escape_backslashes=False, overrides={"trim_blocks": True}
+        )
         return rendered
 
     def _write_locally(self, entries: list[dict[str, Any]], root: Path) -> dict[str, Any]:

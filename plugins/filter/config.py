@@ -60,7 +60,11 @@ def unit_files(daemons: dict[str, dict[str, Any]], common: dict[str, Any]) -> li
     """Entries for the units of daemons (``description``, ``exec``, ``environment``) that share their other settings."""
     return [
         unit_file(
-            {**common, "Environment": environment(daemon["environment"]), "ExecStart": " ".join(daemon["exec"])},
+            {
+                **common,
+                "Environment": environment(daemon["environment"]),
+                "ExecStart": " ".join(daemon["exec"]),
+            },
             name,
             daemon["description"],
         )

@@ -51,7 +51,10 @@ class WebHdfs:
         created = self.call("PUT", "CREATE", path, overwrite="true", noredirect="true")
         with open(source, "rb") as stream:
             request = urllib.request.Request(
-                created["Location"], data=stream, method="PUT", headers={"Content-Type": "application/octet-stream"}
+                created["Location"],
+                data=stream,
+                method="PUT",
+                headers={"Content-Type": "application/octet-stream"},
             )
             request.add_unredirected_header("Content-Length", str(stream.seek(0, 2)))
             stream.seek(0)

@@ -1,0 +1,57 @@
+# `make` shows what there is. INVENTORY= names other machines: make lakehouse INVENTORY=inventory/three-node
+INVENTORY ?= inventory/local
+TEST_INVENTORY ?= tests/inventory
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+LAKEHOUSE = .venv/bin/lakehouse
+STARTED := $(shell date +%s)
+
+.PHONY: help
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: lakehouse
+lakehouse: tools ## From a fresh machine to a verified lakehouse, with a report
+	@$(LAKEHOUSE) deploy --inventory $(INVENTORY) --started $(STARTED)
+
+.PHONY: test
+test: tools-dev ## Lint, unit, render, and every cluster test on nodes of their own
+	@$(LAKEHOUSE) test --inventory $(TEST_INVENTORY) --started $(STARTED) $(if $(KEEP),--keep)
+
+.PHONY: smoke
+smoke: tools ## Run the smoke suite against the cluster and write the report
+	@$(LAKEHOUSE) smoke --inventory $(INVENTORY) --started $(STARTED)
+
+.PHONY: down
+down: tools ## Remove the local nodes and their data
+	@$(LAKEHOUSE) down --inventory $(INVENTORY)
+
+.PHONY: bench
+bench: tools ## Measure what the README promises, into build/bench/
+	@$(LAKEHOUSE) bench --inventory $(INVENTORY)
+
+.PHONY: lint
+lint: tools-dev ## Style, types and the rules of Ansible and shell
+	@ruff check && ruff format --check && mypy && yamllint --strict . && ansible-lint && shellcheck scripts/* .ci/run
+
+.PHONY: unit
+unit: tools-dev ## Fast tests: no host, no network
+	@pytest -m "not network and not cluster and not drill" tests/unit tests/render
+
+.PHONY: docs
+docs: tools-dev ## Write the generated pages again
+	@python -m lakehouse.roledocs
+
+.PHONY: lock
+lock: tools-dev ## Pin the Python tools again, with hashes and without index addresses
+	@cd requirements && for name in runtime dev; do \
+	  pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url --no-emit-find-links \
+	    --no-emit-trusted-host --output-file $$name.lock $$name.in; done
+
+.PHONY: tools tools-dev
+tools:
+	@scripts/bootstrap
+tools-dev:
+	@scripts/bootstrap --dev

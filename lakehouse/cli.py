@@ -1,0 +1,108 @@
+"""The command line: one verb per thing that a person wants."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+
+from lakehouse import artifacts, bench, lock, nodes, report, run, verbs
+from lakehouse.errors import LakehouseError
+
+DEFAULT_INVENTORY = "inventory/local"
+
+
+def _deploy(arguments: argparse.Namespace) -> int:
+    return verbs.deploy(verbs.start(arguments.started), arguments.inventory)
+
+
+def _test(arguments: argparse.Namespace) -> int:
+    return verbs.test(verbs.start(arguments.started), arguments.inventory, keep=arguments.keep)
+
+
+def _up(arguments: argparse.Namespace) -> int:
+    verbs.up(verbs.start(), arguments.inventory)
+    return 0
+
+
+def _down(arguments: argparse.Namespace) -> int:
+    verbs.down(arguments.inventory)
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    for node in nodes.status(arguments.inventory):
+        print(node)  # noqa: T201 -- this is the verb's answer
+    return 0
+
+
+def _smoke(arguments: argparse.Namespace) -> int:
+    phases = verbs.start(arguments.started)
+    verbs.smoke(phases, arguments.inventory, *arguments.selection)
+    return report.build(run.BUILD, verbs.bill().versions)
+
+
+def _fetch(_: argparse.Namespace) -> int:
+    verbs.fetch(verbs.start())
+    return 0
+
+
+def _lock(_: argparse.Namespace) -> int:
+    lock.lock(run.ROOT / "versions.yml", artifacts.cache_dir(), print)
+    return 0
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    return bench.measure(arguments.inventory)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of every verb."""
+    top = argparse.ArgumentParser(
+        prog="lakehouse", description="Three bare machines become a verified lakehouse."
+    )
+    verb = top.add_subparsers(required=True, metavar="verb")
+
+    def add(name: str, action: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+        one = verb.add_parser(name, help=text, description=text)
+        one.set_defaults(action=action)
+        one.add_argument(
+            "-i", "--inventory", default=DEFAULT_INVENTORY, help="inventory (default: %(default)s)"
+        )
+        one.add_argument("--started", help="when the calling program began, in seconds since the epoch")
+        return one
+
+    add("deploy", _deploy, "from a fresh machine to a verified lakehouse")
+    add("test", _test, "lint, unit, render, and a cluster of its own").add_argument(
+        "--keep", action="store_true", help="leave the cluster running"
+    )
+    add("up", _up, "start the local nodes")
+    add("down", _down, "remove the local nodes and their data")
+    add("status", _status, "show the local nodes")
+    add("smoke", _smoke, "run the smoke suite and write the report").add_argument(
+        "selection", nargs="*", help="arguments for pytest"
+    )
+    add("bench", _bench, "measure what the README promises, into build/bench/")
+    bill = verb.add_parser("artifacts", help="fetch or lock the files of versions.yml").add_subparsers(
+        required=True
+    )
+    bill.add_parser("fetch", help="fill the cache").set_defaults(action=_fetch)
+    bill.add_parser("lock", help="resolve and record every file").set_defaults(action=_lock)
+    return top
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the verb; a LakehouseError is one line, never a traceback."""
+    arguments = parser().parse_args(argv)
+    try:
+        return int(arguments.action(arguments))
+    except LakehouseError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 -- the one place that speaks to a person
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; next: run the same command again", file=sys.stderr)  # noqa: T201 -- as above
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""The README of every role, written from its argument specification so that the two cannot differ."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lakehouse import run
+
+HEAD = "<!-- Generated from meta/argument_specs.yml: make docs -->"
+
+
+def sentences(option: dict[str, Any]) -> str:
+    """The description as one table cell."""
+    text = option["description"]
+    return " ".join(text if isinstance(text, list) else [text]).replace("|", "\\|")
+
+
+def rows(options: dict[str, Any], prefix: str = "") -> list[str]:
+    """A table row per option, its own options below it."""
+    found = []
+    for name, option in options.items():
+        kind = option["type"] + (" (required)" if option.get("required") else "")
+        found.append(f"| `{prefix}{name}` | {kind} | {sentences(option)} |")
+        found += rows(option.get("options", {}), f"{prefix}{name}.")
+    return found
+
+
+def render(role: Path) -> str:
+    """The page of one role."""
+    spec = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))[
+        "argument_specs"
+    ]["main"]
+    tasks = yaml.safe_load((role / "tasks" / "main.yml").read_text(encoding="utf-8"))
+    steps = [f"{number}. {task['name']}" for number, task in enumerate(tasks, 1)]
+    return "\n".join(
+        [
+            f"# {role.name}",
+            "",
+            HEAD,
+            "",
+            f"{spec['short_description']}.",
+            "",
+            "What it does, in this order:",
+            "",
+            *steps,
+        ]
+        + ["", "| Variable | Type | Meaning |", "|---|---|---|", *rows(spec["options"]), ""]
+    )
+
+
+def pages() -> dict[Path, str]:
+    """Every role's page by its path."""
+    roles = sorted(path for path in (run.ROOT / "roles").iterdir() if path.is_dir())
+    return {role / "README.md": render(role) for role in roles}
+
+
+def main() -> int:
+    """Write the pages that differ."""
+    for path, text in pages().items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

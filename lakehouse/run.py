@@ -1,0 +1,54 @@
+"""Programs that the verbs start: Ansible and pytest, with their output in a log of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lakehouse.errors import LakehouseError
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build"
+LOGS = BUILD / "log"
+SHOWN_LINES = 40
+
+
+def program(name: str) -> str:
+    """The path of a program of our own Python environment."""
+    return str(Path(sys.executable).with_name(name))
+
+
+def logged(argv: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> str:
+    """Run a program from the repository's root, write its output to ``log`` and return it.
+
+    Raises LakehouseError with the end of the output where the program fails.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as stream:
+        done = subprocess.run(
+            argv, cwd=ROOT, stdout=stream, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})}, check=False,
+        )  # fmt: skip
+    output = log.read_text(encoding="utf-8")
+    if done.returncode:
+        shown = "\n".join(output.splitlines()[-SHOWN_LINES:])
+        raise LakehouseError(f"{shown}\n{Path(argv[0]).name} failed (exit {done.returncode})", f"less {log}")
+    return output
+
+
+def playbook(verb: str, inventory: str, *extra: str) -> int:
+    """Run ``playbooks/<verb>.yml`` and return how many tasks changed something, over all hosts."""
+    timings = {"LAKEHOUSE_TIMINGS": str(BUILD / "bench" / f"{verb}.json"), "ANSIBLE_FORCE_COLOR": "0"}
+    (BUILD / "bench").mkdir(parents=True, exist_ok=True)
+    argv = [program("ansible-playbook"), "-i", inventory, f"playbooks/{verb}.yml", *extra]
+    output = logged(argv, LOGS / f"{verb}.log", timings)
+    return sum(int(number) for number in re.findall(r"\bchanged=(\d+)", output))
+
+
+def shown(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+    """Run a program from the repository's root on this terminal and return its exit code."""
+    return subprocess.run(argv, cwd=ROOT, env={**os.environ, **(environment or {})}, check=False).returncode

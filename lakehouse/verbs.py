@@ -1,0 +1,130 @@
+"""What a person can ask for: each verb is a sequence of phases."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from lakehouse import artifacts, inventory, manifest, nodes, releases, report, run
+from lakehouse.errors import LakehouseError
+from lakehouse.phases import PASSED, Phase, Phases
+
+REPORT = run.BUILD / "report"
+PHASES = REPORT / "phases.json"
+FAST_CHECKS = {
+    "lint": ["make", "--no-print-directory", "lint"],
+    "unit": ["make", "--no-print-directory", "unit"],
+}
+
+
+def bill() -> manifest.Manifest:
+    """The bill of materials."""
+    return manifest.load(run.ROOT / "versions.yml")
+
+
+def is_local(path: str) -> bool:
+    """Whether the inventory's machines are containers on this computer."""
+    return any("local_nodes_cluster" in host.variables for host in inventory.load(path).hosts)
+
+
+def fetch(phases: Phases) -> None:
+    """Fill the cache and build the release archives."""
+    with phases.phase("artifacts"):
+        materials, cache = bill(), artifacts.cache_dir()
+        names = list(materials.components)
+        artifacts.fetch(materials, names, cache, phases.log)
+        for name in names:
+            releases.ensure(materials, name, cache, phases.log)
+
+
+def up(phases: Phases, path: str) -> None:
+    """Make the local nodes run, or leave real machines alone."""
+    if not is_local(path):
+        return
+    with phases.phase("docker", spinner=False):
+        if run.shown(["scripts/ensure-docker"]):
+            raise LakehouseError("no Docker Engine answers", "scripts/ensure-docker")
+    with phases.phase("nodes"):
+        nodes.up(path, phases.log)
+
+
+def converge(phases: Phases, path: str, name: str = "converge") -> int:
+    """Run the site playbook; return how many tasks changed something."""
+    with phases.phase(name):
+        return run.playbook("site", path)
+
+
+def load(phases: Phases, path: str) -> None:
+    """Load the real data."""
+    with phases.phase("data"):
+        run.playbook("load", path)
+
+
+def smoke(phases: Phases, path: str, *selection: str) -> bool:
+    """Run the smoke suite; tell whether it passed. Its results are the report's source."""
+    for old in REPORT.glob("*-junit.xml"):
+        old.unlink()
+    with phases.phase("endpoints"):
+        run.playbook("endpoints", path)
+    argv = [run.program("pytest"), "smoke", f"--junit-xml={REPORT / 'smoke-junit.xml'}", *selection]
+    return timed(phases, "smoke", argv)
+
+
+def timed(phases: Phases, name: str, argv: list[str]) -> bool:
+    """Run a program on this terminal as a phase; tell whether it passed."""
+    try:
+        with phases.phase(name, spinner=False):
+            if run.shown(argv):
+                raise LakehouseError(f"{name} failed")
+    except LakehouseError:
+        return False
+    return True
+
+
+def deploy(phases: Phases, path: str) -> int:
+    """From a fresh machine to a verified lakehouse, and its report."""
+    with ThreadPoolExecutor() as pool:
+        for side in [pool.submit(fetch, phases), pool.submit(up, phases, path)]:
+            side.result()
+    converge(phases, path)
+    load(phases, path)
+    smoke(phases, path)
+    return report.build(run.BUILD, bill().versions)
+
+
+def test(phases: Phases, path: str, *, keep: bool) -> int:
+    """Everything that `make test` promises: fast checks first, then a cluster of its own, then its report."""
+    for name, argv in FAST_CHECKS.items():
+        if not timed(phases, name, argv):
+            return 1
+    code = deploy(phases, path)
+    changed = converge(phases, path, "converge again")
+    if changed:
+        phases.log(
+            f"the second converge changed {changed} tasks (expected 0); next: less {run.LOGS / 'site.log'}"
+        )
+    cluster = timed(phases, "cluster tests", [run.program("pytest"), "tests/cluster", "--inventory", path])
+    if not keep:
+        with phases.phase("down"):
+            nodes.down(path, phases.log)
+    return int(bool(code or changed or not cluster))
+
+
+def start(started: str | None = None) -> Phases:
+    """Begin a new list of phases; ``started`` (seconds since the epoch) is when the make target began."""
+    phases = Phases(PHASES)
+    phases.reset()
+    if started:
+        phases.record(Phase("tools", float(started), round(time.time() - float(started), 3), PASSED))
+    return phases
+
+
+def down(path: str) -> None:
+    """Remove the local nodes with everything that is on them."""
+    if is_local(path):
+        nodes.down(path, print)
+    else:
+        raise LakehouseError(
+            f"{path} has real machines, which are never removed",
+            f"ansible-playbook -i {path} playbooks/teardown.yml",
+        )

@@ -1,0 +1,144 @@
+"""Fixtures of the suite: one cluster, one session, and a table for each test."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from smoke import evidence, settings, waiting
+from smoke.formats import FORMATS, Format
+from smoke.lake import Lake
+from smoke.namenode import NameNode
+from smoke.nodes import Nodes, Ssh
+from smoke.placement import Ledger
+from smoke.settings import Endpoints
+from smoke.tables import Databases, Table, Tables, suffix
+
+_CONNECT_SECONDS = 120
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    default = os.environ.get(settings.VARIABLE, str(settings.DEFAULT_PATH))
+    parser.addoption("--endpoints", type=Path, default=Path(default), help=f"the cluster ({default})")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "operation(name, engine): what the test proves, and of what")
+    config.addinivalue_line("markers", "closing: looks back on all other tests")
+    # The client would log every statement that is refused on purpose, with the server's stack.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What looks back comes after the tests it looks back on, and what breaks things comes last."""
+    items.sort(key=lambda item: (bool(item.get_closest_marker("drill")), bool(item.get_closest_marker("closing"))))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    evidence.describe(item, call)
+    report: pytest.TestReport = yield
+    if report.failed:
+        evidence.attach(item, report)
+    return report
+
+
+@pytest.fixture(scope="session")
+def endpoints(pytestconfig: pytest.Config) -> Endpoints:
+    return settings.load(pytestconfig.getoption("--endpoints"))
+
+
+@pytest.fixture(scope="session")
+def nodes(endpoints: Endpoints, pytestconfig: pytest.Config) -> Nodes:
+    nodes = Nodes(Ssh(endpoints.inventory))
+    pytestconfig.stash[evidence.CLUSTER] = (nodes, endpoints)
+    return nodes
+
+
+@pytest.fixture(scope="session")
+def namenode(endpoints: Endpoints) -> NameNode:
+    return NameNode(endpoints.namenode.http, endpoints.users["hdfs"])
+
+
+@pytest.fixture(scope="session")
+def connect_server(endpoints: Endpoints, nodes: Nodes) -> Iterator[str]:
+    """The address of a Spark Connect server, which is started for the suite unless it runs already."""
+    spark = endpoints.spark
+    address = urlsplit(spark.connect_url)
+
+    def answers() -> bool:
+        with socket.create_connection((address.hostname, address.port), timeout=2):
+            return True
+
+    ours = not nodes.is_running(spark.connect_host, spark.connect_unit)
+    if ours:
+        nodes.start(spark.connect_host, spark.connect_unit)
+    try:
+        waiting.wait_for(f"{spark.connect_unit} on {spark.connect_host}", answers, seconds=_CONNECT_SECONDS, ignoring=(OSError,))
+        yield spark.connect_url
+    finally:
+        if ours:
+            nodes.stop(spark.connect_host, spark.connect_unit)
+
+
+@pytest.fixture(scope="session")
+def _lake(connect_server: str) -> Iterator[Lake]:
+    session = SparkSession.builder.remote(connect_server).create()
+    waiting.wait_for(
+        "a first query", lambda: session.sql("SELECT 1").collect(), seconds=60, ignoring=(PySparkException,)
+    )
+    yield Lake(session, connect_server)
+    session.stop()
+
+
+@pytest.fixture
+def lake(_lake: Lake, request: pytest.FixtureRequest) -> Lake:
+    """The suite's session; its list of statements starts empty for each test."""
+    _lake.statements.clear()
+    request.node.stash[evidence.STATEMENTS] = _lake.statements
+    return _lake
+
+
+@pytest.fixture(scope="session")
+def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
+    ledger = Ledger(namenode, endpoints.replication, endpoints.name_of)
+    yield ledger
+    ledger.write(endpoints.report / "tables.json")
+
+
+@pytest.fixture(scope="session")
+def databases(_lake: Lake, endpoints: Endpoints) -> Iterator[Databases]:
+    run = suffix()
+    names = {fmt: f"smoke_{fmt}_{run}" for fmt in FORMATS}
+    for fmt, name in names.items():
+        _lake.sql(f"CREATE DATABASE {fmt.catalog}.{name} LOCATION '{endpoints.warehouse}/{fmt.folder}/{name}'")
+    yield Databases(names, {fmt: f"{endpoints.root}/{fmt.folder}/{name}" for fmt, name in names.items()})
+    for fmt, name in names.items():
+        _lake.sql(f"DROP DATABASE {fmt.catalog}.{name}")
+
+
+@pytest.fixture(params=FORMATS, ids=str)
+def fmt(request: pytest.FixtureRequest) -> Format:
+    """The table format; a test that asks for it runs once for each."""
+    return request.param
+
+
+@pytest.fixture
+def tables(lake: Lake, databases: Databases, ledger: Ledger, fmt: Format) -> Iterator[Tables]:
+    tables = Tables(lake, databases, ledger, fmt)
+    yield tables
+    tables.close()
+
+
+@pytest.fixture
+def table(tables: Tables) -> Table:
+    """A table with three orders."""
+    return tables.new()

@@ -1,0 +1,57 @@
+"""What a test says about itself: properties for the report, and proof when it fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakehouse.errors import LakehouseError
+from smoke.nodes import CommandError, Nodes
+from smoke.settings import Endpoints
+
+STATEMENTS = pytest.StashKey[list[str]]()
+CLUSTER = pytest.StashKey[tuple[Nodes, Endpoints]]()
+
+_LONGEST = 400
+
+
+def describe(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Give the JUnit file what the report's matrix is made of: format, operation, engine, statements."""
+    if call.when == "setup":
+        marker = item.get_closest_marker("operation")
+        parameters = getattr(item, "callspec", None)
+        if marker:
+            item.user_properties.append(("operation", marker.args[0]))
+        item.user_properties.append(("engine", marker.kwargs.get("engine", "spark") if marker else "spark"))
+        if parameters and "fmt" in parameters.params:
+            item.user_properties.append(("format", parameters.params["fmt"].name))
+    if call.when == "call":
+        statements = dict.fromkeys(item.stash.get(STATEMENTS, []))
+        item.user_properties.extend(("statement", statement[:_LONGEST]) for statement in statements)
+
+
+def attach(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Add to a failure the last statements, and the last lines that the services logged."""
+    add = getattr(report.longrepr, "addsection", None)
+    if add is None:
+        return
+    if statements := item.stash.get(STATEMENTS, []):
+        add("last statements", "\n".join(statements[-5:]))
+    if CLUSTER in item.config.stash:
+        nodes, endpoints = item.config.stash[CLUSTER]
+        for host, unit in _services(endpoints):
+            add(f"{unit} on {host}", _journal(nodes, host, unit))
+
+
+def _services(endpoints: Endpoints) -> list[tuple[str, str]]:
+    return [
+        (endpoints.namenode.host, endpoints.units["namenode"]),
+        (endpoints.metastore.host, endpoints.units["metastore"]),
+        (endpoints.spark.connect_host, endpoints.spark.connect_unit),
+    ]
+
+
+def _journal(nodes: Nodes, host: str, unit: str) -> str:
+    try:
+        return nodes.journal(host, unit)
+    except (CommandError, LakehouseError, OSError, RuntimeError) as error:
+        return f"not to be had: {error}"

@@ -1,0 +1,110 @@
+"""What the NameNode knows: files, blocks and where their replicas are. HTTP calls of milliseconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+
+_FILE = re.compile(r"^(?P<path>/.*?) (?P<bytes>\d+) bytes, replicated: replication=(?P<replication>\d+),")
+_BLOCK = re.compile(r"^\d+\. \S+:(?P<id>blk_\S+) len=(?P<length>\d+)")
+_REPLICA = re.compile(r"DatanodeInfoWithStorage\[(?P<address>[^,\]]+),")
+_HEALTH = re.compile(r"^The filesystem under path '.*' is \w+", re.MULTILINE)
+_SECONDS = 30
+
+
+class NameNodeError(Exception):
+    """The NameNode refused a question, or did not answer it: the question and its words."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block: its id, its length in bytes and the `address:port` of each DataNode that has a replica."""
+
+    id: str
+    length: int
+    datanodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class File:
+    """A file in HDFS: its length in bytes, the number of replicas it wants, and its blocks."""
+
+    path: str
+    bytes: int
+    replication: int
+    blocks: tuple[Block, ...]
+
+
+def parse_fsck(report: str) -> tuple[File, ...]:
+    """Read what fsck prints with `files`, `blocks` and `locations`.
+
+    Raises NameNodeError when the report did not come to its end: half of it would hide a block.
+    """
+    if not _HEALTH.search(report):
+        raise NameNodeError(f"fsck did not finish: {report.strip()[-300:]!r}")
+    files: list[tuple[re.Match[str], list[Block]]] = []
+    for line in report.splitlines():
+        if file := _FILE.match(line):
+            files.append((file, []))
+        elif block := _BLOCK.match(line):
+            replicas = tuple(replica["address"] for replica in _REPLICA.finditer(line))
+            files[-1][1].append(Block(block["id"], int(block["length"]), replicas))
+    return tuple(
+        File(file["path"], int(file["bytes"]), int(file["replication"]), tuple(blocks)) for file, blocks in files
+    )
+
+
+class NameNode:
+    """Questions to one NameNode; `superuser` is whom fsck and listings of any folder are asked as."""
+
+    def __init__(self, http: str, superuser: str) -> None:
+        self._http = http
+        self._superuser = superuser
+        self._session = requests.Session()
+
+    def files(self, path: str) -> tuple[File, ...]:
+        """Every file below a path with its blocks; none if there is no such path."""
+        query = {"ugi": self._superuser, "path": path, "files": "1", "blocks": "1", "locations": "1"}
+        report = self._get("/fsck", query).text
+        return () if f"Path '{path}' does not exist" in report else parse_fsck(report)
+
+    def state(self) -> Mapping[str, Any]:
+        """Counters of the whole file system: live DataNodes, low-redundancy and missing blocks."""
+        beans: list[dict[str, Any]] = []
+        for name in ("FSNamesystemState", "FSNamesystem"):
+            beans += self._get("/jmx", {"qry": f"Hadoop:service=NameNode,name={name}"}).json()["beans"]
+        return {key: value for bean in beans for key, value in bean.items()}
+
+    def status(self, path: str, user: str | None = None) -> dict[str, Any]:
+        """Owner, group, permission, type and length of a path, as `user` may see it."""
+        return dict(self.webhdfs("GET", "GETFILESTATUS", path, user)["FileStatus"])
+
+    def names(self, path: str) -> list[str]:
+        """Names in a folder, sorted."""
+        listing = self.webhdfs("GET", "LISTSTATUS", path)["FileStatuses"]["FileStatus"]
+        return sorted(entry["pathSuffix"] for entry in listing)
+
+    def webhdfs(self, method: str, operation: str, path: str, user: str | None = None, **query: str) -> dict[str, Any]:
+        """Run one operation that the NameNode answers itself; a refusal raises NameNodeError with its reason."""
+        parameters = {"op": operation, "user.name": user or self._superuser, "noredirect": "true", **query}
+        answer = self._ask(method, f"/webhdfs/v1{path}", parameters)
+        if answer.status_code >= 400:
+            reason = answer.json()["RemoteException"]["message"] if answer.content else answer.reason
+            raise NameNodeError(f"{operation} {path}: {reason}")
+        return dict(answer.json()) if answer.content else {}
+
+    def _get(self, path: str, query: Mapping[str, str]) -> requests.Response:
+        answer = self._ask("GET", path, query)
+        if answer.status_code >= 400:
+            raise NameNodeError(f"{path}: {answer.status_code} {answer.reason}")
+        return answer
+
+    def _ask(self, method: str, path: str, query: Mapping[str, str]) -> requests.Response:
+        try:
+            return self._session.request(method, self._http + path, params=query, timeout=_SECONDS)
+        except requests.RequestException as error:
+            raise NameNodeError(f"{self._http}{path}: {error}") from error

@@ -1,0 +1,127 @@
+"""Where the cluster is: `build/endpoints.json`, which the playbook writes from the inventory, as typed data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakehouse.report import record
+from lakehouse.report.record import Record
+
+DEFAULT_PATH = Path("build/endpoints.json")
+VARIABLE = "LAKEHOUSE_ENDPOINTS"
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine: its inventory name, its address and the groups that say what runs on it."""
+
+    name: str
+    address: str
+    groups: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Service:
+    """A daemon, by the machine it runs on (an inventory name) and its port."""
+
+    host: str
+    address: str
+    port: int
+
+
+@dataclass(frozen=True)
+class NameNode:
+    """The NameNode: its machine, and its HTTP address for fsck, /jmx and WebHDFS."""
+
+    host: str
+    http: str
+
+
+@dataclass(frozen=True)
+class Spark:
+    """The standalone cluster: its master, and where drivers run."""
+
+    master: str
+    home: str
+    client: str
+    connect_host: str
+    connect_url: str
+    connect_unit: str
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """One cluster as a client sees it. `warehouse` is the URI of `root`, the HDFS folder of all tables."""
+
+    path: Path
+    inventory: str
+    nameservice: str
+    root: str
+    warehouse: str
+    replication: int
+    group: str
+    hosts: Mapping[str, Host]
+    namenode: NameNode
+    metastore: Service
+    postgresql: Service
+    database: str
+    spark: Spark
+    units: Mapping[str, str]
+    users: Mapping[str, str]
+
+    def in_group(self, group: str) -> tuple[Host, ...]:
+        """Machines of an inventory group, in the order of the inventory."""
+        return tuple(host for host in self.hosts.values() if group in host.groups)
+
+    def name_of(self, address: str) -> str:
+        """Inventory name of the machine with that address or `address:port`; the address itself if unknown."""
+        bare = address.partition(":")[0]
+        return next((host.name for host in self.hosts.values() if bare in (host.address, host.name)), address)
+
+    @property
+    def report(self) -> Path:
+        """Folder of the report that these tests feed."""
+        return self.path.parent / "report"
+
+
+def load(path: Path) -> Endpoints:
+    """Read the file; LakehouseError names what is missing or wrong, and the command that writes it."""
+    data = record.load(path, "make lakehouse")
+    hosts = {name: _host(name, entry) for name, entry in data["hosts"].items()}
+    namenode, metastore, postgresql = data["namenode"], data["metastore"], data["postgresql"]
+    return Endpoints(
+        path=path,
+        inventory=data.text("inventory"),
+        nameservice=data.text("nameservice"),
+        root=data.text("root"),
+        warehouse=data.text("warehouse"),
+        replication=data.count("replication"),
+        group=data.text("group"),
+        hosts=hosts,
+        namenode=NameNode(namenode.text("host"), namenode.text("http")),
+        metastore=Service(metastore.text("host"), metastore.text("address"), metastore.count("port")),
+        postgresql=Service(
+            postgresql.text("host"), hosts[postgresql.text("host")].address, postgresql.count("port")
+        ),
+        database=postgresql.text("database"),
+        spark=_spark(data["spark"], data["spark_connect"]),
+        units={name: unit.text() for name, unit in data["units"].items()},
+        users={name: user.text() for name, user in data["users"].items()},
+    )
+
+
+def _host(name: str, entry: Record) -> Host:
+    return Host(name, entry.text("address"), frozenset(group.text() for group in entry["groups"].entries()))
+
+
+def _spark(spark: Record, connect: Record) -> Spark:
+    return Spark(
+        master=spark.text("master"),
+        home=spark.text("home"),
+        client=spark.text("client"),
+        connect_host=connect.text("host"),
+        connect_url=connect.text("url"),
+        connect_unit=connect.text("unit"),
+    )

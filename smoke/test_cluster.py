@@ -1,0 +1,33 @@
+"""The suite talks to the cluster that the inventory describes, and not to something that looks like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from smoke.lake import Lake
+from smoke.namenode import NameNode
+from smoke.settings import Endpoints
+
+# Runs on the executor: java.net.InetAddress says "name/address" of the machine.
+THIS_HOST = "split(reflect('java.net.InetAddress', 'getLocalHost'), '/')[0]"
+
+
+@pytest.mark.operation("live nodes", engine="hdfs")
+def test_every_datanode_is_live(namenode: NameNode, endpoints: Endpoints) -> None:
+    assert namenode.state()["NumLiveDataNodes"] == len(endpoints.in_group("datanodes"))
+
+
+@pytest.mark.operation("permissions", engine="hdfs")
+@pytest.mark.parametrize("folder", ["", "iceberg", "delta", "hive/warehouse", "sales", "streams"])
+def test_the_group_owns_the_folders(namenode: NameNode, endpoints: Endpoints, folder: str) -> None:
+    status = namenode.status(f"{endpoints.root}/{folder}".rstrip("/"))
+    assert (status["type"], status["group"]) == ("DIRECTORY", endpoints.group)
+    assert status["permission"][-2] == "7", f"the group cannot write: {status}"
+
+
+@pytest.mark.operation("distributed job")
+def test_tasks_run_on_every_worker(lake: Lake, endpoints: Endpoints) -> None:
+    assert lake.sql("SET spark.master") == [("spark.master", endpoints.spark.master)]
+    workers = {host.name for host in endpoints.in_group("spark_workers")}
+    hosts = lake.sql(f"SELECT DISTINCT {THIS_HOST} FROM range(0, 600, 1, {4 * len(workers)})")
+    assert {host for (host,) in hosts} == workers

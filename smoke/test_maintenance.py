@@ -1,0 +1,65 @@
+"""Small files become few, rows are sorted to be found, and what no version needs is removed."""
+
+from __future__ import annotations
+
+import pytest
+
+from smoke.formats import ICEBERG, Format
+from smoke.lake import Lake
+from smoke.namenode import NameNode
+from smoke.tables import ORDERS, Table, data_files, history
+
+MORE = [(4, "fay"), (5, "gus")]
+EVERYONE = [(id_, customer) for id_, customer, *_ in ORDERS] + MORE
+
+
+@pytest.fixture
+def table(lake: Lake, table: Table) -> Table:
+    """A table of one file for each of three inserts."""
+    for id_, customer in MORE:
+        lake.sql(f"INSERT INTO {table} VALUES ({id_}, '{customer}', DATE '2024-03-01', 40)")
+    return table
+
+
+@pytest.mark.operation("compaction")
+def test_compact(lake: Lake, table: Table) -> None:
+    before = data_files(lake, table)
+    lake.sql(table.statement(table.format.compact))
+    after = data_files(lake, table)
+    assert len(before) >= 3
+    assert len(after) == 1, f"{len(before)} files became {len(after)}"
+    lake.expect(f"SELECT id, customer FROM {table} ORDER BY id", EVERYONE)
+
+
+@pytest.mark.operation("z-order, sort")
+def test_cluster(lake: Lake, table: Table) -> None:
+    before = data_files(lake, table)
+    lake.sql(table.statement(table.format.cluster))
+    assert not before & data_files(lake, table), "files that were not rewritten are not clustered"
+    lake.expect(f"SELECT id, customer FROM {table} ORDER BY id", EVERYONE)
+
+
+@pytest.mark.operation("z-order, sort")
+@pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
+def test_sort(lake: Lake, table: Table, fmt: Format) -> None:
+    lake.sql(
+        f"CALL iceberg.system.rewrite_data_files(table => '{table.short}', strategy => 'sort',"
+        " sort_order => 'id DESC', options => map('rewrite-all', 'true'))"
+    )
+    lake.expect(f"SELECT id FROM {table}", [(5,), (4,), (3,), (2,), (1,)])
+
+
+@pytest.mark.operation("expire, vacuum")
+def test_expire(lake: Lake, namenode: NameNode, table: Table) -> None:
+    """What is left in HDFS is what the current version consists of."""
+    first, *_ = history(lake, table)
+    lake.sql(f"DELETE FROM {table} WHERE id = 2")
+    current = data_files(lake, table)
+    for statement in table.format.expire:
+        lake.sql(table.statement(statement))
+
+    log = f"{table.path}/{table.format.log_folder}/"
+    left = {file.path for file in namenode.files(table.path) if not file.path.startswith(log)}
+    assert {path.lstrip("/") for path in left} == current
+    lake.expect(f"SELECT id FROM {table} ORDER BY id", [(1,), (3,), (4,), (5,)])
+    lake.refuses(f"SELECT * FROM {table} VERSION AS OF {first.id}", "(?i)cannot find snapshot|FILE_NOT_EXIST|does not exist")

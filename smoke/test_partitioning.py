@@ -1,0 +1,51 @@
+"""A table is laid out by month, a query reads the month that it needs, and the layout can change."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from smoke.formats import ICEBERG, Format
+from smoke.lake import Lake
+from smoke.namenode import NameNode
+from smoke.tables import Table, Tables
+
+ROWS = "(1, 'ada', DATE '2024-01-15', 10), (2, 'bob', DATE '2024-02-15', 20), (3, 'eve', DATE '2024-02-16', 30)"
+
+
+@pytest.fixture
+def table(lake: Lake, tables: Tables) -> Table:
+    table, fmt = tables.name(), tables.format
+    columns = f"id INT, customer STRING, day DATE, amount DECIMAL(10, 2){fmt.month_column}"
+    lake.sql(f"CREATE TABLE {table} ({columns}) USING {fmt} {fmt.partitioned_by_month}")
+    lake.sql(f"INSERT INTO {table} (id, customer, day, amount) VALUES {ROWS}")
+    return table
+
+
+@pytest.mark.operation("partitioning")
+def test_a_query_reads_its_month_and_its_columns(lake: Lake, namenode: NameNode, table: Table) -> None:
+    folders = {file.path.removeprefix(table.path + "/").rpartition("/")[0] for file in namenode.files(table.path)}
+    assert {table.format.month_folder.format(month=month) for month in ("2024-01", "2024-02")} <= folders
+
+    query = f"SELECT customer FROM {table} WHERE day = DATE '2024-02-15'"
+    plan = lake.plan(query)
+    assert re.search(table.format.plan_partitions_pruned, plan), plan
+    lake.expect(query, [("bob",)])
+
+
+@pytest.mark.operation("column pruning")
+def test_a_query_reads_its_columns(lake: Lake, table: Table) -> None:
+    plan = lake.plan(f"SELECT customer FROM {table}")
+    assert re.search(table.format.plan_columns_pruned, plan), plan
+
+
+@pytest.mark.operation("partition evolution")
+@pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
+def test_the_layout_changes_without_a_rewrite(lake: Lake, table: Table, fmt: Format) -> None:
+    lake.sql(f"ALTER TABLE {table} REPLACE PARTITION FIELD months(day) WITH days(day)")
+    lake.sql(f"INSERT INTO {table} VALUES (4, 'fay', DATE '2024-02-15', 40)")
+    lake.expect(
+        f"SELECT spec_id, sum(record_count) FROM {table}.files GROUP BY spec_id ORDER BY spec_id", [(0, 3), (1, 1)]
+    )
+    lake.expect(f"SELECT id FROM {table} WHERE day = DATE '2024-02-15' ORDER BY id", [(2,), (4,)])

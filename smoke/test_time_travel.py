@@ -1,0 +1,38 @@
+"""A table is read as it was, by version and by time, and set back to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from smoke.lake import Lake
+from smoke.tables import ORDERS, Table, history
+
+
+@pytest.fixture
+def table(lake: Lake, table: Table) -> Table:
+    """The table of three orders after one was deleted and one added."""
+    lake.sql(f"DELETE FROM {table} WHERE id = 1")
+    lake.sql(f"INSERT INTO {table} VALUES (4, 'fay', DATE '2024-03-01', 40)")
+    return table
+
+
+@pytest.mark.operation("time travel by version")
+def test_by_version(lake: Lake, table: Table) -> None:
+    first, second, third = history(lake, table)
+    lake.expect(f"SELECT * FROM {table} VERSION AS OF {first.id} ORDER BY id", ORDERS)
+    lake.expect(f"SELECT id FROM {table} VERSION AS OF {second.id} ORDER BY id", [(2,), (3,)])
+    lake.expect(f"SELECT id FROM {table} VERSION AS OF {third.id} ORDER BY id", [(2,), (3,), (4,)])
+
+
+@pytest.mark.operation("time travel by timestamp")
+def test_by_timestamp(lake: Lake, table: Table) -> None:
+    first, second, _ = history(lake, table)
+    lake.expect(f"SELECT * FROM {table} TIMESTAMP AS OF '{first.committed}' ORDER BY id", ORDERS)
+    lake.expect(f"SELECT id FROM {table} TIMESTAMP AS OF '{second.committed}' ORDER BY id", [(2,), (3,)])
+
+
+@pytest.mark.operation("rollback, restore")
+def test_restore(lake: Lake, table: Table) -> None:
+    first, *_ = history(lake, table)
+    lake.sql(table.statement(table.format.restore, version=first.id))
+    lake.expect(f"SELECT * FROM {table} ORDER BY id", ORDERS)
