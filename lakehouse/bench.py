@@ -11,7 +11,8 @@ from lakehouse import nodes, phases, run, verbs
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import load
 
-MEMORY = "awk '/^Pss:/ {sum += $2} END {print sum}' /proc/[0-9]*/smaps_rollup 2>/dev/null"
+# A process may end between the listing and the reading.
+MEMORY = "cat /proc/[0-9]*/smaps_rollup 2>/dev/null | awk '/^Pss:/ {sum += $2} END {print sum}'"
 
 
 def idle_memory_mib(inventory: str) -> dict[str, int]:

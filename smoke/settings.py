@@ -45,6 +45,7 @@ class Spark:
 
     master: str
     home: str
+    conf_dir: str
     client: str
     connect_host: str
     connect_url: str
@@ -120,6 +121,7 @@ def _spark(spark: Record, connect: Record) -> Spark:
     return Spark(
         master=spark.text("master"),
         home=spark.text("home"),
+        conf_dir=spark.text("conf_dir"),
         client=spark.text("client"),
         connect_host=connect.text("host"),
         connect_url=connect.text("url"),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from urllib.parse import urlsplit
 
 from smoke.formats import Format
 from smoke.lake import Lake, Row
@@ -71,7 +70,7 @@ def history(lake: Lake, table: Table) -> list[Version]:
 
 def data_files(lake: Lake, table: Table) -> set[str]:
     """Return the HDFS paths of the files that the current version consists of."""
-    return {path.partition("://")[2].partition("/")[2] for (path,) in lake.sql(table.statement(table.format.data_files))}
+    return {urlsplit(uri).path for (uri,) in lake.sql(table.statement(table.format.data_files))}
 
 
 @dataclass(frozen=True)

