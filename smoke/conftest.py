@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -39,13 +39,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What looks back comes after the tests it looks back on, and what breaks things comes last."""
-    items.sort(key=lambda item: (bool(item.get_closest_marker("drill")), bool(item.get_closest_marker("closing"))))
+    items.sort(
+        key=lambda item: (bool(item.get_closest_marker("drill")), bool(item.get_closest_marker("closing")))
+    )
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     evidence.describe(item, call)
-    report: pytest.TestReport = yield
+    report = yield
     if report.failed:
         evidence.attach(item, report)
     return report
@@ -82,7 +86,12 @@ def connect_server(endpoints: Endpoints, nodes: Nodes) -> Iterator[str]:
     if ours:
         nodes.start(spark.connect_host, spark.connect_unit)
     try:
-        waiting.wait_for(f"{spark.connect_unit} on {spark.connect_host}", answers, seconds=_CONNECT_SECONDS, ignoring=(OSError,))
+        waiting.wait_for(
+            f"{spark.connect_unit} on {spark.connect_host}",
+            answers,
+            seconds=_CONNECT_SECONDS,
+            ignoring=(OSError,),
+        )
         yield spark.connect_url
     finally:
         if ours:
@@ -119,7 +128,9 @@ def databases(_lake: Lake, endpoints: Endpoints) -> Iterator[Databases]:
     run = suffix()
     names = {fmt: f"smoke_{fmt}_{run}" for fmt in FORMATS}
     for fmt, name in names.items():
-        _lake.sql(f"CREATE DATABASE {fmt.catalog}.{name} LOCATION '{endpoints.warehouse}/{fmt.folder}/{name}'")
+        _lake.sql(
+            f"CREATE DATABASE {fmt.catalog}.{name} LOCATION '{endpoints.warehouse}/{fmt.folder}/{name}'"
+        )
     yield Databases(names, {fmt: f"{endpoints.root}/{fmt.folder}/{name}" for fmt, name in names.items()})
     for fmt, name in names.items():
         _lake.sql(f"DROP DATABASE {fmt.catalog}.{name}")
@@ -128,7 +139,8 @@ def databases(_lake: Lake, endpoints: Endpoints) -> Iterator[Databases]:
 @pytest.fixture(params=FORMATS, ids=str)
 def fmt(request: pytest.FixtureRequest) -> Format:
     """The table format; a test that asks for it runs once for each."""
-    return request.param
+    fmt: Format = request.param
+    return fmt
 
 
 @pytest.fixture

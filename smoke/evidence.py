@@ -24,9 +24,9 @@ def describe(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         item.user_properties.append(("engine", marker.kwargs.get("engine", "spark") if marker else "spark"))
         if parameters and "fmt" in parameters.params:
             item.user_properties.append(("format", parameters.params["fmt"].name))
-    if call.when == "call":
-        statements = dict.fromkeys(item.stash.get(STATEMENTS, []))
-        item.user_properties.extend(("statement", statement[:_LONGEST]) for statement in statements)
+    if call.when == "call" and STATEMENTS in item.stash:
+        statements = item.stash[STATEMENTS]
+        item.user_properties.extend(("statement", text[:_LONGEST]) for text in dict.fromkeys(statements))
 
 
 def attach(item: pytest.Item, report: pytest.TestReport) -> None:
@@ -34,8 +34,8 @@ def attach(item: pytest.Item, report: pytest.TestReport) -> None:
     add = getattr(report.longrepr, "addsection", None)
     if add is None:
         return
-    if statements := item.stash.get(STATEMENTS, []):
-        add("last statements", "\n".join(statements[-5:]))
+    if STATEMENTS in item.stash:
+        add("last statements", "\n".join(item.stash[STATEMENTS][-5:]))
     if CLUSTER in item.config.stash:
         nodes, endpoints = item.config.stash[CLUSTER]
         for host, unit in _services(endpoints):

@@ -16,7 +16,7 @@ class Catalogued:
     real_path: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Format:
     """SQL of one table format.
 
@@ -63,7 +63,9 @@ ICEBERG = Format(
     version="snapshot_id",
     committed="committed_at",
     restore="CALL iceberg.system.rollback_to_snapshot('{short}', {version})",
-    compact="CALL iceberg.system.rewrite_data_files(table => '{short}', options => map('min-input-files', '2'))",
+    compact=(
+        "CALL iceberg.system.rewrite_data_files(table => '{short}', options => map('min-input-files', '2'))"
+    ),
     cluster=(
         "CALL iceberg.system.rewrite_data_files(table => '{short}', strategy => 'sort',"
         " sort_order => 'zorder(customer, day)', options => map('rewrite-all', 'true'))"

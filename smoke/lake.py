@@ -30,7 +30,7 @@ class Lake:
         """Run one statement; return its rows."""
         return [tuple(row) for row in self.frame(statement).collect()]
 
-    def value(self, query: str) -> Any:  # noqa: ANN401 (whatever the column holds)
+    def value(self, query: str) -> Any:
         """Run a query for one row of one column; return it."""
         [[value]] = self.sql(query)
         return value
@@ -43,17 +43,17 @@ class Lake:
     def refuses(self, statement: str, reason: str) -> None:
         """Fail unless the statement ends with an error that holds `reason`, a regular expression."""
         try:
-            got = self.sql(statement)
+            got = str(self.sql(statement))
         except PySparkException as error:
-            found = re.search(reason, str(error))
-            assert found, f"\nstatement: {statement}\nexpected:  an error with {reason!r}\ngot:       {error}"
-        else:
-            pytest.fail(f"\nstatement: {statement}\nexpected:  an error with {reason!r}\ngot:       {got}")
+            got = str(error)
+            if re.search(reason, got):
+                return
+        pytest.fail(f"\nstatement: {statement}\nexpected:  an error with {reason!r}\ngot:       {got}")
 
     def plan(self, query: str) -> str:
         """Return the physical plan of a query."""
         return str(self.value(f"EXPLAIN {query}"))
 
     def fresh(self) -> Lake:
-        """Open a second session that shares nothing with this one but the server and the list of statements."""
+        """Open a second session: it shares the server with this one, and the list of statements."""
         return Lake(SparkSession.builder.remote(self.url).create(), self.url, self.statements)

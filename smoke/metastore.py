@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from hive_metastore import ThriftHiveMetastore
@@ -16,16 +14,25 @@ from smoke.settings import Service
 _MILLISECONDS = 20_000
 
 
-@contextmanager
-def connected(service: Service, user: str, groups: tuple[str, ...] = ()) -> Iterator[Any]:
-    """Open a connection as `user` (what the metastore does in HDFS, it does in that name) and close it."""
-    socket = TSocket(service.address, service.port)
-    socket.setTimeout(_MILLISECONDS)
-    transport = TBufferedTransport(socket)
-    transport.open()
-    try:
-        client = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
-        client.set_ugi(user, list(groups))
-        yield client
-    finally:
-        transport.close()
+class Connection:
+    """A connection as `user`: what the metastore does in HDFS, it does in that name.
+
+    A class rather than a generator: the errors of these bindings are immutable, and one cannot be thrown into
+    a generator, which would write the traceback into it.
+    """
+
+    def __init__(self, service: Service, user: str, groups: tuple[str, ...] = ()) -> None:
+        self._user = user
+        self._groups = groups
+        socket = TSocket(service.address, service.port)
+        socket.setTimeout(_MILLISECONDS)
+        self._transport = TBufferedTransport(socket)
+
+    def __enter__(self) -> Any:
+        self._transport.open()
+        client = ThriftHiveMetastore.Client(TBinaryProtocol(self._transport))
+        client.set_ugi(self._user, list(self._groups))
+        return client
+
+    def __exit__(self, *_: object) -> None:
+        self._transport.close()

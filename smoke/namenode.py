@@ -54,7 +54,8 @@ def parse_fsck(report: str) -> tuple[File, ...]:
             replicas = tuple(replica["address"] for replica in _REPLICA.finditer(line))
             files[-1][1].append(Block(block["id"], int(block["length"]), replicas))
     return tuple(
-        File(file["path"], int(file["bytes"]), int(file["replication"]), tuple(blocks)) for file, blocks in files
+        File(file["path"], int(file["bytes"]), int(file["replication"]), tuple(blocks))
+        for file, blocks in files
     )
 
 
@@ -88,8 +89,10 @@ class NameNode:
         listing = self.webhdfs("GET", "LISTSTATUS", path)["FileStatuses"]["FileStatus"]
         return sorted(entry["pathSuffix"] for entry in listing)
 
-    def webhdfs(self, method: str, operation: str, path: str, user: str | None = None, **query: str) -> dict[str, Any]:
-        """Run one operation that the NameNode answers itself; a refusal raises NameNodeError with its reason."""
+    def webhdfs(
+        self, method: str, operation: str, path: str, user: str | None = None, **query: str
+    ) -> dict[str, Any]:
+        """Run one operation that the NameNode answers itself; NameNodeError says why it is refused."""
         parameters = {"op": operation, "user.name": user or self._superuser, "noredirect": "true", **query}
         answer = self._ask(method, f"/webhdfs/v1{path}", parameters)
         if answer.status_code >= 400:

@@ -39,14 +39,15 @@ class Ssh:
         result = self._connection(host).run(command)
         return result.rc, result.stdout, result.stderr
 
-    def _connect(self, name: str) -> Any:  # noqa: ANN401 (testinfra has no types)
+    def _connect(self, name: str) -> Any:
         host = self._hosts[name]
         variables = host.variables
         user = variables.get("ansible_user", "root")
         return testinfra.get_host(
             f"ssh://{user}@{host.address}:{variables.get('ansible_port', 22)}",
             ssh_identity_file=variables.get("ansible_ssh_private_key_file"),
-            ssh_extra_args=" ".join(str(variables[key]) for key in _ANSIBLE_OPTIONS if key in variables) or None,
+            ssh_extra_args=" ".join(str(variables[key]) for key in _ANSIBLE_OPTIONS if key in variables)
+            or None,
             controlpersist=120,
             sudo=user != "root",
         )
@@ -75,7 +76,9 @@ class Nodes:
         command = shlex.join([*identity, "env", *settings, "timeout", str(seconds), *argv])
         status, output, error = self._shell.run(host, command)
         if status != 0:
-            raise CommandError(f"{host}: {shlex.join(argv)[:200]}: status {status}: {(error or output)[-1500:]}")
+            raise CommandError(
+                f"{host}: {shlex.join(argv)[:200]}: status {status}: {(error or output)[-1500:]}"
+            )
         return output
 
     def is_running(self, host: str, unit: str) -> bool:

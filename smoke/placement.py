@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -38,7 +39,9 @@ class Placement:
         return self.blocks > 0 and self.replicas_min >= self.replicas_expected
 
 
-def place(table: str, fmt: str, files: Sequence[File], expected: int, name_of: Callable[[str], str]) -> Placement:
+def place(
+    table: str, fmt: str, files: Sequence[File], expected: int, name_of: Callable[[str], str]
+) -> Placement:
     """Sum up the files of a table; `name_of` turns a DataNode's `address:port` into a machine's name."""
     holders = [{name_of(address) for address in block.datanodes} for file in files for block in file.blocks]
     return Placement(
@@ -65,16 +68,15 @@ class Ledger:
     def measure(self, table: str, fmt: str, path: str) -> Placement | None:
         """Ask where the blocks below `path` are until all replicas are reported; keep and return the answer.
 
-        A table that is still short when the wait ends is kept as it is. None, and nothing kept, without a block.
+        A table that is still short when the wait ends is kept as it is. Without a block nothing is, and the
+        answer is None.
         """
-        try:
+        with contextlib.suppress(TimeoutError):
             wait_for(
                 f"replicas of {table}",
                 lambda: not (found := self._look(table, fmt, path)).blocks or found.complete,
                 seconds=_REPORTED_SECONDS,
             )
-        except TimeoutError:
-            pass
         placement = self._look(table, fmt, path)
         if not placement.blocks:
             return None

@@ -1,4 +1,4 @@
-"""Where the cluster is: `build/endpoints.json`, which the playbook writes from the inventory, as typed data."""
+"""Where the cluster is: `build/endpoints.json`, which Ansible writes from the inventory, as typed data."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Endpoints:
         return tuple(host for host in self.hosts.values() if group in host.groups)
 
     def name_of(self, address: str) -> str:
-        """Inventory name of the machine with that address or `address:port`; the address itself if unknown."""
+        """Inventory name of the machine with that `address:port`; the address itself if nobody has it."""
         bare = address.partition(":")[0]
         return next((host.name for host in self.hosts.values() if bare in (host.address, host.name)), address)
 

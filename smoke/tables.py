@@ -64,7 +64,9 @@ class Version:
 def history(lake: Lake, table: Table) -> list[Version]:
     """Return the commits of a table, oldest first."""
     fmt = table.format
-    commits = lake.frame(table.statement(fmt.history)).selectExpr(fmt.version, f"CAST({fmt.committed} AS STRING)")
+    commits = lake.frame(table.statement(fmt.history)).selectExpr(
+        fmt.version, f"CAST({fmt.committed} AS STRING)"
+    )
     return sorted((Version(*row) for row in commits.collect()), key=lambda version: version.committed)
 
 

@@ -23,7 +23,7 @@ INSERTS = 6
 
 
 @pytest.mark.operation("DataNode stopped")
-def test_a_datanode_stops_while_a_job_writes(
+def test_a_datanode_stops_while_a_job_writes(  # noqa: PLR0913, PLR0917 (all are fixtures)
     lake: Lake, table: Table, nodes: Nodes, namenode: NameNode, ledger: Ledger, endpoints: Endpoints
 ) -> None:
     victim = next(
@@ -47,12 +47,19 @@ def test_a_datanode_stops_while_a_job_writes(
         with nodes.stopped(victim, endpoints.units["datanode"]):
             gone.set()
             work.result(timeout=120)
-            lake.expect(f"SELECT count(*), sum(id) FROM {table}", [(3 + INSERTS, 6 + sum(range(100, 100 + INSERTS)))])
+            lake.expect(
+                f"SELECT count(*), sum(id) FROM {table}", [(3 + INSERTS, 6 + sum(range(100, 100 + INSERTS)))]
+            )
             assert wait_for(
                 "blocks that lack a replica", lambda: namenode.state()["LowRedundancyBlocks"], seconds=30
             )
 
-    wait_for("no block lacks a replica", lambda: namenode.state()["LowRedundancyBlocks"] == 0, seconds=120, pause=0.5)
+    wait_for(
+        "no block lacks a replica",
+        lambda: namenode.state()["LowRedundancyBlocks"] == 0,
+        seconds=120,
+        pause=0.5,
+    )
     assert namenode.state()["MissingBlocks"] == 0
     placement = ledger.measure(table.short, table.format.name, table.path)
     assert placement is not None
@@ -64,7 +71,7 @@ def test_the_metastore_restarts(lake: Lake, table: Table, nodes: Nodes, endpoint
     service = endpoints.metastore
 
     def catalogue() -> dict[str, list[str]]:
-        with metastore.connected(service, endpoints.users["spark"], (endpoints.group,)) as client:
+        with metastore.Connection(service, endpoints.users["spark"], (endpoints.group,)) as client:
             return {name: sorted(client.get_all_tables(name)) for name in sorted(client.get_all_databases())}
 
     before = catalogue()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.formats import ICEBERG, Format
+from smoke.formats import ICEBERG
 from smoke.lake import Lake
 from smoke.namenode import NameNode
 from smoke.tables import ORDERS, Table, data_files, history
@@ -41,7 +41,7 @@ def test_cluster(lake: Lake, table: Table) -> None:
 
 @pytest.mark.operation("z-order, sort")
 @pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
-def test_sort(lake: Lake, table: Table, fmt: Format) -> None:
+def test_sort(lake: Lake, table: Table) -> None:
     lake.sql(
         f"CALL iceberg.system.rewrite_data_files(table => '{table.short}', strategy => 'sort',"
         " sort_order => 'id DESC', options => map('rewrite-all', 'true'))"
@@ -62,4 +62,7 @@ def test_expire(lake: Lake, namenode: NameNode, table: Table) -> None:
     left = {file.path for file in namenode.files(table.path) if not file.path.startswith(log)}
     assert left == current
     lake.expect(f"SELECT id FROM {table} ORDER BY id", [(1,), (3,), (4,), (5,)])
-    lake.refuses(f"SELECT * FROM {table} VERSION AS OF {first.id}", "(?i)cannot find snapshot|FILE_NOT_EXIST|does not exist")
+    lake.refuses(
+        f"SELECT * FROM {table} VERSION AS OF {first.id}",
+        "(?i)cannot find snapshot|FILE_NOT_EXIST|does not exist",
+    )

@@ -18,8 +18,8 @@ SELECT t."TBL_NAME", t."TBL_TYPE", d."DB_LOCATION_URI", s."LOCATION", s."INPUT_F
     WHERE p."TBL_ID" = t."TBL_ID") AS parameters,
   (SELECT json_object_agg(p."PARAM_KEY", p."PARAM_VALUE") FROM "SERDE_PARAMS" p
     WHERE p."SERDE_ID" = s."SERDE_ID") AS serde,
-  (SELECT json_agg(json_build_array(c."COLUMN_NAME", c."TYPE_NAME") ORDER BY c."INTEGER_IDX") FROM "COLUMNS_V2" c
-    WHERE c."CD_ID" = s."CD_ID") AS columns
+  (SELECT json_agg(json_build_array(c."COLUMN_NAME", c."TYPE_NAME") ORDER BY c."INTEGER_IDX")
+    FROM "COLUMNS_V2" c WHERE c."CD_ID" = s."CD_ID") AS columns
 FROM "TBLS" t JOIN "DBS" d ON d."DB_ID" = t."DB_ID" JOIN "SDS" s ON s."SD_ID" = t."SD_ID"
 WHERE d."NAME" = '{database}' AND t."TBL_NAME" = '{name}'
 """

@@ -14,7 +14,7 @@ NOW = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT)"
 
 
 @pytest.fixture
-def events(lake: Lake, tables: Tables, endpoints: Endpoints) -> Table:
+def events(tables: Tables, endpoints: Endpoints) -> Table:
     """Events that say which machine wrote them and when (milliseconds), one task per worker."""
     workers = len(endpoints.in_group("spark_workers"))
     return tables.new(

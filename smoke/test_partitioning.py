@@ -6,12 +6,14 @@ import re
 
 import pytest
 
-from smoke.formats import ICEBERG, Format
+from smoke.formats import ICEBERG
 from smoke.lake import Lake
 from smoke.namenode import NameNode
 from smoke.tables import Table, Tables
 
-ROWS = "(1, 'ada', DATE '2024-01-15', 10), (2, 'bob', DATE '2024-02-15', 20), (3, 'eve', DATE '2024-02-16', 30)"
+ROWS = (
+    "(1, 'ada', DATE '2024-01-15', 10), (2, 'bob', DATE '2024-02-15', 20), (3, 'eve', DATE '2024-02-16', 30)"
+)
 
 
 @pytest.fixture
@@ -25,7 +27,9 @@ def table(lake: Lake, tables: Tables) -> Table:
 
 @pytest.mark.operation("partitioning")
 def test_a_query_reads_its_month_and_its_columns(lake: Lake, namenode: NameNode, table: Table) -> None:
-    folders = {file.path.removeprefix(table.path + "/").rpartition("/")[0] for file in namenode.files(table.path)}
+    folders = {
+        file.path.removeprefix(table.path + "/").rpartition("/")[0] for file in namenode.files(table.path)
+    }
     assert {table.format.month_folder.format(month=month) for month in ("2024-01", "2024-02")} <= folders
 
     query = f"SELECT customer FROM {table} WHERE day = DATE '2024-02-15'"
@@ -42,10 +46,11 @@ def test_a_query_reads_its_columns(lake: Lake, table: Table) -> None:
 
 @pytest.mark.operation("partition evolution")
 @pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
-def test_the_layout_changes_without_a_rewrite(lake: Lake, table: Table, fmt: Format) -> None:
+def test_the_layout_changes_without_a_rewrite(lake: Lake, table: Table) -> None:
     lake.sql(f"ALTER TABLE {table} REPLACE PARTITION FIELD months(day) WITH days(day)")
     lake.sql(f"INSERT INTO {table} VALUES (4, 'fay', DATE '2024-02-15', 40)")
     lake.expect(
-        f"SELECT spec_id, sum(record_count) FROM {table}.files GROUP BY spec_id ORDER BY spec_id", [(0, 3), (1, 1)]
+        f"SELECT spec_id, sum(record_count) FROM {table}.files GROUP BY spec_id ORDER BY spec_id",
+        [(0, 3), (1, 1)],
     )
     lake.expect(f"SELECT id FROM {table} WHERE day = DATE '2024-02-15' ORDER BY id", [(2,), (4,)])

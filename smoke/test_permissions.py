@@ -36,9 +36,11 @@ def workshops(lake: Lake, databases: Databases, ledger: Ledger) -> Iterator[list
         workshop.close()
 
 
-@pytest.mark.operation("change by another member", engine="spark")
-def test_another_member_changes_it(lake: Lake, workshops: list[Tables], nodes: Nodes, endpoints: Endpoints) -> None:
-    """Another application under another Unix user: it is also the fresh session that reads what was written."""
+@pytest.mark.operation("change by another member")
+def test_another_member_changes_it(
+    lake: Lake, workshops: list[Tables], nodes: Nodes, endpoints: Endpoints
+) -> None:
+    """Another application under another Unix user, which is also a second reader of what was written."""
     ours = [workshop.new() for workshop in workshops]
     theirs = [workshop.name() for workshop in workshops]
     statements = []
@@ -67,15 +69,15 @@ def test_an_outsider_is_refused(lake: Lake, namenode: NameNode, table: Table, en
         with pytest.raises(NameNodeError, match=f"Permission denied: user={OUTSIDER}"):
             namenode.webhdfs(method, operation, table.path, OUTSIDER, **query)
     with (
-        metastore.connected(endpoints.metastore, OUTSIDER, (OUTSIDER,)) as client,
-        pytest.raises(MetaException, match="(?i)permission denied|not writable"),
+        metastore.Connection(endpoints.metastore, OUTSIDER, (OUTSIDER,)) as client,
+        pytest.raises(MetaException, match=r"(?i)permission denied|not writable"),
     ):
         client.drop_table(table.database, table.name, True)
     lake.expect(f"SELECT * FROM {table} ORDER BY id", ORDERS)
 
 
 def spark_sql(nodes: Nodes, endpoints: Endpoints, user: str, statements: list[str]) -> str:
-    """Run statements on the client machine as a Unix user, in one process of their own: no executor is asked for."""
+    """Run statements on the client machine as a Unix user, in one process without executors."""
     return nodes.run(
         endpoints.spark.client,
         f"{endpoints.spark.home}/bin/spark-sql",

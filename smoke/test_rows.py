@@ -15,9 +15,8 @@ from smoke.tables import ORDERS, Table, Tables
 @pytest.mark.operation("create, insert, read")
 def test_insert(lake: Lake, tables: Tables) -> None:
     table = tables.name()
-    lake.sql(
-        f"CREATE TABLE {table} (id BIGINT, customer STRING, day DATE, amount DECIMAL(10, 2)) USING {table.format}"
-    )
+    columns = "id BIGINT, customer STRING, day DATE, amount DECIMAL(10, 2)"
+    lake.sql(f"CREATE TABLE {table} ({columns}) USING {table.format}")
     lake.sql(f"INSERT INTO {table} VALUES (1, 'ada', DATE '2024-01-15', 10), (2, 'bob', NULL, 1234567.89)")
     lake.sql(f"INSERT INTO {table} (customer, id) VALUES ('eve', 3)")
     lake.expect(
@@ -37,7 +36,9 @@ def test_create_from_query(lake: Lake, table: Table) -> None:
 
 @pytest.mark.operation("update")
 def test_update(lake: Lake, table: Table) -> None:
-    lake.sql(f"UPDATE {table} SET amount = amount + 1, customer = upper(customer) WHERE day >= DATE '2024-02-01'")
+    lake.sql(
+        f"UPDATE {table} SET amount = amount + 1, customer = upper(customer) WHERE day >= DATE '2024-02-01'"
+    )
     lake.expect(
         f"SELECT id, customer, amount FROM {table} ORDER BY id",
         [(1, "ada", Decimal("10.00")), (2, "BOB", Decimal("21.00")), (3, "EVE", Decimal("31.00"))],
@@ -54,7 +55,9 @@ def test_delete(lake: Lake, table: Table) -> None:
 def test_merge(lake: Lake, table: Table) -> None:
     lake.sql(f"""
         MERGE INTO {table} AS t
-        USING (SELECT * FROM VALUES (1, 'drop', 0), (2, 'keep', 5), (9, 'keep', 90) AS s (id, fate, amount)) AS s
+        USING (
+          SELECT * FROM VALUES (1, 'drop', 0), (2, 'keep', 5), (9, 'keep', 90) AS s (id, fate, amount)
+        ) AS s
         ON t.id = s.id
         WHEN MATCHED AND s.fate = 'drop' THEN DELETE
         WHEN MATCHED THEN UPDATE SET amount = t.amount + s.amount
@@ -85,7 +88,7 @@ def test_statistics_answer_without_reading_data(lake: Lake, table: Table) -> Non
 
 @pytest.mark.operation("visibility")
 def test_a_fresh_session_sees_the_same(lake: Lake, table: Table) -> None:
-    """Each sees what the other committed: the second when it opens the table, the first in one it has open."""
+    """Each sees what the other committed: the new one at once, the old one in a table it has open."""
     lake.expect(f"SELECT * FROM {table} ORDER BY id", ORDERS)
     other = lake.fresh()
     try:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from smoke.formats import DELTA, Format
+from smoke.formats import DELTA
 from smoke.lake import Lake
 from smoke.tables import Table, Tables
 
@@ -52,10 +52,10 @@ def test_drop(lake: Lake, table: Table) -> None:
 
 @pytest.mark.operation("safe defaults")
 @pytest.mark.parametrize("fmt", [DELTA], ids=str)
-def test_what_other_engines_misread_is_off(lake: Lake, tables: Tables, fmt: Format) -> None:
+def test_what_other_engines_misread_is_off(lake: Lake, tables: Tables) -> None:
     """Column mapping, type widening and deletion vectors are asked for by a table, never given to all."""
     plain = tables.new()
     lake.refuses(f"ALTER TABLE {plain} RENAME COLUMN customer TO buyer", "(?i)column mapping")
     features = lake.frame(f"DESCRIBE DETAIL {plain}").select("tableFeatures").first()
     assert features is not None
-    assert set(features[0]) <= {"appendOnly", "invariants"}, f"{fmt}: {features}"
+    assert set(features[0]) <= {"appendOnly", "invariants"}, features

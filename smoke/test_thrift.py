@@ -26,7 +26,7 @@ PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
 
 @pytest.fixture(scope="module")
 def client(endpoints: Endpoints) -> Iterator[Any]:
-    with metastore.connected(endpoints.metastore, endpoints.users["spark"], (endpoints.group,)) as client:
+    with metastore.Connection(endpoints.metastore, endpoints.users["spark"], (endpoints.group,)) as client:
         yield client
 
 
@@ -56,7 +56,8 @@ def table(client: Any, database: Database) -> Iterator[Table]:
             tableName=name,
             dbName=database.name,
             sd=storage,
-            partitionKeys=[FieldSchema("day", "date")],
+            # The metastore filters by partition keys of type string alone.
+            partitionKeys=[FieldSchema("day", "string")],
             parameters={},
             tableType="MANAGED_TABLE",
         )
@@ -74,7 +75,10 @@ def test_databases(client: Any, database: Database, endpoints: Endpoints) -> Non
 @pytest.mark.operation("create_table, get_table", engine="metastore")
 def test_create_and_get(client: Any, database: Database, table: Table) -> None:
     assert client.get_all_tables(database.name) == [table.tableName]
-    assert [(column.name, column.type) for column in table.sd.cols] == [("id", "bigint"), ("region", "string")]
+    assert [(column.name, column.type) for column in table.sd.cols] == [
+        ("id", "bigint"),
+        ("region", "string"),
+    ]
     assert table.sd.location == f"{database.locationUri}/{table.tableName}"
     with pytest.raises(NoSuchObjectException):
         client.get_table(database.name, "nobody_made_this")
@@ -96,9 +100,13 @@ def test_partitions(client: Any, database: Database, table: Table) -> None:
     for day in days:
         storage = StorageDescriptor(**{**vars(table.sd), "location": f"{table.sd.location}/day={day}"})
         client.add_partition(
-            Partition(values=[day], dbName=database.name, tableName=table.tableName, sd=storage, parameters={})
+            Partition(
+                values=[day], dbName=database.name, tableName=table.tableName, sd=storage, parameters={}
+            )
         )
-    assert [part.values for part in client.get_partitions(database.name, table.tableName, -1)] == [[d] for d in days]
+    assert [part.values for part in client.get_partitions(database.name, table.tableName, -1)] == [
+        [d] for d in days
+    ]
     found = client.get_partitions_by_filter(database.name, table.tableName, "day = '2024-02-15'", -1)
     assert [part.values for part in found] == [["2024-02-15"]]
 
@@ -106,7 +114,9 @@ def test_partitions(client: Any, database: Database, table: Table) -> None:
 @pytest.mark.operation("concurrent clients", engine="metastore")
 def test_many_clients_at_once(endpoints: Endpoints, database: Database, table: Table) -> None:
     def read(_: int) -> list[str]:
-        with metastore.connected(endpoints.metastore, endpoints.users["spark"], (endpoints.group,)) as client:
+        with metastore.Connection(
+            endpoints.metastore, endpoints.users["spark"], (endpoints.group,)
+        ) as client:
             return [client.get_table(database.name, table.tableName).tableName for _ in range(5)]
 
     with ThreadPoolExecutor(32) as pool:

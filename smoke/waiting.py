@@ -1,4 +1,4 @@
-"""The one way in which the suite waits: for an answer, with a deadline, and with the last answer in the error."""
+"""The one way in which the suite waits: until a deadline, with the last answer in the error."""
 
 from __future__ import annotations
 

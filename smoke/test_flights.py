@@ -1,0 +1,81 @@
+"""The real data is complete in both formats, and what is wrong with a row is found and said."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline import parsing, sample_tables
+from pipeline.load_flights import TARGETS
+from pipeline.sources import AIRLINES, PLANES, WEATHER, Source
+from smoke.lake import Lake
+from smoke.placement import Ledger
+from smoke.settings import Endpoints
+
+ROWS = {"flights": 336_776, "weather": 26_115, "planes": 3_322, "airports": 1_458, "airlines": 16}
+
+
+@pytest.fixture(params=TARGETS, ids=[target.format for target in TARGETS])
+def database(request: pytest.FixtureRequest) -> str:
+    return f"{request.param.catalog}.{request.param.database}"
+
+
+@pytest.mark.operation("real data")
+def test_no_row_is_missing(lake: Lake, database: str) -> None:
+    counts = " UNION ALL ".join(
+        f"SELECT '{name}' AS name, count(*) AS rows FROM {database}.{name}" for name in ROWS
+    )
+    assert dict(lake.sql(counts)) == ROWS, "run `make lakehouse`, which loads it"
+
+
+@pytest.mark.operation("real data")
+def test_the_values_are_in_their_columns(lake: Lake, database: str) -> None:
+    """Sums that a shifted column, a lost month or a wrong time zone would change."""
+    lake.expect(
+        f"SELECT count(DISTINCT month), sum(distance), sum(dep_delay), count(dep_time) FROM {database}.flights",
+        [(12, 350_217_607, 4_152_200, 328_521)],
+    )
+    lake.expect(
+        f"""
+        SELECT a.name, count(*), CAST(min(f.time_hour) AS STRING)
+        FROM {database}.flights f JOIN {database}.airlines a ON a.carrier = f.carrier
+        WHERE f.carrier = 'HA' GROUP BY a.name
+        """,
+        [("Hawaiian Airlines Inc.", 342, "2013-01-01 14:00:00")],
+    )
+
+
+@pytest.mark.operation("sample tables")
+@pytest.mark.parametrize("sample", sample_tables.SAMPLES, ids=lambda sample: sample.name)
+def test_sample_table(lake: Lake, sample: sample_tables.Sample) -> None:
+    assert lake.value(f"SELECT count(*) FROM {sample.full_name}") > 0
+
+
+@pytest.mark.closing
+@pytest.mark.operation("replication")
+def test_the_flights_are_replicated(ledger: Ledger, endpoints: Endpoints) -> None:
+    for target in TARGETS:
+        for name in ROWS:
+            folder = f"{endpoints.root}/{target.folder}/{name}"
+            placement = ledger.measure(f"{target.database}.{name}", target.format, folder)
+            assert placement, f"{folder}: no block"
+
+
+@pytest.mark.operation("bad rows")
+@pytest.mark.parametrize(
+    ("source", "line", "reason"),
+    [
+        (AIRLINES, "ZZ,Nobody Air", None),
+        (AIRLINES, "ZZ", "1 fields instead of 2"),
+        (AIRLINES, "ZZ,Nobody Air,extra", "3 fields instead of 2"),
+        (AIRLINES, ",Nobody Air", "no key: carrier"),
+        (PLANES, "N1,NA,jet,X,Y,two,NA,fast,Turbo-fan", "wrong type: engines, speed"),
+        (PLANES, "NA,2004,jet,X,Y,2,55,NA,Turbo-fan", "no key: tailnum"),
+        (WEATHER, "EWR,2013,1,1,1,39.0,26.1,59.4,270,10.4,NA,0,1012,10,soon", "wrong type: time_hour"),
+    ],
+)
+def test_a_bad_row_is_set_aside(lake: Lake, source: Source, line: str, reason: str | None) -> None:
+    lines = lake.session.createDataFrame([(source.header,), (line,), ("",)], "value STRING")
+    classified = parsing.classify(lines, source)
+    aside = [tuple(row) for row in parsing.rejected(classified, source).collect()]
+    assert aside == ([(source.name, reason, line)] if reason else [])
+    assert parsing.accepted(classified, source).count() == (0 if reason else 1)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse.errors import LakehouseError
+from smoke import settings
+
+ENDPOINTS: dict[str, Any] = {
+    "inventory": "inventory/other",
+    "cluster": "other",
+    "nameservice": "lake2",
+    "root": "/data",
+    "warehouse": "hdfs://lake2/data",
+    "replication": 2,
+    "group": "lakers",
+    "hosts": {
+        "alpha": {"address": "10.1.0.1", "groups": ["namenode", "datanodes"]},
+        "beta": {"address": "10.1.0.2", "groups": ["datanodes"]},
+    },
+    "namenode": {"host": "alpha", "http": "http://10.1.0.1:50070", "rpc_port": 8020},
+    "metastore": {"host": "alpha", "address": "10.1.0.1", "port": 9183},
+    "postgresql": {"host": "beta", "port": 5433, "database": "hms"},
+    "spark": {
+        "master": "spark://alpha:7177",
+        "home": "/srv/spark",
+        "conf_dir": "/srv/conf",
+        "client": "beta",
+    },
+    "spark_connect": {"host": "beta", "url": "sc://10.1.0.2:15102", "unit": "spark-connect"},
+    "units": {"namenode": "hdfs-namenode"},
+    "users": {"hdfs": "hdfs", "hive": "hms", "spark": "etl"},
+}
+
+
+def written(folder: Path, endpoints: dict[str, Any]) -> Path:
+    path = folder / "endpoints.json"
+    path.write_text(json.dumps(endpoints))
+    return path
+
+
+def test_everything_is_read(tmp_path: Path) -> None:
+    endpoints = settings.load(written(tmp_path, ENDPOINTS))
+    assert [host.name for host in endpoints.in_group("datanodes")] == ["alpha", "beta"]
+    assert endpoints.postgresql == settings.Service("beta", "10.1.0.2", 5433)
+    assert endpoints.spark.connect_url == "sc://10.1.0.2:15102"
+    assert endpoints.report == tmp_path / "report"
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [("10.1.0.2:9866", "beta"), ("beta:9866", "beta"), ("10.9.9.9:9866", "10.9.9.9:9866")],
+)
+def test_a_datanode_is_called_by_its_machine(tmp_path: Path, address: str, name: str) -> None:
+    assert settings.load(written(tmp_path, ENDPOINTS)).name_of(address) == name
+
+
+def test_a_missing_file_says_what_writes_it(tmp_path: Path) -> None:
+    with pytest.raises(LakehouseError, match=r"endpoints\.json is missing; next: make lakehouse"):
+        settings.load(tmp_path / "endpoints.json")
+
+
+def test_a_missing_key_is_named(tmp_path: Path) -> None:
+    broken = {**ENDPOINTS, "metastore": {"host": "alpha", "address": "10.1.0.1"}}
+    with pytest.raises(LakehouseError, match=r"metastore.*lacks 'port'"):
+        settings.load(written(tmp_path, broken))
