@@ -99,6 +99,10 @@ def main(argv: list[str] | None = None) -> int:
     except LakehouseError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 -- the one place that speaks to a person
         return 1
+    except OSError as error:
+        place = error.filename or "a file"
+        print(f"error: {place}: {error.strerror}; next: df -h, ls -ld {place}", file=sys.stderr)  # noqa: T201 -- as above
+        return 1
     except KeyboardInterrupt:
         print("interrupted; next: run the same command again", file=sys.stderr)  # noqa: T201 -- as above
         return 130

@@ -31,25 +31,14 @@ def rows(options: dict[str, Any], prefix: str = "") -> list[str]:
 
 def render(role: Path) -> str:
     """The page of one role."""
-    spec = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))[
-        "argument_specs"
-    ]["main"]
+    specs = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
+    spec = specs["argument_specs"]["main"]
     tasks = yaml.safe_load((role / "tasks" / "main.yml").read_text(encoding="utf-8"))
     steps = [f"{number}. {task['name']}" for number, task in enumerate(tasks, 1)]
-    return "\n".join(
-        [
-            f"# {role.name}",
-            "",
-            HEAD,
-            "",
-            f"{spec['short_description']}.",
-            "",
-            "What it does, in this order:",
-            "",
-            *steps,
-        ]
-        + ["", "| Variable | Type | Meaning |", "|---|---|---|", *rows(spec["options"]), ""]
-    )
+    lines = [f"# {role.name}", "", HEAD, "", f"{spec['short_description']}.", ""]
+    lines += ["What it does, in this order:", "", *steps, ""]
+    lines += ["| Variable | Type | Meaning |", "|---|---|---|", *rows(spec["options"]), ""]
+    return "\n".join(lines)
 
 
 def pages() -> dict[Path, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from lakehouse import artifacts, inventory, manifest, nodes, releases, report, run
 from lakehouse.errors import LakehouseError
@@ -37,15 +38,20 @@ def fetch(phases: Phases) -> None:
             releases.ensure(materials, name, cache, phases.log)
 
 
+def docker(phases: Phases, path: str) -> None:
+    """Have a Docker Engine that answers, if the inventory's machines are to be containers."""
+    if is_local(path):
+        with phases.phase("docker", spinner=False):
+            if run.shown(["scripts/ensure-docker"]):
+                raise LakehouseError("no Docker Engine answers", "scripts/ensure-docker")
+
+
 def up(phases: Phases, path: str) -> None:
     """Make the local nodes run, or leave real machines alone."""
-    if not is_local(path):
-        return
-    with phases.phase("docker", spinner=False):
-        if run.shown(["scripts/ensure-docker"]):
-            raise LakehouseError("no Docker Engine answers", "scripts/ensure-docker")
-    with phases.phase("nodes"):
-        nodes.up(path, phases.log)
+    docker(phases, path)
+    if is_local(path):
+        with phases.phase("nodes"):
+            nodes.up(path, phases.log)
 
 
 def converge(phases: Phases, path: str, name: str = "converge") -> int:
@@ -72,41 +78,46 @@ def smoke(phases: Phases, path: str, *selection: str) -> bool:
 
 def timed(phases: Phases, name: str, argv: list[str]) -> bool:
     """Run a program on this terminal as a phase; tell whether it passed."""
-    try:
-        with phases.phase(name, spinner=False):
-            if run.shown(argv):
-                raise LakehouseError(f"{name} failed")
-    except LakehouseError:
-        return False
-    return True
+    with suppress(LakehouseError), phases.phase(name, spinner=False):
+        if run.shown(argv):
+            raise LakehouseError(f"{name} failed")
+        return True
+    return False
 
 
-def deploy(phases: Phases, path: str) -> int:
-    """From a fresh machine to a verified lakehouse, and its report."""
+def provision(phases: Phases, path: str) -> None:
+    """From a fresh machine to services, data and the smoke suite's results."""
     with ThreadPoolExecutor() as pool:
         for side in [pool.submit(fetch, phases), pool.submit(up, phases, path)]:
             side.result()
     converge(phases, path)
     load(phases, path)
     smoke(phases, path)
+
+
+def deploy(phases: Phases, path: str) -> int:
+    """From a fresh machine to a verified lakehouse, and its report; 0 if all passed."""
+    provision(phases, path)
     return report.build(run.BUILD, bill().versions)
 
 
 def test(phases: Phases, path: str, *, keep: bool) -> int:
-    """Everything that `make test` promises: fast checks first, then a cluster of its own, then its report."""
+    """Everything that `make test` promises: fast checks, then a cluster of its own from bare nodes on."""
     for name, argv in FAST_CHECKS.items():
         if not timed(phases, name, argv):
             return 1
-    code = deploy(phases, path)
+    docker(phases, path)
+    nodes.down(path, phases.log)
+    provision(phases, path)
     changed = converge(phases, path, "converge again")
     if changed:
         phases.log(
             f"the second converge changed {changed} tasks (expected 0); next: less {run.LOGS / 'site.log'}"
         )
     cluster = timed(phases, "cluster tests", [run.program("pytest"), "tests/cluster", "--inventory", path])
+    code = report.build(run.BUILD, bill().versions)
     if not keep:
-        with phases.phase("down"):
-            nodes.down(path, phases.log)
+        nodes.down(path, phases.log)
     return int(bool(code or changed or not cluster))
 
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -17,12 +17,13 @@ module: daemon
 short_description: A unit that is enabled, up to date and answers a real question
 description:
   - Starts and enables the unit; restarts it when one of C(files) changed after its main process started.
-    Nothing has to be remembered between runs, so a play that broke off between a change and its restart is completed
-    by the next one.
-  - The task ends when every probe of C(ready) has the right answer, or fails with the last answer and the last log lines.
+    Nothing has to be remembered between runs, so the next play completes one that broke off between a change
+    and its restart.
+  - The task ends when every probe of C(ready) has the right answer, or fails with the last answer and the end
+    of the log.
 options:
   name: {type: str, required: true, description: The unit.}
-  enabled: {type: bool, default: true, description: Whether it runs now and after a boot; otherwise it is stopped.}
+  enabled: {type: bool, default: true, description: Whether it runs now and after a boot; if not, it stops.}
   files: {type: list, elements: path, default: [], description: What the daemon reads when it starts.}
   ready: {type: list, elements: dict, default: [], description: Probes, see module_utils/probes.py.}
   timeout: {type: int, default: 90, description: Seconds that the probes may take in all.}
@@ -64,13 +65,13 @@ def properties(unit: str) -> dict[str, str]:
 def changed_at(path: str) -> float:
     """When the inode behind the path, or a link on the way to it, last changed; 0 where nothing is there."""
     try:
-        return max(os.lstat(path).st_ctime, os.stat(path).st_ctime)
+        return max(Path(path).lstat().st_ctime, Path(path).stat().st_ctime)
     except FileNotFoundError:
         return 0.0
 
 
 def started_at(timestamp: str) -> float:
-    """Seconds since the epoch of systemd's ``Sat 2026-01-31 12:00:00.123456 UTC``; 0 for a unit that never ran."""
+    """Seconds since the epoch of systemd's ``Sat 2026-01-31 12:00:00.123456 UTC``; 0 where it never ran."""
     if not timestamp:
         return 0.0
     parsed = datetime.strptime(timestamp, "%a %Y-%m-%d %H:%M:%S.%f UTC")

@@ -12,17 +12,16 @@ DOCUMENTATION = r"""
 module: hdfs_format
 short_description: Format the NameNode once
 description:
-  - Refuses when any of the directories is not empty, and when a DataNode holds blocks of an earlier life of the cluster.
+  - Refuses when any of the directories is not empty.
 options:
   name_dirs: {type: list, elements: path, required: true, description: The NameNode's directories.}
   cluster_id: {type: str, required: true, description: The cluster's identity.}
   argv: {type: list, elements: str, required: true, description: The command that formats.}
-  datanodes_with_blocks: {type: list, elements: str, required: true, description: Hosts whose DataNode has data.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Format the NameNode
-  hdfs_format: {name_dirs: [/data/nn], cluster_id: CID-lakehouse, argv: [...], datanodes_with_blocks: []}
+  hdfs_format: {name_dirs: [/data/nn], cluster_id: CID-lakehouse, argv: [...]}
 """
 RETURN = r""" # """
 
@@ -34,17 +33,9 @@ def main() -> None:
             "name_dirs": {"type": "list", "elements": "path", "required": True},
             "cluster_id": {"type": "str", "required": True},
             "argv": {"type": "list", "elements": "str", "required": True},
-            "datanodes_with_blocks": {"type": "list", "elements": "str", "required": True},
         },
         supports_check_mode=True,
     )
-    holders = module.params["datanodes_with_blocks"]
-    if holders:
-        module.fail_json(
-            msg=f"the NameNode's directories are empty, but DataNodes hold blocks of {module.params['cluster_id']}"
-            f" ({', '.join(holders)}): formatting would orphan them; nothing was touched;"
-            " next: restore the NameNode's directory from a backup, or move the DataNodes' directories away"
-        )
     used = [path for path in module.params["name_dirs"] if inspect(path, name_dir=True).state != "empty"]
     if used:
         module.fail_json(msg=f"not empty, so not formatted: {', '.join(used)}; next: ls -lR {used[0]}")

@@ -16,9 +16,17 @@ options:
   user: {type: str, required: true, description: HDFS's superuser.}
   owner: {type: str, required: true, description: Owner of every path that does not name another.}
   group: {type: str, required: true, description: Group of every path that does not name another.}
-  mode: {type: str, required: true, description: Mode (octal digits) of every path that does not name another.}
-  paths: {type: list, elements: dict, default: [], description: "Entries of C(path), and if they differ C(owner), C(group), C(mode)."}
-  folders: {type: list, elements: str, default: [], description: Paths without anything of their own; after C(paths).}
+  mode: {type: str, required: true, description: "Mode (octal digits) of every path that names no other."}
+  paths:
+    type: list
+    elements: dict
+    default: []
+    description: "Entries of C(path), and if they differ C(owner), C(group), C(mode)."
+  folders:
+    type: list
+    elements: str
+    default: []
+    description: Paths without anything of their own; after C(paths).
 author: The lakehouse kit
 """
 EXAMPLES = r"""

@@ -22,7 +22,7 @@ EXAMPLES = r"""
   hdfs_storage: {data_dirs: [/data/hdfs/datanode], cluster_id: CID-lakehouse}
 """
 RETURN = r"""
-formatted: {type: bool, returned: always, description: Whether one of the directories holds data of this cluster.}
+formatted: {type: bool, returned: always, description: Whether a directory holds data of this cluster.}
 """
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -13,14 +14,14 @@ module: metastore_schema
 short_description: Initialise the schema of a Hive Metastore once
 description:
   - An empty database gets the schema, under an advisory lock so that two metastores cannot both do it.
-  - A complete schema of the wished version is left alone. Everything else (an interrupted initialisation, another
-    version, foreign tables) is refused with what was found.
+  - A complete schema of the wished version is left alone. Everything else (an interrupted initialisation,
+    another version, foreign tables) is refused with what was found.
 options:
   host: {type: str, required: true, description: The database's host.}
   port: {type: int, required: true, description: The database's port.}
   database: {type: str, required: true, description: The database.}
   user: {type: str, required: true, description: The role that owns it.}
-  password: {type: str, required: true, description: The role's password; handed to psql through its environment.}
+  password: {type: str, required: true, description: Its password; psql gets it through its environment.}
   version: {type: str, required: true, description: The schema version that the metastore's release expects.}
   environment_file: {type: path, required: true, description: Environment of the tool, with the password.}
   metastore_home: {type: path, required: true, description: Folder with scripts/metastore.}
@@ -55,9 +56,10 @@ class Database:
         self.module = module
         parameters = module.params
         self.argv = [
-            "psql", "--host", parameters["host"], "--port", str(parameters["port"]), "--username", parameters["user"],
-            "--dbname", parameters["database"], "--no-password", "--no-psqlrc", "--no-align", "--tuples-only",
-            "--quiet", "--set", "ON_ERROR_STOP=1",
+            "psql", "--host", parameters["host"], "--port", str(parameters["port"]),
+            "--username", parameters["user"], "--dbname", parameters["database"],
+            "--no-password", "--no-psqlrc", "--no-align", "--tuples-only", "--quiet",
+            "--set", "ON_ERROR_STOP=1",
         ]  # fmt: skip
         self.environment = {**os.environ, "PGPASSWORD": parameters["password"], "PGCONNECT_TIMEOUT": "10"}
 
@@ -80,8 +82,8 @@ class Database:
         session = subprocess.Popen(
             self.argv, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        assert session.stdin
-        assert session.stdout
+        assert session.stdin  # noqa: S101 -- a pipe was asked for
+        assert session.stdout  # noqa: S101 -- the same
         session.stdin.write(
             f"set lock_timeout = '60s'; select pg_advisory_lock({ADVISORY_LOCK}); select 'locked';\n"
         )
@@ -102,8 +104,9 @@ def found_version(module: AnsibleModule, database: Database) -> str | None:
     name = module.params["database"]
     if len(versions) != 1:
         module.fail_json(
-            msg=f"database {name} has {tables} tables but no single schema version ({versions or 'none'}): an interrupted"
-            " initialisation, or somebody else's tables; nothing was touched; next: restore a backup, or drop the database"
+            msg=f"database {name} has {tables} tables but no single schema version ({versions or 'none'}):"
+            " an interrupted initialisation, or somebody else's tables; nothing was touched;"
+            " next: restore a backup, or drop the database"
         )
     if versions[0] != module.params["version"]:
         module.fail_json(
@@ -115,10 +118,8 @@ def found_version(module: AnsibleModule, database: Database) -> str | None:
 
 def environment_of(path: str) -> dict[str, str]:
     """The variables of a systemd environment file with quoted values."""
-    with open(path, encoding="utf-8") as stream:
-        pairs = [
-            line.rstrip("\n").split("=", 1) for line in stream if "=" in line and not line.startswith("#")
-        ]
+    lines = Path(path).read_text(encoding="utf-8").split("\n")
+    pairs = (line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
     return {name: value[1:-1].replace('\\"', '"').replace("\\\\", "\\") for name, value in pairs}
 
 

@@ -13,7 +13,8 @@ module: postgresql_database
 short_description: A login role and its database
 description:
   - Talks to the server through psql, as the operating system's user C(postgres).
-  - Whether the password is right is asked of the server, by logging in over TCP. It never stands in an argument list.
+  - Whether the password is right is asked of the server, by logging in over TCP. It never stands in an
+    argument list.
 options:
   name: {type: str, required: true, description: The database.}
   owner: {type: str, required: true, description: The role that owns it.}
@@ -55,9 +56,11 @@ def admin(module: AnsibleModule, sql: str) -> str:
 def can_log_in(module: AnsibleModule) -> bool:
     """Whether the server accepts the role's password over TCP."""
     done = subprocess.run(
-        ["psql", "--host", "127.0.0.1", "--port", str(module.params["port"]), "--username", module.params["owner"],
-         "--dbname", module.params["name"], "--no-password", "--no-psqlrc", "--command", "select 1"],
-        env={**os.environ, "PGPASSWORD": module.params["password"]}, capture_output=True, check=False, cwd="/",
+        ["psql", "--host", "127.0.0.1", "--port", str(module.params["port"]),
+         "--username", module.params["owner"], "--dbname", module.params["name"],
+         "--no-password", "--no-psqlrc", "--command", "select 1"],
+        env={**os.environ, "PGPASSWORD": module.params["password"]},
+        capture_output=True, check=False, cwd="/",
     )  # fmt: skip
     return done.returncode == 0
 
@@ -79,15 +82,16 @@ def main() -> None:
     if can_log_in(module):
         module.exit_json(changed=False, done=[])
     done = []
-    if not admin(module, f"select 1 from pg_roles where rolname = {literal(owner)};"):
+    if not admin(module, f"select 1 from pg_roles where rolname = {literal(owner)};"):  # noqa: S608 -- quoted
         admin(module, f"create role {identifier(owner)} login;")
         done.append("role")
     admin(module, f"alter role {identifier(owner)} login password {literal(password)};")
     done.append("password")
-    if not admin(module, f"select 1 from pg_database where datname = {literal(name)};"):
+    if not admin(module, f"select 1 from pg_database where datname = {literal(name)};"):  # noqa: S608 -- quoted
         admin(
             module,
-            f"create database {identifier(name)} owner {identifier(owner)} template template0 encoding 'UTF8';",
+            f"create database {identifier(name)} owner {identifier(owner)}"
+            " template template0 encoding 'UTF8';",
         )
         done.append("database")
     if not can_log_in(module):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -48,12 +47,12 @@ def unpack(archive: str, target: Path) -> None:
 
 def point(link: Path, target: str) -> bool:
     """Make the link point at the target, atomically; tell whether it did not."""
-    if link.is_symlink() and os.readlink(link) == target:
+    if link.is_symlink() and link.readlink() == Path(target):
         return False
     temporary = link.with_name(f".{link.name}.new")
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(target)
-    os.replace(temporary, link)
+    temporary.replace(link)
     return True
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from pyspark.sql import SparkSession
 
-from pipeline import load_flights, sample_tables
+from pipeline import load_flights, results, sample_tables
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,15 +18,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--landing", required=True, help="URI of the folder with the CSV files")
     parser.add_argument("--warehouse", required=True, help="URI below which the databases are made")
     options = parser.parse_args(arguments)
+    landing, warehouse = options.landing.rstrip("/"), options.warehouse.rstrip("/")
     spark = SparkSession.builder.appName("load").getOrCreate()
     try:
-        for results in (
-            load_flights.load(spark, options.landing.rstrip("/"), options.warehouse.rstrip("/")),
-            sample_tables.load(spark, options.warehouse.rstrip("/")),
-        ):
-            for loaded in results:
-                sys.stdout.write(json.dumps(asdict(loaded)) + "\n")
-                sys.stdout.flush()
+        tables = [*load_flights.load(spark, landing, warehouse), *sample_tables.load(spark, warehouse)]
+        for result in results.count(spark, tables):
+            sys.stdout.write(json.dumps(asdict(result)) + "\n")
     finally:
         spark.stop()
     return 0

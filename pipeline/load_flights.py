@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from pipeline import parsing
+from pipeline.results import REJECTED, Written
 from pipeline.sources import SOURCES, Source
 
-REJECTED = "iceberg.nycflights.rejected_rows"
-# A table says which content it was made from. The mark is part of the commit that writes the rows.
+# A table says what it was made from, and how. The mark is part of the commit that writes the rows.
 MARK = "lakehouse.source"
 
 
@@ -36,21 +36,11 @@ TARGETS = (
 )
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """What a table holds, and how many rows of its source were set aside; `written` if this run wrote it."""
-
-    table: str
-    rows: int
-    rejected: int
-    written: bool
-
-
 class HeaderError(Exception):
     """A file begins with other columns than its source: what was found and what was expected."""
 
 
-def load(spark: SparkSession, landing: str, warehouse: str) -> Iterator[Loaded]:
+def load(spark: SparkSession, landing: str, warehouse: str) -> Iterator[Written]:
     """Load every file of the folder `landing`; databases are made below the URI `warehouse`."""
     for target in TARGETS:
         location = f"{warehouse}/{target.folder}"
@@ -62,8 +52,8 @@ def load(spark: SparkSession, landing: str, warehouse: str) -> Iterator[Loaded]:
         yield from _load(spark, source, f"{landing}/{source.name}.csv")
 
 
-def _load(spark: SparkSession, source: Source, path: str) -> Iterator[Loaded]:
-    mark = checksum(spark, path)
+def _load(spark: SparkSession, source: Source, path: str) -> Iterator[Written]:
+    mark = f"{checksum(spark, path)} {source.fingerprint}"
     stale = [target for target in TARGETS if _mark(spark, target.table(source)) != mark]
     if stale:
         lines = spark.read.text(path)
@@ -73,10 +63,8 @@ def _load(spark: SparkSession, source: Source, path: str) -> Iterator[Loaded]:
         for target in stale:
             _replace(parsing.accepted(classified, source), source, target, mark)
         classified.unpersist()
-    aside = spark.table(REJECTED).where(F.col("source") == source.name).count()
     for target in TARGETS:
-        table = target.table(source)
-        yield Loaded(table, spark.table(table).count(), aside, target in stale)
+        yield Written(target.table(source), source.name, target in stale)
 
 
 def checksum(spark: SparkSession, path: str) -> str:

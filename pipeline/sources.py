@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 
 # How the files spell "not known".
 MISSING = "NA"
@@ -18,7 +18,7 @@ class Source:
     key: tuple[str, ...]
     partitioned_by: tuple[str, ...] = ()
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns, in the order of the file."""
         return tuple(name for name, _ in self.columns)
@@ -27,6 +27,11 @@ class Source:
     def header(self) -> str:
         """First line that the file must have: other columns, or another order, would load into wrong ones."""
         return ",".join(self.names)
+
+    @property
+    def fingerprint(self) -> str:
+        """What changes when the columns, the key or the partitions do."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
     @property
     def schema(self) -> str:

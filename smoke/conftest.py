@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import socket
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -56,8 +58,14 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture(scope="session")
-def endpoints(pytestconfig: pytest.Config) -> Endpoints:
-    return settings.load(pytestconfig.getoption("--endpoints"))
+def endpoints(pytestconfig: pytest.Config) -> Iterator[Endpoints]:
+    endpoints = settings.load(pytestconfig.getoption("--endpoints"))
+    with endpoints.path.open() as claimed:
+        try:
+            fcntl.flock(claimed, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pytest.exit("another smoke suite runs against this cluster; next: wait until it has ended", 1)
+        yield endpoints
 
 
 @pytest.fixture(scope="session")
@@ -100,10 +108,12 @@ def connect_server(endpoints: Endpoints, nodes: Nodes) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def _lake(connect_server: str) -> Iterator[Lake]:
-    session = SparkSession.builder.remote(connect_server).create()
-    waiting.wait_for(
-        "a first query", lambda: session.sql("SELECT 1").collect(), seconds=60, ignoring=(PySparkException,)
-    )
+    def first_answer() -> SparkSession:
+        session = SparkSession.builder.remote(connect_server).create()
+        session.sql("SELECT 1").collect()
+        return session
+
+    session = waiting.wait_for("a first query", first_answer, seconds=60, ignoring=(PySparkException,))
     yield Lake(session, connect_server)
     session.stop()
 
@@ -145,9 +155,16 @@ def fmt(request: pytest.FixtureRequest) -> Format:
 
 @pytest.fixture
 def tables(lake: Lake, databases: Databases, ledger: Ledger, fmt: Format) -> Iterator[Tables]:
-    tables = Tables(lake, databases, ledger, fmt)
-    yield tables
-    tables.close()
+    """The maker of this test's tables."""
+    with closing(Tables(lake, databases, ledger, fmt)) as tables:
+        yield tables
+
+
+@pytest.fixture
+def all_tables(lake: Lake, databases: Databases, ledger: Ledger) -> Iterator[list[Tables]]:
+    """A maker for each format, for a test in which all formats live through the same event."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(Tables(lake, databases, ledger, fmt))) for fmt in FORMATS]
 
 
 @pytest.fixture

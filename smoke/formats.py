@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -12,11 +12,11 @@ class Catalogued:
     table_type: str
     parameters: dict[str, str]
     input_format: str
-    columns: tuple[tuple[str, str], ...] | None
+    columns: list[list[str]] | None
     real_path: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Format:
     """SQL of one table format.
 
@@ -33,6 +33,8 @@ class Format:
     month_column: str
     partitioned_by_month: str
     month_folder: str
+    # A small file is a task of its own, instead of one task for all of them.
+    one_task_per_file: str
     history: str
     version: str
     committed: str
@@ -44,11 +46,12 @@ class Format:
     log_folder: str
     plan_partitions_pruned: str
     plan_columns_pruned: str
-    plan_from_statistics: str
-    catalogued: Catalogued = field(repr=False)
+    catalogued: Catalogued
 
     def __str__(self) -> str:
         return self.name
+
+    __repr__ = __str__
 
 
 ICEBERG = Format(
@@ -59,6 +62,7 @@ ICEBERG = Format(
     month_column="",
     partitioned_by_month="PARTITIONED BY (months(day))",
     month_folder="data/day_month={month}",
+    one_task_per_file="TBLPROPERTIES ('read.split.open-file-cost' = '134217728')",
     history="SELECT snapshot_id, committed_at FROM {table}.snapshots",
     version="snapshot_id",
     committed="committed_at",
@@ -78,7 +82,6 @@ ICEBERG = Format(
     log_folder="metadata",
     plan_partitions_pruned=r"IcebergScan\(.*filters=[^\]]*day = ",
     plan_columns_pruned=r"BatchScan \S+\[customer#\d+\]",
-    plan_from_statistics=r"LocalTableScan \[agg_func_0|LocalScan",
     catalogued=Catalogued(
         table_type="EXTERNAL_TABLE",
         parameters={"table_type": "ICEBERG"},
@@ -97,6 +100,7 @@ DELTA = Format(
     month_column=", month STRING GENERATED ALWAYS AS (date_format(day, 'yyyy-MM'))",
     partitioned_by_month="PARTITIONED BY (month)",
     month_folder="month={month}",
+    one_task_per_file="",
     history="DESCRIBE HISTORY {table}",
     version="version",
     committed="timestamp",
@@ -111,13 +115,12 @@ DELTA = Format(
     log_folder="_delta_log",
     plan_partitions_pruned=r"PartitionFilters: \[[^\]]*month",
     plan_columns_pruned=r"ReadSchema: struct<customer:string>",
-    plan_from_statistics=r"LocalTableScan \[min\(id\)",
     catalogued=Catalogued(
         table_type="MANAGED_TABLE",
         parameters={"spark.sql.sources.provider": "delta"},
         # The metastore cannot read Delta's log, and Spark fills the fields with this placeholder.
         input_format="org.apache.hadoop.mapred.SequenceFileInputFormat",
-        columns=(("col", "array<string>"),),
+        columns=[["col", "array<string>"]],
         real_path="path",
     ),
 )

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 Row = tuple[Any, ...]
 
 
-@dataclass
+@dataclass(repr=False)
 class Lake:
     """A Spark Connect session; `statements` are what the running test has sent, oldest first."""
 

@@ -80,6 +80,11 @@ class NameNode:
             beans += self._get("/jmx", {"qry": f"Hadoop:service=NameNode,name={name}"}).json()["beans"]
         return {key: value for bean in beans for key, value in bean.items()}
 
+    def lacking(self) -> int:
+        """Count the blocks that have fewer replicas than they want, those that are being copied included."""
+        state = self.state()
+        return int(state["LowRedundancyBlocks"]) + int(state["PendingReconstructionBlocks"])
+
     def status(self, path: str, user: str | None = None) -> dict[str, Any]:
         """Owner, group, permission, type and length of a path, as `user` may see it."""
         return dict(self.webhdfs("GET", "GETFILESTATUS", path, user)["FileStatus"])

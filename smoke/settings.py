@@ -52,7 +52,7 @@ class Spark:
     connect_unit: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Endpoints:
     """One cluster as a client sees it. `warehouse` is the URI of `root`, the HDFS folder of all tables."""
 

@@ -18,10 +18,11 @@ def events(tables: Tables, endpoints: Endpoints) -> Table:
     """Events that say which machine wrote them and when (milliseconds), one task per worker."""
     workers = len(endpoints.in_group("spark_workers"))
     return tables.new(
-        query=f"""
+        tables.format.one_task_per_file,
+        f"""
             SELECT id, concat('region-', id % 4) AS region, {THIS_HOST} AS writer, {NOW} AS written
             FROM range(0, {workers * ROWS_PER_NODE}, 1, {workers})
-        """
+        """,
     )
 
 

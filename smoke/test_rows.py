@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from decimal import Decimal
 
 import pytest
@@ -82,7 +81,7 @@ def test_view(lake: Lake, table: Table) -> None:
 @pytest.mark.operation("statistics")
 def test_statistics_answer_without_reading_data(lake: Lake, table: Table) -> None:
     query = f"SELECT min(id), max(id), count(*) FROM {table}"
-    assert re.search(table.format.plan_from_statistics, plan := lake.plan(query)), plan
+    assert "LocalTableScan [min(id)" in (plan := lake.plan(query)), plan
     lake.expect(query, [(1, 3, 3)])
 
 

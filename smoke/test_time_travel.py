@@ -16,17 +16,11 @@ def table(lake: Lake, table: Table) -> Table:
     return table
 
 
-@pytest.mark.operation("time travel by version")
-def test_by_version(lake: Lake, table: Table) -> None:
+@pytest.mark.operation("time travel")
+def test_by_version_and_by_timestamp(lake: Lake, table: Table) -> None:
     first, second, third = history(lake, table)
     lake.expect(f"SELECT * FROM {table} VERSION AS OF {first.id} ORDER BY id", ORDERS)
-    lake.expect(f"SELECT id FROM {table} VERSION AS OF {second.id} ORDER BY id", [(2,), (3,)])
     lake.expect(f"SELECT id FROM {table} VERSION AS OF {third.id} ORDER BY id", [(2,), (3,), (4,)])
-
-
-@pytest.mark.operation("time travel by timestamp")
-def test_by_timestamp(lake: Lake, table: Table) -> None:
-    first, second, _ = history(lake, table)
     lake.expect(f"SELECT * FROM {table} TIMESTAMP AS OF '{first.committed}' ORDER BY id", ORDERS)
     lake.expect(f"SELECT id FROM {table} TIMESTAMP AS OF '{second.committed}' ORDER BY id", [(2,), (3,)])
 

@@ -24,13 +24,13 @@ def wait_for(
     """
     deadline = time.monotonic() + seconds
     while True:
-        last: object
+        last: str
         try:
             if answer := question():
                 return answer
-            last = answer
+            last = repr(answer)
         except ignoring as error:
-            last = error
+            last = f"{type(error).__name__}: {error}"
         if time.monotonic() >= deadline:
-            raise TimeoutError(f"{what}: not within {seconds:g} s; last answer: {last!r}")
+            raise TimeoutError(f"{what}: not within {seconds:g} s; last answer: {last}")
         time.sleep(pause)

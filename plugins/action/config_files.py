@@ -2,13 +2,14 @@
 
 A task per file costs a round trip per file and host; a list costs one. Each entry of ``files`` is one of
 
-* a file: ``dest``, ``template`` (a name below ``templates/``) or ``content``, optional ``vars`` for the template,
-  ``owner``, ``group``, ``mode``, ``validate`` (``xml``), ``secret`` (never shown, never rendered elsewhere);
+* a file: ``dest``, ``template`` (a name below ``templates/``) or ``content``, optional ``vars`` for the
+  template, ``owner``, ``group``, ``mode``, ``validate`` (``xml``), ``secret`` (never shown, never rendered
+  elsewhere);
 * a directory: ``dest`` (one path or a list), ``directory: true``, ``owner``, ``group``, ``mode``;
 * a symbolic link: ``dest``, ``link`` (its target).
 
-With the variable ``lakehouse_render_dir`` set, nothing touches the host: the files, except secret ones, are written
-below ``<lakehouse_render_dir>/<host>/``, so that nodes, compose and the golden tests share one renderer.
+With the variable ``lakehouse_render_dir`` set, nothing touches the host: the files, except secret ones, are
+written below ``<lakehouse_render_dir>/<host>/``, so that nodes and the golden tests share one renderer.
 """
 
 from __future__ import annotations

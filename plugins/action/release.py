@@ -1,13 +1,12 @@
 """Install a component's release archive on a host.
 
-The archive is built once on the control machine (``lakehouse.releases``), sent only where it is missing, and unpacked
-beside the releases that are there. Arguments: ``component`` and ``root`` (its folder on the host), optional ``conf``
-(a folder that the release shall offer as ``conf``).
+The archive is built once on the control machine (``lakehouse.releases``), sent only where it is missing, and
+unpacked beside the releases that are there. Arguments: ``component`` and ``root`` (its folder on the host),
+optional ``conf`` (a folder that the release shall offer as ``conf``).
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ from ansible.plugins.action import ActionBase
 try:
     from lakehouse import artifacts, manifest, releases
     from lakehouse.errors import LakehouseError
-except ImportError as error:  # the controller runs another Python than ours
+except ImportError as error:  # Ansible runs in another Python than the kit's
     raise AnsibleActionFail(
-        f"the Python package 'lakehouse' is missing ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
+        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
     ) from error
 
 
@@ -52,7 +51,7 @@ class ActionModule(ActionBase):
                 archive = releases.ensure(bill, component.name, cache, self._display.v)
         except LakehouseError as error:
             raise AnsibleActionFail(str(error)) from error
-        remote = self._connection._shell.join_path(self._make_tmp_path(), os.path.basename(archive))
+        remote = self._connection._shell.join_path(self._make_tmp_path(), archive.name)
         self._transfer_file(str(archive), remote)
         return self._execute_module(
             module_name="release", module_args={**arguments, "archive": remote}, task_vars=variables

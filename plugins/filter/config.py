@@ -17,7 +17,7 @@ def config_value(value: Any) -> str:
 
 
 def property_value(value: Any) -> str:
-    """Print a value for a ``key=value`` file (``java.util.Properties``): backslashes escaped, line breaks refused."""
+    """Print a value for a ``key=value`` file of Java: backslashes escaped, line breaks refused."""
     text = config_value(value)
     if "\n" in text or "\r" in text:
         raise AnsibleFilterError(f"a value of a properties file cannot hold a line break: {text!r}")
@@ -57,7 +57,7 @@ def unit_file(service: dict[str, Any], name: str, description: str) -> dict[str,
 
 
 def unit_files(daemons: dict[str, dict[str, Any]], common: dict[str, Any]) -> list[dict[str, Any]]:
-    """Entries for the units of daemons (``description``, ``exec``, ``environment``) that share their other settings."""
+    """Entries for the units of daemons (``description``, ``exec``, ``environment``) alike in the rest."""
     return [
         unit_file(
             {

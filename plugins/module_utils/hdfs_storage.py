@@ -11,7 +11,7 @@ IGNORED = ("lost+found", "in_use.lock")
 
 @dataclass(frozen=True)
 class Storage:
-    """One directory: ``state`` is ``empty``, ``formatted``, ``incomplete`` or ``foreign``."""
+    """One directory: ``state`` is ``empty``, ``formatted`` or ``incomplete``."""
 
     path: str
     state: str
@@ -40,12 +40,12 @@ def problem(storage: Storage, cluster_id: str) -> str | None:
     """One line that says why the directory must not be used, or None."""
     if storage.state == "incomplete":
         return (
-            f"{storage.path} is neither empty nor a complete storage directory (an interrupted format, or foreign files);"
-            f" nothing was touched; next: ls -lR {storage.path}, then move it away"
+            f"{storage.path} is neither empty nor a complete storage directory (an interrupted format, or"
+            f" foreign files); nothing was touched; next: ls -lR {storage.path}, then move it away"
         )
     if storage.cluster_id not in (None, cluster_id):
         return (
-            f"{storage.path} belongs to cluster {storage.cluster_id} (expected {cluster_id}); nothing was touched;"
-            f" next: move it away, or set lakehouse_cluster_id: {storage.cluster_id}"
+            f"{storage.path} belongs to cluster {storage.cluster_id} (expected {cluster_id});"
+            f" nothing was touched; next: move it away, or set lakehouse_cluster_id: {storage.cluster_id}"
         )
     return None

@@ -19,7 +19,7 @@ TIMEOUT_SECONDS = 5.0
 # Thrift's strict binary protocol: version word with the message type in the low byte.
 THRIFT_VERSION_1 = 0x80010000
 THRIFT_CALL, THRIFT_REPLY = 1, 2
-# What every HTTP/2 client sends first (RFC 9113, section 3.4); gRPC servers answer with a SETTINGS frame (type 4).
+# What every HTTP/2 client sends first (RFC 9113, section 3.4). A gRPC server answers with a SETTINGS frame.
 HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 HTTP2_SETTINGS = 4
 
@@ -37,7 +37,7 @@ def lookup(document: Any, path: str) -> Any:
 
 
 def http(probe: dict[str, Any]) -> str | None:
-    """``url`` answers 200; with ``path``, the JSON value there ``equals`` the given one or is ``at_least`` it."""
+    """``url`` answers 200; with ``path``, the value there ``equals`` the given one or is ``at_least`` it."""
     try:
         with urllib.request.urlopen(probe["url"], timeout=TIMEOUT_SECONDS) as response:
             body = response.read()

@@ -9,6 +9,8 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 TIMEOUT_SECONDS = 30.0
@@ -42,14 +44,17 @@ class WebHdfs:
         try:
             return dict(self.call("GET", "GETFILESTATUS", path)["FileStatus"])
         except WebHdfsError as error:
-            if isinstance(error.__cause__, urllib.error.HTTPError) and error.__cause__.code == 404:
+            if (
+                isinstance(error.__cause__, urllib.error.HTTPError)
+                and error.__cause__.code == HTTPStatus.NOT_FOUND
+            ):
                 return None
             raise
 
     def upload(self, source: str, path: str) -> None:
         """Write a local file: the NameNode names the DataNode that takes the bytes."""
         created = self.call("PUT", "CREATE", path, overwrite="true", noredirect="true")
-        with open(source, "rb") as stream:
+        with Path(source).open("rb") as stream:
             request = urllib.request.Request(
                 created["Location"],
                 data=stream,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pipeline.sample_tables import SAMPLES
@@ -31,3 +33,8 @@ def test_a_sample_table_lies_in_the_folder_of_its_database() -> None:
         database, name = sample.name.split(".")
         folder, leaf = sample.folder.split("/")
         assert (folder in folders[database], leaf) == (True, name)
+
+
+def test_the_fingerprint_changes_with_the_columns() -> None:
+    wider = replace(FLIGHTS, columns=(*FLIGHTS.columns, ("gate", "STRING")))
+    assert wider.fingerprint != FLIGHTS.fingerprint == replace(FLIGHTS).fingerprint

@@ -27,7 +27,7 @@ def test_the_deadline_names_what_and_the_last_answer() -> None:
         raise ConnectionRefusedError("port 1")
 
     with pytest.raises(
-        TimeoutError, match=r"the port: not within 0 s; last answer: ConnectionRefusedError\('port 1'\)"
+        TimeoutError, match=r"the port: not within 0 s; last answer: ConnectionRefusedError: port 1"
     ):
         wait_for("the port", refuse, seconds=0, ignoring=(OSError,))
 
