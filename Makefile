@@ -40,6 +40,10 @@ lint: tools-dev ## Style, types and the rules of Ansible and shell
 unit: tools-dev ## Fast tests: no host, no network
 	@pytest -m "not network and not cluster and not drill" tests/unit tests/render
 
+.PHONY: golden
+golden: tools-dev ## Write the expected renderings again
+	@python -m tests.render.rendering
+
 .PHONY: docs
 docs: tools-dev ## Write the generated pages again
 	@python -m lakehouse.roledocs

@@ -15,13 +15,12 @@ description:
   - Refuses when any of the directories is not empty.
 options:
   name_dirs: {type: list, elements: path, required: true, description: The NameNode's directories.}
-  cluster_id: {type: str, required: true, description: The cluster's identity.}
   argv: {type: list, elements: str, required: true, description: The command that formats.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Format the NameNode
-  hdfs_format: {name_dirs: [/data/nn], cluster_id: CID-lakehouse, argv: [...]}
+  hdfs_format: {name_dirs: [/data/nn], argv: [...]}
 """
 RETURN = r""" # """
 
@@ -31,7 +30,6 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "name_dirs": {"type": "list", "elements": "path", "required": True},
-            "cluster_id": {"type": "str", "required": True},
             "argv": {"type": "list", "elements": "str", "required": True},
         },
         supports_check_mode=True,

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from smoke import evidence, settings, waiting
 from smoke.formats import FORMATS, Format
@@ -25,6 +26,8 @@ from smoke.settings import Endpoints
 from smoke.tables import Databases, Table, Tables, suffix
 
 _CONNECT_SECONDS = 120
+# 17 seconds: each pause is four times as long as the one before, which begins with 50 ms.
+_RETRIES = 5
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -109,7 +112,9 @@ def connect_server(endpoints: Endpoints, nodes: Nodes) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def _lake(connect_server: str) -> Iterator[Lake]:
     def first_answer() -> SparkSession:
-        session = SparkSession.builder.remote(connect_server).create()
+        session: SparkSession = SparkSession.builder.remote(connect_server).create()
+        # The client's own patience with a server that has gone is ten minutes for each statement.
+        session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
         session.sql("SELECT 1").collect()
         return session
 

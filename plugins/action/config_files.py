@@ -24,6 +24,16 @@ from ansible.template import trust_as_template
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
 
+def render(templar: Any, name: str, variables: dict[str, Any]) -> str:
+    """The text of a template below ``templates/``; raises AnsibleActionFail where there is none."""
+    source = TEMPLATES / name
+    if not source.is_file():
+        raise AnsibleActionFail(f"{variables.get('dest')}: no template {name} below {TEMPLATES.name}/")
+    here = templar.copy_with_new_env(searchpath=[str(TEMPLATES)], available_variables=variables)
+    text = trust_as_template(source.read_text(encoding="utf-8"))
+    return str(here.template(text, escape_backslashes=False, overrides={"trim_blocks": True}))
+
+
 class ActionModule(ActionBase):
     """Templates on the controller, state on the host."""
 
@@ -55,20 +65,9 @@ class ActionModule(ActionBase):
 
     def _render(self, entry: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         rendered = {key: value for key, value in entry.items() if key not in ("template", "vars")}
-        name = entry.get("template")
-        if name is None:
-            return rendered
-        source = TEMPLATES / name
-        if not source.is_file():
-            raise AnsibleActionFail(f"{entry.get('dest')}: no template {name} below {TEMPLATES.name}/")
-        templar = self._templar.copy_with_new_env(
-            searchpath=[str(TEMPLATES)],
-            available_variables=variables | entry.get("vars", {}) | {"dest": entry["dest"]},
-        )
-        text = trust_as_template(source.read_text(encoding="utf-8"))
-        rendered["content"] = templar.template(
-            text, escape_backslashes=False, overrides={"trim_blocks": True}
-        )
+        if "template" in entry:
+            own = entry.get("vars", {}) | {"dest": entry["dest"]}
+            rendered["content"] = render(self._templar, entry["template"], variables | own)
         return rendered
 
     def _write_locally(self, entries: list[dict[str, Any]], root: Path) -> dict[str, Any]:

@@ -278,6 +278,6 @@ class TestClock:
 
 
 def test_the_role_writes_the_block_that_the_check_ignores() -> None:
-    tasks = (REPOSITORY / "roles/node/tasks/configure.yml").read_text(encoding="utf-8")
+    tasks = (REPOSITORY / "roles/node/tasks/names.yml").read_text(encoding="utf-8")
     assert names.BLOCK_BEGIN.replace("BEGIN", "{mark}") in tasks
     assert names.INSTALLER_ADDRESS.replace(".", "\\.") in tasks

@@ -1,0 +1,101 @@
+"""One running cluster, named by its inventory; a test runs on the hosts, or once per daemon, that it asks for.
+
+A test that takes `node` runs on every host, or on those of `@pytest.mark.group("metastore")`. One that takes
+`daemon` runs for every unit of playbooks/vars/placement.yml on every host where it belongs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Generator, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from lakehouse import inventory
+from lakehouse.inventory import Inventory
+from smoke.namenode import NameNode
+from tests.cluster.daemons import Daemon, placements
+from tests.cluster.machines import Machine
+from tests.cluster.playbooks import Ansible
+
+Machines = Mapping[str, Machine]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--inventory", default="tests/inventory", help="the cluster (%(default)s)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "group(name): runs on the hosts of this group instead of on all")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    known = _load(metafunc.config.getoption("--inventory"))
+    if "daemon" in metafunc.fixturenames:
+        pairs = [(host.name, placed) for placed in placements() for host in known.group(placed.group)]
+        names = [f"{host}-{placed.name}" for host, placed in pairs]
+        metafunc.parametrize("daemon", pairs, ids=names, indirect=True, scope="module")
+    elif "node" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("group")
+        hosts = known.group(marker.args[0]) if marker else known.hosts
+        metafunc.parametrize("node", [host.name for host in hosts], indirect=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes the cluster apart comes after what looks at it."""
+    items.sort(key=lambda item: bool(item.get_closest_marker("drill")))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the end of the daemon's journal to a failure."""
+    report = yield
+    daemon = getattr(item, "funcargs", {}).get("daemon")
+    if report.failed and isinstance(daemon, Daemon):
+        report.sections.append((f"journal of {daemon.unit} on {daemon.machine.name}", daemon.journal()))
+    return report
+
+
+@cache
+def _load(path: str) -> Inventory:
+    return inventory.load(path)
+
+
+@pytest.fixture(scope="session")
+def cluster(pytestconfig: pytest.Config) -> Inventory:
+    return _load(pytestconfig.getoption("--inventory"))
+
+
+@pytest.fixture(scope="session")
+def ansible(pytestconfig: pytest.Config) -> Ansible:
+    return Ansible(pytestconfig.getoption("--inventory"))
+
+
+@pytest.fixture(scope="session")
+def machines(cluster: Inventory) -> Iterator[Machines]:
+    """Every host by name, with connections that stay open."""
+    # Not pytest's folder: the path of a socket has at most 108 characters.
+    sockets = Path(tempfile.mkdtemp(prefix="kit-"))
+    yield {host.name: Machine(host, sockets) for host in cluster.hosts}
+    shutil.rmtree(sockets, ignore_errors=True)
+
+
+@pytest.fixture
+def node(request: pytest.FixtureRequest, machines: Machines) -> Machine:
+    return machines[request.param]
+
+
+@pytest.fixture(scope="module")
+def daemon(request: pytest.FixtureRequest, machines: Machines) -> Daemon:
+    host, placed = request.param
+    return Daemon(machines[host], placed)
+
+
+@pytest.fixture(scope="session")
+def namenode(cluster: Inventory) -> NameNode:
+    host = cluster.group("namenode")[0]
+    port, users = host.variables["lakehouse_ports"]["namenode_http"], host.variables["lakehouse_users"]
+    return NameNode(f"http://{host.address}:{port}", users["hdfs"])

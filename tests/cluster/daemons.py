@@ -1,0 +1,114 @@
+"""The units that the kit places on hosts, as systemd and the kernel see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import ip_address
+from typing import NamedTuple
+
+import yaml
+
+from lakehouse.run import ROOT
+from tests.cluster.machines import Machine
+
+PLACEMENT = ROOT / "playbooks" / "vars" / "placement.yml"
+_JOURNAL_LINES = 30
+
+
+class Listener(NamedTuple):
+    """A TCP socket that waits for connections; the address is `*` where it takes them on all."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A row of the placement: on the hosts of `group` runs `unit` (a pattern) with these ports."""
+
+    group: str
+    unit: str
+    ports: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Such as `hdfs-namenode`, or `postgresql`."""
+        return self.unit.removesuffix(".service").partition("@")[0]
+
+
+def placements() -> list[Placed]:
+    """Every row that is always on; the group of the others is an expression, so no host is in it."""
+    rows = yaml.safe_load(PLACEMENT.read_text(encoding="utf-8"))["lakehouse_placement"]
+    return [Placed(row["group"], row["unit"], tuple(row["ports"])) for row in rows]
+
+
+class Daemon:
+    """One unit on one machine. What was seen once is kept, except by `main_pid`."""
+
+    def __init__(self, machine: Machine, placed: Placed) -> None:
+        self.machine = machine
+        self.placed = placed
+
+    @cached_property
+    def properties(self) -> dict[str, str]:
+        """What `systemctl show` says."""
+        shown = self.machine.run("systemctl show --all %s", self.placed.unit)
+        return dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+
+    @property
+    def unit(self) -> str:
+        """The unit's full name."""
+        return self.properties["Id"]
+
+    @property
+    def pid(self) -> str:
+        """The main process."""
+        return self.properties["MainPID"]
+
+    @property
+    def user(self) -> str:
+        """The Unix user that the inventory gives it; PostgreSQL's comes from Debian's package."""
+        engine = self.placed.name.partition("-")[0]
+        return str(self.machine.variable("lakehouse_users").get(engine, "postgres"))
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the kit writes the whole unit; PostgreSQL's is Debian's with some settings added."""
+        return self.user != "postgres"
+
+    @cached_property
+    def status(self) -> dict[str, str]:
+        """/proc/<pid>/status of the main process."""
+        lines = self.machine.run("cat /proc/%s/status", self.pid).splitlines()
+        return {key: value.strip() for key, _, value in (line.partition(":") for line in lines)}
+
+    def open_files(self, pid: str) -> int:
+        """The hard limit of open files under which a process really runs."""
+        line = self.machine.run("grep '^Max open files' /proc/%s/limits", pid)
+        return int(line.split()[4])
+
+    def as_itself(self, command: str, *arguments: object) -> str:
+        """Run a command as the daemon's user, who may look into its processes where a confined root may not."""
+        return self.machine.run(f"runuser -u %s -- {command}", self.user, *arguments)
+
+    def listeners(self) -> set[Listener]:
+        """The sockets of the unit's control group."""
+        rows = (line.split() for line in self.machine.run("ss -Hltne").splitlines())
+        return {_listener(row[3]) for row in rows if any(word.endswith(f"/{self.unit}") for word in row[5:])}
+
+    def main_pid(self) -> str:
+        """The main process as of now; 0 where none runs."""
+        return self.machine.run("systemctl show --property=MainPID --value %s", self.placed.unit)
+
+    def journal(self) -> str:
+        """The last lines that the unit logged."""
+        return self.machine.run("journalctl --no-pager -o cat -n %s -u %s", _JOURNAL_LINES, self.placed.unit)
+
+
+def _listener(text: str) -> Listener:
+    """Read `ss`'s local address: 10.0.0.1:80, 0.0.0.0:80, *:80, [::]:80, [::ffff:10.0.0.1]:80."""
+    name, _, port = text.rpartition(":")
+    name = name.strip("[]").partition("%")[0].removeprefix("::ffff:")
+    everywhere = name == "*" or ip_address(name).is_unspecified
+    return Listener("*" if everywhere else name, int(port))

@@ -1,0 +1,59 @@
+"""The machines of an inventory, reached the way Ansible reaches them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import testinfra
+
+from lakehouse.inventory import Host
+
+_ANSIBLE_OPTIONS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
+_LISTING = "find %s -printf '%%p %%M %%u %%g %%s %%T@ %%l\\n' | sort && find %s -type f -exec sha256sum {} + | sort"
+
+
+class Machine:
+    """A host of the inventory, and programs run on it as root over one connection that stays open."""
+
+    def __init__(self, host: Host, sockets: Path) -> None:
+        self.host = host
+        variables = host.variables
+        user = variables.get("ansible_user", "root")
+        options = [f"-o ControlMaster=auto -o ControlPersist=120 -o ControlPath={sockets}/%C"]
+        options += [str(variables[name]) for name in _ANSIBLE_OPTIONS if name in variables]
+        self.shell: Any = testinfra.get_host(
+            f"ssh://{user}@{host.address}:{variables.get('ansible_port', 22)}",
+            ssh_identity_file=variables.get("ansible_ssh_private_key_file"),
+            ssh_extra_args=" ".join(options),
+            sudo=user != "root",
+        )
+
+    @property
+    def name(self) -> str:
+        """The inventory's name of the host."""
+        return self.host.name
+
+    def variable(self, name: str) -> Any:
+        """A variable of the inventory, evaluated."""
+        return self.host.variables[name]
+
+    def run(self, command: str, *arguments: object) -> str:
+        """What a command prints; each `%s` is one quoted argument. Raises AssertionError when it fails."""
+        return str(self.shell.check_output(command, *map(str, arguments)))
+
+    def listing(self, path: str) -> str:
+        """Everything below a path: names, owners, modes, times and checksums."""
+        return self.run(_LISTING, path, path)
+
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[str]:
+        """A directory beside the cluster's own data, empty at first and gone at the end."""
+        path = f"{self.variable('lakehouse_data_dir')}/{name}"
+        self.run("rm -rf %s && mkdir -p %s", path, path)
+        try:
+            yield path
+        finally:
+            self.run("rm -rf %s", path)

@@ -1,0 +1,99 @@
+"""Every daemon runs as its unit promises; asked of systemd and of the kernel, not of the files."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from lakehouse.run import ROOT
+from tests.cluster.daemons import Daemon, Listener
+from tests.cluster.machines import Machine
+
+pytestmark = pytest.mark.cluster
+
+PROMISED = (
+    "Restart", "UMask", "NoNewPrivileges", "PrivateTmp", "PrivateDevices", "ProtectSystem", "ProtectHome",
+    "ProtectKernelTunables", "ProtectControlGroups", "RestrictSUIDSGID", "CapabilityBoundingSet",
+)  # fmt: skip
+# Debian's PostgreSQL keeps its own umask and writes where Debian's tools expect it.
+PROMISED_BY_POSTGRESQL = ("Restart", "NoNewPrivileges", "ProtectHome", "ProtectKernelTunables")
+# Hive 3.1 gives its server socket no address and has no setting for one.
+ON_EVERY_ADDRESS = "hive-metastore"
+
+
+def promises(daemon: Daemon) -> dict[str, str]:
+    """The directives of all units, in the words of `systemctl show`."""
+    defaults = yaml.safe_load((ROOT / "roles/node/vars/main.yml").read_text())["_node_unit_service"]
+    wished = defaults | daemon.machine.host.variables.get("node_unit_service", {})
+    words = {True: "yes", False: "no"}
+    return {name: words[value] if isinstance(value, bool) else str(value) for name, value in wished.items()}
+
+
+def test_it_runs_and_comes_back_with_the_machine(daemon: Daemon) -> None:
+    service = daemon.machine.shell.service(daemon.unit)
+    assert (service.is_running, service.is_enabled) == (True, True)
+
+
+def test_it_runs_as_a_user_of_its_own(daemon: Daemon) -> None:
+    uid = daemon.machine.run("id -u %s", daemon.user)
+    assert uid != "0"
+    assert set(daemon.status["Uid"].split()) == {uid}
+    if daemon.is_ours:
+        group = daemon.machine.run("getent group %s", daemon.machine.variable("lakehouse_group"))
+        assert set(daemon.status["Gid"].split()) == {group.split(":")[2]}
+
+
+def test_its_java_is_its_own(daemon: Daemon) -> None:
+    if not daemon.is_ours:
+        pytest.skip("no Java")
+    environment = daemon.as_itself("cat /proc/%s/environ", daemon.pid)
+    homes = [entry for entry in environment.split("\0") if entry.startswith("JAVA_HOME=")]
+    assert len(homes) == 1
+    java = daemon.as_itself("readlink /proc/%s/exe", daemon.pid)
+    assert java.startswith(homes[0].removeprefix("JAVA_HOME="))
+
+
+def test_its_limit_of_open_files_holds(daemon: Daemon) -> None:
+    wished = int(daemon.properties["LimitNOFILE"])
+    assert wished == int(promises(daemon)["LimitNOFILE"])
+    # systemd gives what it has itself: in a container less than the unit asks for.
+    assert daemon.open_files(daemon.pid) == min(wished, daemon.open_files("1"))
+
+
+def test_its_sandbox_is_what_the_unit_promises(daemon: Daemon) -> None:
+    names = PROMISED if daemon.is_ours else PROMISED_BY_POSTGRESQL
+    wished = promises(daemon)
+    assert {name: daemon.properties[name] for name in names} == {name: wished[name] for name in names}
+
+
+def test_its_sandbox_holds_in_the_kernel(daemon: Daemon) -> None:
+    assert daemon.status["NoNewPrivs"] == "1"
+    if daemon.is_ours:
+        assert daemon.status["Umask"] == promises(daemon)["UMask"]
+        assert int(daemon.status["CapBnd"], 16) == 0
+        mounts = daemon.as_itself("cat /proc/%s/mountinfo", daemon.pid).splitlines()
+        root = next(fields for fields in map(str.split, mounts) if fields[4] == "/")
+        assert "ro" in root[5].split(",")
+
+
+def test_it_listens_on_its_ports_and_address_alone(daemon: Daemon) -> None:
+    address, table = daemon.machine.host.address, daemon.machine.variable("lakehouse_ports")
+    # A program that asks for any port gets one of these; such are the executors' on a worker.
+    any_port = int(daemon.machine.run("cut -f 1 /proc/sys/net/ipv4/ip_local_port_range"))
+    heard = {one for one in daemon.listeners() if not one.address.startswith("127.")}
+    assert {one for one in heard if one.port < any_port} == {
+        Listener("*" if daemon.placed.name == ON_EVERY_ADDRESS else address, table[name])
+        for name in daemon.placed.ports
+    }
+    assert {one.address for one in heard if one.port >= any_port} <= {address}
+
+
+def test_the_machine_has_no_java_home(node: Machine) -> None:
+    assert node.run("env -i bash --login -c 'printf %%s \"$JAVA_HOME\"'") == ""
+    assert "JAVA_HOME=" not in node.run("systemctl show-environment; cat /etc/environment 2>/dev/null || true")
+
+
+def test_the_machine_lives_in_utc(node: Machine) -> None:
+    zone = node.host.variables.get("node_time_zone", "Etc/UTC")
+    assert node.shell.file("/etc/localtime").linked_to == f"/usr/share/zoneinfo/{zone}"
+    assert node.run("date +%%z") == "+0000"

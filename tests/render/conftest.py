@@ -1,0 +1,20 @@
+"""Every inventory of the repository, rendered once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.render import rendering
+
+AGAIN = "again"
+
+
+@pytest.fixture(scope="session")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """Files by inventory, each a text by ``<host>/<path>``; ``again`` is that of the tests a second time."""
+    root = tmp_path_factory.mktemp("rendered")
+    wanted: dict[str, Path] = {**rendering.INVENTORIES, AGAIN: rendering.INVENTORIES["tests"]}
+    rendering.render_all({root / name: inventory for name, inventory in wanted.items()})
+    return {name: rendering.read(root / name) for name in wanted}

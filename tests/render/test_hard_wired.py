@@ -1,0 +1,106 @@
+"""What makes a cluster itself stands in its inventory: no role or template knows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lakehouse import inventory
+from tests.render import rendering
+
+# Values of inventory/local that are words of their own as well, and why a role may say them.
+COMMON_WORDS = {
+    "lakehouse": "the kit's own name, in headers and in the names of files that it shares a folder with",
+    "hdfs": "the product, its URI scheme and its command",
+    "hive": "the product, and what Spark calls its catalog",
+    "spark": "the product, its URI scheme and its folder below the release",
+    "metastore": "the service, and the group of the inventory that runs it",
+    "/etc": "where Debian keeps units, limits and the configuration of PostgreSQL",
+}
+# Where such a word would be the cluster's value after all.
+MEANT = {
+    "lakehouse": (r"hdfs://lakehouse\b", r"\.lakehouse\b(?!\.conf)", r"(?<!\w)@lakehouse\b"),
+    "hdfs": (r"User=hdfs\b", r"\bu hdfs\b", r"owner: hdfs\b"),
+    "hive": (r"User=hive\b", r"\bu hive\b", r"owner: hive\b"),
+    "spark": (r"User=spark\b", r"\bu spark\b", r"owner: spark\b"),
+    "metastore": (r"jdbc:postgresql://[^\s<]*/metastore\b", r"\bhost metastore\b"),
+    "/etc": (r"/etc/hadoop\b", r"/etc/hive\b", r"/etc/spark\b"),
+}
+SCALARS = ("cluster", "cluster_id", "nameservice", "root", "group")
+PATHS = ("install_dir", "config_dir", "data_dir", "log_dir")
+LISTS = ("namenode_dirs", "datanode_dirs")
+DICTS = ("users", "ports")
+
+
+@pytest.fixture(scope="module")
+def own_values(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Every name, address, port, path and user of inventory/local."""
+    copied = rendering.copy(rendering.INVENTORIES["local"], tmp_path_factory.mktemp("local"))
+    hosts = inventory.load(copied).hosts
+    variables = hosts[0].variables
+    database: dict[str, Any] = variables["lakehouse_database"]
+    values = [value for host in hosts for value in (host.name, host.address)]
+    values += [variables[f"lakehouse_{name}"] for name in (*SCALARS, *PATHS)]
+    values += [value for name in LISTS for value in variables[f"lakehouse_{name}"]]
+    values += [value for name in DICTS for value in variables[f"lakehouse_{name}"].values()]
+    values += [database["name"], database["user"]]
+    return {str(value) for value in values}
+
+
+def patterns(values: set[str]) -> Iterator[re.Pattern[str]]:
+    """A value as a word of its own: no part of a name, of a longer number or of a longer path."""
+    for value in sorted(values):
+        if value in COMMON_WORDS:
+            yield from map(re.compile, MEANT[value])
+        else:
+            yield re.compile(rf"(?<![\w/.-]){re.escape(value)}(?![\w-])")
+
+
+def without_comments(text: str) -> str:
+    """The text without the lines that only explain."""
+    return re.sub(r"^\s*(#|<!--).*$", "", text, flags=re.MULTILINE)
+
+
+def found(files: dict[str, str], values: set[str]) -> list[tuple[str, str]]:
+    """Where a value occurs: the file and the line."""
+    searched = list(patterns(values))
+    return [
+        (path, line.strip())
+        for path, text in files.items()
+        for line in [path, *without_comments(text).splitlines()]
+        if any(pattern.search(line) for pattern in searched)
+    ]
+
+
+def test_the_exceptions_are_values_of_the_inventory(own_values: set[str]) -> None:
+    assert COMMON_WORDS.keys() <= own_values | {"/etc"}
+    assert COMMON_WORDS.keys() == MEANT.keys()
+
+
+def test_no_role_and_no_template_knows_the_local_cluster(own_values: set[str]) -> None:
+    folders = ("roles/*/defaults", "roles/*/tasks", "roles/*/vars", "templates")
+    files = {
+        str(path.relative_to(rendering.REPOSITORY)): path.read_text(encoding="utf-8")
+        for folder in folders
+        for path in rendering.REPOSITORY.glob(f"{folder}/*")
+    }
+    assert len(files) > 30
+    assert not found(files, own_values)
+
+
+def test_another_cluster_has_nothing_of_the_local_one(
+    rendered: dict[str, dict[str, str]], own_values: set[str]
+) -> None:
+    assert not found(rendered["tests"], own_values)
+
+
+def test_the_local_cluster_is_recognised(
+    rendered: dict[str, dict[str, str]], own_values: set[str]
+) -> None:
+    seen = "\n".join(line for _, line in found(rendered["local"], own_values))
+    assert {"cpu-node1", "172.28.0.12", "9083", "hdfs://lakehouse", "/var/lib/lakehouse"} <= {
+        word for word in own_values | {"hdfs://lakehouse"} if word in seen
+    }

@@ -1,0 +1,67 @@
+"""What each inventory becomes: exactly the golden files, well-formed, without secrets and without chance."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.render import rendering
+
+Rendered = dict[str, dict[str, str]]
+each_inventory = pytest.mark.parametrize("name", rendering.INVENTORIES)
+
+
+@each_inventory
+def test_it_is_rendered_as_the_golden_files_say(rendered: Rendered, name: str) -> None:
+    expected = rendering.read(rendering.GOLDEN / name)
+    difference: list[str] = []
+    for path in sorted(expected.keys() | rendered[name].keys()):
+        old, new = (files.get(path, "").splitlines() for files in (expected, rendered[name]))
+        difference += difflib.unified_diff(old, new, f"golden/{name}/{path}", f"rendered/{path}", lineterm="")
+    assert not difference, "next: make golden, then read git diff\n" + "\n".join(difference)
+
+
+@each_inventory
+def test_every_host_has_its_files(rendered: Rendered, name: str) -> None:
+    hosts = {path.split("/")[0] for path in rendered[name]}
+    for host in hosts:
+        units = {Path(path).stem for path in rendered[name] if path.startswith(f"{host}/etc/systemd/")}
+        assert {"hdfs-datanode", "spark-worker"} <= units
+    assert len(hosts) == 3
+
+
+@each_inventory
+def test_every_site_file_is_well_formed_and_sorted(rendered: Rendered, name: str) -> None:
+    sites = [text for path, text in rendered[name].items() if path.endswith(".xml")]
+    assert sites
+    for text in sites:
+        properties = [element.text or "" for element in ET.fromstring(text.encode()).iter("name")]
+        assert properties == sorted(set(properties))
+
+
+@each_inventory
+def test_every_file_ends_with_one_line_break_and_no_line_with_a_blank(rendered: Rendered, name: str) -> None:
+    for path, text in rendered[name].items():
+        assert text.endswith("\n"), path
+        assert not text.endswith("\n\n"), path
+        assert not re.search(r"[ \t]$", text, re.MULTILINE), path
+
+
+@each_inventory
+def test_no_file_holds_the_password(rendered: Rendered, name: str) -> None:
+    assert not [path for path, text in rendered[name].items() if rendering.MARK in text]
+    assert not [path for path in rendered[name] if path.endswith(".env")]
+
+
+@each_inventory
+def test_no_file_knows_the_machine_that_rendered_it(rendered: Rendered, name: str, tmp_path: Path) -> None:
+    own = (str(rendering.REPOSITORY), str(tmp_path.parent), str(Path.home()) + "/")
+    assert not [(path, word) for path, text in rendered[name].items() for word in own if word in text]
+
+
+def test_a_second_rendering_is_the_same_to_the_byte(rendered: Rendered) -> None:
+    assert rendered["again"] == rendered["tests"]

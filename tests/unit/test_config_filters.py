@@ -1,0 +1,76 @@
+"""Data becomes the values, environments and units of configuration files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+
+from plugins.filter import config
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [(True, "true"), (False, "false"), (0, "0"), (1.5, "1.5"), ("x", "x"), (["a", True, 1], "a,true,1"), ((), "")],
+)
+def test_a_value_is_printed_as_java_reads_it(value: object, printed: str) -> None:
+    assert config.config_value(value) == printed
+
+
+def test_a_property_has_its_backslashes_escaped() -> None:
+    assert config.property_value(["a\\b", False]) == "a\\\\b,false"
+
+
+@pytest.mark.parametrize("value", ["a\nb", "a\r", ["x", "y\n"]])
+def test_a_property_with_a_line_break_is_refused(value: object) -> None:
+    with pytest.raises(AnsibleFilterError, match="cannot hold a line break"):
+        config.property_value(value)
+
+
+class TestOverridden:
+    """Dicts of which the last has the last word."""
+
+    def test_the_last_word_wins(self) -> None:
+        assert config.overridden({"a": 1, "b": 1, "c": 1}, {"b": 2, "c": 2}, {"c": 3}) == {"a": 1, "b": 2, "c": 3}
+
+    def test_null_removes_a_key_and_a_later_word_brings_it_back(self) -> None:
+        assert config.overridden({"a": 1, "b": 1}, {"a": None, "b": None}, {"b": 2}) == {"b": 2}
+
+    def test_false_zero_and_empty_are_values(self) -> None:
+        values: dict[str, Any] = {"a": False, "b": 0, "c": ""}
+        assert config.overridden({"a": 1, "b": 1, "c": 1}, values) == values
+
+    def test_no_override_is_none_at_all(self) -> None:
+        assert config.overridden({"a": 1}, None, {}) == {"a": 1}
+
+    def test_the_defaults_stay_as_they_are(self) -> None:
+        defaults = {"a": 1}
+        config.overridden(defaults, {"a": 2, "b": None})
+        assert defaults == {"a": 1}
+
+
+@pytest.mark.parametrize(("memory", "share"), [(1000, 256), (8192, 512), (10**6, 4096)])
+def test_a_share_of_memory_stays_between_its_bounds(memory: int, share: int) -> None:
+    assert config.share_mb(memory, 0.0625, 256, 4096) == share
+
+
+def test_an_environment_is_quoted_and_sorted() -> None:
+    assert config.environment({"B": "two words", "A": True}) == ['"A=true"', '"B=two words"']
+
+
+def test_daemons_share_what_is_not_their_own() -> None:
+    daemons = {"one": {"description": "First", "exec": ["/bin/one", "--x 1"], "environment": {"A": 1}}}
+    [entry] = config.unit_files(daemons, {"User": "u", "Restart": "on-failure"})
+    assert entry["dest"] == "/etc/systemd/system/one.service"
+    sections = entry["vars"]["sections"]
+    assert list(sections) == ["Unit", "Service", "Install"]
+    assert sections["Unit"]["Description"] == "First"
+    assert sections["Service"] == {
+        "User": "u", "Restart": "on-failure", "Environment": ['"A=1"'], "ExecStart": "/bin/one --x 1",
+    }  # fmt: skip
+
+
+def test_every_filter_of_the_templates_has_a_name() -> None:
+    names = {"config_value", "property_value", "overridden", "share_mb", "unit_file", "unit_files"}
+    assert config.FilterModule().filters().keys() == names

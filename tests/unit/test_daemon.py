@@ -1,0 +1,105 @@
+"""A daemon is started, restarted or left alone by what systemd and the files themselves say."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from library import daemon
+
+HOUR = 3600.0
+
+
+def known(state: str = "active", started: float | None = None, drop_ins: str = "", unit: str = "") -> dict[str, str]:
+    """What systemd says of a unit whose process started at that time (now, unless said)."""
+    moment = datetime.fromtimestamp(time.time() if started is None else started, UTC)
+    return {
+        "ActiveState": state,
+        "ExecMainStartTimestamp": moment.strftime("%a %Y-%m-%d %H:%M:%S.%f UTC"),
+        "FragmentPath": unit,
+        "DropInPaths": drop_ins,
+    }
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file that has just changed."""
+    path = tmp_path / "daemon.conf"
+    path.write_text("a=1\n", encoding="utf-8")
+    return path
+
+
+BEFORE, AFTER = time.time() - HOUR, time.time() + HOUR
+
+
+class TestStartedAt:
+    """The time that systemd prints."""
+
+    def test_microseconds_count(self) -> None:
+        printed = "Sat 2026-01-31 12:00:00.123456 UTC"
+        moment = datetime(2026, 1, 31, 12, tzinfo=UTC) + timedelta(microseconds=123456)
+        assert daemon.started_at(printed) == moment.timestamp()
+
+    def test_a_unit_that_never_ran_started_before_everything(self) -> None:
+        assert daemon.started_at("") == 0.0
+
+    def test_an_unknown_format_is_an_error_and_not_a_guess(self) -> None:
+        with pytest.raises(ValueError, match="does not match format"):
+            daemon.started_at("@1769860800")
+
+
+class TestChangedAt:
+    """When what a daemon reads last changed."""
+
+    def test_what_is_not_there_never_changed(self, tmp_path: Path) -> None:
+        assert daemon.changed_at(str(tmp_path / "none")) == 0.0
+
+    def test_the_content_s_own_time_does_not_count(self, file: Path) -> None:
+        os.utime(file, (BEFORE, BEFORE))  # as a file has that was unpacked, or copied with its times
+        assert daemon.changed_at(str(file)) > BEFORE + HOUR / 2
+
+    def test_a_link_changes_with_its_target_and_with_itself(self, file: Path, tmp_path: Path) -> None:
+        link = tmp_path / "current"
+        link.symlink_to(file)
+        times = {file.stat().st_ctime, link.lstat().st_ctime}
+        assert daemon.changed_at(str(link)) == max(times)
+
+
+class TestStale:
+    """Whether the process read something older than what is there."""
+
+    def test_a_file_that_changed_since(self, file: Path) -> None:
+        assert daemon.is_stale(known(started=BEFORE), [str(file)])
+
+    def test_a_process_that_is_younger(self, file: Path) -> None:
+        assert not daemon.is_stale(known(started=AFTER), [str(file)])
+
+    def test_the_unit_and_its_drop_ins_count(self, file: Path) -> None:
+        assert daemon.is_stale(known(started=BEFORE, unit=str(file)), [])
+        assert daemon.is_stale(known(started=BEFORE, drop_ins=f"/none/a.conf {file}"), [])
+
+    def test_nothing_to_read(self, tmp_path: Path) -> None:
+        assert not daemon.is_stale(known(started=BEFORE), [str(tmp_path / "none")])
+
+
+class TestNeeded:
+    """The action."""
+
+    @pytest.mark.parametrize("state", ["inactive", "failed", "deactivating"])
+    def test_what_does_not_run_is_started(self, state: str) -> None:
+        assert daemon.needed(known(state), enabled=True, files=[]) == "started"
+
+    @pytest.mark.parametrize("state", ["active", "activating", "reloading"])
+    def test_what_runs_and_is_up_to_date_is_left_alone(self, state: str, file: Path) -> None:
+        assert daemon.needed(known(state, AFTER), enabled=True, files=[str(file)]) == "none"
+
+    def test_what_runs_with_old_files_is_restarted(self, file: Path) -> None:
+        assert daemon.needed(known(started=BEFORE), enabled=True, files=[str(file)]) == "restarted"
+
+    def test_what_is_switched_off_is_stopped_once(self, file: Path) -> None:
+        assert daemon.needed(known(started=BEFORE), enabled=False, files=[str(file)]) == "stopped"
+        assert daemon.needed(known("inactive"), enabled=False, files=[str(file)]) == "none"

@@ -1,0 +1,318 @@
+"""What the README and the pages in docs/ say is true of this tree: commands, links, names, versions."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+
+from lakehouse import cli, inventory, manifest
+from lakehouse.inventory import Host
+from lakehouse.validation import variables
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+# Where the programs of this Python environment are, which the pages call .venv/bin/.
+PROGRAMS = Path(sys.executable).parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<language>\w+)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL
+)
+LINK = re.compile(r"\[[^\]]+\]\((?!https?://)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
+CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+ROOMS = re.compile(
+    r"(docs|inventory|lakehouse|library|pipeline|playbooks|plugins|requirements|roles|scripts|smoke|templates|tests)/"
+)
+# Made by a run, or by the reader.
+ABSENT = ("inventory/mine", "inventory/local/group_vars/all/tuning.yml")
+# What a group is called in the picture.
+SERVICES = {
+    "Spark master": "spark_master",
+    "Spark history": "spark_history",
+    "Spark worker": "spark_workers",
+    "Spark client": "clients",
+    "Hive Metastore": "metastore",
+    "PostgreSQL": "postgresql",
+    "HDFS NameNode": "namenode",
+    "HDFS DataNode": "datanodes",
+}
+
+
+class Block(NamedTuple):
+    """A fenced block: its page, its language, its text without the indent of a list."""
+
+    page: Path
+    language: str
+    text: str
+
+
+def blocks(page: Path, *languages: str) -> Iterator[Block]:
+    for match in FENCE.finditer(page.read_text(encoding="utf-8")):
+        if match["language"] in languages:
+            lines = (line.removeprefix(match["indent"]) for line in match["body"].splitlines())
+            yield Block(page, match["language"], "\n".join(lines))
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """Return the words of each command, of each end of a pipe by itself, without comments."""
+    for block in blocks(page, "sh", "console"):
+        for line in block.text.replace("\\\n", " ").splitlines():
+            lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+            lexer.whitespace_split = True
+            words: list[str] = []
+            for word in lexer:
+                if word in {"|", "&&", "||", ";"}:
+                    yield words
+                    words = []
+                else:
+                    words.append(word)
+            if words:
+                yield words
+
+
+def calls(program: str) -> list[Any]:
+    """Return a test parameter for each call of the program: its words from the program's name on."""
+    found = []
+    for page in PAGES:
+        for words in commands(page):
+            if program in words[:2]:
+                arguments = words[words.index(program) :]
+                found.append(pytest.param(arguments, id=f"{page.name}: {' '.join(arguments)}"))
+    return found
+
+
+def specs() -> dict[str, Any]:
+    """Return every option that a role knows, by name."""
+    return variables.options(
+        yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in sorted(ROOT.glob("roles/*/meta/argument_specs.yml"))
+    )
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("words", calls("make"))
+def test_a_make_command_names_targets_of_the_makefile(words: list[str]) -> None:
+    targets = set(
+        re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    asked = {word for word in words[1:] if "=" not in word}
+    assert asked <= targets
+    assert {word.partition("=")[0] for word in words[1:] if "=" in word} <= {
+        "INVENTORY",
+        "KEEP",
+        "TEST_INVENTORY",
+    }
+
+
+@pytest.mark.parametrize("words", calls(".venv/bin/lakehouse"))
+def test_a_lakehouse_command_is_understood(words: list[str]) -> None:
+    cli.parser().parse_args(words[1:])
+
+
+@pytest.mark.parametrize("words", calls(".venv/bin/ansible-playbook"))
+def test_a_playbook_command_names_a_playbook_and_its_tags(words: list[str]) -> None:
+    playbook = next(ROOT / word for word in words if word.startswith("playbooks/"))
+    where = words[words.index("-i") + 1]
+    assert playbook.is_file()
+    assert where in ABSENT or (ROOT / where / "hosts.yml").is_file()
+    if "--tags" in words:
+        listed = subprocess.run(
+            [PROGRAMS / "ansible-playbook", "-i", "inventory/local", "--list-tags", playbook],
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        assert re.search(rf"[\[ ,]{words[words.index('--tags') + 1]}[\],]", listed)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_program_of_ours_exists(page: Path) -> None:
+    for words in commands(page):
+        for word in words[:2]:
+            if word.startswith(".venv/bin/"):
+                assert (PROGRAMS / Path(word).name).exists(), word
+            elif word.startswith("scripts/"):
+                assert os.access(ROOT / word, os.X_OK), word
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for match in LINK.finditer(text):
+        target = (page.parent / match["path"]).resolve() if match["path"] else page
+        assert target.exists(), match[0]
+        if match["anchor"]:
+            assert match["anchor"] in anchors(target), match[0]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_of_the_repository_exists(page: Path) -> None:
+    for path in CODE.findall(page.read_text(encoding="utf-8")):
+        if ROOMS.match(path) and not re.search(r"[ <{]", path):
+            assert path in ABSENT or any(ROOT.glob(path.rstrip("/"))) or path.startswith("tests/unit/data"), (
+                path
+            )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_variable_is_in_an_argument_spec(page: Path) -> None:
+    known = specs()
+    ports = known["lakehouse_ports"]["options"]
+    groups = {group for host in inventory.load(ROOT / "inventory/local").hosts for group in host.groups}
+    roles = {path.name for path in (ROOT / "roles").iterdir()}
+    modules = {path.stem for folder in ("library", "plugins") for path in (ROOT / folder).rglob("*.py")}
+    others = roles | modules | groups | ports.keys() | {"spark_catalog"}
+    prefixes = tuple(f"{role}_" for role in (*roles, "lakehouse", "local_nodes"))
+    for span in CODE.findall(page.read_text(encoding="utf-8")):
+        name = re.match(r"[a-z_]+(?=$|:|\.[a-z_]+$)", span)
+        if name and name[0].startswith(prefixes) and name[0] not in others:
+            assert name[0] in known, span
+            for part in span.split(".")[1:]:
+                assert part in known[name[0]]["options"], span
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_port_is_in_the_port_table(page: Path) -> None:
+    ports = set(
+        yaml.safe_load((ROOT / "inventory/local/group_vars/all/ports.yml").read_text())[
+            "lakehouse_ports"
+        ].values()
+    )
+    for block in blocks(page, "sh", "console", "python"):
+        for host, port in re.findall(r"\b(172\.28\.0\.\d+|cpu-node\d|worker-node3)[:/](\d+)", block.text):
+            assert int(port) in ports, f"{host}:{port}"
+    for port in re.findall(r"\(port (\d+)\)", page.read_text(encoding="utf-8")):
+        assert int(port) in ports
+
+
+@pytest.mark.parametrize(
+    "block",
+    [pytest.param(each, id=each.page.name) for page in PAGES for each in blocks(page, "yaml")],
+)
+def test_every_example_of_variables_is_valid(block: Block) -> None:
+    host = Host("example", "192.0.2.1", frozenset(), yaml.safe_load(block.text))
+    known = specs()
+    _, wrong = variables.check_types(host, known)
+    assert [str(finding) for finding in (*variables.unknown(host, known), *wrong)] == []
+
+
+def test_the_support_table_says_what_the_bill_of_materials_says() -> None:
+    section = README.read_text(encoding="utf-8").partition("## What runs together")[2].partition("\n## ")[0]
+    rows = {
+        cells[0]: cells[1:]
+        for line in section.splitlines()
+        if len(cells := [c.strip() for c in line.split("|")[1:-1]]) == 3
+    }
+    bill = manifest.load(ROOT / "versions.yml")
+    versions, java = bill.versions, bill.versions["java"]
+    assert rows["Nodes"] == [f"Debian {versions['debian']}", ""]
+    assert rows["HDFS"] == [f"Hadoop {versions['hadoop']}", java]
+    assert rows["Hive Metastore"] == [f"Hive {versions['hive']}", java]
+    assert rows["PostgreSQL"] == [versions["postgresql"], ""]
+    assert rows["Spark"] == [f"{versions['spark']}, Scala {versions['scala']}", java]
+    assert rows["Iceberg"] == [versions["iceberg"], ""]
+    assert rows["Delta"] == [versions["delta"], ""]
+    bootstrap = (ROOT / "scripts/bootstrap").read_text(encoding="utf-8")
+    system, python = rows["Control machine"][0].split("; ")
+    assert system in bootstrap
+    assert python in bootstrap
+
+
+def test_the_nodes_are_what_preflight_accepts() -> None:
+    defaults = yaml.safe_load((ROOT / "roles/node/defaults/main.yml").read_text(encoding="utf-8"))
+    assert defaults["node_supported_os"] == [
+        f"debian-{manifest.load(ROOT / 'versions.yml').versions['debian']}"
+    ]
+
+
+def test_the_picture_shows_the_local_inventory() -> None:
+    drawn: dict[str, set[str]] = {}
+    for block in blocks(README, "text"):
+        cells = [
+            [cell.strip() for cell in line.split("|")[1:4]]
+            for line in block.text.splitlines()
+            if line.startswith("| ")
+        ]
+        if cells:
+            head, *rows = cells
+            drawn = {
+                host: {SERVICES[row[column]] for row in rows if row[column]}
+                for column, host in enumerate(head)
+            }
+    real = {host.name: set(host.groups) for host in inventory.load(ROOT / "inventory/local").hosts}
+    assert drawn == real
+
+
+def test_the_output_has_a_place() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert re.search(r"<!-- output:start -->\n```text\n.*?```\n<!-- output:end -->", text, re.DOTALL)
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """Follow the README to an inventory of one's own: copy, password, tuning."""
+    own = tmp_path / "mine"
+    (tmp_path / "password").write_text("of the vault")
+    steps = [
+        block.text for block in blocks(README, "sh") if "cp -r" in block.text or "ansible-vault" in block.text
+    ]
+    script = "\n".join(steps).replace("inventory/mine", shlex.quote(str(own)))
+    script = script.replace("~/.lakehouse-vault-password", shlex.quote(str(tmp_path / "password")))
+    subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script.replace(".venv/bin", str(PROGRAMS))],
+        cwd=ROOT,
+        check=True,
+        timeout=60,
+    )
+    [tuning] = [block.text for block in blocks(README, "yaml") if "spark_defaults" in block.text]
+    (own / "group_vars/all/tuning.yml").write_text(tuning, encoding="utf-8")
+    return own
+
+
+def play(mine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"ANSIBLE_VAULT_PASSWORD_FILE": str(mine.parent / "password")}
+    argv = [str(PROGRAMS / "ansible-playbook"), "-i", str(mine), *arguments]
+    return subprocess.run(
+        argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_the_way_to_real_machines_ends_in_a_sound_inventory(mine: Path) -> None:
+    done = play(mine, "playbooks/preflight.yml", "--tags", "validate")
+    assert done.returncode == 0, done.stdout
+    assert "$ANSIBLE_VAULT" in (mine / "group_vars/all/vault.yml").read_text(encoding="utf-8")
+
+
+def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(mine: Path) -> None:
+    (mine / "group_vars/all/more.yml").write_text("spark_default: {}\n", encoding="utf-8")
+    done = play(mine, "playbooks/preflight.yml", "--tags", "validate")
+    assert done.returncode != 0
+    assert "did you mean spark_defaults?" in done.stdout
+
+
+def test_tuning_has_the_last_word(mine: Path, tmp_path: Path) -> None:
+    rendered = tmp_path / "render"
+    done = play(mine, "playbooks/render.yml", "-e", f"lakehouse_render_dir={rendered}")
+    assert done.returncode == 0, done.stdout
+    node = rendered / "cpu-node1"
+    spark = (node / "etc/spark/spark-defaults.conf").read_text(encoding="utf-8")
+    assert "spark.sql.shuffle.partitions=24\n" in spark
+    assert "spark.locality.wait" not in spark
+    namenode = ET.parse(node / "etc/hadoop/namenode/hdfs-site.xml").getroot()
+    values = {each.findtext("name"): each.findtext("value") for each in namenode}
+    assert values["dfs.namenode.handler.count"] == "64"
+    unit = (node / "etc/systemd/system/hive-metastore.service").read_text(encoding="utf-8")
+    assert "-Xmx2048m" in unit
