@@ -8,6 +8,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from ansible.cli import CLI
+from ansible.constants import DEFAULT_VAULT_IDENTITY_LIST
 from ansible.errors import AnsibleError
 from ansible.inventory.host import Host as AnsibleHost
 from ansible.inventory.manager import InventoryManager
@@ -85,6 +87,9 @@ def load(path: Path | str) -> Inventory:
     _prepare_ansible()
     loader = DataLoader()
     try:
+        # A vaulted file is opened with what ansible.cfg and the environment name, as ansible-playbook would.
+        secrets = CLI.setup_vault_secrets(loader, vault_ids=DEFAULT_VAULT_IDENTITY_LIST, auto_prompt=False)
+        loader.set_vault_secrets(secrets)
         manager = InventoryManager(loader=loader, sources=[str(source.resolve())])
         variables = VariableManager(loader=loader, inventory=manager)
         hosts = tuple(_host(host, variables, loader) for host in manager.get_hosts())

@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 LOGS = BUILD / "log"
 SHOWN_LINES = 40
+# A host's line of the recap; what a task prints looks otherwise.
+CHANGED = re.compile(r"^\S+\s+: ok=\d+\s+changed=(\d+)", re.MULTILINE)
 
 
 def program(name: str) -> str:
@@ -46,7 +48,7 @@ def playbook(verb: str, inventory: str, *extra: str) -> int:
     (BUILD / "bench").mkdir(parents=True, exist_ok=True)
     argv = [program("ansible-playbook"), "-i", inventory, f"playbooks/{verb}.yml", *extra]
     output = logged(argv, LOGS / f"{verb}.log", timings)
-    return sum(int(number) for number in re.findall(r"\bchanged=(\d+)", output))
+    return sum(map(int, CHANGED.findall(output)))
 
 
 def shown(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> int:

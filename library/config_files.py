@@ -136,6 +136,16 @@ def ensure_file(module: AnsibleModule, entry: dict[str, Any], content: str) -> d
     return None
 
 
+def ensure(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
+    """Bring one entry into the wished state; return its difference, if there was one."""
+    if entry.get("directory"):
+        return ensure_directory(module, entry)
+    if "link" in entry:
+        return ensure_link(module, entry)
+    content = module.params["secrets"][entry["dest"]] if entry.get("secret") else entry["content"]
+    return ensure_file(module, entry, content)
+
+
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(
@@ -147,13 +157,11 @@ def main() -> None:
     )
     diffs = []
     for entry in module.params["files"]:
-        if entry.get("directory"):
-            diff = ensure_directory(module, entry)
-        elif "link" in entry:
-            diff = ensure_link(module, entry)
-        else:
-            content = module.params["secrets"][entry["dest"]] if entry.get("secret") else entry["content"]
-            diff = ensure_file(module, entry, content)
+        try:
+            diff = ensure(module, entry)
+        except OSError as error:
+            folder = Path(entry["dest"]).parent
+            module.fail_json(msg=f"{entry['dest']}: {error.strerror}; next: df -h {folder}, ls -ld {folder}")
         if diff:
             diffs.append({**diff, "before_header": entry["dest"], "after_header": entry["dest"]})
     module.exit_json(

@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
-from pyspark.sql.connect.client.retries import DefaultPolicy
 
 from smoke import evidence, settings, waiting
 from smoke.formats import FORMATS, Format
@@ -26,8 +24,6 @@ from smoke.settings import Endpoints
 from smoke.tables import Databases, Table, Tables, suffix
 
 _CONNECT_SECONDS = 120
-# 17 seconds: each pause is four times as long as the one before, which begins with 50 ms.
-_RETRIES = 5
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -111,16 +107,14 @@ def connect_server(endpoints: Endpoints, nodes: Nodes) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def _lake(connect_server: str) -> Iterator[Lake]:
-    def first_answer() -> SparkSession:
-        session: SparkSession = SparkSession.builder.remote(connect_server).create()
-        # The client's own patience with a server that has gone is ten minutes for each statement.
-        session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
-        session.sql("SELECT 1").collect()
-        return session
+    def first_answer() -> Lake:
+        lake = Lake.connect(connect_server)
+        lake.sql("SELECT 1")
+        return lake
 
-    session = waiting.wait_for("a first query", first_answer, seconds=60, ignoring=(PySparkException,))
-    yield Lake(session, connect_server)
-    session.stop()
+    lake = waiting.wait_for("a first query", first_answer, seconds=60, ignoring=(PySparkException,))
+    yield lake
+    lake.session.stop()
 
 
 @pytest.fixture

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
+from pyspark.sql.connect.client.retries import DefaultPolicy
+from pyspark.sql.connect.session import SparkSession
 
 Row = tuple[Any, ...]
+
+# About a second. The client's own patience with a server that has gone is ten minutes for each statement.
+_RETRIES = 3
 
 
 @dataclass(repr=False)
@@ -20,6 +25,13 @@ class Lake:
     session: SparkSession
     url: str
     statements: list[str] = field(default_factory=list)
+
+    @classmethod
+    def connect(cls, url: str) -> Lake:
+        """Open a session that shares nothing with others but the server."""
+        session = SparkSession.builder.remote(url).create()
+        session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
+        return cls(session, url)
 
     def frame(self, statement: str) -> DataFrame:
         """Send one statement; a command has run when this returns, a query has not."""
@@ -55,5 +67,5 @@ class Lake:
         return str(self.value(f"EXPLAIN {query}"))
 
     def fresh(self) -> Lake:
-        """Open a second session: it shares the server with this one, and the list of statements."""
-        return Lake(SparkSession.builder.remote(self.url).create(), self.url, self.statements)
+        """Open a second session that adds to the same list of statements."""
+        return replace(Lake.connect(self.url), statements=self.statements)

@@ -48,7 +48,7 @@ NAMES = {
     "lakehouse_database.name": DATABASE,
     "lakehouse_database.user": DATABASE,
 }
-PATHS = ("lakehouse_install_dir", "lakehouse_config_dir", "lakehouse_log_dir")
+PATHS = ("lakehouse_install_dir", "lakehouse_config_dir")
 DATA_PATHS = ("lakehouse_data_dir", "lakehouse_namenode_dirs", "lakehouse_datanode_dirs")
 # Emptied at boot or by age: https://www.freedesktop.org/software/systemd/man/latest/tmpfiles.d.html
 VOLATILE = ("/tmp", "/var/tmp", "/run", "/dev", "/proc", "/sys")  # noqa: S108 (refused, not used)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 # A mount point's own folder, and what a daemon that never registered leaves behind.
 IGNORED = ("lost+found", "in_use.lock")
+# An image by its last transaction; neither its checksum nor one that is still being written (fsimage.ckpt_0).
+IMAGE = re.compile(r"fsimage_\d+")
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ def inspect(directory: str, *, name_dir: bool) -> Storage:
         content = [entry for entry in path.iterdir() if entry.name not in IGNORED] if path.is_dir() else []
         return Storage(directory, "incomplete" if content else "empty")
     cluster_id = read_version(version).get("clusterID")
-    has_image = any((path / "current").glob("fsimage_*[0-9]"))
+    has_image = any(IMAGE.fullmatch(entry.name) for entry in (path / "current").iterdir())
     return Storage(directory, "incomplete" if name_dir and not has_image else "formatted", cluster_id)
 
 

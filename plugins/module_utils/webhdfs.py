@@ -77,5 +77,5 @@ class WebHdfs:
         body = error.read().decode(errors="replace")
         try:
             return str(json.loads(body)["RemoteException"]["message"]).splitlines()[0]
-        except (ValueError, KeyError, IndexError):
+        except (ValueError, LookupError, TypeError):
             return f"HTTP {error.code}: {body[:200]}"

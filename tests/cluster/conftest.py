@@ -1,4 +1,4 @@
-"""One running cluster, named by its inventory; a test runs on the hosts, or once per daemon, that it asks for.
+"""One running cluster, named by its inventory; a test runs on the hosts or daemons that it asks for.
 
 A test that takes `node` runs on every host, or on those of `@pytest.mark.group("metastore")`. One that takes
 `daemon` runs for every unit of playbooks/vars/placement.yml on every host where it belongs.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -18,10 +18,8 @@ from lakehouse import inventory
 from lakehouse.inventory import Inventory
 from smoke.namenode import NameNode
 from tests.cluster.daemons import Daemon, placements
-from tests.cluster.machines import Machine
+from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
-
-Machines = Mapping[str, Machine]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -89,7 +89,7 @@ class Daemon:
         return int(line.split()[4])
 
     def as_itself(self, command: str, *arguments: object) -> str:
-        """Run a command as the daemon's user, who may look into its processes where a confined root may not."""
+        """Run a command as the daemon's user: in a container, root may not look into its processes."""
         return self.machine.run(f"runuser -u %s -- {command}", self.user, *arguments)
 
     def listeners(self) -> set[Listener]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,9 @@ import testinfra
 from lakehouse.inventory import Host
 
 _ANSIBLE_OPTIONS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
-_LISTING = "find %s -printf '%%p %%M %%u %%g %%s %%T@ %%l\\n' | sort && find %s -type f -exec sha256sum {} + | sort"
+_LISTING = (
+    "find %s -printf '%%p %%M %%u %%g %%s %%T@ %%l\\n' | sort && find %s -type f -exec sha256sum {} + | sort"
+)
 
 
 class Machine:
@@ -57,3 +59,6 @@ class Machine:
             yield path
         finally:
             self.run("rm -rf %s", path)
+
+
+Machines = Mapping[str, Machine]

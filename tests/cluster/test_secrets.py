@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,14 +37,16 @@ def password(cluster: Inventory) -> str:
 
 
 @pytest.fixture(scope="module")
-def state(cluster: Inventory) -> Iterator[Path]:
+def state(cluster: Inventory) -> Path:
     variables = cluster.hosts[0].variables
     if "local_nodes_state" not in variables:
         pytest.skip("real machines have no keys of ours")
-    yield Path(variables["local_nodes_state"])
+    return Path(variables["local_nodes_state"])
 
 
-def test_it_stands_in_one_file_and_in_no_argument_or_journal(node: Machine, places: dict[str, set[str]]) -> None:
+def test_it_stands_in_one_file_and_in_no_argument_or_journal(
+    node: Machine, places: dict[str, set[str]]
+) -> None:
     reads_it = "metastore" in node.host.groups
     assert places[node.name] == ({secret_file(node.variable("lakehouse_config_dir"))} if reads_it else set())
 
@@ -72,7 +73,9 @@ def test_the_state_is_for_its_owner_alone(state: Path) -> None:
 def test_git_never_sees_the_state(state: Path) -> None:
     git = ["git", "-C", str(ROOT)]
     tracked = subprocess.run([*git, "ls-files", str(state)], capture_output=True, check=True).stdout
-    ignored = subprocess.run([*git, "check-ignore", "--quiet", str(state / "secrets")], check=False).returncode
+    ignored = subprocess.run(
+        [*git, "check-ignore", "--quiet", str(state / "secrets")], check=False
+    ).returncode
     assert (tracked, ignored) == (b"", 0)
 
 

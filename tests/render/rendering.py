@@ -41,7 +41,14 @@ def render(inventory: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(sys.executable).with_name("ansible-playbook")
         copied = copy(inventory, Path(scratch))
-        argv = [program, "-i", copied, "playbooks/render.yml", "-e", f"lakehouse_render_dir={target}"]
+        argv = [
+            str(program),
+            "-i",
+            str(copied),
+            "playbooks/render.yml",
+            "-e",
+            f"lakehouse_render_dir={target}",
+        ]
         environment = os.environ | {"ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
         done = subprocess.run(
             argv, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -29,10 +29,17 @@ MEANT = {
     "metastore": (r"jdbc:postgresql://[^\s<]*/metastore\b", r"\bhost metastore\b"),
     "/etc": (r"/etc/hadoop\b", r"/etc/hive\b", r"/etc/spark\b"),
 }
-SCALARS = ("cluster", "cluster_id", "nameservice", "root", "group")
-PATHS = ("install_dir", "config_dir", "data_dir", "log_dir")
-LISTS = ("namenode_dirs", "datanode_dirs")
-DICTS = ("users", "ports")
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """Every value inside lists and dicts."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield str(value)
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +47,9 @@ def own_values(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Every name, address, port, path and user of inventory/local."""
     copied = rendering.copy(rendering.INVENTORIES["local"], tmp_path_factory.mktemp("local"))
     hosts = inventory.load(copied).hosts
-    variables = hosts[0].variables
-    database: dict[str, Any] = variables["lakehouse_database"]
-    values = [value for host in hosts for value in (host.name, host.address)]
-    values += [variables[f"lakehouse_{name}"] for name in (*SCALARS, *PATHS)]
-    values += [value for name in LISTS for value in variables[f"lakehouse_{name}"]]
-    values += [value for name in DICTS for value in variables[f"lakehouse_{name}"].values()]
-    values += [database["name"], database["user"]]
-    return {str(value) for value in values}
+    names = {value for host in hosts for value in (host.name, host.address)}
+    shared = hosts[0].variables
+    return names | {leaf for name in shared if name.startswith("lakehouse_") for leaf in leaves(shared[name])}
 
 
 def patterns(values: set[str]) -> Iterator[re.Pattern[str]]:
@@ -97,9 +99,7 @@ def test_another_cluster_has_nothing_of_the_local_one(
     assert not found(rendered["tests"], own_values)
 
 
-def test_the_local_cluster_is_recognised(
-    rendered: dict[str, dict[str, str]], own_values: set[str]
-) -> None:
+def test_the_local_cluster_is_recognised(rendered: dict[str, dict[str, str]], own_values: set[str]) -> None:
     seen = "\n".join(line for _, line in found(rendered["local"], own_values))
     assert {"cpu-node1", "172.28.0.12", "9083", "hdfs://lakehouse", "/var/lib/lakehouse"} <= {
         word for word in own_values | {"hdfs://lakehouse"} if word in seen

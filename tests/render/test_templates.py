@@ -24,7 +24,7 @@ HOSTILE = {
     "and": "a & b &amp; c",
     "quotes": "\"double\" and 'single'",
     "lines": "one\ntwo",
-    "unicode": "Zürich – 東京 🐘",
+    "unicode": "Zürich → 東京 🐘",
     "markup": "]]></value><!-- -->",
     "name & <title>": "key",
     "backslash": r"C:\new",
@@ -75,7 +75,9 @@ def test_the_order_of_the_keys_does_not_matter(print_template: Print, template: 
 
 
 def test_the_user_has_the_last_word_and_null_removes_a_key(print_template: Print) -> None:
-    properties = overridden({"kept": 1, "changed": 1, "removed": 1}, {"changed": 2, "removed": None, "new": 3})
+    properties = overridden(
+        {"kept": 1, "changed": 1, "removed": 1}, {"changed": 2, "removed": None, "new": 3}
+    )
     text = print_template("java.properties.j2", properties=properties)
     assert text.splitlines()[1:] == ["changed=2", "kept=1", "new=3"]
 

@@ -49,14 +49,16 @@ class TestFile:
         assert (second["changed"], second["files"]) == (False, [])
         assert (path.read_text(encoding="utf-8"), mode(path)) == ("a=1\n", "0644")
 
-    def test_another_text_replaces_the_file_and_leaves_nothing_else(self, tmp_path: Path, apply: Apply) -> None:
+    def test_another_text_replaces_the_file_and_leaves_nothing_else(
+        self, tmp_path: Path, apply: Apply
+    ) -> None:
         path = tmp_path / "a.conf"
         apply({"dest": path, "content": "old\n"})
         inode = path.stat().st_ino
         with path.open(encoding="utf-8") as reader:
-            assert apply({"dest": path, "content": "new – 東京\n"})["changed"]
+            assert apply({"dest": path, "content": "new → 東京\n"})["changed"]
             assert reader.read() == "old\n"
-        assert path.read_text(encoding="utf-8") == "new – 東京\n"
+        assert path.read_text(encoding="utf-8") == "new → 東京\n"
         assert path.stat().st_ino != inode
         assert list(tmp_path.iterdir()) == [path]
 
@@ -86,7 +88,7 @@ class TestFile:
         assert path.read_text(encoding="utf-8") == "<configuration/>"
         assert list(tmp_path.iterdir()) == [path]
 
-    def test_a_write_that_breaks_off_leaves_the_old_file(
+    def test_a_full_disk_is_one_line_and_leaves_the_old_file(
         self, tmp_path: Path, apply: Apply, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = tmp_path / "a.conf"
@@ -96,8 +98,8 @@ class TestFile:
             raise OSError(errno.ENOSPC, "no space left")
 
         monkeypatch.setattr(Path, "replace", full)
-        with patch_module_args({"files": [OWN | {"dest": str(path), "content": "new\n"}]}), pytest.raises(OSError):
-            config_files.main()
+        answer = apply({"dest": path, "content": "new\n"})
+        assert answer["msg"] == f"{path}: no space left; next: df -h {tmp_path}, ls -ld {tmp_path}"
         assert path.read_text(encoding="utf-8") == "old\n"
         assert list(tmp_path.iterdir()) == [path]
 
@@ -128,7 +130,9 @@ class TestSecret:
 
     def test_another_secret_is_a_change(self, tmp_path: Path, apply: Apply) -> None:
         path = tmp_path / "a.env"
-        answers = [apply({"dest": path, "secret": True}, secrets={str(path): text}) for text in ("a", "b", "b")]
+        answers = [
+            apply({"dest": path, "secret": True}, secrets={str(path): text}) for text in ("a", "b", "b")
+        ]
         assert [answer["changed"] for answer in answers] == [True, True, False]
 
 

@@ -12,7 +12,15 @@ from plugins.filter import config
 
 @pytest.mark.parametrize(
     ("value", "printed"),
-    [(True, "true"), (False, "false"), (0, "0"), (1.5, "1.5"), ("x", "x"), (["a", True, 1], "a,true,1"), ((), "")],
+    [
+        (True, "true"),
+        (False, "false"),
+        (0, "0"),
+        (1.5, "1.5"),
+        ("x", "x"),
+        (["a", True, 1], "a,true,1"),
+        ((), ""),
+    ],
 )
 def test_a_value_is_printed_as_java_reads_it(value: object, printed: str) -> None:
     assert config.config_value(value) == printed
@@ -32,7 +40,11 @@ class TestOverridden:
     """Dicts of which the last has the last word."""
 
     def test_the_last_word_wins(self) -> None:
-        assert config.overridden({"a": 1, "b": 1, "c": 1}, {"b": 2, "c": 2}, {"c": 3}) == {"a": 1, "b": 2, "c": 3}
+        assert config.overridden({"a": 1, "b": 1, "c": 1}, {"b": 2, "c": 2}, {"c": 3}) == {
+            "a": 1,
+            "b": 2,
+            "c": 3,
+        }
 
     def test_null_removes_a_key_and_a_later_word_brings_it_back(self) -> None:
         assert config.overridden({"a": 1, "b": 1}, {"a": None, "b": None}, {"b": 2}) == {"b": 2}

@@ -14,7 +14,9 @@ from library import daemon
 HOUR = 3600.0
 
 
-def known(state: str = "active", started: float | None = None, drop_ins: str = "", unit: str = "") -> dict[str, str]:
+def known(
+    state: str = "active", started: float | None = None, drop_ins: str = "", unit: str = ""
+) -> dict[str, str]:
     """What systemd says of a unit whose process started at that time (now, unless said)."""
     moment = datetime.fromtimestamp(time.time() if started is None else started, UTC)
     return {

@@ -48,13 +48,13 @@ def test_a_namenode_with_an_image_is_formatted(make: Make) -> None:
     assert (storage.state, storage.cluster_id, problem(storage, OURS)) == ("formatted", OURS, None)
 
 
-@pytest.mark.parametrize("left", ["current/fsimage_0000000000000000000.md5", "current/fsimage.ckpt_0"])
+@pytest.mark.parametrize(
+    "left", ["seen_txid", "fsimage_0000000000000000000.md5", "fsimage.ckpt_0000000000000000000"]
+)
 def test_a_version_without_an_image_is_an_interrupted_format(make: Make, left: str) -> None:
-    path = make(left, cluster_id=OURS)
+    path = make(f"current/{left}", cluster_id=OURS)
     storage = inspect(path, name_dir=True)
     refused = problem(storage, OURS)
-    if left.endswith("ckpt_0"):
-        pytest.skip("see test_a_checkpoint_is_no_image")
     assert storage.state == "incomplete"
     assert refused
     assert path in refused
@@ -79,7 +79,9 @@ def test_a_directory_of_another_cluster_is_refused_by_its_name(make: Make, name_
     path = make("current/fsimage_0000000000000000012", cluster_id="CID-theirs")
     refused = problem(inspect(path, name_dir=name_dir), OURS)
     assert refused
-    assert refused.startswith(f"{path} belongs to cluster CID-theirs (expected CID-ours); nothing was touched")
+    assert refused.startswith(
+        f"{path} belongs to cluster CID-theirs (expected CID-ours); nothing was touched"
+    )
     assert "\n" not in refused
 
 

@@ -1,0 +1,153 @@
+"""What is done once is never done again, or over somebody else's data: every guard is provoked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lakehouse.inventory import Inventory
+from tests.cluster.machines import Machine, Machines
+from tests.cluster.playbooks import Ansible
+
+pytestmark = pytest.mark.cluster
+
+SCRATCH = "kit-guards"
+DATABASE = "kit_guards"
+STRANGER = "CID-of-somebody-else"
+FOREIGN_TABLES = "create table orders (id int); insert into orders values (1);"
+# What an initialisation that was killed leaves: tables, and no row with the version.
+HALF_A_SCHEMA = 'create table "DBS" (id int); create table "VERSION" ("SCHEMA_VERSION" text);'
+OTHER_SCHEMA = """create table "VERSION" ("SCHEMA_VERSION" text); insert into "VERSION" values ('2.3.0');"""
+
+
+@pytest.fixture(scope="module")
+def namenode_host(cluster: Inventory, machines: Machines) -> Machine:
+    return machines[cluster.group("namenode")[0].name]
+
+
+@pytest.fixture(scope="module")
+def database_host(cluster: Inventory, machines: Machines) -> Machine:
+    return machines[cluster.group("postgresql")[0].name]
+
+
+@pytest.fixture
+def database(database_host: Machine) -> Iterator[str]:
+    """An empty database beside the metastore's, which has every right to refuse to be touched."""
+    psql(database_host, "postgres", f"drop database if exists {DATABASE}")
+    psql(database_host, "postgres", f"create database {DATABASE}")
+    yield DATABASE
+    psql(database_host, "postgres", f"drop database {DATABASE} with (force)")
+
+
+def psql(machine: Machine, database: str, sql: str) -> str:
+    port = machine.variable("lakehouse_ports")["postgresql"]
+    return machine.run("cd / && runuser -u postgres -- psql -XAtq -p %s -d %s -c %s", port, database, sql)
+
+
+def tables(machine: Machine, database: str) -> str:
+    """Every table with its rows, as the server's own dump shows them."""
+    port = machine.variable("lakehouse_ports")["postgresql"]
+    dump = machine.run("cd / && runuser -u postgres -- pg_dump -p %s -d %s --inserts", port, database)
+    # Recent releases protect a dump with a random key.
+    return "\n".join(
+        line for line in dump.splitlines() if not line.startswith(("\\restrict", "\\unrestrict"))
+    )
+
+
+def running(machine: Machine, unit: str) -> str:
+    return machine.run("systemctl show --property=ActiveState,MainPID %s", unit)
+
+
+def test_a_datanode_of_another_cluster_is_refused(
+    cluster: Inventory, machines: Machines, ansible: Ansible
+) -> None:
+    machine = machines[cluster.group("datanodes")[-1].name]
+    with machine.scratch(SCRATCH) as folder:
+        machine.run("mkdir %s/current && echo clusterID=%s > %s/current/VERSION", folder, STRANGER, folder)
+        machine.run("echo block > %s/current/blk_1", folder)
+        before = machine.listing(folder), running(machine, "hdfs-datanode")
+        outcome = ansible.playbook("site", "--tags", "hdfs", lakehouse_datanode_dirs=[folder])
+        assert outcome.code != 0, outcome
+        ours = machine.variable("lakehouse_cluster_id")
+        line = f"{folder} belongs to cluster {STRANGER} (expected {ours}); nothing was touched;"
+        assert line in outcome.text, outcome
+        assert outcome.changed == 0, outcome
+        assert (machine.listing(folder), running(machine, "hdfs-datanode")) == before
+
+
+def test_a_format_that_would_orphan_blocks_is_refused(
+    namenode_host: Machine, cluster: Inventory, ansible: Ansible
+) -> None:
+    config = f"{namenode_host.variable('lakehouse_config_dir')}/hadoop"
+    with namenode_host.scratch(SCRATCH) as folder:
+        before = namenode_host.listing(config), running(namenode_host, "hdfs-namenode")
+        outcome = ansible.playbook("site", "--tags", "hdfs", lakehouse_namenode_dirs=[folder])
+        assert outcome.code != 0, outcome
+        holders = ", ".join(host.name for host in cluster.group("datanodes"))
+        assert f"({holders}): formatting would orphan them; nothing was touched;" in outcome.text, outcome
+        assert outcome.changed == 0, outcome
+        assert namenode_host.run("ls -A %s", folder) == ""
+        assert (namenode_host.listing(config), running(namenode_host, "hdfs-namenode")) == before
+
+
+def test_a_namenode_is_never_formatted_twice(namenode_host: Machine, ansible: Ansible) -> None:
+    folders = namenode_host.variable("lakehouse_namenode_dirs")
+    versions = [namenode_host.run("cat %s/current/VERSION", folder) for folder in folders]
+    arguments = {"name_dirs": folders, "argv": ["false"]}
+    outcome = ansible.module(namenode_host.name, "hdfs_format", arguments)
+    assert outcome.code != 0, outcome
+    assert f"not empty, so not formatted: {', '.join(folders)}; next: ls -lR {folders[0]}" in outcome.text
+    assert [namenode_host.run("cat %s/current/VERSION", folder) for folder in folders] == versions
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (
+            FOREIGN_TABLES,
+            "has 1 tables but no single schema version (none): an interrupted initialisation, or",
+        ),
+        (
+            HALF_A_SCHEMA,
+            "has 2 tables but no single schema version (none): an interrupted initialisation, or",
+        ),
+        (OTHER_SCHEMA, "has schema version 2.3.0 (expected 3.1.0); nothing was touched; next: install"),
+    ],
+    ids=["foreign tables", "interrupted", "another version"],
+)
+def test_a_database_in_use_gets_no_schema(
+    content: str, line: str, database_host: Machine, database: str, ansible: Ansible
+) -> None:
+    psql(database_host, database, content)
+    before = tables(database_host, database)
+    arguments = {
+        # The socket's folder stands for the host: there PostgreSQL knows its own user without a password.
+        "host": "/var/run/postgresql",
+        "port": database_host.variable("lakehouse_ports")["postgresql"],
+        "database": database,
+        "user": "postgres",
+        "password": "not asked for",
+        "version": "3.1.0",
+        "environment_file": "/dev/null",
+        "metastore_home": "/nonexistent",
+        "argv": ["false"],
+    }
+    outcome = ansible.module(database_host.name, "metastore_schema", arguments, ["--become-user", "postgres"])
+    assert outcome.code != 0, outcome
+    assert f"database {database} {line}" in outcome.text, outcome
+    assert tables(database_host, database) == before
+
+
+def test_xml_that_does_not_parse_is_never_installed(machines: Machines, ansible: Ansible) -> None:
+    before = {name: machine.listing(hadoop(machine)) for name, machine in machines.items()}
+    # A value may hold any text, except a character that XML cannot express.
+    outcome = ansible.playbook("site", "--tags", "hdfs", hdfs_site={"kit.test": "\u0001"})
+    assert outcome.code != 0, outcome
+    assert "hdfs-site.xml: the rendered file is not well-formed XML" in outcome.text, outcome
+    assert outcome.changed == 0, outcome
+    assert {name: machine.listing(hadoop(machine)) for name, machine in machines.items()} == before
+
+
+def hadoop(machine: Machine) -> str:
+    return f"{machine.variable('lakehouse_config_dir')}/hadoop"

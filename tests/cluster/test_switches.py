@@ -1,0 +1,110 @@
+"""Two servers and two settings of Spark are switched on and off again; nothing else notices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakehouse.inventory import Inventory
+from tests.cluster.daemons import Daemon, placements
+from tests.cluster.machines import Machine, Machines
+from tests.cluster.playbooks import Ansible
+
+pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+
+SERVERS = ("spark-thrift", "spark-connect")
+ON = ("-e", "spark_thrift_enabled=true", "-e", "spark_connect_enabled=true")
+ADDED, REMOVED = "spark.ui.retainedJobs", "spark.ui.showConsoleProgress"
+
+Processes = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Switched:
+    """Main processes by host and unit, before and after the switch was thrown."""
+
+    before: Processes
+    after: Processes
+
+
+@pytest.fixture(scope="module")
+def switched(cluster: Inventory, machines: Machines, ansible: Ansible) -> Switched:
+    before = processes(cluster, machines)
+    settings = {ADDED: 17, REMOVED: None}
+    outcome = ansible.playbook("site", "--tags", "spark", *ON, spark_defaults=settings)
+    assert outcome.code == 0, outcome
+    return Switched(before, processes(cluster, machines))
+
+
+def processes(cluster: Inventory, machines: Machines) -> Processes:
+    return {
+        f"{placed.name} on {host.name}": Daemon(machines[host.name], placed).main_pid()
+        for placed in placements()
+        for host in cluster.group(placed.group)
+    }
+
+
+def defaults(machine: Machine) -> dict[str, str]:
+    text = machine.run("cat %s/spark/spark-defaults.conf", machine.variable("lakehouse_config_dir"))
+    return dict(line.split("=", 1) for line in text.splitlines() if not line.startswith("#"))
+
+
+def states(machine: Machine) -> list[str]:
+    """Of every server: whether it runs, and whether it will after a boot."""
+    shown = machine.run("systemctl show --property=ActiveState,UnitFileState --value %s %s", *SERVERS)
+    return shown.split()
+
+
+@pytest.mark.group("clients")
+@pytest.mark.usefixtures("switched")
+def test_both_servers_run_and_will_after_a_boot(node: Machine) -> None:
+    assert states(node) == ["active", "enabled"] * len(SERVERS)
+
+
+@pytest.mark.group("clients")
+@pytest.mark.usefixtures("switched")
+def test_jdbc_answers(node: Machine) -> None:
+    url = f"jdbc:hive2://{node.host.address}:{node.variable('lakehouse_ports')['spark_thrift']}"
+    beeline = f"{node.variable('lakehouse_install_dir')}/spark/current/bin/beeline"
+    user = node.variable("lakehouse_users")["spark"]
+    command = "cd / && runuser -u %s -- %s -u %s --silent=true --outputformat=csv2 --showHeader=false -e %s"
+    assert node.run(command, user, beeline, url, "select 1").split() == ["1"]
+
+
+@pytest.mark.group("clients")
+@pytest.mark.usefixtures("switched")
+def test_spark_connect_answers(node: Machine) -> None:
+    port = node.variable("lakehouse_ports")["spark_connect"]
+    session = SparkSession.builder.remote(f"sc://{node.host.address}:{port}").create()
+    try:
+        assert [tuple(row) for row in session.sql("select 1").collect()] == [(1,)]
+    finally:
+        session.stop()
+
+
+@pytest.mark.usefixtures("switched")
+def test_the_last_word_is_the_users_and_null_removes_a_key(node: Machine) -> None:
+    written = defaults(node)
+    assert written[ADDED] == "17"
+    assert REMOVED not in written
+
+
+def test_what_reads_the_file_restarted_and_nothing_else(switched: Switched) -> None:
+    restarted = {name for name, pid in switched.after.items() if pid != switched.before[name]}
+    assert restarted == {name for name in switched.before if name.startswith("spark-")}
+
+
+def test_all_of_it_can_be_taken_back(cluster: Inventory, machines: Machines, ansible: Ansible) -> None:
+    back = ansible.playbook("site", "--tags", "spark")
+    assert back.code == 0, back
+    for host in cluster.group("clients"):
+        assert states(machines[host.name]) == ["inactive", "disabled"] * len(SERVERS)
+    for machine in machines.values():
+        written = defaults(machine)
+        assert ADDED not in written
+        assert REMOVED in written
+    again = ansible.playbook("site", "--tags", "spark")
+    assert (again.code, again.changed) == (0, 0), again

@@ -1,0 +1,99 @@
+"""The command line: every verb is there, and an error is one line and exit code 1."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from lakehouse import bench, cli, nodes, run, verbs
+from lakehouse.errors import LakehouseError
+
+VERBS = ("deploy", "test", "up", "down", "status", "smoke", "bench")
+
+
+def raising(error: BaseException) -> object:
+    """Return a function that raises the error, whatever it is called with."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail
+
+
+class TestParser:
+    """Verbs and their arguments."""
+
+    @pytest.mark.parametrize("verb", VERBS)
+    def test_every_verb_takes_an_inventory_and_has_the_local_one(self, verb: str) -> None:
+        assert cli.parser().parse_args([verb]).inventory == "inventory/local"
+        assert cli.parser().parse_args([verb, "-i", "other"]).inventory == "other"
+
+    @pytest.mark.parametrize("verb", ["fetch", "lock"])
+    def test_artifacts_has_verbs_of_its_own(self, verb: str) -> None:
+        assert callable(cli.parser().parse_args(["artifacts", verb]).action)
+
+    def test_the_options_of_single_verbs(self) -> None:
+        assert cli.parser().parse_args(["test", "--keep"]).keep
+        assert cli.parser().parse_args(["smoke", "a", "b"]).selection == ["a", "b"]
+
+    @pytest.mark.parametrize("argv", [[], ["artifacts"], ["destroy"], ["up", "--unknown"]])
+    def test_what_it_does_not_know_is_a_usage_error(
+        self, argv: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(SystemExit) as ended:
+            cli.main(argv)
+        assert ended.value.code == 2
+        assert "usage: lakehouse" in capsys.readouterr().err
+
+
+class TestMain:
+    """What a person sees in the end."""
+
+    def test_an_error_is_one_line_with_the_next_command(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        error = LakehouseError("node n1 does not answer", "ssh n1")
+        monkeypatch.setattr(verbs, "down", raising(error))
+        assert cli.main(["down"]) == 1
+        assert capsys.readouterr().err == "error: node n1 does not answer; next: ssh n1\n"
+
+    def test_a_full_disk_is_one_line_too(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        error = OSError(errno.ENOSPC, "No space left on device", "/var/cache/x")
+        monkeypatch.setattr(verbs, "down", raising(error))
+        assert cli.main(["down"]) == 1
+        assert capsys.readouterr().err == (
+            "error: /var/cache/x: No space left on device; next: df -h, ls -ld /var/cache/x\n"
+        )
+
+    def test_an_interrupt_says_how_to_go_on(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(verbs, "down", raising(KeyboardInterrupt()))
+        assert cli.main(["down"]) == 130
+        assert capsys.readouterr().err == "interrupted; next: run the same command again\n"
+
+    def test_an_inventory_that_is_not_there_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["down", "-i", "inventory/none"]) == 1
+        assert (
+            capsys.readouterr().err
+            == "error: inventory inventory/none does not exist; next: ls -d inventory/*\n"
+        )
+
+    def test_real_machines_are_never_removed(self, capsys: pytest.CaptureFixture[str]) -> None:
+        real = str(run.ROOT / "inventory" / "three-node")
+        assert cli.main(["down", "-i", real]) == 1
+        assert "has real machines, which are never removed; next: ansible-playbook" in capsys.readouterr().err
+
+    def test_the_code_of_the_verb_is_the_exit_code(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bench, "measure", lambda _: 7)
+        assert cli.main(["bench"]) == 7
+
+    def test_status_prints_a_line_per_node(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(nodes, "status", lambda _: ["n1 running", "n2 absent"])
+        assert cli.main(["status"]) == 0
+        assert capsys.readouterr().out == "n1 running\nn2 absent\n"

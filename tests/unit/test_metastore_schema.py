@@ -1,0 +1,84 @@
+"""A schema is made in an empty database alone; what else is found there is refused, with its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from library import metastore_schema as schema
+from library import postgresql_database as postgresql
+
+
+class RefusedError(Exception):
+    """The module ended with this message."""
+
+
+class Module:
+    """What a module knows when it looks at the database."""
+
+    params: dict[str, Any] = {"database": "metastore", "version": "3.1.0"}  # noqa: RUF012 -- only read
+
+    def fail_json(self, msg: str) -> NoReturn:
+        raise RefusedError(msg)
+
+
+class Database:
+    """A database with so many tables, and a table of versions or none."""
+
+    def __init__(self, tables: int, versions: list[str] | None = None) -> None:
+        self.answers = {
+            schema.TABLE_COUNT: str(tables),
+            schema.HAS_VERSION_TABLE: "f" if versions is None else "t",
+            schema.VERSIONS: "\n".join(versions or []),
+        }
+
+    def run(self, sql: str) -> str:
+        return self.answers[sql]
+
+
+def found(database: Database) -> str | None:
+    return schema.found_version(Module(), database)  # type: ignore[arg-type]
+
+
+def test_an_empty_database_has_no_version() -> None:
+    assert found(Database(0)) is None
+
+
+def test_a_complete_schema_has_one() -> None:
+    assert found(Database(74, ["3.1.0"])) == "3.1.0"
+
+
+@pytest.mark.parametrize("versions", [None, [], ["3.1.0", "4.0.0"]])
+def test_an_interrupted_initialisation_or_a_stranger_s_tables_are_refused(versions: list[str] | None) -> None:
+    with pytest.raises(RefusedError, match=r"^database metastore has 12 tables but no single schema version"):
+        found(Database(12, versions))
+
+
+def test_a_schema_of_another_release_is_refused() -> None:
+    with pytest.raises(
+        RefusedError, match=r"has schema version 2\.3\.0 \(expected 3\.1\.0\); nothing was touched; next: "
+    ):
+        found(Database(60, ["2.3.0"]))
+
+
+def test_an_environment_file_is_read_without_its_comments(tmp_path: Path) -> None:
+    path = tmp_path / "a.env"
+    path.write_text('# not=this\nA="1=2"\n\nB="say \\"hi\\" \\\\ there"\n', encoding="utf-8")
+    assert schema.environment_of(str(path)) == {"A": "1=2", "B": 'say "hi" \\ there'}
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [("plain", "'plain'"), ("it's", "'it''s'"), ("'; drop table t; --", "'''; drop table t; --'")],
+)
+def test_a_literal_cannot_end_its_quotes(text: str, quoted: str) -> None:
+    assert postgresql.literal(text) == quoted
+
+
+@pytest.mark.parametrize(
+    ("name", "quoted"), [("hive", '"hive"'), ('a"b', '"a""b"'), ("Upper Case", '"Upper Case"')]
+)
+def test_an_identifier_cannot_end_its_quotes(name: str, quoted: str) -> None:
+    assert postgresql.identifier(name) == quoted

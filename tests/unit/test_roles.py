@@ -1,0 +1,85 @@
+"""A role's defaults, argument specification and page say the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lakehouse import roledocs, run
+
+ROLES = sorted(path for path in (run.ROOT / "roles").iterdir() if path.is_dir())
+# Set by the inventory or the command line, and for all roles: they are described with the role node.
+SHARED = ("lakehouse_", "local_nodes_")
+
+each_role = pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+
+
+def load(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def options(role: Path) -> dict[str, dict[str, Any]]:
+    """The options of the role's main entry point."""
+    return dict(load(role / "meta" / "argument_specs.yml")["argument_specs"]["main"]["options"])
+
+
+@each_role
+def test_a_role_has_all_its_parts(role: Path) -> None:
+    parts = ("defaults/main.yml", "meta/argument_specs.yml", "meta/main.yml", "tasks/main.yml", "README.md")
+    assert not [part for part in parts if not (role / part).is_file()]
+
+
+@each_role
+def test_every_optional_variable_has_a_default_and_every_default_is_described(role: Path) -> None:
+    described = {
+        name
+        for name, option in options(role).items()
+        if not option.get("required") and not name.startswith(SHARED)
+    }
+    assert load(role / "defaults" / "main.yml").keys() == described
+
+
+@each_role
+def test_every_variable_has_the_prefix_of_its_role(role: Path) -> None:
+    own = (f"{role.name}_", *SHARED) if role.name == "node" else (f"{role.name}_",)
+    assert not [name for name in options(role) if not name.startswith(own)]
+    private = load(role / "vars" / "main.yml") if (role / "vars" / "main.yml").is_file() else {}
+    assert not [name for name in private if not name.startswith(f"_{role.name}_")]
+
+
+@each_role
+def test_the_page_is_what_the_specification_says(role: Path) -> None:
+    page = role / "README.md"
+    assert page.read_text(encoding="utf-8") == roledocs.pages()[page], "next: make docs"
+
+
+@each_role
+def test_tasks_main_is_a_table_of_contents(role: Path) -> None:
+    for task in load(role / "tasks" / "main.yml"):
+        imported = task.get("ansible.builtin.import_tasks")
+        assert imported is None or (role / "tasks" / imported).is_file()
+
+
+def test_a_page_shows_inner_options_and_escapes_the_table(tmp_path: Path) -> None:
+    role = tmp_path / "demo"
+    for folder in ("meta", "tasks"):
+        (role / folder).mkdir(parents=True)
+    (role / "tasks" / "main.yml").write_text("- name: Do it\n", encoding="utf-8")
+    inner = {"port": {"type": "int", "description": "Where."}}
+    described = {
+        "demo_mode": {"type": "str", "required": True, "description": ["This | that.", "Or else."]},
+        "demo_table": {"type": "dict", "description": "A table.", "options": inner},
+    }
+    spec = {"argument_specs": {"main": {"short_description": "A demo", "options": described}}}
+    (role / "meta" / "argument_specs.yml").write_text(yaml.safe_dump(spec, sort_keys=False), encoding="utf-8")
+    lines = roledocs.render(role).splitlines()
+    assert lines[0] == "# demo"
+    assert "1. Do it" in lines
+    assert lines[-3:] == [
+        "| `demo_mode` | str (required) | This \\| that. Or else. |",
+        "| `demo_table` | dict | A table. |",
+        "| `demo_table.port` | int | Where. |",
+    ]

@@ -1,0 +1,131 @@
+"""What Ansible changed is counted, what failed is quoted, and a failed check stops before the cluster."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from lakehouse import nodes, phases, run, verbs
+from lakehouse.errors import LakehouseError
+
+RECAP = """\
+TASK [changed=99 stands in a task's name] ***
+PLAY RECAP *********************************************************************
+n1   : ok=7    changed=6    unreachable=0    failed=0    skipped=0    rescued=0    ignored=0
+n2   : ok=4    changed=13   unreachable=0    failed=0    skipped=3    rescued=0    ignored=0
+n3   : ok=4    changed=0    unreachable=0    failed=0    skipped=3    rescued=0    ignored=0
+"""
+
+
+@pytest.fixture(autouse=True)
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A build folder of its own."""
+    monkeypatch.setattr(run, "BUILD", tmp_path)
+    monkeypatch.setattr(run, "LOGS", tmp_path / "log")
+    monkeypatch.setattr(verbs, "REPORT", tmp_path / "report")
+    monkeypatch.setattr(verbs, "PHASES", tmp_path / "report" / "phases.json")
+    return tmp_path
+
+
+@pytest.fixture
+def ansible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The path of a program that stands in for ansible-playbook."""
+    program = tmp_path / "ansible-playbook"
+    monkeypatch.setattr(run, "program", lambda name: str(tmp_path / name))
+    return program
+
+
+def script(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+def statuses() -> dict[str, str]:
+    """The phases of this run by name."""
+    return {phase.name: phase.status for phase in phases.read(verbs.PHASES)}
+
+
+class TestPlaybook:
+    """A run of Ansible."""
+
+    def test_changed_tasks_are_summed_over_hosts(self, ansible: Path, build: Path) -> None:
+        script(ansible, f"cat <<'END'\n{RECAP}END")
+        assert run.playbook("site", "inventory/x") == 19
+        assert (build / "log" / "site.log").read_text(encoding="utf-8") == RECAP
+
+    def test_it_is_told_inventory_playbook_and_the_rest(self, ansible: Path, build: Path) -> None:
+        script(ansible, 'echo "$@" "$LAKEHOUSE_TIMINGS"')
+        assert run.playbook("load", "inventory/x", "--tags", "a b") == 0
+        log = (build / "log" / "load.log").read_text(encoding="utf-8")
+        assert log == f"-i inventory/x playbooks/load.yml --tags a b {build}/bench/load.json\n"
+
+    def test_a_failure_shows_the_end_and_where_the_rest_is(self, ansible: Path, build: Path) -> None:
+        script(ansible, 'for line in $(seq 100); do echo "line $line"; done; echo "the reason" >&2; exit 4')
+        with pytest.raises(LakehouseError) as failed:
+            run.playbook("site", "inventory/x")
+        lines = failed.value.message.splitlines()
+        assert lines[-2:] == ["the reason", "ansible-playbook failed (exit 4)"]
+        assert len(lines) == run.SHOWN_LINES + 1
+        assert failed.value.next_command == f"less {build / 'log' / 'site.log'}"
+
+
+class TestTimed:
+    """A program on this terminal."""
+
+    def test_it_passes_or_not_and_both_are_recorded(self) -> None:
+        timer = verbs.start()
+        assert verbs.timed(timer, "good", ["true"])
+        assert not verbs.timed(timer, "bad", ["false"])
+        assert statuses() == {"good": phases.PASSED, "bad": phases.FAILED}
+
+
+class TestStart:
+    """A new list of phases."""
+
+    def test_it_forgets_the_last_run(self) -> None:
+        verbs.timed(verbs.start(), "old", ["true"])
+        verbs.start()
+        assert statuses() == {}
+
+    def test_what_came_before_counts_from_the_time_that_make_knows(self) -> None:
+        verbs.start(str(time.time() - 10))
+        [tools] = phases.read(verbs.PHASES)
+        assert tools.name == "tools"
+        assert 10 <= tools.seconds < 60
+
+
+def test_only_an_inventory_of_containers_is_local() -> None:
+    assert verbs.is_local(str(run.ROOT / "inventory" / "local"))
+    assert not verbs.is_local(str(run.ROOT / "inventory" / "three-node"))
+
+
+def test_real_machines_need_no_docker_and_no_nodes() -> None:
+    verbs.up(verbs.start(), str(run.ROOT / "inventory" / "three-node"))
+    assert statuses() == {}
+
+
+@pytest.mark.parametrize("broken", ["lint", "unit"])
+def test_a_failed_check_ends_the_test_before_any_cluster(
+    monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def untouched(*_: object) -> None:
+        raise AssertionError("a cluster was touched")
+
+    monkeypatch.setattr(nodes, "down", untouched)
+    monkeypatch.setattr(verbs, "provision", untouched)
+    monkeypatch.setattr(verbs, "FAST_CHECKS", {"lint": ["true"], "unit": ["true"], broken: ["false"]})
+    assert verbs.test(verbs.start(), "tests/inventory", keep=False) == 1
+    assert statuses()[broken] == phases.FAILED
+
+
+def test_an_earlier_smoke_result_is_never_taken_for_this_one(ansible: Path, build: Path) -> None:
+    old = build / "report" / "smoke-junit.xml"
+    old.parent.mkdir()
+    old.write_text("<testsuites/>", encoding="utf-8")
+    script(ansible, "exit 0")
+    script(ansible.with_name("pytest"), "exit 1")
+    assert not verbs.smoke(verbs.start(), "inventory/x")
+    assert not old.exists()
+    assert statuses() == {"endpoints": phases.PASSED, "smoke": phases.FAILED}
