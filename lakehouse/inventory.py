@@ -87,9 +87,7 @@ def load(path: Path | str) -> Inventory:
     _prepare_ansible()
     loader = DataLoader()
     try:
-        # A vaulted file is opened with what ansible.cfg and the environment name, as ansible-playbook would.
-        secrets = CLI.setup_vault_secrets(loader, vault_ids=DEFAULT_VAULT_IDENTITY_LIST, auto_prompt=False)
-        loader.set_vault_secrets(secrets)
+        loader.set_vault_secrets(_vault_secrets())
         manager = InventoryManager(loader=loader, sources=[str(source.resolve())])
         variables = VariableManager(loader=loader, inventory=manager)
         hosts = tuple(_host(host, variables, loader) for host in manager.get_hosts())
@@ -104,6 +102,12 @@ def load(path: Path | str) -> Inventory:
 @cache
 def _prepare_ansible() -> None:
     init_plugin_loader([])
+
+
+@cache
+def _vault_secrets() -> Any:
+    # What ansible.cfg and the environment name, as for ansible-playbook; Ansible takes them once per process.
+    return CLI.setup_vault_secrets(DataLoader(), vault_ids=DEFAULT_VAULT_IDENTITY_LIST, auto_prompt=False)
 
 
 def _host(host: AnsibleHost, variables: VariableManager, loader: DataLoader) -> Host:

@@ -121,12 +121,12 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
     return int(bool(code or changed or not cluster))
 
 
-def start(started: str | None = None) -> Phases:
+def start(started: float | None = None) -> Phases:
     """Begin a new list of phases; ``started`` (seconds since the epoch) is when the make target began."""
     phases = Phases(PHASES)
     phases.reset()
     if started:
-        phases.record(Phase("tools", float(started), round(time.time() - float(started), 3), PASSED))
+        phases.record(Phase("tools", started, round(time.time() - started, 3), PASSED))
     return phases
 
 

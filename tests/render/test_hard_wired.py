@@ -90,13 +90,15 @@ def test_no_role_and_no_template_knows_the_local_cluster(own_values: set[str]) -
         for path in rendering.REPOSITORY.glob(f"{folder}/*")
     }
     assert len(files) > 30
-    assert not found(files, own_values)
+    places = found(files, own_values)
+    assert not places
 
 
 def test_another_cluster_has_nothing_of_the_local_one(
     rendered: dict[str, dict[str, str]], own_values: set[str]
 ) -> None:
-    assert not found(rendered["tests"], own_values)
+    places = found(rendered["tests"], own_values)
+    assert not places
 
 
 def test_the_local_cluster_is_recognised(rendered: dict[str, dict[str, str]], own_values: set[str]) -> None:
