@@ -69,7 +69,9 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument(
             "-i", "--inventory", default=DEFAULT_INVENTORY, help="inventory (default: %(default)s)"
         )
-        one.add_argument("--started", type=float, help="when the calling program began, in seconds since the epoch")
+        one.add_argument(
+            "--started", type=float, help="when the calling program began, in seconds since the epoch"
+        )
         return one
 
     add("deploy", _deploy, "from a fresh machine to a verified lakehouse")

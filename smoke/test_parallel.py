@@ -9,7 +9,8 @@ from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 from smoke.test_cluster import THIS_HOST
 
-ROWS_PER_NODE = 100_000
+# Seconds of work, so that a task that starts late still meets the others.
+ROWS_PER_NODE = 500_000
 NOW = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT)"
 
 

@@ -71,7 +71,8 @@ def test_jdbc_answers(node: Machine) -> None:
     beeline = f"{node.variable('lakehouse_install_dir')}/spark/current/bin/beeline"
     user = node.variable("lakehouse_users")["spark"]
     command = "cd / && runuser -u %s -- %s -u %s --silent=true --outputformat=csv2 --showHeader=false -e %s"
-    assert node.run(command, user, beeline, url, "select 1").split() == ["1"]
+    # Without a terminal beeline prints its prompt before the row.
+    assert node.run(command, user, beeline, url, "select 1").split()[-1] == "1"
 
 
 @pytest.mark.group("clients")
