@@ -90,7 +90,7 @@ class TestStart:
         assert statuses() == {}
 
     def test_what_came_before_counts_from_the_time_that_make_knows(self) -> None:
-        verbs.start(str(time.time() - 10))
+        verbs.start(time.time() - 10)
         [tools] = phases.read(verbs.PHASES)
         assert tools.name == "tools"
         assert 10 <= tools.seconds < 60
