@@ -38,7 +38,24 @@ CONNECTORS = {
 # The keys that are read now, and those that are still accepted.
 ANNOTATIONS = (b"Lio/airlift/configuration/Config;", b"Lio/airlift/configuration/LegacyConfig;")
 # Of an entry in a class file's constant pool: how many bytes follow its tag.
-_SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
+_SIZES = {
+    3: 4,
+    4: 4,
+    5: 8,
+    6: 8,
+    7: 2,
+    8: 2,
+    9: 4,
+    10: 4,
+    11: 4,
+    12: 4,
+    15: 3,
+    16: 2,
+    17: 4,
+    18: 4,
+    19: 2,
+    20: 2,
+}
 _TEXT, _WIDE = 1, (5, 6)
 
 

@@ -106,7 +106,9 @@ def ensure_directory(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, 
 def ensure_contents(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
     """Remove what lies in the directory under another name than those of ``only``."""
     path = Path(entry["dest"])
-    extra = sorted(found for found in path.iterdir() if found.name not in entry["only"]) if path.is_dir() else []
+    extra = (
+        sorted(found for found in path.iterdir() if found.name not in entry["only"]) if path.is_dir() else []
+    )
     if not module.check_mode:
         for found in extra:
             found.unlink()
