@@ -1,7 +1,7 @@
-"""Which configuration keys Trino knows, read from its own classes: `python -m lakehouse.trinokeys`.
+"""Which configuration keys Trino knows, read from its classes: `python -m lakehouse.trinokeys`.
 
-Trino declares a key by the annotation `@Config` on a setter. The keys of the server and of every plugin in the
-release are written to `lakehouse/validation/trino_keys.yml`, so that an inventory's misspelt key is refused
+Trino declares a key by the annotation `@Config` on a setter. The keys of the server and of every connector
+in the release are written to `lakehouse/validation/trino_keys.yml`, so that an inventory's misspelt key is refused
 before a service that would not start again is stopped. To be run when the version of Trino changes.
 """
 
@@ -190,7 +190,7 @@ def main() -> None:
 class _Dumper(yaml.SafeDumper):
     """Lists indented as the repository's YAML has them."""
 
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
         super().increase_indent(flow, False)
 
 

@@ -57,7 +57,7 @@ def admin(module: AnsibleModule, sql: str) -> str:
     return done.stdout.strip()
 
 
-# In a database where the role is a reader it must have the right to read all tables, and no right to make one.
+# A reader must have the right to read all tables, and no right to make one.
 OWNER_QUESTION = "select 1"
 READER_QUESTION = (
     "select 1 / (pg_has_role(current_user, 'pg_read_all_data', 'usage')"

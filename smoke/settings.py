@@ -54,7 +54,7 @@ class Spark:
 
 @dataclass(frozen=True)
 class Trino:
-    """The coordinator: its machine, and the HTTP address of clients and the CLI. Not every inventory has one."""
+    """The coordinator: its machine, and the HTTP address that clients use."""
 
     host: str
     http: str

@@ -1,4 +1,4 @@
-"""What Trino would refuse when it starts, found before the one that runs is stopped: catalogs, keys, memory, groups."""
+"""What Trino would refuse when it starts, found before the one that runs is stopped."""
 
 from __future__ import annotations
 
@@ -117,10 +117,8 @@ def _catalog_faults(host: Host, properties: Mapping[str, Any]) -> Iterator[tuple
         return
     plugin = str(connector).replace("_", "-")
     if plugin not in OWN_PLUGINS | set(host.variables.get("trino_plugins") or []):
-        yield (
-            f"wants the connector {connector}, which no loaded plugin brings",
-            f"add {plugin} to trino_plugins",
-        )
+        what = f"wants the connector {connector}, which no loaded plugin brings"
+        yield what, f"add {plugin} to trino_plugins"
     for choices in NEEDED.get(str(connector), ()):
         if not any(properties.get(key) for key in choices):
             yield f"lacks {choices[0]}", f"the connector {connector} needs it"

@@ -113,7 +113,7 @@ def command(probe: dict[str, Any]) -> str | None:
 
 
 def trino(probe: dict[str, Any]) -> str | None:
-    """``query``, sent to the coordinator at ``url`` as ``user``, has one row of one column, and it ``equals``."""
+    """``query``, sent to ``url`` as ``user``, has one row of one column that ``equals`` the given value."""
     headers = {"X-Trino-User": probe["user"], "X-Trino-Source": "readiness"}
     address, body = f"{probe['url']}/v1/statement", probe["query"].encode()
     rows: list[list[Any]] = []
