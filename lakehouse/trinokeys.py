@@ -1,7 +1,7 @@
 """Which configuration keys Trino knows, read from its classes: `python -m lakehouse.trinokeys`.
 
 Trino declares a key by the annotation `@Config` on a setter. The keys of the server and of every connector
-in the release are written to `lakehouse/validation/trino_keys.yml`, so that an inventory's misspelt key is refused
+in the release are written to `lakehouse/validation/trino_keys.yml`, so that a misspelt key is refused
 before a service that would not start again is stopped. To be run when the version of Trino changes.
 """
 

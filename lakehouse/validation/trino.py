@@ -125,7 +125,7 @@ def _catalog_faults(host: Host, properties: Mapping[str, Any]) -> Iterator[tuple
 
 
 def keys(host: Host) -> list[Finding]:
-    """Check that Trino has every key that the inventory sets: it does not start with one that it does not know."""
+    """Check that Trino has every key that the inventory sets: with one that it lacks it does not start."""
     known = known_keys()
     variables = host.variables
     findings = [

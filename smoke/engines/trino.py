@@ -22,9 +22,9 @@ ENGINE = "trino"
 class Trino:
     """A session with the coordinator at `url`; `statements` are what it has sent, oldest first.
 
-    The client says that it understands timestamps of any precision: without that the server cuts them to
-    milliseconds. Values come as Decimal, date, list, dict, tuple (for a row), bytes, None, and datetime, which
-    is in UTC where the type has a zone and has none where the type has none.
+    The client says that it understands timestamps of any precision: else the server cuts them to millis.
+    Values come as Decimal, date, list, dict, tuple (for a row), bytes, None, and datetime, which is in UTC
+    where the type has a zone and has none where the type has none.
     """
 
     connection: Connection

@@ -1,4 +1,4 @@
-"""Trino on the machines: one set of catalogs everywhere, found tables, limits that hold, and stops that hurt nobody."""
+"""Trino on the machines: the same catalogs everywhere, limits that hold, and stops that hurt nobody."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_postgresql_is_joined_and_never_written(trino: Trino, elsewhere: str) ->
         f"create table postgresql.public.{elsewhere}_2 (a integer)",
         f"drop table postgresql.public.{elsewhere}",
     ):
-        with pytest.raises(EngineError, match="permission denied|must be owner"):
+        with pytest.raises(EngineError, match=r"permission denied|must be owner"):
             trino.sql(statement)
 
 

@@ -70,8 +70,8 @@ def test_a_heap_larger_than_the_node() -> None:
 def test_a_catalog_named_twice() -> None:
     both = [{"name": "sales", "properties": POSTGRESQL}] * 2
     assert found(trino.catalogs, trino_catalogs=both) == [
-        "FAIL trino.catalogs n1: trino_catalogs[1]: catalog sales is there already (expected every name once): "
-        "give one of them another name"
+        "FAIL trino.catalogs n1: trino_catalogs[1]: catalog sales is there already "
+        "(expected every name once): give one of them another name"
     ]
 
 
