@@ -23,8 +23,8 @@ AREAS = (
     "blob", "classloader", "cleanup-strategy", "client", "cluster", "execution", "external-resource",
     "external-resources", "fs", "heartbeat", "high-availability", "historyserver", "io", "job", "jobmanager",
     "jobstore", "metrics", "parallelism", "pekko", "pipeline", "plugin", "process", "python",
-    "resourcemanager", "rest", "restart-strategy", "s3", "security", "shuffle-service", "slot", "slotmanager", "sql-client",
-    "sql-gateway", "state", "table", "task", "taskmanager", "traces", "user", "web",
+    "resourcemanager", "rest", "restart-strategy", "s3", "security", "shuffle-service", "slot", "slotmanager",
+    "sql-client", "sql-gateway", "state", "table", "task", "taskmanager", "traces", "user", "web",
 )  # fmt: skip
 
 
