@@ -17,7 +17,7 @@ _MAPPING = "delta.columnMapping.mode"
 
 # Features of readers whose tables delta-rs was seen to read as Spark does, row by row. Whatever else a table
 # asks of its readers is refused: a wrong answer costs more than none.
-READ_RIGHT = frozenset({"deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+READ_RIGHT = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint"})
 
 # The process in which delta-rs has started its threads: they do not live on in a forked child.
 _started: list[int] = []
@@ -40,7 +40,23 @@ def location(row: Any) -> str:
     return str(path)
 
 
-def load(path: str, options: Mapping[str, str], version: int | None = None) -> DeltaTable:
+class Table(DeltaTable):
+    """delta-rs' table, less the ways of reading that give NULL for every renamed column without a word."""
+
+    def to_pyarrow_dataset(self, *arguments: Any, **options: Any) -> Any:
+        """Return deltalake's dataset; ClientError if the table has column mapping.
+
+        `to_pyarrow_table` and `to_pandas` come through here too.
+        """
+        if self.metadata().configuration.get(_MAPPING, "none") != "none":
+            raise ClientError(
+                f"{self.table_uri} has column mapping, of which deltalake's dataset knows nothing",
+                "read it with lake.arrow, lake.polars or lake.sql",
+            )
+        return super().to_pyarrow_dataset(*arguments, **options)
+
+
+def load(path: str, options: Mapping[str, str], version: int | None = None) -> Table:
     """Open the table in a folder, as of a version; ClientError in a child forked from a user of delta-rs."""
     if _started and os.getpid() not in _started:
         raise ClientError(
@@ -48,34 +64,33 @@ def load(path: str, options: Mapping[str, str], version: int | None = None) -> D
             "start it with multiprocessing.get_context('spawn')",
         )
     _started.append(os.getpid())
-    return DeltaTable(path, version=version, storage_options=dict(options))
+    return Table(path, version=version, storage_options=dict(options))
 
 
-def refusal(name: str, features: Sequence[str] | None, configuration: Mapping[str, str]) -> str | None:
-    """Say why a table must not be read with delta-rs, from its protocol and its properties; None: it may.
+def refusal(name: str, features: Sequence[str] | None) -> str | None:
+    """Say why a table must not be read with delta-rs, from what it asks of its readers; None: it may.
 
-    >>> refusal("db.t", ["columnMapping"], {})
-    'db.t asks its readers for columnMapping, which delta-rs does not read right'
+    >>> refusal("db.t", ["deletionVectors", "typeWidening"])
+    'db.t asks its readers for typeWidening, which was never seen to be read right by delta-rs'
     """
-    asked = set(features or ())
-    # An older protocol has no list of features: the property alone tells.
-    if configuration.get(_MAPPING, "none") != "none":
-        asked.add("columnMapping")
-    if strange := sorted(asked - READ_RIGHT):
-        return f"{name} asks its readers for {', '.join(strange)}, which delta-rs does not read right"
+    if strange := sorted(set(features or ()) - READ_RIGHT):
+        return (
+            f"{name} asks its readers for {', '.join(strange)}, "
+            "which was never seen to be read right by delta-rs"
+        )
     return None
 
 
 def require_readable(name: str, table: DeltaTable) -> None:
     """Raise ClientError if delta-rs would read the table wrongly."""
-    if why := refusal(name, table.protocol().reader_features, table.metadata().configuration):
+    if why := refusal(name, table.protocol().reader_features):
         raise ClientError(why, "read it with Spark")
 
 
 def read(table: DeltaTable, columns: Sequence[str] | None, where: str | None) -> pa.Table:
     """Return rows as Arrow: these columns, and the rows for which the SQL condition `where` holds.
 
-    It goes through DataFusion, because deltalake's own `to_pyarrow_table` gives NULL for every renamed column.
+    It goes through DataFusion: deltalake's own `to_pyarrow_table` gives NULL for every renamed column.
     """
     chosen = ", ".join(quoted(column) for column in columns) if columns else "*"
     condition = f" WHERE {where}" if where else ""

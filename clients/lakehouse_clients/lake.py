@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Literal
 
 import duckdb
 import polars
 import pyarrow as pa
-from deltalake import DeltaTable, write_deltalake
-from pyiceberg.catalog.hive import HiveCatalog
+from deltalake import write_deltalake
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table import Table as IcebergTable
 
 from lakehouse_clients import delta, file_io, metastore
+from lakehouse_clients.catalog import Catalog
 from lakehouse_clients.errors import ClientError
 from lakehouse_clients.names import Name, split_query
 from lakehouse_clients.settings import USER_VARIABLE, Settings
@@ -40,13 +40,13 @@ class Lake:
     def __repr__(self) -> str:
         return f"Lake({self.settings.metastore} as {self.settings.user})"
 
-    # --- What the libraries give -----------------------------------------------------------------------------
+    # --- What the libraries give ---
 
     @cached_property
-    def iceberg(self) -> HiveCatalog:
+    def iceberg(self) -> Catalog:
         """PyIceberg's catalog: `lake.iceberg.load_table("database.table")` and all that PyIceberg can do."""
         settings = self.settings
-        return HiveCatalog(
+        return Catalog(
             "iceberg",
             **{
                 "uri": settings.metastore,
@@ -58,16 +58,16 @@ class Lake:
             },
         )
 
-    def delta(self, name: str, version: int | None = None) -> DeltaTable:
+    def delta(self, name: str, version: int | None = None) -> delta.Table:
         """Return delta-rs' table of `database.table`, as of a version (a number of the table's history).
 
-        To read it, use `arrow`: `to_pyarrow_table()` and `to_pandas()` of deltalake give NULL for every renamed
-        column, without a word. Raises ClientError if there is no such Delta table.
+        To read it, use `arrow`, which reads a table right or refuses it. Raises ClientError if there is no
+        such Delta table.
         """
         return delta.load(self._delta_path(Name.parse(f"delta.{name}")), self.settings.hdfs, version)
 
     def duckdb(self, *names: str) -> duckdb.DuckDBPyConnection:
-        """Return a new in-memory DuckDB, with each named table read once and there as `"format.database.table"`.
+        """Return a new in-memory DuckDB that has each named table, read once, as `"format.database.table"`.
 
         Its time zone is UTC. `sql` does the naming by itself.
         """
@@ -78,7 +78,7 @@ class Lake:
             connection.register(name, self.arrow(name))
         return connection
 
-    # --- Rows ------------------------------------------------------------------------------------------------
+    # --- Rows ---
 
     def arrow(
         self,
@@ -89,8 +89,8 @@ class Lake:
     ) -> pa.Table:
         """Return a table's rows: all, or `columns` of those for which the SQL condition `filter` holds.
 
-        `version` is a snapshot id of an Iceberg table, a version of a Delta table. Raises ClientError if there is
-        no such table, or if it has a Delta feature that would be read wrongly.
+        `version` is a snapshot id of an Iceberg table, a version of a Delta table. Raises ClientError if
+        there is no such table, or if it has a Delta feature that might be read wrongly.
         """
         parsed = Name.parse(name)
         if parsed.format == "delta":
@@ -118,13 +118,14 @@ class Lake:
     def sql(self, query: str) -> pa.Table:
         """Return the answer of DuckDB to a query over tables of both formats.
 
-        Each table is read as a whole first: narrow a large one down with `arrow`, and give that to `duckdb()`.
+        Each table is read as a whole first: narrow a large one down with `arrow`, and register that in
+        `duckdb()`.
         """
         rewritten, names = split_query(query)
         with self.duckdb(*map(str, names)) as connection:
             return connection.sql(rewritten).to_arrow_table()
 
-    # --- Writing ---------------------------------------------------------------------------------------------
+    # --- Writing ---
 
     def create(self, name: str, data: pa.Table) -> int:
         """Create a table with these columns and rows, seen by every engine; return its first version.
@@ -135,7 +136,7 @@ class Lake:
         if parsed.format == "iceberg":
             self.iceberg.create_table(parsed.identifier, schema=data.schema)
             return self.append(name, data)
-        with self.iceberg._client as client:
+        with self.iceberg.metastore() as client:
             path = metastore.new_table_path(client, parsed)
             write_deltalake(path, data, mode="error", storage_options=dict(self.settings.hdfs))
             client.create_table(metastore.delta_row(parsed, path, self.settings.user))
@@ -149,24 +150,24 @@ class Lake:
         """Put these rows in place of all others in one commit; return its version."""
         return self._write(name, data, "overwrite")
 
-    def _write(self, name: str, data: pa.Table, mode: str) -> int:
+    def _write(self, name: str, data: pa.Table, mode: Literal["append", "overwrite"]) -> int:
         parsed = Name.parse(name)
         if parsed.format == "delta":
-            table = self.delta(f"{parsed.database}.{parsed.table}")
-            delta.require_readable(name, table)
-            write_deltalake(table, data, mode=mode)  # type: ignore[call-overload]
-            return table.version()
+            folder = self.delta(f"{parsed.database}.{parsed.table}")
+            delta.require_readable(name, folder)
+            write_deltalake(folder, data, mode=mode)
+            return folder.version()
         table = self._iceberg_table(parsed)
         write: Callable[[pa.Table], None] = getattr(table, mode)
         write(data)
         snapshot = table.current_snapshot()
         return snapshot.snapshot_id if snapshot else 0
 
-    # --- Where tables are ------------------------------------------------------------------------------------
+    # --- Where tables are ---
 
     def tables(self) -> list[str]:
         """Return the names of all Iceberg and Delta tables, sorted."""
-        with self.iceberg._client as client:
+        with self.iceberg.metastore() as client:
             return sorted(
                 str(Name(kind, database, table))
                 for database in client.get_all_databases()
@@ -180,7 +181,7 @@ class Lake:
             raise ClientError(f"no Iceberg table {name}: {error}", "print(lake.tables())") from None
 
     def _delta_path(self, name: Name) -> str:
-        with self.iceberg._client as client:
+        with self.iceberg.metastore() as client:
             return delta.location(metastore.row(client, name))
 
 

@@ -45,13 +45,15 @@ class Name:
 def split_query(query: str) -> tuple[str, list[Name]]:
     """Return the query with every table's name quoted as one word, and the tables once each.
 
-    >>> split_query("SELECT 1 FROM delta.db.t WHERE x = 'delta.db.t'")[0]
-    'SELECT 1 FROM "delta.db.t" WHERE x = \\'delta.db.t\\''
+    >>> split_query("SELECT t.x FROM delta.db.t AS t -- not delta.db.u")[0]
+    'SELECT t.x FROM "delta.db.t" AS t -- not delta.db.u'
     """
     found: dict[str, Name] = {}
 
     def quoted(match: re.Match[str]) -> str:
         if match["name"] is None:
+            if known := _NAME.fullmatch(match[0][1:-1] if match[0].startswith('"') else ""):
+                found[known[0]] = Name.parse(known[0])
             return match[0]
         name = Name(match["format"], match["database"], match["table"])
         found[str(name)] = name

@@ -22,9 +22,9 @@ ENDPOINTS = Path("build/endpoints.json")
 class Settings:
     """One cluster for one user.
 
-    `metastore` is a `thrift://` URI, `warehouse` the `hdfs://` URI below which the tables lie. `hadoop_conf_dir`
-    holds the core-site.xml and hdfs-site.xml that name the NameNode; `hdfs` names it (and whatever else) as
-    properties, where there is no such folder.
+    `metastore` is a `thrift://` URI, `warehouse` the `hdfs://` URI below which the tables lie.
+    `hadoop_conf_dir` holds the core-site.xml and hdfs-site.xml that name the NameNode; where there is no such
+    folder, `hdfs` names it as properties.
     """
 
     metastore: str
@@ -41,9 +41,7 @@ def load(path: str | os.PathLike[str] | None = None, user: str | None = None) ->
     The user is the given one, else $HADOOP_USER_NAME, else the file's, else who runs this. Raises ClientError
     if there is no such file or it lacks something.
     """
-    place = Path(
-        path or os.environ.get(VARIABLE) or os.environ.get(ENDPOINTS_VARIABLE) or ENDPOINTS
-    )
+    place = Path(path or os.environ.get(VARIABLE) or os.environ.get(ENDPOINTS_VARIABLE) or ENDPOINTS)
     try:
         data = json.loads(place.read_text(encoding="utf-8"))
     except FileNotFoundError:
