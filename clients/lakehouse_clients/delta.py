@@ -31,10 +31,11 @@ def location(row: Any) -> str:
     """
     name = f"{row.dbName}.{row.tableName}"
     provider = str(row.parameters.get(_PROVIDER) or row.parameters.get("table_type") or row.tableType)
-    if provider.lower() != "delta":
+    provider = provider.lower()
+    if provider != "delta":
         raise ClientError(
             f"{name} is not a Delta table but {provider}",
-            f"try iceberg.{name}" if provider.lower() == "iceberg" else "read it with Spark or Trino",
+            f"try iceberg.{name}" if provider == "iceberg" else "read it with Spark or Trino",
         )
     path = row.sd.serdeInfo.parameters.get("path") or row.sd.location
     return str(path)

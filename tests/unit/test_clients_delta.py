@@ -53,7 +53,9 @@ def test_an_older_version_is_read(folder: str) -> None:
     ]
 
 
-def test_a_column_mapped_table_is_not_read_as_null(folder: str) -> None:
+def test_a_column_mapped_table_is_not_read_as_null(tmp_path: Path) -> None:
+    folder = str(tmp_path / "mapped")
+    write_deltalake(folder, ROWS.select(["id"]))
     log = Path(folder, "_delta_log", "00000000000000000000.json")
     actions = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     for action in actions:
@@ -105,7 +107,7 @@ def test_a_table_lies_where_its_serde_says() -> None:
 
 def test_a_table_of_another_format_is_named() -> None:
     with pytest.raises(
-        ClientError, match=r"db\.t is not a Delta table but ICEBERG; next: try iceberg\.db\.t"
+        ClientError, match=r"db\.t is not a Delta table but iceberg; next: try iceberg\.db\.t"
     ):
         delta.location(row({"table_type": "ICEBERG"}))
 
