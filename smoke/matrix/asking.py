@@ -1,0 +1,116 @@
+"""Two ways to ask an engine, with one face: SQL through its facade, and functions of the Python clients."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pyspark.errors import PySparkException
+
+from smoke.engines import EngineError
+from smoke.lake import Lake, Row
+from smoke.matrix.databases import MatrixTable
+from smoke.matrix.recipes.recipe import Names, Step
+
+
+class Asking(Protocol):
+    """An engine that runs steps and reads tables; `statements` are what it was asked, oldest first."""
+
+    engine: str
+    statements: list[str]
+
+    def run(self, step: Step, names: Names) -> list[Row]:
+        """Run one step; return what it answers. Raises EngineError."""
+
+    def read(self, table: MatrixTable, columns: Sequence[str]) -> list[Row]:
+        """Return these columns of a table (`*`: all) in the order of the first one. Raises EngineError."""
+
+
+class Sql(Protocol):
+    """What the facades of the SQL engines have in common."""
+
+    statements: list[str]
+
+    def sql(self, statement: str) -> list[Row]:
+        """Run one statement; return its rows."""
+
+
+class SparkSql:
+    """Spark's session with the errors of the other facades."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self.statements = lake.statements
+
+    def sql(self, statement: str) -> list[Row]:
+        """Run one statement; return its rows."""
+        try:
+            return self._lake.sql(statement)
+        except PySparkException as error:
+            raise EngineError("spark", statement, str(error)) from error
+
+
+@dataclass
+class AskingSql:
+    """An engine that speaks SQL; `quote` encloses names."""
+
+    engine: str
+    facade: Sql
+    quote: str = ""
+
+    @property
+    def statements(self) -> list[str]:
+        """What the facade was sent."""
+        return self.facade.statements
+
+    def run(self, step: Step, names: Names) -> list[Row]:
+        """Fill the names in, and send the statement."""
+        if not isinstance(step, str):
+            raise TypeError(f"{self.engine} is asked in SQL, not by {step!r}")
+        return self.facade.sql(step.format(**vars(names)))
+
+    def read(self, table: MatrixTable, columns: Sequence[str]) -> list[Row]:
+        """Select in the order of the first column."""
+        wanted = ", ".join(name if name == "*" else f"{self.quote}{name}{self.quote}" for name in columns)
+        order = "id" if columns[0] == "*" else columns[0]
+        return self.facade.sql(f"SELECT {wanted} FROM {table.full(self.engine)} ORDER BY {order}")
+
+
+@dataclass
+class AskingPython:
+    """A Python client: steps are functions of its handle, and their source is the statement."""
+
+    engine: str
+    handle: Any
+    reader: Any
+    statements: list[str] = field(default_factory=list)
+
+    def run(self, step: Step, names: Names) -> list[Row]:
+        """Call the function; whatever it raises is the client's refusal."""
+        if isinstance(step, str):
+            raise TypeError(f"{self.engine} is asked by functions, not by {step!r}")
+        statement = body(step)
+        self.statements.append(statement)
+        return self._call(statement, step, names) or []
+
+    def read(self, table: MatrixTable, columns: Sequence[str]) -> list[Row]:
+        """Read the whole table by the client's usual way, and pick columns."""
+        arrow = self._call(f"read {table.short}", self.reader, table.short)
+        picked = arrow.column_names if columns[0] == "*" else columns
+        return sorted(tuple(row[name] for name in picked) for row in arrow.to_pylist())
+
+    def _call(self, statement: str, function: Any, argument: object) -> Any:
+        try:
+            return function(self.handle, argument)
+        except Exception as error:  # noqa: BLE001 -- each client has errors of its own, and all are refusals
+            raise EngineError(self.engine, statement, f"{type(error).__name__}: {error}") from error
+
+
+def body(function: Any) -> str:
+    """Return a function's source without its first line and its docstring: what a person would type."""
+    lines = inspect.getsource(function).splitlines()
+    start = next(number for number, line in enumerate(lines) if line.rstrip().endswith(":")) + 1
+    return textwrap.dedent("\n".join(line for line in lines[start:] if not line.lstrip().startswith('"""')))
