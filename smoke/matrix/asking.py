@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pyspark.errors import PySparkException
@@ -79,33 +79,50 @@ class AskingSql:
         return self.facade.sql(f"SELECT {wanted} FROM {table.full(self.engine)} ORDER BY {order}")
 
 
-@dataclass
 class AskingPython:
-    """A Python client: steps are functions of its handle, and their source is the statement."""
+    """A Python client: steps are functions of its handle, and their source is the statement.
 
-    engine: str
-    handle: Any
-    reader: Any
-    statements: list[str] = field(default_factory=list)
+    `reader` gives a table's rows by its short name as Arrow; `sql`, where there is one, runs a statement.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        handle: Any,
+        reader: Callable[[str], Any],
+        sql: Callable[[str], list[Row]] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.statements: list[str] = []
+        self._handle = handle
+        self._reader = reader
+        self._sql = sql
 
     def run(self, step: Step, names: Names) -> list[Row]:
-        """Call the function; whatever it raises is the client's refusal."""
+        """Call the function, or send the SQL; whatever it raises is the client's refusal."""
         if isinstance(step, str):
-            raise TypeError(f"{self.engine} is asked by functions, not by {step!r}")
-        statement = body(step)
-        self.statements.append(statement)
-        return self._call(statement, step, names) or []
+            statement, call = step.format(**vars(names)), self._sql
+            if call is None:
+                raise TypeError(f"{self.engine} is asked by functions, not by {step!r}")
+            return self._asked(statement, lambda: call(statement))
+        return self._asked(body(step), lambda: step(self._handle, names) or [])
 
     def read(self, table: MatrixTable, columns: Sequence[str]) -> list[Row]:
         """Read the whole table by the client's usual way, and pick columns."""
-        arrow = self._call(f"read {table.short}", self.reader, table.short)
+        arrow = self._guarded(f"read {table.short}", lambda: self._reader(table.short))
         picked = arrow.column_names if columns[0] == "*" else columns
         return sorted(tuple(row[name] for name in picked) for row in arrow.to_pylist())
 
-    def _call(self, statement: str, function: Any, argument: object) -> Any:
+    def _asked(self, statement: str, call: Callable[[], list[Row]]) -> list[Row]:
+        self.statements.append(statement)
+        rows: list[Row] = self._guarded(statement, call)
+        return rows
+
+    def _guarded(self, statement: str, call: Callable[[], Any]) -> Any:
         try:
-            return function(self.handle, argument)
-        except Exception as error:  # noqa: BLE001 -- each client has errors of its own, and all are refusals
+            return call()
+        except Exception as error:
+            # Each client has errors of its own, and all of them are refusals.
             raise EngineError(self.engine, statement, f"{type(error).__name__}: {error}") from error
 
 

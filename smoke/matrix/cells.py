@@ -73,7 +73,7 @@ def load(path: Path = PATH) -> tuple[Cell, ...]:
 class _Strict(yaml.SafeLoader):
     """YAML in which a key stands once."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 -- as in PyYAML
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]
         for key in keys:
             if keys.count(key) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,19 +20,32 @@ from smoke.placement import Ledger
 from smoke.settings import Endpoints
 from smoke.tables import suffix
 
+# What a cell took in its engine, in seconds: its test only waits for it.
+SECONDS = pytest.StashKey[float]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if call.when == "call" and SECONDS in item.stash:
+        report.duration = item.stash[SECONDS]
+    return report
+
 
 @pytest.fixture(scope="session")
 def _trino(endpoints: Endpoints) -> Any:
     from smoke.engines.trino import Trino
 
-    return Trino.connect(endpoints.trino, endpoints.users["trino"])
+    return Trino.connect(endpoints.trino.url, endpoints.users["trino"])
 
 
 @pytest.fixture(scope="session")
 def _flink(endpoints: Endpoints) -> Any:
     from smoke.engines.flink import Flink
 
-    return Flink.connect(endpoints.flink)
+    return Flink.connect(endpoints.flink.sql_gateway)
 
 
 @pytest.fixture

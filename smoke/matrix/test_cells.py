@@ -6,9 +6,7 @@ import pytest
 
 from smoke.matrix import cells
 from smoke.matrix.cells import Cell, Expected
-from smoke.matrix.operations import STARTS
 from smoke.matrix.workers import Workers
-from smoke.placement import Ledger
 
 # A cell waits for those before it in its engine.
 _SECONDS = 600

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smoke.matrix.recipes import flink, spark, trino
+from smoke.matrix.recipes import delta_rs, duckdb, flink, polars, pyiceberg, spark, trino
 from smoke.matrix.recipes.recipe import Recipes
 
 # By engine, format and operation.
@@ -10,4 +10,8 @@ RECIPES: dict[str, Recipes] = {
     "spark": spark.RECIPES,
     "trino": trino.RECIPES,
     "flink": flink.RECIPES,
+    "pyiceberg": pyiceberg.RECIPES,
+    "delta-rs": delta_rs.RECIPES,
+    "duckdb": duckdb.RECIPES,
+    "polars": polars.RECIPES,
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-
 from smoke.lake import Row
 
 # SQL with places for the names in `Names`, or a function of the clients' handle and those names.

@@ -77,7 +77,6 @@ def _hive(storage: str) -> dict[str, Recipe]:
         "partition evolution": recipe(_PARTITIONING),
         "read version": recipe("SELECT * FROM {table} VERSION AS OF 1"),
         "read timestamp": recipe("SELECT * FROM {table} TIMESTAMP AS OF '2026-01-01'"),
-        "rollback": recipe("RESTORE TABLE {table} TO VERSION AS OF 1"),
         "compact": recipe("ALTER TABLE {table} COMPACT 'major'"),
     }
 
