@@ -17,10 +17,13 @@ from smoke.matrix.recipes.recipe import Names, Step
 
 
 class Asking(Protocol):
-    """An engine that runs steps and reads tables; `statements` are what it was asked, oldest first."""
+    """An engine that runs steps and reads tables."""
 
     engine: str
-    statements: list[str]
+
+    @property
+    def statements(self) -> list[str]:
+        """What the engine was asked, oldest first."""
 
     def run(self, step: Step, names: Names) -> list[Row]:
         """Run one step; return what it answers. Raises EngineError."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
@@ -35,8 +35,8 @@ class Expected(StrEnum):
 class Cell:
     """One declaration.
 
-    `reason` is a regular expression that the refusal's message must hold, or why the concept is absent. `note`
-    says under which condition it works. `limit` is the address of the issue or page that explains it.
+    `reason` is a regular expression that the refusal's message must hold, or why the concept is absent.
+    `note` is the condition under which it works. `limit` is the address of what explains it.
     """
 
     engine: str
@@ -46,6 +46,19 @@ class Cell:
     reason: str = ""
     note: str = ""
     limit: str = ""
+
+    def properties(self) -> list[tuple[str, str]]:
+        """Return what the JUnit file says about the cell; what is empty is left out."""
+        said = {
+            "engine": self.engine,
+            "format": self.format.name,
+            "operation": self.operation.name,
+            "expected": self.expected.value,
+            "reason": self.reason,
+            "note": self.note,
+            "limit": self.limit,
+        }
+        return [(name, value) for name, value in said.items() if value]
 
     def __str__(self) -> str:
         return f"{self.engine}-{self.format}-{self.operation.slug}"
@@ -94,12 +107,12 @@ def _cells(file: str, data: object) -> Iterator[Cell]:
                     yield _cell(file, engine, formats.BY_NAME[name], operation, found)
 
 
-def _members(file: str, where: str, data: object, known: object) -> Iterator[tuple[str, object]]:
+def _members(file: str, where: str, data: object, known: Collection[str]) -> Iterator[tuple[str, object]]:
     if not isinstance(data, dict):
         raise _error(file, where, f"is {data!r}, expected keys and values")
     for key, value in data.items():
-        if key not in known:  # type: ignore[operator] -- a tuple or a dict
-            raise _error(file, where, f"has {key!r}, expected one of: {', '.join(known)}")  # type: ignore[call-overload]
+        if key not in known:
+            raise _error(file, where, f"has {key!r}, expected one of: {', '.join(known)}")
         yield key, value
 
 

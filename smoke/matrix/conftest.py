@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Iterator
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 import pytest
 
+from smoke.engines.flink import Flink
+from smoke.engines.trino import Trino
 from smoke.lake import Lake
+from smoke.matrix import accounts
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixDatabases
-from smoke.matrix.hiring import hire
+from smoke.matrix.hiring import Hiring
 from smoke.matrix.workers import Workers
 from smoke.namenode import NameNode
 from smoke.placement import Ledger
@@ -29,46 +28,37 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if call.when == "call" and SECONDS in item.stash:
-        report.duration = item.stash[SECONDS]
+    if call.when == "call":
+        report.duration = item.stash.get(SECONDS, report.duration)
     return report
 
 
 @pytest.fixture(scope="session")
-def _trino(endpoints: Endpoints) -> Any:
-    from smoke.engines.trino import Trino
-
-    return Trino.connect(endpoints.trino.url, endpoints.users["trino"])
+def _trino(endpoints: Endpoints) -> Trino:
+    if endpoints.trino is None:
+        pytest.skip("Trino is not deployed")
+    return Trino.connect(endpoints.trino.http, endpoints.users["trino"])
 
 
 @pytest.fixture(scope="session")
-def _flink(endpoints: Endpoints) -> Any:
-    from smoke.engines.flink import Flink
-
+def _flink(endpoints: Endpoints) -> Flink:
+    if endpoints.flink is None:
+        pytest.skip("Flink is not deployed")
     return Flink.connect(endpoints.flink.sql_gateway)
 
 
 @pytest.fixture
-def trino(_trino: Any, lake: Lake) -> Any:
+def trino(_trino: Trino, lake: Lake) -> Trino:
     """The suite's Trino session; its statements join those of the test's Spark session, in order."""
     _trino.statements = lake.statements
     return _trino
 
 
 @pytest.fixture
-def flink(_flink: Any, lake: Lake) -> Any:
+def flink(_flink: Flink, lake: Lake) -> Flink:
     """The suite's Flink session; its statements join those of the test's Spark session, in order."""
     _flink.statements = lake.statements
     return _flink
-
-
-@pytest.fixture(scope="session")
-def matrix(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[MatrixDatabases]:
-    """The databases of this run: `matrix.iceberg`, `matrix.delta`, `matrix.hive`; `matrix.table(fmt, name)`."""
-    databases = MatrixDatabases(suffix(), endpoints.root, endpoints.warehouse)
-    databases.create(_lake)
-    yield databases
-    databases.drop(endpoints, namenode)
 
 
 @pytest.fixture(scope="session")
@@ -76,25 +66,28 @@ def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
     """The placements of this run's tables, which join those that the smoke suite has written."""
     ledger = Ledger(namenode, endpoints.replication, endpoints.name_of)
     yield ledger
-    path = endpoints.report / "tables.json"
-    mine = [asdict(placement) for placement in ledger.placements]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([*_others(path), *mine], indent=1) + "\n", encoding="utf-8")
+    accounts.add(endpoints.report, ledger.placements)
+
+
+@pytest.fixture(scope="session")
+def matrix(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[MatrixDatabases]:
+    """The databases of this run, one per family of formats."""
+    databases = MatrixDatabases(suffix(), endpoints.root, endpoints.warehouse)
+    databases.create(_lake)
+    yield databases
+    databases.drop(endpoints, namenode)
 
 
 @pytest.fixture(scope="session")
 def workers(
-    request: pytest.FixtureRequest,
-    connect_server: str,
-    endpoints: Endpoints,
-    matrix: MatrixDatabases,
-    namenode: NameNode,
-    ledger: Ledger,
+    request: pytest.FixtureRequest, connect_server: str, endpoints: Endpoints, matrix: MatrixDatabases
 ) -> Iterator[Workers]:
     """All engines at work on the cells that were selected."""
-    selected = [_cell(item) for item in request.session.items]
-    executed = [cell for cell in selected if cell and cell.expected is not Expected.ABSENT]
-    workers = Workers(lambda engine: hire(engine, connect_server, endpoints, matrix, namenode), executed)
+    cells = [cell for cell in map(_cell, request.session.items) if cell]
+    workers = Workers(
+        Hiring(connect_server, endpoints, matrix),
+        [cell for cell in cells if cell.expected is not Expected.ABSENT],
+    )
     yield workers
     workers.close()
 
@@ -103,11 +96,3 @@ def _cell(item: pytest.Item) -> Cell | None:
     """Return the cell that a test is about."""
     parameters = getattr(item, "callspec", None)
     return parameters.params.get("cell") if parameters else None
-
-
-def _others(path: Path) -> list[dict[str, object]]:
-    """Return what the smoke suite has measured; an earlier run of the matrix is forgotten."""
-    if not path.exists():
-        return []
-    tables: list[dict[str, object]] = json.loads(path.read_text(encoding="utf-8"))
-    return [table for table in tables if not str(table["table"]).startswith("matrix_")]

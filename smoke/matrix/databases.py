@@ -1,4 +1,4 @@
-"""The databases of a run of the matrix: one per family of formats, made by Spark, dropped with what is left."""
+"""The databases of a run of the matrix: one per family of formats, dropped with all that is left in them."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 class TableFormat:
     """A format of tables.
 
-    `catalogs` is the catalog by engine: an engine that is not in it has no SQL for the format. `clause` makes
-    Spark create such a table. `file` is the column in which Spark says from which file a row comes. `versions`
-    is a query of Spark for (version, moment as text) of all commits, oldest first; empty: there are none.
+    `catalogs` is the catalog by engine: one that is not in it has no SQL for the format. `clause` makes Spark
+    create such a table. `file` is the column in which Spark says from which file a row comes. `versions` is a
+    query of Spark for (version, moment as text) of all commits; empty: there are none.
     """
 
     name: str

@@ -1,14 +1,19 @@
-"""Which session each engine's worker gets."""
+"""Which sessions each engine's worker gets."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+import lakehouse_clients
+
+from smoke.engines.flink import Flink
+from smoke.engines.trino import Trino
 from smoke.lake import Lake, Row
 from smoke.matrix.asking import Asking, AskingPython, AskingSql, SparkSql
 from smoke.matrix.databases import MatrixDatabases
+from smoke.matrix.formats import DELTA, ICEBERG
 from smoke.matrix.recipes.frames import rows
 from smoke.matrix.stage import Stage
 from smoke.matrix.workers import Worker
@@ -16,48 +21,47 @@ from smoke.namenode import NameNode
 from smoke.settings import Endpoints
 
 
-def hire(
-    engine: str, connect: str, endpoints: Endpoints, databases: MatrixDatabases, namenode: NameNode
-) -> Worker:
-    """Open the engine's session, and one of Spark that prepares its tables and is the reference."""
-    lake = Lake.connect(connect)
-    own = NameNode(endpoints.namenode.http, endpoints.users["hdfs"])
-    stage = Stage(engine, lake, databases, own, endpoints)
-    return Worker(_asking(engine, lake, endpoints), stage, own, endpoints)
+@dataclass(frozen=True)
+class Hiring:
+    """Makes workers: each has a session of its engine, and one of Spark for tables and as the reference."""
+
+    connect: str
+    endpoints: Endpoints
+    databases: MatrixDatabases
+
+    def __call__(self, engine: str) -> Worker:
+        """Open the sessions."""
+        lake = Lake.connect(self.connect)
+        namenode = NameNode(self.endpoints.namenode.http, self.endpoints.users["hdfs"])
+        stage = Stage(engine, lake, self.databases, namenode, self.endpoints)
+        return Worker(self._asking(engine, lake), stage)
+
+    def _asking(self, engine: str, lake: Lake) -> Asking:
+        trino, flink = self.endpoints.trino, self.endpoints.flink
+        if engine == "spark":
+            return AskingSql(engine, SparkSql(replace(lake, statements=[])))
+        if engine == "trino" and trino:
+            return AskingSql(engine, Trino.connect(trino.http, self.endpoints.users["trino"]))
+        if engine == "flink" and flink:
+            return AskingSql(engine, Flink.connect(flink.sql_gateway), quote="`")
+        if engine in {"trino", "flink"}:
+            raise LookupError(f"{engine} is not deployed")
+        return self._client(engine)
+
+    def _client(self, engine: str) -> Asking:
+        lake = lakehouse_clients.connect(self.endpoints.path)
+        if engine == "duckdb":
+            duck = Duck(lake)
+            return AskingPython(engine, lake, lambda name: lake.sql(f"SELECT * FROM {found(name)}"), duck.sql)
+        if engine == "polars":
+            return AskingPython(engine, lake, lambda name: lake.polars(found(name)).to_arrow())
+        return AskingPython(engine, lake, lambda name: lake.arrow(found(name)))
 
 
-def _asking(engine: str, lake: Lake, endpoints: Endpoints) -> Asking:
-    """Open a session. An engine's module is imported where it is needed: others can do without it."""
-    if engine == "spark":
-        return AskingSql(engine, SparkSql(replace(lake, statements=[])))
-    if engine == "trino":
-        from smoke.engines.trino import Trino  # noqa: PLC0415
-
-        return AskingSql(engine, Trino.connect(endpoints.trino.url, endpoints.users["trino"]))
-    if engine == "flink":
-        from smoke.engines.flink import Flink  # noqa: PLC0415
-
-        return AskingSql(engine, Flink.connect(endpoints.flink.sql_gateway), quote="`")
-    return _client(engine, endpoints)
-
-
-def _client(engine: str, endpoints: Endpoints) -> Asking:
-    import lakehouse_clients  # noqa: PLC0415
-
-    lake = lakehouse_clients.connect(endpoints.path)
-
-    def found(name: str) -> str:
-        """Return the name with the format in which the table is."""
-        return f"{'iceberg' if name.startswith('matrix_iceberg') else 'delta'}.{name}"
-
-    def reader(name: str) -> Any:
-        return lake.arrow(found(name))
-
-    if engine == "duckdb":
-        return AskingPython(
-            engine, lake, lambda name: lake.sql(f"SELECT * FROM {found(name)}"), Duck(lake).sql
-        )
-    return AskingPython(engine, lake, reader)
+def found(name: str) -> str:
+    """Return the name of a table of this run with its format in front."""
+    family = name.split("_")[1]
+    return f"{ICEBERG if family == ICEBERG.family else DELTA}.{name}"
 
 
 class Duck:

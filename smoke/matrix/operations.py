@@ -1,4 +1,4 @@
-"""What is asked of every engine and format: the table before, what must be true after, and how that is proven."""
+"""What is asked of every engine and format: the table before, what is true after, and how that is proven."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ STARTS: dict[str, tuple[str, ...]] = {
     "stray file": (_ORDERS,),
 }
 
+
+def rows_at(start: str) -> list[Row]:
+    """Return what a table holds that began like this."""
+    return [*ORDERS, FAY] if start == "history" else list(ORDERS)
+
+
 # How an effect is proven; smoke/matrix/proofs.py has a function for each.
 ROWS = "rows"
 ANSWER = "answer"
@@ -47,7 +53,8 @@ class Operation:
     """One operation of the matrix.
 
     `columns` of the table (`*`: all) hold `rows` afterwards, ordered by the first column; with the proof
-    `answer` the operation is a question and these are its answer, and the table stays as it was.
+    `answer` the operation is a question and these are its answer, and the table stays as it was. `writes`:
+    data files come to be.
     """
 
     name: str
@@ -55,6 +62,7 @@ class Operation:
     rows: tuple[Row, ...]
     columns: tuple[str, ...] = COLUMNS
     proof: str = ROWS
+    writes: bool = False
 
     @property
     def slug(self) -> str:
@@ -70,28 +78,31 @@ class Operation:
 OPERATIONS = (
     Operation("read", "orders", (ADA, BOB, EVE), proof=ANSWER),
     Operation("create", "nothing", ()),
-    Operation("ctas", "orders", (ADA, BOB, EVE)),
-    Operation("insert", "orders", (ADA, BOB, EVE, FAY)),
-    Operation("append", "orders", (ADA, BOB, EVE, (11, *ADA[1:]), (12, *BOB[1:]), (13, *EVE[1:]))),
-    Operation("overwrite", "orders", (FAY,)),
+    Operation("ctas", "orders", (ADA, BOB, EVE), writes=True),
+    Operation("insert", "orders", (ADA, BOB, EVE, FAY), writes=True),
+    Operation(
+        "append", "orders", (ADA, BOB, EVE, (11, *ADA[1:]), (12, *BOB[1:]), (13, *EVE[1:])), writes=True
+    ),
+    Operation("overwrite", "orders", (FAY,), writes=True),
     Operation(
         "update",
         "orders",
         (ADA, (2, "BOB", BOB[2], Decimal("21.00")), (3, "EVE", EVE[2], Decimal("31.00"))),
+        writes=True,
     ),
     Operation("delete", "orders", (ADA, EVE)),
-    Operation("merge", "orders", (ADA, (2, "bob", BOB[2], Decimal("25.00")), EVE, FAY)),
+    Operation("merge", "orders", (ADA, (2, "bob", BOB[2], Decimal("25.00")), EVE, FAY), writes=True),
     Operation("add column", "orders", ((1, None), (2, None), (3, None)), ("id", "note")),
     Operation("rename column", "orders", ((1, "ada"), (2, "bob"), (3, "eve")), ("id", "buyer")),
     Operation("drop column", "orders", (ADA[:3], BOB[:3], EVE[:3]), ("*",)),
     Operation("widen column", "orders", (ADA, BOB, EVE), proof=WIDER),
-    Operation("partition evolution", "orders", (ADA, BOB, EVE, FAY), proof=TWO_LAYOUTS),
+    Operation("partition evolution", "orders", (ADA, BOB, EVE, FAY), proof=TWO_LAYOUTS, writes=True),
     Operation("read version", "history", (ADA, BOB, EVE), proof=ANSWER),
     Operation("read timestamp", "history", (ADA, BOB, EVE), proof=ANSWER),
     Operation("rollback", "history", (ADA, BOB, EVE)),
     Operation("read view", "view", (BOB, EVE), proof=ANSWER),
     Operation("statistics", "orders", ((3,),), proof=ANSWER),
-    Operation("compact", "history", (ADA, BOB, EVE, FAY), proof=ONE_FILE),
+    Operation("compact", "history", (ADA, BOB, EVE, FAY), proof=ONE_FILE, writes=True),
     Operation("expire", "history", (ADA, BOB, EVE, FAY), proof=ONE_VERSION),
     Operation("remove orphans", "stray file", (ADA, BOB, EVE), proof=STRAY_FILE_GONE),
     Operation("drop", "orders", (), proof=TABLE_GONE),

@@ -12,10 +12,8 @@ from smoke.matrix import operations
 from smoke.matrix.asking import Asking
 from smoke.matrix.cells import Cell
 from smoke.matrix.databases import MatrixTable
-from smoke.matrix.stage import STRAY
+from smoke.matrix.stage import STRAY, Stage
 from smoke.metastore import Connection
-from smoke.namenode import NameNode
-from smoke.settings import Endpoints
 
 
 @dataclass(frozen=True)
@@ -26,9 +24,7 @@ class Scene:
     table: MatrixTable
     answer: list[Row]
     asking: Asking
-    spark: Lake
-    namenode: NameNode
-    endpoints: Endpoints
+    stage: Stage
 
 
 def answer(scene: Scene) -> None:
@@ -43,7 +39,7 @@ def rows(scene: Scene) -> None:
     if scene.cell.engine != "spark":
         order = "id" if columns[0] == "*" else columns[0]
         query = f"SELECT {', '.join(columns)} FROM {scene.table} ORDER BY {order}"
-        _same("Spark", scene.spark.sql(query), scene)
+        _same("Spark", scene.stage.lake.sql(query), scene)
 
 
 def one_file(scene: Scene) -> None:
@@ -73,19 +69,26 @@ def wider(scene: Scene) -> None:
 def stray_file_gone(scene: Scene) -> None:
     """The file that belonged to nothing is gone, the rows are not."""
     rows(scene)
-    left = [file.path for file in scene.namenode.files(scene.table.path) if file.path.endswith(STRAY)]
+    left = [file.path for file in scene.stage.namenode.files(scene.table.path) if file.path.endswith(STRAY)]
     assert not left, f"still there: {left}"
 
 
 def table_gone(scene: Scene) -> None:
     """The metastore knows the table no more."""
-    user = scene.endpoints.users["spark"]
-    with Connection(scene.endpoints.metastore, user, (scene.endpoints.group,)) as client:
+    user = scene.stage.endpoints.users["spark"]
+    with Connection(scene.stage.endpoints.metastore, user, (scene.stage.endpoints.group,)) as client:
         try:
             client.get_table(scene.table.database, scene.table.name)
         except NoSuchObjectException:
             return
     raise AssertionError(f"the metastore still has {scene.table.short}")
+
+
+def unchanged(spark: Lake, start: str, table: MatrixTable) -> None:
+    """A table is as it was when it began like this."""
+    got = spark.sql(f"SELECT * FROM {table} ORDER BY id")
+    expected = operations.rows_at(start)
+    assert got == expected, f"{table} was changed\nexpected: {expected}\ngot:      {got}"
 
 
 PROOFS: dict[str, Callable[[Scene], None]] = {
@@ -107,5 +110,5 @@ def _same(who: str, got: list[Row], scene: Scene) -> None:
 
 def _reference(scene: Scene, query: str, expected: list[Row]) -> None:
     query = query.format(table=scene.table)
-    got = scene.spark.sql(query)
+    got = scene.stage.lake.sql(query)
     assert got == expected, f"Spark says otherwise: {query}\nexpected: {expected}\ngot:      {got}"

@@ -23,7 +23,7 @@ _STRAY_FROM = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
 class Stage:
     """Prepares the tables of one engine with a Spark session of its own.
 
-    `made` are all tables that the engine's cells have been given or have made.
+    `written` are the tables to which the engine has added rows.
     """
 
     engine: str
@@ -31,7 +31,7 @@ class Stage:
     databases: MatrixDatabases
     namenode: NameNode
     endpoints: Endpoints
-    made: list[MatrixTable] = field(default_factory=list)
+    written: list[MatrixTable] = field(default_factory=list)
     _shared: dict[tuple[TableFormat, str], MatrixTable] = field(default_factory=dict)
 
     def table(self, cell: Cell) -> MatrixTable:
@@ -93,7 +93,6 @@ class Stage:
             self.lake.sql(statement.format(table=table, clause=fmt.clause))
         if start == "stray file":
             self._put_stray_file(table)
-        self.made.append(table)
         return table
 
     def _put_stray_file(self, table: MatrixTable) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from smoke.engines import EngineError
@@ -16,15 +16,16 @@ from smoke.matrix.proofs import PROOFS, Scene
 from smoke.matrix.recipes import RECIPES
 from smoke.matrix.recipes.recipe import Recipe
 from smoke.matrix.stage import Stage
-from smoke.namenode import NameNode
-from smoke.settings import Endpoints
+
+_LONGEST = 300
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a cell went: `statements` of the operation, `seconds` with its proof; `failure` empty if as declared.
+    """How a cell went.
 
-    `message` is what the engine said when it refused.
+    `statements` are those of the operation and its proof, `seconds` what both took. `message` is what the
+    engine said when it refused; `failure` is empty if all was as declared.
     """
 
     statements: tuple[str, ...]
@@ -32,9 +33,14 @@ class Outcome:
     message: str = ""
     failure: str = ""
 
+    def said(self, cell: Cell) -> str:
+        """Return the line of the message that matters."""
+        lines = self.message.splitlines()
+        return next((line for line in lines if re.search(cell.reason, line)), lines[0]).strip()[:_LONGEST]
+
 
 def verdict(cell: Cell, message: str) -> str:
-    """Compare a refusal (`message`; empty: there was none) with the declaration; say what is wrong, if anything."""
+    """Compare a refusal's message (empty: there was none) with the declaration; return what is wrong."""
     if cell.expected is Expected.WORKS:
         return f"declared as works, but refused:\n{message}" if message else ""
     if not message:
@@ -50,8 +56,6 @@ class Worker:
 
     asking: Asking
     stage: Stage
-    namenode: NameNode
-    endpoints: Endpoints
 
     def execute(self, cell: Cell) -> Outcome:
         """Run one cell."""
@@ -82,12 +86,13 @@ class Worker:
             return "" if re.search(recipe.answer, str(answer)) else f"no {recipe.answer!r} in {answer}"
         if cell.operation.name == "ctas":
             table = self.stage.copy(cell)
-            self.stage.made.append(table)
-        scene = Scene(cell, table, answer, self.asking, self.stage.lake, self.namenode, self.endpoints)
+        scene = Scene(cell, table, answer, self.asking, self.stage)
         try:
             PROOFS[cell.operation.proof](scene)
         except (AssertionError, EngineError) as error:
             return str(error)
+        if cell.operation.writes:
+            self.stage.written.append(table)
         return ""
 
 
@@ -110,6 +115,11 @@ class Workers:
     def outcome(self, cell: Cell, seconds: float) -> Outcome:
         """Wait for a cell; raises what kept it from being executed."""
         return self._futures[cell].result(timeout=seconds)
+
+    def finished(self) -> list[Worker]:
+        """Wait for all, and return those that could begin."""
+        wait(self._futures.values())
+        return list(self.workers.values())
 
     def close(self) -> None:
         """Wait until nobody works any more."""

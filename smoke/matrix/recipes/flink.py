@@ -31,7 +31,8 @@ RECIPES: Recipes = {
             f"SELECT {_COLUMNS} FROM {{table}} /*+ OPTIONS('snapshot-id' = '{{version}}') */ ORDER BY id"
         ),
         "read timestamp": recipe(
-            f"SELECT {_COLUMNS} FROM {{table}} /*+ OPTIONS('as-of-timestamp' = '{{committed_ms}}') */ ORDER BY id"
+            f"SELECT {_COLUMNS} FROM {{table}} /*+ OPTIONS('as-of-timestamp' = '{{committed_ms}}') */"
+            " ORDER BY id"
         ),
         "rollback": recipe("CALL iceberg.`system`.rollback_to_snapshot('{short}', {version})"),
         "statistics": recipe("ANALYZE TABLE {table} COMPUTE STATISTICS FOR ALL COLUMNS"),

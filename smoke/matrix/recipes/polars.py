@@ -1,4 +1,4 @@
-"""How Polars is asked: its own readers and writers where they reach HDFS, else frames of `lakehouse_clients`."""
+"""How Polars is asked: its own readers and writers where they reach HDFS, else `lakehouse_clients`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ def _trino(clause: str = "") -> dict[str, Recipe]:
         "create": recipe(_CREATE.format(clause=clause)),
         "ctas": recipe(_CTAS.format(clause=clause)),
         "overwrite": recipe(
-            "CREATE OR REPLACE TABLE {table} AS SELECT id, customer, day, CAST(amount AS decimal(10, 2)) AS amount"
+            "CREATE OR REPLACE TABLE {table} AS"
+            " SELECT id, customer, day, CAST(amount AS decimal(10, 2)) AS amount"
             f" FROM (VALUES {ROW}) AS orders (id, customer, day, amount)"
         ),
         "merge": recipe(merge("(VALUES {rows}) AS changed (id, customer, day, amount)", _INSERT)),
