@@ -27,6 +27,7 @@ class Expected(StrEnum):
     """What must happen."""
 
     WORKS = "works"
+    WRONG = "wrong"
     REFUSED = "refused"
     ABSENT = "absent"
 
@@ -35,7 +36,7 @@ class Expected(StrEnum):
 class Cell:
     """One declaration.
 
-    `reason` is a regular expression that the refusal's message must hold, or why the concept is absent.
+    `reason` is a regular expression for what a refusal says or how a proof fails, or why there is no concept.
     `note` is the condition under which it works. `limit` is the address of what explains it.
     """
 
@@ -121,25 +122,28 @@ def _cell(file: str, engine: str, fmt: TableFormat, operation: Operation, declar
     if declared == Expected.WORKS:
         return Cell(engine, fmt, operation, Expected.WORKS)
     if not isinstance(declared, dict) or not all(isinstance(text, str) for text in declared.values()):
-        raise _error(file, where, f"is {declared!r}, expected works, refused, or absent with its reason")
+        raise _error(
+            file, where, f"is {declared!r}, expected works, or wrong, refused or absent with a reason"
+        )
     rest: Mapping[str, str] = {key: text for key, text in declared.items() if key not in {*Expected, "limit"}}
     outcomes = [outcome for outcome in Expected if outcome in declared]
     if rest:
-        raise _error(file, where, f"has {next(iter(rest))!r}, expected works, refused, absent or limit")
+        raise _error(
+            file, where, f"has {next(iter(rest))!r}, expected works, wrong, refused, absent or limit"
+        )
     if len(outcomes) != 1:
-        raise _error(file, where, "must be one of: works, refused, absent")
+        raise _error(file, where, "must be one of: works, wrong, refused, absent")
     outcome, limit = outcomes[0], declared.get("limit", "")
     text = declared[outcome]
     if limit and not limit.startswith("https://"):
         raise _error(file, where, f"has the limit {limit!r}, expected an address")
     if not text:
         raise _error(file, where, f"is {outcome} without a word why")
-    if outcome is Expected.REFUSED:
+    if outcome is Expected.WORKS:
+        return Cell(engine, fmt, operation, outcome, note=text, limit=limit)
+    if outcome is not Expected.ABSENT:
         _compiled(file, where, text)
-        return Cell(engine, fmt, operation, outcome, reason=text, limit=limit)
-    if outcome is Expected.ABSENT:
-        return Cell(engine, fmt, operation, outcome, reason=text, limit=limit)
-    return Cell(engine, fmt, operation, outcome, note=text, limit=limit)
+    return Cell(engine, fmt, operation, outcome, reason=text, limit=limit)
 
 
 def _compiled(file: str, where: str, expression: str) -> None:

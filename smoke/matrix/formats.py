@@ -11,8 +11,8 @@ class TableFormat:
     """A format of tables.
 
     `catalogs` is the catalog by engine: one that is not in it has no SQL for the format. `clause` makes Spark
-    create such a table. `file` is the column in which Spark says from which file a row comes. `versions` is a
-    query of Spark for (version, moment as text) of all commits; empty: there are none.
+    create such a table. `file` is Spark's expression for the file from which a row comes. `versions` is a query
+    of Spark for (version, moment as text) of all commits; empty: there are none.
     """
 
     name: str
@@ -55,7 +55,7 @@ HIVE_PARQUET = TableFormat(
     folder="hive/warehouse",
     catalogs=_HIVE_CATALOGS,
     clause="STORED AS PARQUET",
-    file="_metadata.file_path",
+    file="input_file_name()",
 )
 HIVE_ORC = TableFormat(
     name="hive-orc",
@@ -63,7 +63,7 @@ HIVE_ORC = TableFormat(
     folder="hive/warehouse",
     catalogs=_HIVE_CATALOGS,
     clause="STORED AS ORC",
-    file="_metadata.file_path",
+    file="input_file_name()",
 )
 
 FORMATS = (ICEBERG, DELTA, HIVE_PARQUET, HIVE_ORC)

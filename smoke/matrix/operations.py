@@ -26,7 +26,7 @@ STARTS: dict[str, tuple[str, ...]] = {
     "orders": (_ORDERS,),
     # Two commits, two files.
     "history": (_ORDERS, _FAY),
-    "view": (_ORDERS, "CREATE VIEW {table}_view AS SELECT * FROM {table} WHERE id > 1"),
+    "view": (_ORDERS, "CREATE VIEW {table}_view AS SELECT * FROM {viewed} WHERE id > 1"),
     # A file that belongs to no version lies there, too: the runner puts it.
     "stray file": (_ORDERS,),
 }

@@ -40,7 +40,7 @@ class Stage:
         What is only read, and what is expected to be refused, shares a table with others of its kind.
         """
         operation, fmt = cell.operation, cell.format
-        if cell.expected is Expected.WORKS and operation.changes:
+        if cell.expected in {Expected.WORKS, Expected.WRONG} and operation.changes:
             return self._new(fmt, f"{self._prefix(fmt)}_{operation.slug.replace('-', '_')}", operation.start)
         key = (fmt, operation.start)
         if key not in self._shared:
@@ -89,8 +89,10 @@ class Stage:
 
     def _new(self, fmt: TableFormat, name: str, start: str) -> MatrixTable:
         table = self.databases.table(fmt, name)
+        # In a view Trino understands names without Spark's catalog alone; an Iceberg view needs its own.
+        viewed = table.short if fmt.catalogs["spark"] == "spark_catalog" else str(table)
         for statement in STARTS[start]:
-            self.lake.sql(statement.format(table=table, clause=fmt.clause))
+            self.lake.sql(statement.format(table=table, clause=fmt.clause, viewed=viewed))
         if start == "stray file":
             self._put_stray_file(table)
         return table

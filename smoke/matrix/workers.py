@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
+from pyspark.errors import PySparkException
+
 from smoke.engines import EngineError
+from smoke.lake import Row
 from smoke.matrix.asking import Asking
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixTable
@@ -24,8 +27,8 @@ _LONGEST = 300
 class Outcome:
     """How a cell went.
 
-    `statements` are those of the operation and its proof, `seconds` what both took. `message` is what the
-    engine said when it refused; `failure` is empty if all was as declared.
+    `statements` are those of the operation, `seconds` what it took with its proof. `message` is what the
+    engine said when it refused, or what turned out to be wrong. `failure` is empty if all was as declared.
     """
 
     statements: tuple[str, ...]
@@ -39,14 +42,19 @@ class Outcome:
         return next((line for line in lines if re.search(cell.reason, line)), lines[0]).strip()[:_LONGEST]
 
 
-def verdict(cell: Cell, message: str) -> str:
-    """Compare a refusal's message (empty: there was none) with the declaration; return what is wrong."""
+def verdict(cell: Cell, refusal: str, disproof: str) -> str:
+    """Compare what happened with the declaration; return what is wrong.
+
+    `refusal` is the engine's message, empty if it did as it was told; `disproof` is what is not true
+    afterwards, empty if all is.
+    """
     if cell.expected is Expected.WORKS:
-        return f"declared as works, but refused:\n{message}" if message else ""
-    if not message:
-        return f"declared as refused ({cell.reason!r}), but it works now: change cells.yml and the documents"
-    if not re.search(cell.reason, message):
-        return f"refused with another message than {cell.reason!r}:\n{message}"
+        return f"declared as works, but refused:\n{refusal}" if refusal else disproof
+    found, other = (refusal, disproof) if cell.expected is Expected.REFUSED else (disproof, refusal)
+    if not found and not other:
+        return f"declared as {cell.expected} ({cell.reason!r}), but it works now: change cells.yml"
+    if not re.search(cell.reason, found):
+        return f"declared as {cell.expected}, but not with {cell.reason!r}:\n{found or other}"
     return ""
 
 
@@ -64,7 +72,8 @@ class Worker:
         names = self.stage.names(cell, table)
         self.asking.statements.clear()
         started = time.monotonic()
-        answer, message = [], ""
+        answer: list[Row] = []
+        message = ""
         try:
             for step in recipe.steps[:-1]:
                 self.asking.run(step, names)
@@ -72,27 +81,31 @@ class Worker:
         except EngineError as error:
             message = error.message
         statements = tuple(self.asking.statements)
-        failure = verdict(cell, message)
-        if cell.expected is Expected.WORKS and not failure:
-            failure = self._unproven(cell, recipe, table, answer)
-        if cell.expected is Expected.REFUSED and not message:
+        done = not message
+        disproof = (
+            self._disproof(cell, recipe, table, answer)
+            if done and cell.expected is not Expected.REFUSED
+            else ""
+        )
+        if cell.expected is Expected.REFUSED and done:
             self.stage.spoilt(cell, table)
-        return Outcome(statements, time.monotonic() - started, message, failure)
+        failure = verdict(cell, message, disproof)
+        if cell.operation.writes and done and not failure:
+            self.stage.written.append(self._about(cell, table))
+        return Outcome(statements, time.monotonic() - started, message or disproof, failure)
 
-    def _unproven(
-        self, cell: Cell, recipe: Recipe, table: MatrixTable, answer: list[tuple[object, ...]]
-    ) -> str:
+    def _about(self, cell: Cell, table: MatrixTable) -> MatrixTable:
+        """Return the table that the operation was about: the new one, if it made one from another."""
+        return self.stage.copy(cell) if cell.operation.name == "ctas" else table
+
+    def _disproof(self, cell: Cell, recipe: Recipe, table: MatrixTable, answer: list[Row]) -> str:
         if recipe.answer:
             return "" if re.search(recipe.answer, str(answer)) else f"no {recipe.answer!r} in {answer}"
-        if cell.operation.name == "ctas":
-            table = self.stage.copy(cell)
-        scene = Scene(cell, table, answer, self.asking, self.stage)
+        scene = Scene(cell, self._about(cell, table), answer, self.asking, self.stage)
         try:
             PROOFS[cell.operation.proof](scene)
-        except (AssertionError, EngineError) as error:
+        except (AssertionError, EngineError, PySparkException) as error:
             return str(error)
-        if cell.operation.writes:
-            self.stage.written.append(table)
         return ""
 
 

@@ -64,14 +64,17 @@ class TestLoad:
     @pytest.mark.parametrize(
         ("declaration", "message"),
         [
-            ("perhaps", "is 'perhaps', expected works, refused, or absent with its reason"),
-            ({"refused": "no", "absent": "no"}, "must be one of: works, refused, absent"),
-            ({"limit": "https://host"}, "must be one of: works, refused, absent"),
+            ("perhaps", "is 'perhaps', expected works, or wrong, refused or absent with a reason"),
+            ({"refused": "no", "absent": "no"}, "must be one of: works, wrong, refused, absent"),
+            ({"limit": "https://host"}, "must be one of: works, wrong, refused, absent"),
             ({"refused": "("}, "has '(', which is no regular expression: missing ), unterminated subpattern"),
             ({"refused": ""}, "is refused without a word why"),
             ({"absent": "no", "limit": "an issue"}, "has the limit 'an issue', expected an address"),
-            ({"absent": "no", "since": "1"}, "has 'since', expected works, refused, absent or limit"),
-            ({"absent": None}, "is {'absent': None}, expected works, refused, or absent with its reason"),
+            ({"absent": "no", "since": "1"}, "has 'since', expected works, wrong, refused, absent or limit"),
+            (
+                {"absent": None},
+                "is {'absent': None}, expected works, or wrong, refused or absent with a reason",
+            ),
         ],
     )
     def test_what_is_no_declaration_is_refused_in_one_line(
@@ -160,18 +163,25 @@ class TestVerdict:
         "trino", formats.DELTA, operations.BY_NAME["merge"], Expected.REFUSED, "Access (Denied|No)"
     )
 
+    WRONG = Cell("trino", formats.DELTA, operations.BY_NAME["merge"], Expected.WRONG, "got: None")
+
     def test_as_declared(self) -> None:
-        assert not verdict(self.WORKS, "")
-        assert not verdict(self.REFUSED, "oh\nAccess Denied: no")
+        assert not verdict(self.WORKS, "", "")
+        assert not verdict(self.REFUSED, "oh\nAccess Denied: no", "")
+        assert not verdict(self.WRONG, "", "expected: 1, got: None")
 
-    def test_what_worked_and_is_refused_now_fails(self) -> None:
-        assert verdict(self.WORKS, "boom") == "declared as works, but refused:\nboom"
+    def test_what_worked_and_is_refused_or_wrong_now_fails(self) -> None:
+        assert verdict(self.WORKS, "boom", "") == "declared as works, but refused:\nboom"
+        assert verdict(self.WORKS, "", "other rows") == "other rows"
 
-    def test_what_was_refused_and_works_now_fails_as_loudly(self) -> None:
-        assert "but it works now" in verdict(self.REFUSED, "")
+    @pytest.mark.parametrize("cell", [REFUSED, WRONG], ids=str)
+    def test_what_works_now_fails_as_loudly(self, cell: Cell) -> None:
+        assert "but it works now" in verdict(cell, "", "")
 
-    def test_another_message_fails_and_is_shown(self) -> None:
-        assert verdict(self.REFUSED, "boom").endswith("boom")
+    @pytest.mark.parametrize("cell", [REFUSED, WRONG], ids=str)
+    def test_another_message_fails_and_is_shown(self, cell: Cell) -> None:
+        assert verdict(cell, "boom", "").endswith("boom")
+        assert verdict(cell, "", "boom").endswith("boom")
 
     def test_the_line_that_matters_is_what_the_report_shows(self) -> None:
         assert Outcome((), 0, "first\n  Access Denied: no \nlast").said(self.REFUSED) == "Access Denied: no"

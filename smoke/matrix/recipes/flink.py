@@ -19,8 +19,8 @@ RECIPES: Recipes = {
         "insert": recipe(f"INSERT INTO {{table}} {_ROW}"),
         "overwrite": recipe(f"INSERT OVERWRITE {{table}} {_ROW}"),
         "merge": recipe(
-            f"MERGE INTO {{table}} AS old USING ({_CHANGED}) AS new ON old.id = new.id"
-            " WHEN MATCHED THEN UPDATE SET amount = new.amount"
+            f"MERGE INTO {{table}} AS present USING ({_CHANGED}) AS changed ON present.id = changed.id"
+            " WHEN MATCHED THEN UPDATE SET amount = changed.amount"
         ),
         "add column": recipe("ALTER TABLE {table} ADD note STRING"),
         "rename column": recipe("ALTER TABLE {table} RENAME customer TO buyer"),

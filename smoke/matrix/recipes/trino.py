@@ -33,18 +33,10 @@ def _trino(clause: str = "") -> dict[str, Recipe]:
         "read timestamp": recipe(
             "SELECT * FROM {table} FOR TIMESTAMP AS OF TIMESTAMP '{committed} UTC' ORDER BY id"
         ),
-        "rollback": recipe("ALTER TABLE {table} EXECUTE rollback_to_snapshot({version})"),
         "statistics": recipe(
             "ANALYZE {table}", "SHOW STATS FOR {table}", answer=r"'customer', [^,]+, 3\.0, 0\.0"
         ),
         "compact": recipe("ALTER TABLE {table} EXECUTE optimize"),
-        "expire": recipe(
-            "SET SESSION iceberg.expire_snapshots_min_retention = '0s'",
-            "ALTER TABLE {table} EXECUTE expire_snapshots(retention_threshold => '0s')",
-        ),
-        "remove orphans": recipe(
-            "ALTER TABLE {table} EXECUTE remove_orphan_files(retention_threshold => '7d')"
-        ),
     }
 
 
@@ -54,11 +46,22 @@ _ICEBERG = {
         "ALTER TABLE {table} SET PROPERTIES partitioning = ARRAY['month(day)']",
         f"INSERT INTO {{table}} VALUES {ROW}",
     ),
+    "rollback": recipe("ALTER TABLE {table} EXECUTE rollback_to_snapshot({version})"),
+    "expire": recipe(
+        "SET SESSION iceberg.expire_snapshots_min_retention = '0s'",
+        "ALTER TABLE {table} EXECUTE expire_snapshots(retention_threshold => '0s')",
+    ),
+    "remove orphans": recipe("ALTER TABLE {table} EXECUTE remove_orphan_files(retention_threshold => '7d')"),
 }
+
+# Spark's views are the Hive connector's, whatever they show.
+_VIEW = recipe("SELECT * FROM hive.{short}_view ORDER BY id")
+_PARTITIONING = recipe("ALTER TABLE {table} SET PROPERTIES partitioned_by = ARRAY['day']")
 
 _DELTA = {
     **_trino(),
-    "rollback": recipe("ALTER TABLE {table} EXECUTE rollback_to_snapshot(0)"),
+    "partition evolution": _PARTITIONING,
+    "read view": _VIEW,
     "remove orphans": recipe("CALL delta.system.vacuum('{database}', '{name}', '7d')"),
 }
 
@@ -66,11 +69,17 @@ _DELTA = {
 def _hive(storage: str) -> dict[str, Recipe]:
     return {
         **_trino(f" WITH (format = '{storage}')"),
+        "overwrite": recipe(
+            "SET SESSION hive.insert_existing_partitions_behavior = 'OVERWRITE'",
+            f"INSERT INTO {{table}} VALUES {ROW}",
+            "RESET SESSION hive.insert_existing_partitions_behavior",
+        ),
+        "partition evolution": _PARTITIONING,
+        "read view": _VIEW,
         "read version": recipe("SELECT * FROM {table} FOR VERSION AS OF 1"),
         "read timestamp": recipe(
             "SELECT * FROM {table} FOR TIMESTAMP AS OF TIMESTAMP '2026-01-01 00:00:00 UTC'"
         ),
-        "rollback": recipe("ALTER TABLE {table} EXECUTE rollback_to_snapshot(1)"),
         "compact": recipe(
             "SET SESSION hive.non_transactional_optimize_enabled = true",
             "ALTER TABLE {table} EXECUTE optimize",
