@@ -24,6 +24,10 @@ test: tools-dev ## Lint, unit, render, and every cluster test on nodes of their 
 smoke: tools ## Run the smoke suite against the cluster and write the report
 	@$(LAKEHOUSE) smoke --inventory $(INVENTORY) --started $(STARTED)
 
+.PHONY: matrix
+matrix: tools ## Run every engine on every format, operation by operation, and write the report
+	@$(LAKEHOUSE) matrix --inventory $(INVENTORY) --started $(STARTED)
+
 .PHONY: down
 down: tools ## Remove the local nodes and their data
 	@$(LAKEHOUSE) down --inventory $(INVENTORY)

@@ -9,9 +9,13 @@ from contextlib import suppress
 from lakehouse import artifacts, inventory, manifest, nodes, releases, report, run
 from lakehouse.errors import LakehouseError
 from lakehouse.phases import PASSED, Phase, Phases
+from lakehouse.report import record
 
 REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
+# Tests of several engines, and those beside Spark without which there is nothing to compare.
+MATRIX = "smoke/matrix"
+MATRIX_ENGINES = ("trino", "flink")
 FAST_CHECKS = {
     "lint": ["make", "--no-print-directory", "lint"],
     "unit": ["make", "--no-print-directory", "unit"],
@@ -72,8 +76,21 @@ def smoke(phases: Phases, path: str, *selection: str) -> bool:
         old.unlink()
     with phases.phase("endpoints"):
         run.playbook("endpoints", path)
-    argv = [run.program("pytest"), "smoke", f"--junit-xml={REPORT / 'smoke-junit.xml'}", *selection]
+    results = f"--junit-xml={REPORT / 'smoke-junit.xml'}"
+    argv = [run.program("pytest"), "smoke", f"--ignore={MATRIX}", results, *selection]
     return timed(phases, "smoke", argv)
+
+
+def matrix(phases: Phases, path: str, *selection: str) -> bool:
+    """Run the matrix of engines, formats and operations; tell whether it passed, or has nothing to run on."""
+    with phases.phase("endpoints"):
+        run.playbook("endpoints", path)
+    endpoints = record.load(run.BUILD / "endpoints.json", "make lakehouse")
+    if not any(engine in endpoints for engine in MATRIX_ENGINES):
+        phases.log("no matrix: Spark is the one engine of this cluster")
+        return True
+    argv = [run.program("pytest"), MATRIX, f"--junit-xml={REPORT / 'matrix-junit.xml'}", *selection]
+    return timed(phases, "matrix", argv)
 
 
 def timed(phases: Phases, name: str, argv: list[str]) -> bool:
@@ -86,13 +103,14 @@ def timed(phases: Phases, name: str, argv: list[str]) -> bool:
 
 
 def provision(phases: Phases, path: str) -> None:
-    """From a fresh machine to services, data and the smoke suite's results."""
+    """From a fresh machine to services, data and the results of both suites."""
     with ThreadPoolExecutor() as pool:
         for side in [pool.submit(fetch, phases), pool.submit(up, phases, path)]:
             side.result()
     converge(phases, path)
     load(phases, path)
     smoke(phases, path)
+    matrix(phases, path)
 
 
 def deploy(phases: Phases, path: str) -> int:

@@ -104,6 +104,10 @@ class Endpoints:
         bare = address.partition(":")[0]
         return next((host.name for host in self.hosts.values() if bare in (host.address, host.name)), address)
 
+    def address_of(self, name: str) -> str:
+        """Address of the machine of that inventory name; the name itself if there is none."""
+        return self.hosts[name].address if name in self.hosts else name
+
     @property
     def report(self) -> Path:
         """Folder of the report that these tests feed."""
