@@ -1,0 +1,63 @@
+"""Fixtures of TPC-H: source files, the expected answers, the tables, and the engines at work on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from lakehouse.run import BUILD
+from smoke.engines.flink import Flink
+from smoke.engines.trino import Trino
+from smoke.formats import FORMATS, Format
+from smoke.lake import Lake
+from smoke.matrix.tpch import source as sources
+from smoke.matrix.tpch.lanes import Race, Session
+from smoke.matrix.tpch.load import Landing, Target, load
+from smoke.matrix.tpch.reference import Reference
+from smoke.matrix.tpch.source import Source
+from smoke.namenode import NameNode
+from smoke.settings import Endpoints
+
+
+@pytest.fixture(scope="session")
+def source() -> Source:
+    """The source files on this machine."""
+    return sources.ensure(BUILD / "tpch")
+
+
+@pytest.fixture(scope="session")
+def reference(source: Source) -> Reference:
+    """DuckDB, which knows the answers."""
+    return Reference(source)
+
+
+@pytest.fixture(scope="session")
+def loaded(_lake: Lake, source: Source, namenode: NameNode, endpoints: Endpoints) -> dict[Format, list[str]]:
+    """The tables of both formats are there; which ones this run has written."""
+    landing = Landing(namenode, endpoints)
+    landing.put(_lake, source)
+
+    def fill(fmt: Format) -> list[str]:
+        return load(Lake.connect(_lake.url), Target(fmt), source, landing)
+
+    with ThreadPoolExecutor(len(FORMATS)) as pool:
+        return dict(zip(FORMATS, pool.map(fill, FORMATS), strict=True))
+
+
+@pytest.fixture(scope="session")
+def race(
+    request: pytest.FixtureRequest, _lake: Lake, endpoints: Endpoints, loaded: dict[Format, list[str]]
+) -> Iterator[Race]:
+    """Every engine runs those queries that are selected, from now on."""
+    assert loaded
+    connect: dict[str, Callable[[], Session]] = {
+        "spark": lambda: Lake.connect(_lake.url),
+        "trino": lambda: Trino.connect(endpoints.trino, endpoints.users["trino"]),
+        "flink": lambda: Flink.connect(endpoints.flink),
+    }
+    selected = [getattr(item, "callspec", None) for item in request.session.items]
+    race = Race(connect, [spec.params["task"] for spec in selected if spec and "task" in spec.params])
+    yield race
+    race.close()
