@@ -8,12 +8,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
+import pytest
+
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.matrix.tpch.compare import Row
 from smoke.matrix.tpch.queries import Query
 
 # Longer than any query takes on a machine that is busy with all of them.
 PATIENCE_SECONDS = 300
+# Where a test leaves the seconds of its query.
+SECONDS = pytest.StashKey[float]()
 
 
 class Session(Protocol):

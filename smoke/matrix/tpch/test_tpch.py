@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from smoke.formats import Format
 from smoke.lake import Lake
-from smoke.matrix.tpch.lanes import LANES, Race, Task
+from smoke.matrix.tpch.lanes import LANES, SECONDS, Race, Task
 from smoke.matrix.tpch.load import Target
 from smoke.matrix.tpch.queries import QUERIES
 from smoke.matrix.tpch.reference import Reference
@@ -42,17 +40,13 @@ def test_every_row_is_loaded(
 
 @pytest.mark.parametrize(("fmt", "task"), TASKS)
 def test_the_answer_is_right(
-    race: Race,
-    reference: Reference,
-    fmt: Format,
-    task: Task,
-    record_property: Callable[[str, object], None],
+    race: Race, reference: Reference, fmt: Format, task: Task, request: pytest.FixtureRequest
 ) -> None:
     query = task.query
-    record_property("statement", query.text)
+    request.node.user_properties.append(("statement", query.text))
     expected = reference.answer(query)
     run = race.result(task)
-    record_property("seconds", f"{run.seconds:.3f}")
+    request.node.stash[SECONDS] = run.seconds
     if difference := expected.difference(run.rows):
         pytest.fail(f"{query} ({query.title}), {task.lane.engine} on {fmt}: {difference}\n\n{query.text}")
 
