@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -51,7 +52,11 @@ def loaded(_lake: Lake, source: Source, namenode: NameNode, endpoints: Endpoints
     landing.put(_lake, source)
 
     def fill(fmt: Format) -> list[str]:
-        return load(Lake.connect(_lake.url), Target(fmt), source, landing)
+        lake = Lake.connect(_lake.url)
+        try:
+            return load(lake, Target(fmt), source, landing)
+        finally:
+            lake.session.stop()
 
     with ThreadPoolExecutor(len(FORMATS)) as pool:
         return dict(zip(FORMATS, pool.map(fill, FORMATS), strict=True))
@@ -63,12 +68,20 @@ def race(
 ) -> Iterator[Race]:
     """Every engine runs those queries that are selected, from now on."""
     assert loaded
-    connect: dict[str, Callable[[], Session]] = {
-        "spark": lambda: Lake.connect(_lake.url),
-        "trino": lambda: Trino.connect(endpoints.trino, endpoints.users["trino"]),
-        "flink": lambda: Flink.connect(endpoints.flink),
-    }
+    sessions = ExitStack()
+
+    def spark() -> Session:
+        lake = Lake.connect(_lake.url)
+        sessions.callback(lake.session.stop)
+        return lake
+
+    def trino() -> Session:
+        return Trino.connect(endpoints.trino, endpoints.users["trino"])
+
+    def flink() -> Session:
+        return sessions.enter_context(closing(Flink.connect(endpoints.flink)))
+
     selected = [getattr(item, "callspec", None) for item in request.session.items]
-    race = Race(connect, [spec.params["task"] for spec in selected if spec and "task" in spec.params])
-    yield race
-    race.close()
+    tasks = [spec.params["task"] for spec in selected if spec and "task" in spec.params]
+    with sessions, closing(Race({"spark": spark, "trino": trino, "flink": flink}, tasks)) as race:
+        yield race

@@ -107,12 +107,13 @@ def write(lake: Lake, target: Target, table: str, checksum: str, landing: Landin
 
 
 def load(lake: Lake, target: Target, source: Source, landing: Landing) -> list[str]:
-    """Load what is stale in the database of a format; return the names of the tables that were written."""
+    """Load what is stale in the database of a format, from files that have landed.
+
+    Returns the names of the tables that were written.
+    """
     location = f"{landing.endpoints.warehouse}/{target.folder}"
     lake.sql(f"CREATE DATABASE IF NOT EXISTS {target.full_name} LOCATION '{location}'")
     tables = stale(lake, target, source)
-    if tables:
-        landing.put(lake, source)
     for table in tables:
         write(lake, target, table, source.checksums[table], landing)
     return tables
