@@ -133,6 +133,8 @@ def main() -> None:
         systemctl("daemon-reload")
         known = properties(unit)
     if known["LoadState"] != "loaded":
+        if not enabled:  # what was never installed is stopped already
+            module.exit_json(changed=False, action="none")
         if module.check_mode:
             module.exit_json(changed=enabled, action="started")
         module.fail_json(msg=f"{unit}: systemd says {known['LoadState']}; next: systemctl status {unit}")

@@ -52,6 +52,14 @@ class Spark:
     connect_unit: str
 
 
+@dataclass(frozen=True)
+class Trino:
+    """The coordinator: its machine, and the HTTP address that clients use."""
+
+    host: str
+    http: str
+
+
 @dataclass(frozen=True, repr=False)
 class Endpoints:
     """One cluster as a client sees it. `warehouse` is the URI of `root`, the HDFS folder of all tables."""
@@ -69,6 +77,7 @@ class Endpoints:
     postgresql: Service
     database: str
     spark: Spark
+    trino: Trino | None
     units: Mapping[str, str]
     users: Mapping[str, str]
 
@@ -108,6 +117,7 @@ def load(path: Path) -> Endpoints:
         ),
         database=postgresql.text("database"),
         spark=_spark(data["spark"], data["spark_connect"]),
+        trino=_trino(data["trino"]) if "trino" in data else None,
         units={name: unit.text() for name, unit in data["units"].items()},
         users={name: user.text() for name, user in data["users"].items()},
     )
@@ -115,6 +125,10 @@ def load(path: Path) -> Endpoints:
 
 def _host(name: str, entry: Record) -> Host:
     return Host(name, entry.text("address"), frozenset(group.text() for group in entry["groups"].entries()))
+
+
+def _trino(entry: Record) -> Trino:
+    return Trino(host=entry.text("host"), http=entry.text("http"))
 
 
 def _spark(spark: Record, connect: Record) -> Spark:

@@ -58,6 +58,13 @@ def test_a_datanode_is_called_by_its_machine(tmp_path: Path, address: str, name:
     assert settings.load(written(tmp_path, ENDPOINTS)).name_of(address) == name
 
 
+def test_an_engine_that_is_not_deployed_is_none(tmp_path: Path) -> None:
+    coordinator = {"host": "beta", "http": "http://10.1.0.2:8090"}
+    with_trino = settings.load(written(tmp_path, ENDPOINTS | {"trino": coordinator}))
+    assert with_trino.trino == settings.Trino("beta", "http://10.1.0.2:8090")
+    assert settings.load(written(tmp_path, ENDPOINTS | {"trino": None})).trino is None
+
+
 def test_a_missing_file_says_what_writes_it(tmp_path: Path) -> None:
     with pytest.raises(LakehouseError, match=r"endpoints\.json is missing; next: make lakehouse"):
         settings.load(tmp_path / "endpoints.json")
