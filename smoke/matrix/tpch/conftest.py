@@ -76,10 +76,14 @@ def race(
         return lake
 
     def trino() -> Session:
-        return Trino.connect(endpoints.trino, endpoints.users["trino"])
+        if endpoints.trino is None:
+            pytest.skip("Trino is not deployed")
+        return Trino.connect(endpoints.trino.http, endpoints.users["trino"])
 
     def flink() -> Session:
-        return sessions.enter_context(closing(Flink.connect(endpoints.flink)))
+        if endpoints.flink is None:
+            pytest.skip("Flink is not deployed")
+        return sessions.enter_context(closing(Flink.connect(endpoints.flink.sql_gateway)))
 
     selected = [getattr(item, "callspec", None) for item in request.session.items]
     tasks = [spec.params["task"] for spec in selected if spec and "task" in spec.params]
