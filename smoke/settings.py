@@ -58,11 +58,21 @@ class Trino:
 
     host: str
     http: str
+class Flink:
+    """The session cluster: its JobManager's machine, and the HTTP addresses of its three services."""
+
+    host: str
+    rest: str
+    sql_gateway: str
+    history: str
 
 
 @dataclass(frozen=True, repr=False)
 class Endpoints:
-    """One cluster as a client sees it. `warehouse` is the URI of `root`, the HDFS folder of all tables."""
+    """One cluster as a client sees it. `warehouse` is the URI of `root`, the HDFS folder of all tables.
+
+    An engine that is not deployed is None.
+    """
 
     path: Path
     inventory: str
@@ -78,6 +88,7 @@ class Endpoints:
     database: str
     spark: Spark
     trino: Trino | None
+    flink: Flink | None
     units: Mapping[str, str]
     users: Mapping[str, str]
 
@@ -118,6 +129,7 @@ def load(path: Path) -> Endpoints:
         database=postgresql.text("database"),
         spark=_spark(data["spark"], data["spark_connect"]),
         trino=_trino(data["trino"]) if "trino" in data else None,
+        flink=_flink(data["flink"]) if "flink" in data else None,
         units={name: unit.text() for name, unit in data["units"].items()},
         users={name: user.text() for name, user in data["users"].items()},
     )
@@ -140,4 +152,13 @@ def _spark(spark: Record, connect: Record) -> Spark:
         connect_host=connect.text("host"),
         connect_url=connect.text("url"),
         connect_unit=connect.text("unit"),
+    )
+
+
+def _flink(flink: Record) -> Flink:
+    return Flink(
+        host=flink.text("host"),
+        rest=flink.text("rest"),
+        sql_gateway=flink.text("sql_gateway"),
+        history=flink.text("history"),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from lakehouse.inventory import Inventory
 from lakehouse.manifest import Manifest
-from lakehouse.validation import network, settings, topology, trino, variables
+from lakehouse.validation import flink, network, settings, topology, trino, variables
 from lakehouse.validation.finding import Finding, collapse, report
 from lakehouse.validation.variables import Undefined
 
@@ -23,6 +23,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
     findings = [
         *topology.group_sizes(inventory),
         *trino.groups(inventory),
+        *flink.groups(inventory),
         *network.shared_addresses(inventory),
     ]
     for host in inventory.hosts:
@@ -36,5 +37,6 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += settings.paths(typed) + settings.root(typed)
         findings += settings.password(typed)
         findings += trino.heap(typed) + trino.catalogs(typed) + trino.keys(typed)
+        findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += settings.versions(typed, manifest.pairs, manifest.versions)
     return collapse(findings, [host.name for host in inventory.hosts])
