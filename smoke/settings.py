@@ -58,6 +58,9 @@ class Trino:
 
     host: str
     http: str
+
+
+@dataclass(frozen=True)
 class Flink:
     """The session cluster: its JobManager's machine, and the HTTP addresses of its three services."""
 
