@@ -1,10 +1,13 @@
 # `make` shows what there is. INVENTORY= names other machines: make lakehouse INVENTORY=inventory/three-node
+# PROFILE=core leaves Trino, Flink and the Python clients out.
 INVENTORY ?= inventory/local
 TEST_INVENTORY ?= tests/inventory
+PROFILE ?= full
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export LAKEHOUSE_PROFILE := $(PROFILE)
 LAKEHOUSE = .venv/bin/lakehouse
 STARTED := $(shell date +%s)
 

@@ -47,11 +47,15 @@ class Layer:
 
 @dataclass(frozen=True)
 class Component:
-    """What is installed together as one release, with the Java that runs it (None: no Java)."""
+    """What is installed together as one release, with the Java that runs it (None: no Java).
+
+    `profile` is the smallest one that it belongs to.
+    """
 
     name: str
     version: str
     java: str | None
+    profile: str
     layers: tuple[Layer, ...]
 
     @property
@@ -195,7 +199,7 @@ class _Reader:
 
     def _component(self, name: str, entry: object) -> Component:
         where = f"components.{name}"
-        section = self._section(entry, where, {"layers"}, {"java"})
+        section = self._section(entry, where, {"layers"}, {"java", "profile"})
         if name not in self.names:
             raise self._error(
                 f"versions.{name}", "is missing: a component's version has the component's name"
@@ -205,6 +209,7 @@ class _Reader:
             name=name,
             version=self.names[name],
             java=None if java is None else self._filled(java, f"{where}.java"),
+            profile=section.get("profile", "core"),
             layers=tuple(self._layer(name, key, layer) for key, layer in section["layers"].items()),
         )
 

@@ -32,11 +32,17 @@ def is_local(path: str) -> bool:
     return any("local_nodes_cluster" in host.variables for host in inventory.load(path).hosts)
 
 
-def fetch(phases: Phases) -> None:
-    """Fill the cache and build the release archives."""
+def is_core(path: str) -> bool:
+    """Whether the inventory asks for the small profile."""
+    return any(host.variables.get("lakehouse_profile") == "core" for host in inventory.load(path).hosts)
+
+
+def fetch(phases: Phases, path: str | None = None) -> None:
+    """Fill the cache and build the release archives: of what the inventory asks for, or of everything."""
     with phases.phase("artifacts"):
         materials, cache = bill(), artifacts.cache_dir()
-        names = list(materials.components)
+        core = path is not None and is_core(path)
+        names = [name for name, part in materials.components.items() if not core or part.profile == "core"]
         artifacts.fetch(materials, names, cache, phases.log)
         for name in names:
             releases.ensure(materials, name, cache, phases.log)
@@ -50,10 +56,12 @@ def docker(phases: Phases, path: str) -> None:
                 raise LakehouseError("no Docker Engine answers", "scripts/ensure-docker")
 
 
-def up(phases: Phases, path: str) -> None:
-    """Make the local nodes run, or leave real machines alone."""
+def up(phases: Phases, path: str, *, bare: bool = False) -> None:
+    """Make the local nodes run, new ones if they are to be ``bare``; leave real machines alone."""
     docker(phases, path)
     if is_local(path):
+        if bare:
+            nodes.down(path, phases.log)
         with phases.phase("nodes"):
             nodes.up(path, phases.log)
 
@@ -102,10 +110,10 @@ def timed(phases: Phases, name: str, argv: list[str]) -> bool:
     return False
 
 
-def provision(phases: Phases, path: str) -> None:
+def provision(phases: Phases, path: str, *, bare: bool = False) -> None:
     """From a fresh machine to services, data and the results of both suites."""
     with ThreadPoolExecutor() as pool:
-        for side in [pool.submit(fetch, phases), pool.submit(up, phases, path)]:
+        for side in [pool.submit(fetch, phases, path), pool.submit(up, phases, path, bare=bare)]:
             side.result()
     converge(phases, path)
     load(phases, path)
@@ -124,9 +132,7 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
     for name, argv in FAST_CHECKS.items():
         if not timed(phases, name, argv):
             return 1
-    docker(phases, path)
-    nodes.down(path, phases.log)
-    provision(phases, path)
+    provision(phases, path, bare=True)
     changed = converge(phases, path, "converge again")
     if changed:
         phases.log(
