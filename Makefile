@@ -28,6 +28,10 @@ smoke: tools ## Run the smoke suite against the cluster and write the report
 down: tools ## Remove the local nodes and their data
 	@$(LAKEHOUSE) down --inventory $(INVENTORY)
 
+.PHONY: risky-tables
+risky-tables: tools ## List tables that another engine reads wrongly or not at all
+	@$(LAKEHOUSE) risky-tables --inventory $(INVENTORY)
+
 .PHONY: bench
 bench: tools ## Measure what the README promises, into build/bench/
 	@$(LAKEHOUSE) bench --inventory $(INVENTORY)
