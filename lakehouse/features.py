@@ -29,7 +29,7 @@ _DELTA_FEATURES = {
     "deletionVectors": Risk(
         "deletionVectors",
         WRONG,
-        "rows that were deleted come back in Trino once the property is set to false; delta-rs refuses the table",
+        "deleted rows come back in Trino once the property is set to false; delta-rs refuses the table",
         f"{_TRINO}30685",
     ),
 }

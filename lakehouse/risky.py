@@ -1,4 +1,4 @@
-"""Which tables of a cluster carry a feature that another engine reads wrongly: metastore and HDFS are asked."""
+"""Which tables of a cluster another engine reads wrongly: the metastore and HDFS are asked."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def find(endpoints: Path) -> list[Finding]:
 
 
 def summary(findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each finding; values that are merely cut share one, for most Delta tables have some."""
+    """Return a line for each finding; values that are merely cut share a line, for many tables have them."""
     cut = sorted({finding.table for finding in findings if finding.risk.effect == CUT})
     lines = [str(finding) for finding in findings if finding.risk.effect != CUT]
     if cut:
@@ -119,7 +119,7 @@ def format_of(parameters: Mapping[str, str]) -> str | None:
 
 
 def last_actions(folder: str, files: Files) -> dict[str, dict[str, Any]]:
-    """Return the `protocol` and the `metaData` that hold in a Delta log: the newest commit that has one wins."""
+    """Return the `protocol` and the `metaData` that hold in a Delta log: the newest of each."""
     names = sorted(files.names(folder), reverse=True)
     found: dict[str, dict[str, Any]] = {}
     for name in names:
