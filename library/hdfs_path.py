@@ -21,7 +21,9 @@ options:
     type: list
     elements: dict
     default: []
-    description: "Entries of C(path), and if they differ C(owner), C(group), C(mode)."
+    description: >-
+      Entries of C(path), and if they differ C(owner), C(group), C(mode). C(readers) are
+      users outside the group who may pass and list the directory, by entries of its access control list.
   folders:
     type: list
     elements: str
@@ -51,6 +53,8 @@ def ensure(hdfs: WebHdfs, wish: dict[str, Any], check: bool) -> bool:
     status = hdfs.status(path)
     if status and status["type"] != "DIRECTORY":
         raise WebHdfsError(f"{path} is a file where a directory is needed")
+    granted = _readers(hdfs, path) if status and "readers" in wish else set()
+    wanted = set(wish.get("readers", ()))
     owned = status and (status["owner"], status["group"]) == (wish["owner"], wish["group"])
     allowed = status and status["permission"] == mode
     if not check:
@@ -60,7 +64,21 @@ def ensure(hdfs: WebHdfs, wish: dict[str, Any], check: bool) -> bool:
             hdfs.call("PUT", "SETOWNER", path, owner=wish["owner"], group=wish["group"])
         if not allowed:
             hdfs.call("PUT", "SETPERMISSION", path, permission=mode)
-    return not (owned and allowed)
+        if granted - wanted:
+            hdfs.call("PUT", "REMOVEACLENTRIES", path, aclspec=_entries(granted - wanted, ""))
+        if wanted - granted:
+            hdfs.call("PUT", "MODIFYACLENTRIES", path, aclspec=_entries(wanted - granted, ":r-x"))
+    return not (owned and allowed and granted == wanted)
+
+
+def _readers(hdfs: WebHdfs, path: str) -> set[str]:
+    """Users that the access control list names; an entry reads user:NAME:r-x."""
+    entries = hdfs.call("GET", "GETACLSTATUS", path)["AclStatus"]["entries"]
+    return {name for kind, name, *_ in (entry.split(":") for entry in entries) if kind == "user" and name}
+
+
+def _entries(users: set[str], permission: str) -> str:
+    return ",".join(f"user:{user}{permission}" for user in sorted(users))
 
 
 def main() -> None:

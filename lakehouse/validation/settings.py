@@ -45,6 +45,8 @@ NAMES = {
     "lakehouse_users.hdfs": ACCOUNT,
     "lakehouse_users.hive": ACCOUNT,
     "lakehouse_users.spark": ACCOUNT,
+    "lakehouse_users.trino": ACCOUNT,
+    "lakehouse_users.flink": ACCOUNT,
     "lakehouse_database.name": DATABASE,
     "lakehouse_database.user": DATABASE,
 }

@@ -9,7 +9,13 @@ from lakehouse.validation.variables import suggestion
 # One machine each until high availability is switched on.
 SINGLE = ("namenode", "postgresql", "metastore", "spark_master")
 SEVERAL = ("datanodes", "spark_workers", "clients")
-OPTIONAL = ("spark_history",)
+OPTIONAL = (
+    "spark_history",
+    "trino_coordinator",
+    "trino_workers",
+    "flink_jobmanager",
+    "flink_taskmanagers",
+)
 
 
 def group_sizes(inventory: Inventory) -> list[Finding]:

@@ -25,6 +25,7 @@ class NameNode(BaseHTTPRequestHandler):
     paths: ClassVar[dict[str, dict[str, Any]]] = {}
     written: ClassVar[dict[str, bytes]] = {}
     users: ClassVar[set[str]] = set()
+    acl: ClassVar[set[str]] = set()
 
     def answer(self, status: int, document: object = None) -> None:
         body = b"" if document is None else json.dumps(document).encode()
@@ -44,6 +45,9 @@ class NameNode(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path, operation, _ = self.question()
+        if operation == "GETACLSTATUS":
+            self.answer(200, {"AclStatus": {"entries": ["group::rwx", *self.acl]}})
+            return
         assert operation == "GETFILESTATUS"
         if path == "/odd":
             self.answer(500, "<html>")
@@ -64,6 +68,12 @@ class NameNode(BaseHTTPRequestHandler):
             self.answer(200)
         elif operation == "SETPERMISSION":
             self.paths[path] |= {"permission": query["permission"]}
+            self.answer(200)
+        elif operation == "MODIFYACLENTRIES":
+            self.acl.update(query["aclspec"].split(","))
+            self.answer(200)
+        elif operation == "REMOVEACLENTRIES":
+            self.acl.difference_update(f"{entry}:r-x" for entry in query["aclspec"].split(","))
             self.answer(200)
         elif operation == "CREATE":
             assert query == {"overwrite": "true", "noredirect": "true"}
@@ -91,7 +101,7 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def hdfs(address: str) -> WebHdfs:
     """A client of a NameNode that has no paths yet."""
-    for state in (NameNode.paths, NameNode.written, NameNode.users):
+    for state in (NameNode.paths, NameNode.written, NameNode.users, NameNode.acl):
         state.clear()
     return WebHdfs(address, "superuser")
 
@@ -150,7 +160,7 @@ def test_a_datanode_that_refuses_is_an_error(hdfs: WebHdfs, tmp_path: Path) -> N
 class TestEnsure:
     """A directory with owner, group and mode."""
 
-    WISH: ClassVar[dict[str, str]] = {"path": "/lake", "owner": "hive", "group": "lakehouse", "mode": "0770"}
+    WISH: ClassVar[dict[str, Any]] = {"path": "/lake", "owner": "hive", "group": "lakehouse", "mode": "0770"}
 
     def test_it_is_made_once(self, hdfs: WebHdfs) -> None:
         assert [ensure(hdfs, self.WISH, check=False), ensure(hdfs, self.WISH, check=False)] == [True, False]
@@ -167,6 +177,12 @@ class TestEnsure:
     def test_check_mode_only_looks(self, hdfs: WebHdfs) -> None:
         assert ensure(hdfs, self.WISH, check=True)
         assert not NameNode.paths
+
+    def test_readers_come_and_go(self, hdfs: WebHdfs) -> None:
+        for readers in (["ada", "eve"], ["eve"], []):
+            wish = self.WISH | {"readers": readers}
+            assert [ensure(hdfs, wish, check=False), ensure(hdfs, wish, check=False)] == [True, False]
+            assert NameNode.acl == {f"user:{name}:r-x" for name in readers}
 
     def test_a_file_in_the_way_is_left_alone(self, hdfs: WebHdfs) -> None:
         NameNode.paths["/lake"] = {"type": "FILE", "owner": "x", "group": "x", "permission": "644"}
