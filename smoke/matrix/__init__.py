@@ -1,0 +1,1 @@
+"""The matrix: every engine, every format, every operation."""
