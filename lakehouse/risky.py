@@ -80,7 +80,8 @@ class Files:
     def _check(self, answer: requests.Response, path: str) -> None:
         if not answer.ok:
             raise LakehouseError(
-                f"{path}: HDFS says {answer.status_code} {answer.reason}", f"hdfs dfs -ls {path}"
+                f"{path}: HDFS says {answer.status_code} {answer.reason}",
+                f"curl '{self._http}/webhdfs/v1{path}?op=GETFILESTATUS&user.name={self._user}'",
             )
 
 
