@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 
 from smoke.formats import DELTA, ICEBERG, Format
-from smoke.matrix.cross import canonical, dialects, engines
-from smoke.matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, TRINO, Engines
+from smoke.matrix.cross import canonical, dialects
+from smoke.matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, TRINO, Engines, name
 from smoke.matrix.cross.kinds import COLUMNS, ROWS
 from smoke.tables import Table, Tables
 
@@ -34,8 +34,8 @@ def written(_engines: Engines, makers: dict[str, Tables]) -> Callable[[Format, s
         if writer in dialects.DIALECTS:
             dialect = dialects.DIALECTS[writer]
             using = f" USING {fmt}" if writer == SPARK else ""
-            _engines.sql(writer, f"CREATE TABLE {engines.name(writer, table)} ({dialect.columns()}){using}")
-            _engines.sql(writer, f"INSERT INTO {engines.name(writer, table)} VALUES {dialect.rows(ROWS)}")
+            _engines.sql(writer, f"CREATE TABLE {name(writer, table)} ({dialect.columns()}){using}")
+            _engines.sql(writer, f"INSERT INTO {name(writer, table)} VALUES {dialect.rows(ROWS)}")
         elif writer == PYICEBERG:
             rows = dialects.arrow(ROWS)
             _engines.clients.iceberg.create_table(table.short, rows.schema).append(rows)
@@ -53,8 +53,8 @@ def test_rows_are_what_was_written(
     fmt: Format, writer: str, reader: str, written: Callable[[Format, str], Table], engines: Engines
 ) -> None:
     cut, _ = CUT.get((reader, fmt), (set(), ""))
-    kept = {name: kind for name, kind in COLUMNS.items() if name not in cut}
-    sent = [[value for name, value in zip(COLUMNS, row, strict=True) if name in kept] for row in ROWS]
+    kept = {column: kind for column, kind in COLUMNS.items() if column not in cut}
+    sent = [[value for column, value in zip(COLUMNS, row, strict=True) if column in kept] for row in ROWS]
 
     got = canonical.rows(engines.read(reader, written(fmt, writer), tuple(kept)), kept.values())
     expected = canonical.rows(sent, kept.values())
