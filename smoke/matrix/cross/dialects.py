@@ -24,6 +24,8 @@ class Dialect:
     listing: str
     mapping: Callable[[Sequence[str], Sequence[str]], str]
     record: Callable[[Sequence[str], Sequence[str]], str]
+    # What follows an instant: nothing where only the session, which is in UTC, can say the zone.
+    zone: str = " UTC"
 
     def type(self, kind: Kind) -> str:
         """Spell a type."""
@@ -60,14 +62,13 @@ class Dialect:
             )
         if kind.name == "raw":
             return self.raw.format(value.hex())
-        return self.text(_plain(value))
+        return self.text(_plain(value, self.zone))
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any, zone: str) -> str:
     """Spell a value without a type's help: engines cast text to numbers, dates and times alike."""
     if isinstance(value, dt.datetime):
-        zone = "" if value.tzinfo is None else " UTC"
-        return value.strftime("%Y-%m-%d %H:%M:%S.%f") + zone
+        return value.strftime("%Y-%m-%d %H:%M:%S.%f") + (zone if value.tzinfo else "")
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value) if isinstance(value, float) else str(value)
@@ -136,6 +137,7 @@ FLINK = Dialect(
     listing="ARRAY[{}]",
     mapping=lambda keys, values: f"MAP[{_alternating(keys, values)}]",
     record=lambda _, values: f"ROW({', '.join(values)})",
+    zone="",
 )  # fmt: skip
 
 DIALECTS = {dialect.name: dialect for dialect in (SPARK, TRINO, FLINK)}

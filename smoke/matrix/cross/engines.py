@@ -80,8 +80,8 @@ class Engines:
         if engine == DELTA_RS:
             return self.clients.arrow(known)
         if engine == DUCKDB:
-            return self.clients.duckdb(f"SELECT * FROM {known}").to_arrow_table()
-        return self.clients.polars(known).collect().to_arrow()
+            return self.clients.sql(f"SELECT * FROM {known}")
+        return self.clients.polars(known).to_arrow()
 
 
 def name(engine: str, table: Table) -> str:

@@ -1,4 +1,4 @@
-"""Rows that one engine deletes or changes are gone or changed for every other, whatever it wrote to say so."""
+"""Rows that one engine deletes or changes are gone or changed for every other, however it wrote that."""
 
 from __future__ import annotations
 
