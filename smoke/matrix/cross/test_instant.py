@@ -38,10 +38,9 @@ def clocks(_engines: Engines, makers: dict[str, Tables]) -> dict[Format, Table]:
     tables = {fmt: makers[fmt.name].name() for fmt in (ICEBERG, DELTA)}
     for fmt, table in tables.items():
         _engines.spark.sql(f"CREATE TABLE {table} ({dialects.SPARK.columns(COLUMNS)}) USING {fmt}")
-    for engine in TOLD:
-        values = (
-            f"'{engine}', {TOLD[engine]}, {dialects.DIALECTS[engine].literal(WALL, LOCAL)}, {NOW[engine]}"
-        )
+    for engine, told in TOLD.items():
+        wall = dialects.DIALECTS[engine].literal(WALL, LOCAL)
+        values = f"'{engine}', {told}, {wall}, {NOW[engine]}"
         for fmt in (ICEBERG, DELTA) if engine == SPARK else (ICEBERG,):
             _engines.sql(engine, f"INSERT INTO {name(engine, tables[fmt])} VALUES ({values})")
 
