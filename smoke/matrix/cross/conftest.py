@@ -31,6 +31,12 @@ def engines(lake: Lake, _engines: Engines) -> Engines:
     return _engines
 
 
+@pytest.fixture
+def second_trino(_trino: Trino) -> Trino:
+    """Another connection to Trino."""
+    return Trino.connect(_trino.url, _trino.user)
+
+
 @pytest.fixture(scope="module")
 def makers(_lake: Lake, databases: Databases, ledger: Ledger) -> Iterator[dict[str, Tables]]:
     """A maker of tables for each format; they are measured and dropped when the module has ended."""

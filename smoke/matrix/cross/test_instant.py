@@ -82,6 +82,12 @@ def test_every_session_is_in_utc(engines: Engines) -> None:
 def test_every_host_and_jvm_is_in_utc(nodes: Nodes, endpoints: Endpoints) -> None:
     for host in endpoints.hosts:
         assert nodes.run(host, "date", "+%Z").strip() == "UTC"
-        java = nodes.run(host, "pgrep", "-a", "java").splitlines()
-        assert java
-        assert [line for line in java if "-Duser.timezone=UTC" not in line] == []
+        processes = nodes.run(host, "pgrep", "-a", "java").splitlines()
+        assert processes
+        assert [line for line in processes if "-Duser.timezone=UTC" not in _options(nodes, host, line)] == []
+
+
+def _options(nodes: Nodes, host: str, command: str) -> str:
+    """Return a command with the content of each file of options (`@file`) that it names."""
+    files = [word[1:] for word in command.split() if word.startswith("@")]
+    return " ".join([command, *(nodes.run(host, "cat", file) for file in files)])
