@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from typing import Any
 
 import lakehouse_clients
 import pytest
@@ -13,9 +14,10 @@ from smoke.engines.trino import Trino
 from smoke.formats import DELTA, FORMATS, ICEBERG
 from smoke.lake import Lake
 from smoke.matrix.cross.engines import SQL_ENGINES, Engines
+from smoke.matrix.cross.making import AnyEnginesTables
 from smoke.placement import Ledger
 from smoke.settings import Endpoints
-from smoke.tables import Databases, Tables
+from smoke.tables import Databases
 
 
 @pytest.fixture(scope="session")
@@ -32,27 +34,36 @@ def engines(lake: Lake, _engines: Engines) -> Engines:
 
 
 @pytest.fixture
+def second_clients(endpoints: Endpoints) -> Any:
+    """The Python clients of another user of this machine: no thread shares a connection with another."""
+    return lakehouse_clients.connect(endpoints.path)
+
+
+@pytest.fixture
 def second_trino(_trino: Trino) -> Trino:
     """Another connection to Trino."""
     return Trino.connect(_trino.url, _trino.user)
 
 
 @pytest.fixture(scope="module")
-def makers(_lake: Lake, databases: Databases, ledger: Ledger) -> Iterator[dict[str, Tables]]:
+def makers(
+    _lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoints
+) -> Iterator[dict[str, AnyEnginesTables]]:
     """A maker of tables for each format; they are measured and dropped when the module has ended."""
     with ExitStack() as stack:
         yield {
-            fmt.name: stack.enter_context(closing(Tables(_lake, databases, ledger, fmt))) for fmt in FORMATS
+            fmt.name: stack.enter_context(closing(AnyEnginesTables(_lake, databases, ledger, fmt, endpoints)))
+            for fmt in FORMATS
         }
 
 
 @pytest.fixture(scope="module")
-def iceberg(makers: dict[str, Tables]) -> Tables:
+def iceberg(makers: dict[str, AnyEnginesTables]) -> AnyEnginesTables:
     """The module's maker of Iceberg tables."""
     return makers[ICEBERG.name]
 
 
 @pytest.fixture(scope="module")
-def delta(makers: dict[str, Tables]) -> Tables:
+def delta(makers: dict[str, AnyEnginesTables]) -> AnyEnginesTables:
     """The module's maker of Delta tables."""
     return makers[DELTA.name]
