@@ -14,7 +14,7 @@ from smoke.tables import Table, Tables
 
 @dataclass
 class AnyEnginesTables(Tables):
-    """A maker that asks the metastore where a table lies: Trino gives each a folder with a name of its own."""
+    """A maker that asks the metastore where a table lies: Trino puts a word of its own into the folder."""
 
     endpoints: Endpoints
 

@@ -31,7 +31,7 @@ from smoke.matrix.cross.engines import (
 from smoke.namenode import NameNode
 from smoke.tables import Table, Tables
 
-COMMITS = 4
+COMMITS = 2
 # Rows per writer: the first number of each says whose it is.
 _BLOCK = 1000
 # A commit that meets another one is tried again so often, by the engine or by us.
@@ -137,19 +137,26 @@ def test_iceberg(
 
 @pytest.mark.operation("appends at once")
 @pytest.mark.parametrize("fmt", [DELTA], ids=str)
-def test_delta(fmt: Format, engines: Engines, second_spark: Lake, delta: Tables, namenode: NameNode) -> None:
-    """HDFS renames a commit's file only where there is none of that name: this is what decides who was first."""
+def test_delta(  # noqa: PLR0913, PLR0917 (all are fixtures)
+    fmt: Format,
+    engines: Engines,
+    second_spark: Lake,
+    second_clients: Any,
+    delta: Tables,
+    namenode: NameNode,
+) -> None:
+    """HDFS renames a commit's file only where none has that name: this decides who was first."""
     table = delta.name()
     engines.spark.sql(f"CREATE TABLE {table} (id INT, writer STRING) USING {fmt}")
 
-    def append(value: int) -> None:
-        engines.clients.append(f"delta.{table.short}", rows(value, DELTA_RS))
+    def by(clients: Any) -> Callable[[int], object]:
+        return patiently(lambda value: clients.append(f"delta.{table.short}", rows(value, DELTA_RS)))
 
     writers = [
         Writer(SPARK, sql(engines.spark, SPARK, table)),
         Writer(SPARK, sql(second_spark, SPARK, table)),
-        Writer(DELTA_RS, patiently(append)),
-        Writer(DELTA_RS, patiently(append)),
+        Writer(DELTA_RS, by(engines.clients)),
+        Writer(DELTA_RS, by(second_clients)),
     ]
     _all_there(together(writers), writers, engines, table)
     commits = [file for file in namenode.names(f"{table.path}/_delta_log") if file.endswith(".json")]
