@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
 
+from smoke.engines import EngineError
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.lake import Lake, Row
 from smoke.tables import Table
@@ -53,6 +57,16 @@ class Engines:
     def sql(self, engine: str, statement: str) -> list[Row]:
         """Run a statement on an SQL engine; return its rows."""
         return self.of(engine).sql(statement)
+
+    def refuses(self, engine: str, statement: str, reason: str) -> None:
+        """Fail unless the statement ends with an error that holds `reason`, a regular expression."""
+        try:
+            got = str(self.sql(engine, statement))
+        except (EngineError, PySparkException) as error:
+            got = str(error)
+            if re.search(reason, got):
+                return
+        pytest.fail(f"\n{engine}: {statement}\nexpected: an error with {reason!r}\ngot:      {got}")
 
     def read(self, engine: str, table: Table, columns: Sequence[str] = ()) -> list[Row]:
         """Return the rows of a table, in no order, as an engine sees them; all columns or these."""

@@ -6,7 +6,7 @@ import pytest
 
 from smoke.formats import ICEBERG
 from smoke.lake import Row
-from smoke.matrix.cross.engines import READERS, SPARK, TRINO, Engines, name
+from smoke.matrix.cross.engines import READERS, SPARK, TRINO, Engines, Sql, name
 from smoke.matrix.cross.making import AnyEnginesTables
 from smoke.namenode import NameNode
 from smoke.tables import Table, data_files
@@ -65,7 +65,7 @@ def test_trino_migrates_a_hive_table(engines: Engines, iceberg: AnyEnginesTables
     table = iceberg.name()
     engines.trino.sql(f"CREATE TABLE hive.{table.short} WITH (format = 'PARQUET') AS SELECT 1 AS id")
     engines.trino.sql(f"INSERT INTO hive.{table.short} VALUES 2, 3")
-    engines.spark.refuses(f"CALL iceberg.system.migrate('{table.short}')", r"(?i)cannot use .* non-v1")
+    engines.refuses(SPARK, f"CALL iceberg.system.migrate('{table.short}')", r"(?i)cannot use .* non-v1")
     engines.trino.sql(f"CALL iceberg.system.migrate('{table.database}', '{table.name}')")
     assert table.format is fmt
     assert seen(engines, table) == everywhere(THREE)
@@ -85,21 +85,21 @@ def test_trino_rolls_back_what_spark_did(engines: Engines, iceberg: AnyEnginesTa
 
 @pytest.mark.operation("compact, expire, remove orphans", engine=TRINO)
 def test_trino_clears_up_after_spark(
-    engines: Engines, iceberg: AnyEnginesTables, namenode: NameNode, fmt: object
+    engines: Engines, second_trino: Sql, iceberg: AnyEnginesTables, namenode: NameNode, fmt: object
 ) -> None:
     table = iceberg.new("", _ROWS)
     engines.spark.sql(f"INSERT INTO {table} VALUES (4)")
     assert len(data_files(engines.spark, table)) > 1
     namenode.webhdfs("PUT", "MKDIRS", f"{table.path}/data/none")
     orphan = next(iter(data_files(engines.spark, table)))
-    engines.trino.sql("SET SESSION iceberg.expire_snapshots_min_retention = '0s'")
-    engines.trino.sql("SET SESSION iceberg.remove_orphan_files_min_retention = '0s'")
+    second_trino.sql("SET SESSION iceberg.expire_snapshots_min_retention = '0s'")
+    second_trino.sql("SET SESSION iceberg.remove_orphan_files_min_retention = '0s'")
     for procedure in (
         "optimize",
         "expire_snapshots(retention_threshold => '0s')",
         "remove_orphan_files(retention_threshold => '0s')",
     ):
-        engines.trino.sql(f"ALTER TABLE {name(TRINO, table)} EXECUTE {procedure}")
+        second_trino.sql(f"ALTER TABLE {name(TRINO, table)} EXECUTE {procedure}")
 
     assert table.format is fmt
     left = {file.path for file in namenode.files(f"{table.path}/data")}
@@ -111,15 +111,18 @@ def test_trino_clears_up_after_spark(
 
 @pytest.mark.operation("orphans too young are refused", engine=TRINO)
 def test_trino_refuses_to_remove_what_may_be_in_use(
-    engines: Engines, second_trino: Any, iceberg: AnyEnginesTables, fmt: object
+    engines: Engines, iceberg: AnyEnginesTables, fmt: object
 ) -> None:
     table = iceberg.new("", _ROWS)
     assert table.format is fmt
-    second_trino.refuses(
+    engines.refuses(
+        TRINO,
         f"ALTER TABLE {name(TRINO, table)} EXECUTE remove_orphan_files(retention_threshold => '1d')",
         r"shorter than the minimum retention",
     )
-    engines.spark.refuses(
-        f"CALL iceberg.system.remove_orphan_files(table => '{table.short}', older_than => current_timestamp())",
+    engines.refuses(
+        SPARK,
+        f"CALL iceberg.system.remove_orphan_files(table => '{table.short}',"
+        " older_than => current_timestamp())",
         r"(?i)less than 24 hours",
     )

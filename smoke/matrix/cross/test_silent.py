@@ -1,4 +1,4 @@
-"""What returns wrong rows without a word: the kit's defaults keep it out, a table that asks for it is found."""
+"""What returns wrong rows without a word: the defaults keep it out, a table that asks for it is found."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import pytest
+import requests
 from lakehouse_clients import ClientError
 
 from lakehouse import risky
@@ -86,7 +87,7 @@ def test_a_plain_table_carries_none(
     ids=["typeWidening", "columnMapping"],
 )
 def test_a_plain_table_refuses_the_change(engines: Engines, delta: Tables, change: str, reason: str) -> None:
-    engines.spark.refuses(f"ALTER TABLE {delta.new('', _ROWS)} {change}", reason)
+    engines.refuses(SPARK, f"ALTER TABLE {delta.new('', _ROWS)} {change}", reason)
 
 
 @pytest.mark.operation("risky features: found in existing tables", engine="all")
@@ -177,7 +178,9 @@ def _risks(endpoints: Endpoints, table: Table) -> list[str]:
 def _as_plain_client(endpoints: Endpoints, query: str) -> str:
     """Run a query as a client without capabilities would; return its one value as it came."""
     headers = {"X-Trino-User": endpoints.users["trino"]}
-    page = requests.post(f"{endpoints.trino_url}/v1/statement", query, headers=headers, timeout=30).json()
+    assert endpoints.trino
+    url = f"{endpoints.trino.http}/v1/statement"
+    page = requests.post(url, query, headers=headers, timeout=30).json()
     while "data" not in page:
         page = requests.get(page["nextUri"], headers=headers, timeout=30).json()
     return str(page["data"][0][0])
