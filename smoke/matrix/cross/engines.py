@@ -63,7 +63,7 @@ class Engines:
         try:
             got = str(self.sql(engine, statement))
         except (EngineError, PySparkException) as error:
-            got = str(error)
+            got = str(error)[:2000]
             if re.search(reason, got):
                 return
         pytest.fail(f"\n{engine}: {statement}\nexpected: an error with {reason!r}\ngot:      {got}")
