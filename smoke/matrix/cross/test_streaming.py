@@ -1,0 +1,98 @@
+"""A stream is written with checkpoints while a TaskManager is killed: every row is there, exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from smoke.engines.flink import Flink
+from smoke.formats import ICEBERG, Format
+from smoke.matrix.cross.engines import FLINK, SPARK, TRINO, Engines, name
+from smoke.matrix.cross.making import AnyEnginesTables
+from smoke.nodes import Nodes
+from smoke.settings import Endpoints
+from smoke.settings import Flink as FlinkEndpoints
+from smoke.waiting import wait_for
+
+pytestmark = [pytest.mark.drill]
+
+ROWS = 3000
+PER_SECOND = 200
+# Lost time: the unit comes back after 5 s, and the job starts anew from its last checkpoint.
+SECONDS = 150
+STREAMING = {
+    "execution.runtime-mode": "streaming",
+    "execution.checkpointing.interval": "2 s",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "20",
+    "restart-strategy.fixed-delay.delay": "1 s",
+}
+
+
+@pytest.fixture
+def stream(_flink: Flink, endpoints: Endpoints) -> Iterator[Flink]:
+    """A session whose jobs are streams, are checkpointed, and are tried again."""
+    assert endpoints.flink
+    session = Flink.connect(endpoints.flink.sql_gateway, properties=STREAMING)
+    yield session
+    session.close()
+
+
+def ask(flink: FlinkEndpoints, path: str) -> Any:
+    """Ask the JobManager."""
+    return requests.get(f"{flink.rest}{path}", timeout=30).json()
+
+
+def working_host(flink: FlinkEndpoints, job: str) -> str:
+    """Return the machine on which the job reads its source."""
+    vertex = ask(flink, f"/jobs/{job}")["vertices"][0]["id"]
+    return str(ask(flink, f"/jobs/{job}/vertices/{vertex}/taskmanagers")["taskmanagers"][0]["taskmanager-id"])
+
+
+@pytest.mark.operation("stream: TaskManager killed", engine=FLINK)
+@pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
+def test_every_row_exactly_once(  # noqa: PLR0913, PLR0917 (all are fixtures)
+    fmt: Format,
+    engines: Engines,
+    stream: Flink,
+    iceberg: AnyEnginesTables,
+    nodes: Nodes,
+    endpoints: Endpoints,
+) -> None:
+    flink, unit = endpoints.flink, endpoints.units["flink_taskmanager"]
+    assert flink
+    table = iceberg.name()
+    engines.spark.sql(f"CREATE TABLE {table} (id BIGINT) USING {fmt}")
+    stream.sql(f"""
+        CREATE TEMPORARY TABLE default_catalog.default_database.source (id BIGINT) WITH (
+          'connector' = 'datagen', 'rows-per-second' = '{PER_SECOND}',
+          'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '{ROWS}')
+    """)
+    job = stream.submit(
+        f"INSERT INTO {name(FLINK, table)} SELECT id FROM default_catalog.default_database.source"
+    )
+
+    def committed() -> int:
+        return int(engines.spark.value(f"SELECT count(*) FROM {table}"))
+
+    before = wait_for("a first checkpoint's rows", committed, seconds=60)
+    assert before < ROWS
+    victim = working_host(flink, job)
+    nodes.run(victim, "systemctl", "kill", "-s", "KILL", unit)
+
+    wait_for(
+        f"the end of job {job}",
+        lambda: ask(flink, f"/jobs/{job}")["state"] == "FINISHED",
+        seconds=SECONDS,
+        pause=0.5,
+    )
+    assert ask(flink, f"/jobs/{job}/checkpoints")["counts"]["restored"] >= 1
+    for engine in (SPARK, TRINO):
+        counts = engines.sql(
+            engine, f"SELECT count(*), count(DISTINCT id), min(id), max(id) FROM {name(engine, table)}"
+        )
+        assert counts == [(ROWS, ROWS, 1, ROWS)]
+    wait_for(f"{unit} on {victim}", lambda: nodes.is_running(victim, unit), seconds=30)
