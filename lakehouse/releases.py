@@ -7,8 +7,9 @@ import io
 import tarfile
 import time
 import zipfile
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -75,15 +76,19 @@ def _build(component: Component, target: Path, cache: Cache) -> None:
 
 @dataclass(frozen=True)
 class _Member:
-    """A file on its way from an archive into the release; the stream can be read once, now."""
+    """A file on its way from an archive into the release; the stream can be read once, now.
+
+    `links` are the other names of the same content: hard links of a tarball, and of the release.
+    """
 
     path: PurePosixPath
     size: int
     executable: bool
     stream: IO[bytes]
+    links: tuple[PurePosixPath, ...] = ()
 
-    def at(self, path: PurePosixPath) -> _Member:
-        return _Member(path, self.size, self.executable, self.stream)
+    def at(self, path: PurePosixPath, *links: PurePosixPath) -> _Member:
+        return replace(self, path=path, links=links)
 
 
 class _Tree:
@@ -94,17 +99,26 @@ class _Tree:
         self._seen: set[PurePosixPath] = {PurePosixPath()}
 
     def add(self, member: _Member) -> None:
-        if member.path in self._seen:
-            raise LakehouseError(
-                f"two files of the release are named {member.path}", "change the layer in versions.yml"
-            )
-        self._add_folder(member.path.parent)
-        self._seen.add(member.path)
-        info = tarfile.TarInfo(str(member.path))
+        info = self._place(member.path, member.executable)
         info.size = member.size
-        info.mode = 0o755 if member.executable else 0o644
-        info.uname = info.gname = "root"
         self._tar.addfile(info, member.stream)
+        for link in member.links:
+            info = self._place(link, member.executable)
+            info.type = tarfile.LNKTYPE
+            info.linkname = str(member.path)
+            self._tar.addfile(info)
+
+    def _place(self, path: PurePosixPath, executable: bool) -> tarfile.TarInfo:
+        if path in self._seen:
+            raise LakehouseError(
+                f"two files of the release are named {path}", "change the layer in versions.yml"
+            )
+        self._add_folder(path.parent)
+        self._seen.add(path)
+        info = tarfile.TarInfo(str(path))
+        info.mode = 0o755 if executable else 0o644
+        info.uname = info.gname = "root"
+        return info
 
     def _add_folder(self, path: PurePosixPath) -> None:
         if path in self._seen:
@@ -126,18 +140,21 @@ def _placed(layer: Layer, artifact: Artifact, file: Path) -> Iterator[_Member]:
         return
     read = _read_zip if artifact.coordinate.type in {"jar", "zip"} else _read_tar
     for member in read(file):
-        source = str(member.path)
-        if (place := _destination(layer, member.path)) is None or _any_match(source, layer.drop):
+        names = (member.path, *member.links)
+        places = [place for name in names if (place := _destination(layer, name)) is not None]
+        if not places:
             continue
-        if not _any_match(source, layer.expand):
-            yield member.at(place)
+        if not _any_match(str(member.path), layer.expand):
+            yield member.at(*places)
             continue
         for inner in _read_zip(io.BytesIO(member.stream.read())):
-            yield inner.at(place.parent / inner.path)
+            yield inner.at(places[0].parent / inner.path)
 
 
 def _destination(layer: Layer, path: PurePosixPath) -> PurePosixPath | None:
-    """Where the first `unpack` rule that covers `path` puts it; None if no rule does."""
+    """Where the first `unpack` rule that covers `path` puts it; None if no rule does, or one drops it."""
+    if _any_match(str(path), layer.drop):
+        return None
     for source, target in layer.unpack.items():
         if path.is_relative_to(source):
             return PurePosixPath(target, path.relative_to(source))
@@ -145,15 +162,29 @@ def _destination(layer: Layer, path: PurePosixPath) -> PurePosixPath | None:
 
 
 def _read_tar(file: Path) -> Iterator[_Member]:
-    """Yield the files of a compressed tarball in their order, without its top folder, in one pass."""
+    """Yield the files of a compressed tarball in their order, without its top folder.
+
+    A first pass collects the hard links: the content stands under the first name alone, and that is often
+    one that the release does not keep.
+    """
+    links: dict[str, list[PurePosixPath]] = defaultdict(list)
+    with tarfile.open(file, "r|*", bufsize=CHUNK) as tar:
+        for info in tar:
+            if info.islnk():
+                links[info.linkname].append(_inner(info.name, file))
     with tarfile.open(file, "r|*", bufsize=CHUNK) as tar:
         for info in tar:
             if not info.isfile():
                 continue
-            path = PurePosixPath(*PurePosixPath(info.name).parts[1:])
             stream = tar.extractfile(info)
             assert stream is not None  # noqa: S101 (it is a regular file)
-            yield _Member(_safe(path, file.name), info.size, bool(info.mode & 0o100), stream)
+            names = (_inner(info.name, file), *links[info.name])
+            yield _Member(names[0], info.size, bool(info.mode & 0o100), stream, names[1:])
+
+
+def _inner(name: str, file: Path) -> PurePosixPath:
+    """The path of a tarball's member without the top folder."""
+    return _safe(PurePosixPath(*PurePosixPath(name).parts[1:]), file.name)
 
 
 def _read_zip(file: Path | IO[bytes]) -> Iterator[_Member]:

@@ -103,6 +103,18 @@ def ensure_directory(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, 
     return None
 
 
+def ensure_contents(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
+    """Remove what lies in the directory under another name than those of ``only``."""
+    path = Path(entry["dest"])
+    extra = (
+        sorted(found for found in path.iterdir() if found.name not in entry["only"]) if path.is_dir() else []
+    )
+    if not module.check_mode:
+        for found in extra:
+            found.unlink()
+    return {"before": "".join(f"{found}\n" for found in extra), "after": ""} if extra else None
+
+
 def ensure_link(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
     """Point the link at its target, atomically."""
     path, target = Path(entry["dest"]), entry["link"]
@@ -139,7 +151,9 @@ def ensure_file(module: AnsibleModule, entry: dict[str, Any], content: str) -> d
 def ensure(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
     """Bring one entry into the wished state; return its difference, if there was one."""
     if entry.get("directory"):
-        return ensure_directory(module, entry)
+        created = ensure_directory(module, entry)
+        emptied = ensure_contents(module, entry) if "only" in entry else None
+        return created or emptied
     if "link" in entry:
         return ensure_link(module, entry)
     content = module.params["secrets"][entry["dest"]] if entry.get("secret") else entry["content"]

@@ -25,7 +25,11 @@ options:
   name: {type: str, required: true, description: The unit.}
   enabled: {type: bool, default: true, description: Whether it runs now and after a boot; if not, it stops.}
   files: {type: list, elements: path, default: [], description: What the daemon reads when it starts.}
-  ready: {type: list, elements: dict, default: [], description: Probes, see module_utils/probes.py.}
+  ready:
+    type: list
+    elements: dict
+    default: []
+    description: Probes, see module_utils/probes.py. One of another unit names it (C(unit)), for the log.
   timeout: {type: int, default: 90, description: Seconds that the probes may take in all.}
 author: The lakehouse kit
 """
@@ -100,9 +104,10 @@ def wait(module: AnsibleModule, unit: str, probes: list[dict[str, Any]], seconds
     deadline = time.monotonic() + seconds
     for probe in probes:
         while (answer := ask(probe)) is not None:
-            dead = properties(unit)["ActiveState"] == "failed"
+            asked = probe.get("unit", unit)
+            dead = properties(asked)["ActiveState"] == "failed"
             if dead or time.monotonic() > deadline:
-                fail(module, unit, "failed" if dead else f"not ready after {seconds} s", answer)
+                fail(module, asked, "failed" if dead else f"not ready after {seconds} s", answer)
             time.sleep(POLL_SECONDS)
 
 
@@ -133,6 +138,8 @@ def main() -> None:
         systemctl("daemon-reload")
         known = properties(unit)
     if known["LoadState"] != "loaded":
+        if not enabled:  # what was never installed is stopped already
+            module.exit_json(changed=False, action="none")
         if module.check_mode:
             module.exit_json(changed=enabled, action="started")
         module.fail_json(msg=f"{unit}: systemd says {known['LoadState']}; next: systemctl status {unit}")

@@ -52,9 +52,27 @@ class Spark:
     connect_unit: str
 
 
+@dataclass(frozen=True)
+class Trino:
+    """The coordinator: its machine, and the HTTP address that clients use."""
+
+    host: str
+    http: str
+class Flink:
+    """The session cluster: its JobManager's machine, and the HTTP addresses of its three services."""
+
+    host: str
+    rest: str
+    sql_gateway: str
+    history: str
+
+
 @dataclass(frozen=True, repr=False)
 class Endpoints:
-    """One cluster as a client sees it. `warehouse` is the URI of `root`, the HDFS folder of all tables."""
+    """One cluster as a client sees it. `warehouse` is the URI of `root`, the HDFS folder of all tables.
+
+    An engine that is not deployed is None.
+    """
 
     path: Path
     inventory: str
@@ -69,6 +87,8 @@ class Endpoints:
     postgresql: Service
     database: str
     spark: Spark
+    trino: Trino | None
+    flink: Flink | None
     units: Mapping[str, str]
     users: Mapping[str, str]
 
@@ -108,6 +128,8 @@ def load(path: Path) -> Endpoints:
         ),
         database=postgresql.text("database"),
         spark=_spark(data["spark"], data["spark_connect"]),
+        trino=_trino(data["trino"]) if "trino" in data else None,
+        flink=_flink(data["flink"]) if "flink" in data else None,
         units={name: unit.text() for name, unit in data["units"].items()},
         users={name: user.text() for name, user in data["users"].items()},
     )
@@ -115,6 +137,10 @@ def load(path: Path) -> Endpoints:
 
 def _host(name: str, entry: Record) -> Host:
     return Host(name, entry.text("address"), frozenset(group.text() for group in entry["groups"].entries()))
+
+
+def _trino(entry: Record) -> Trino:
+    return Trino(host=entry.text("host"), http=entry.text("http"))
 
 
 def _spark(spark: Record, connect: Record) -> Spark:
@@ -126,4 +152,13 @@ def _spark(spark: Record, connect: Record) -> Spark:
         connect_host=connect.text("host"),
         connect_url=connect.text("url"),
         connect_unit=connect.text("unit"),
+    )
+
+
+def _flink(flink: Record) -> Flink:
+    return Flink(
+        host=flink.text("host"),
+        rest=flink.text("rest"),
+        sql_gateway=flink.text("sql_gateway"),
+        history=flink.text("history"),
     )

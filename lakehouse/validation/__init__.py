@@ -7,7 +7,7 @@ from typing import Any
 
 from lakehouse.inventory import Inventory
 from lakehouse.manifest import Manifest
-from lakehouse.validation import network, settings, topology, variables
+from lakehouse.validation import flink, network, settings, topology, trino, variables
 from lakehouse.validation.finding import Finding, collapse, report
 from lakehouse.validation.variables import Undefined
 
@@ -20,7 +20,12 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
     ``specs`` are the parsed ``meta/argument_specs.yml`` of all roles.
     """
     known = variables.options(specs)
-    findings = [*topology.group_sizes(inventory), *network.shared_addresses(inventory)]
+    findings = [
+        *topology.group_sizes(inventory),
+        *trino.groups(inventory),
+        *flink.groups(inventory),
+        *network.shared_addresses(inventory),
+    ]
     for host in inventory.hosts:
         findings += network.host_name(host) + network.host_address(host)
         findings += variables.unknown(host, known) + variables.missing(host, known)
@@ -31,5 +36,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += settings.names(typed) + settings.accounts(typed)
         findings += settings.paths(typed) + settings.root(typed)
         findings += settings.password(typed)
+        findings += trino.heap(typed) + trino.catalogs(typed) + trino.keys(typed)
+        findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += settings.versions(typed, manifest.pairs, manifest.versions)
     return collapse(findings, [host.name for host in inventory.hosts])

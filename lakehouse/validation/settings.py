@@ -49,6 +49,8 @@ NAMES = {
     "lakehouse_users.flink": ACCOUNT,
     "lakehouse_database.name": DATABASE,
     "lakehouse_database.user": DATABASE,
+    "lakehouse_federation.name": DATABASE,
+    "lakehouse_federation.user": DATABASE,
 }
 PATHS = ("lakehouse_install_dir", "lakehouse_config_dir")
 DATA_PATHS = ("lakehouse_data_dir", "lakehouse_namenode_dirs", "lakehouse_datanode_dirs")
@@ -122,11 +124,13 @@ def root(host: Host) -> list[Finding]:
 
 
 def password(host: Host) -> list[Finding]:
-    """Check that the metastore's database has a password."""
-    if "lakehouse_database" not in host.variables or setting(host, "lakehouse_database.password"):
-        return []
+    """Check that the databases have passwords."""
     advice = "set it in group_vars/all/vault.yml: ansible-vault create"
-    return [Finding("secrets.missing", host.name, "lakehouse_database.password is empty", advice)]
+    return [
+        Finding("secrets.missing", host.name, f"{name}.password is empty", advice)
+        for name in ("lakehouse_database", "lakehouse_federation")
+        if name in host.variables and not setting(host, f"{name}.password")
+    ]
 
 
 def versions(host: Host, pairs: tuple[Pair, ...], manifest_versions: Mapping[str, str]) -> list[Finding]:

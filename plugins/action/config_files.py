@@ -5,7 +5,8 @@ A task per file costs a round trip per file and host; a list costs one. Each ent
 * a file: ``dest``, ``template`` (a name below ``templates/``) or ``content``, optional ``vars`` for the
   template, ``owner``, ``group``, ``mode``, ``validate`` (``xml``), ``secret`` (never shown, never rendered
   elsewhere);
-* a directory: ``dest`` (one path or a list), ``directory: true``, ``owner``, ``group``, ``mode``;
+* a directory: ``dest`` (one path or a list), ``directory: true``, ``owner``, ``group``, ``mode``, and
+  ``only``: the names of files and links that may lie in it, others are removed;
 * a symbolic link: ``dest``, ``link`` (its target).
 
 With the variable ``lakehouse_render_dir`` set, nothing touches the host: the files, except secret ones, are

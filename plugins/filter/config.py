@@ -84,6 +84,7 @@ class FilterModule:
         """Name to function."""
         return {
             "config_value": config_value,
+            "environment": environment,
             "property_value": property_value,
             "overridden": overridden,
             "share_mb": share_mb,

@@ -112,11 +112,34 @@ def command(probe: dict[str, Any]) -> str | None:
     return None
 
 
+def trino(probe: dict[str, Any]) -> str | None:
+    """``query``, sent to ``url`` as ``user``, has one row of one column that ``equals`` the given value."""
+    headers = {"X-Trino-User": probe["user"], "X-Trino-Source": "readiness"}
+    address, body = f"{probe['url']}/v1/statement", probe["query"].encode()
+    rows: list[list[Any]] = []
+    while address:
+        try:
+            request = urllib.request.Request(address, data=body, headers=headers)
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+                answer = json.loads(response.read())
+        except (OSError, ValueError) as error:
+            return f"{address}: {error}"
+        if "error" in answer:
+            return f"{probe['url']}: {answer['error'].get('message')}"
+        rows += answer.get("data") or []
+        # The next address is asked without a body.
+        address, body = answer.get("nextUri"), None
+    if rows != [[probe["equals"]]]:
+        return f"{probe['url']}: {probe['query']}: {rows} (expected {probe['equals']!r})"
+    return None
+
+
 PROBES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "http": http,
     "thrift": thrift,
     "http2": http2,
     "command": command,
+    "trino": trino,
 }
 
 

@@ -17,7 +17,11 @@ COMMON_WORDS = {
     "hdfs": "the product, its URI scheme and its command",
     "hive": "the product, and what Spark calls its catalog",
     "spark": "the product, its URI scheme and its folder below the release",
+    "flink": "the product, its folders and its component of the bill of materials",
     "metastore": "the service, and the group of the inventory that runs it",
+    "trino": "the product, its command and its folder below the release",
+    "full": "a choice of the kit's own, lakehouse_profile",
+    "federation": "what the database is for",
     "/etc": "where Debian keeps units, limits and the configuration of PostgreSQL",
 }
 # Where such a word would be the cluster's value after all.
@@ -26,7 +30,17 @@ MEANT = {
     "hdfs": (r"User=hdfs\b", r"\bu hdfs\b", r"owner: hdfs\b"),
     "hive": (r"User=hive\b", r"\bu hive\b", r"owner: hive\b"),
     "spark": (r"User=spark\b", r"\bu spark\b", r"owner: spark\b"),
+    "flink": (r"User=flink\b", r"\bu flink\b", r"owner: flink\b"),
     "metastore": (r"jdbc:postgresql://[^\s<]*/metastore\b", r"\bhost metastore\b"),
+    "trino": (
+        r"User=trino\b",
+        r"\bu trino\b",
+        r"owner: trino\b",
+        r"HADOOP_USER_NAME=trino\b",
+        r"--user trino\b",
+    ),
+    "full": (r"lakehouse_profile: full\b",),
+    "federation": (r"jdbc:postgresql://[^\s<]*/federation\b", r"\bhost federation\b"),
     "/etc": (r"/etc/hadoop\b", r"/etc/hive\b", r"/etc/spark\b"),
 }
 

@@ -173,3 +173,14 @@ def test_entries_are_taken_in_order_and_only_changes_are_told(tmp_path: Path, ap
     assert apply(*entries)["files"] == [str(folder), str(folder / "a")]
     entries[1] = {"dest": folder / "a", "content": "b\n"}
     assert apply(*entries)["files"] == [str(folder / "a")]
+
+
+def test_a_directory_may_hold_some_names_only(tmp_path: Path, apply: Apply) -> None:
+    folder = tmp_path / "catalog"
+    folder.mkdir()
+    for name in ("kept", "old"):
+        (folder / name).write_text("", encoding="utf-8")
+    entry = {"dest": folder, "directory": True, "only": ["kept", "new"]}
+    assert apply(entry)["changed"]
+    assert [path.name for path in folder.iterdir()] == ["kept"]
+    assert not apply(entry)["changed"]

@@ -84,5 +84,13 @@ def test_daemons_share_what_is_not_their_own() -> None:
 
 
 def test_every_filter_of_the_templates_has_a_name() -> None:
-    names = {"config_value", "property_value", "overridden", "share_mb", "unit_file", "unit_files"}
+    names = {
+        "config_value",
+        "environment",
+        "overridden",
+        "property_value",
+        "share_mb",
+        "unit_file",
+        "unit_files",
+    }
     assert config.FilterModule().filters().keys() == names

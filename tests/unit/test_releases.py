@@ -189,6 +189,30 @@ def test_a_member_outside_of_the_archive_is_refused(tmp_path: Path) -> None:
         releases.ensure(bill, "app", cache)
 
 
+def linked() -> bytes:
+    """A tarball in which the plugins share files; the first name of each belongs to one that is left out."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as tar:
+        for name, content in {"plugin/far/shared.jar": b"shared", "plugin/far/own.jar": b"own"}.items():
+            info = tarfile.TarInfo(f"top-1/{name}")
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+        for name, target in (("near", "shared"), ("next", "shared")):
+            info = tarfile.TarInfo(f"top-1/plugin/{name}/{target}.jar")
+            info.type, info.linkname = tarfile.LNKTYPE, f"top-1/plugin/far/{target}.jar"
+            tar.addfile(info)
+    return gzip.compress(raw.getvalue(), mtime=0)
+
+
+def test_hard_links_stay_even_without_their_first_name(tmp_path: Path) -> None:
+    layer = """{from: ["dist==1"], unpack: {plugin/near: plugin/near, plugin/next: plugin/next}}"""
+    bill, cache = bill_of(tmp_path, {"dist==1": linked()}, {"server": layer})
+    archive = releases.ensure(bill, "app", cache)
+    assert tree(archive) == {"plugin/near/shared.jar": b"shared", "plugin/next/shared.jar": b"shared"}
+    with tarfile.open(archive) as tar:
+        assert [info.linkname for info in tar if info.islnk()] == ["plugin/near/shared.jar"]
+
+
 def _app(tmp_path: Path) -> tuple[Manifest, str, Cache]:
     bill, cache = bill_of(tmp_path, FILES, LAYERS)
     return bill, "app", cache

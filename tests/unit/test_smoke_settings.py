@@ -47,7 +47,14 @@ def test_everything_is_read(tmp_path: Path) -> None:
     assert [host.name for host in endpoints.in_group("datanodes")] == ["alpha", "beta"]
     assert endpoints.postgresql == settings.Service("beta", "10.1.0.2", 5433)
     assert endpoints.spark.connect_url == "sc://10.1.0.2:15102"
+    assert endpoints.flink is None
     assert endpoints.report == tmp_path / "report"
+
+
+def test_an_engine_that_is_deployed_has_its_addresses(tmp_path: Path) -> None:
+    flink = {"host": "beta", "rest": "http://b:1", "sql_gateway": "http://b:2", "history": "http://b:3"}
+    endpoints = settings.load(written(tmp_path, ENDPOINTS | {"flink": flink}))
+    assert endpoints.flink == settings.Flink("beta", "http://b:1", "http://b:2", "http://b:3")
 
 
 @pytest.mark.parametrize(
@@ -56,6 +63,13 @@ def test_everything_is_read(tmp_path: Path) -> None:
 )
 def test_a_datanode_is_called_by_its_machine(tmp_path: Path, address: str, name: str) -> None:
     assert settings.load(written(tmp_path, ENDPOINTS)).name_of(address) == name
+
+
+def test_an_engine_that_is_not_deployed_is_none(tmp_path: Path) -> None:
+    coordinator = {"host": "beta", "http": "http://10.1.0.2:8090"}
+    with_trino = settings.load(written(tmp_path, ENDPOINTS | {"trino": coordinator}))
+    assert with_trino.trino == settings.Trino("beta", "http://10.1.0.2:8090")
+    assert settings.load(written(tmp_path, ENDPOINTS | {"trino": None})).trino is None
 
 
 def test_a_missing_file_says_what_writes_it(tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""Flink: its groups, how a TaskManager's memory is divided, and keys of its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakehouse.inventory import Host, Inventory
+from lakehouse.validation.finding import Finding
+from lakehouse.validation.variables import suggestion
+
+LEADER, WORKERS = "flink_jobmanager", "flink_taskmanagers"
+# Each of them is a process of its own on a node.
+PROCESSES = (
+    "flink_taskmanager_memory_mb",
+    "flink_jobmanager_heap_mb",
+    "flink_sql_gateway_heap_mb",
+    "flink_history_heap_mb",
+)
+# Parts of a TaskManager that the role flink fixes (vars/main.yml), in MiB, and the least that tasks need.
+FRAMEWORK_MB, OFF_HEAP_MB, OVERHEAD_MB, METASPACE_MB, LEAST_TASK_HEAP_MB = 128, 128, 128, 256, 64
+# First words of Flink's options. It ignores a key that it does not know, without a word.
+AREAS = (
+    "blob", "classloader", "cleanup-strategy", "client", "cluster", "execution", "external-resource",
+    "external-resources", "fs", "heartbeat", "high-availability", "historyserver", "io", "job", "jobmanager",
+    "jobstore", "metrics", "parallelism", "pekko", "pipeline", "plugin", "process", "python",
+    "resourcemanager", "rest", "restart-strategy", "s3", "security", "shuffle-service", "slot", "slotmanager",
+    "sql-client", "sql-gateway", "state", "table", "task", "taskmanager", "traces", "user", "web",
+)  # fmt: skip
+
+
+def groups(inventory: Inventory) -> list[Finding]:
+    """Check that there is one JobManager and somebody to work for it, or no Flink at all."""
+    leaders, workers = ([host.name for host in inventory.group(group)] for group in (LEADER, WORKERS))
+    expected = "exactly one host, or none in both groups"
+    if workers and not leaders:
+        fact = f"group {LEADER} is empty, and {WORKERS} is not"
+        return [Finding("groups.flink", "all", fact, f"put a host into [{LEADER}]", expected)]
+    if leaders and not workers:
+        fact = f"group {WORKERS} is empty, and {LEADER} is not"
+        return [Finding("groups.flink", "all", fact, f"put a host into [{WORKERS}]", "at least one host")]
+    if len(leaders) > 1:
+        fact = f"group {LEADER} has {len(leaders)} hosts"
+        return [Finding("groups.flink", ",".join(leaders), fact, "leave one of them in it", expected)]
+    return []
+
+
+def memory(host: Host) -> list[Finding]:
+    """Check that every process fits into the node, and the parts of a TaskManager into its process."""
+    node = _number(host, "node_memory_mb")
+    findings = []
+    for name in PROCESSES:
+        wanted = _number(host, name)
+        if wanted is not None and node is not None and wanted > node:
+            fact = f"{name} is {wanted}, and the node has {node} MiB"
+            findings.append(Finding("flink.memory", host.name, fact, f"lower {name}", f"at most {node}"))
+    process = _number(host, "flink_taskmanager_memory_mb") or (
+        _share(node, 0.2, 1024, 65536) if node else None
+    )
+    if process is None or findings:
+        return findings
+    managed = _number(host, "flink_taskmanager_managed_mb", _share(process, 0.16, 64, 32768))
+    network = _number(host, "flink_taskmanager_network_mb", _share(process, 0.08, 64, 1024))
+    metaspace = _number(host, "flink_taskmanager_metaspace_mb", METASPACE_MB)
+    overhead = _share(process, 0.1, OVERHEAD_MB, 1024)
+    parts = sum(filter(None, (managed, network, metaspace, overhead, OFF_HEAP_MB, FRAMEWORK_MB)))
+    if process - parts >= LEAST_TASK_HEAP_MB:
+        return []
+    fact = (
+        f"flink_taskmanager_memory_mb is {process}, of which managed memory, network, metaspace and the "
+        f"process itself take {parts}"
+    )
+    advice = "raise it, or lower flink_taskmanager_managed_mb or flink_taskmanager_network_mb"
+    return [Finding("flink.memory", host.name, fact, advice, f"at least {parts + LEAST_TASK_HEAP_MB}")]
+
+
+def parallelism(host: Host, inventory: Inventory) -> list[Finding]:
+    """Check that a job of the default size finds as many slots as it has tasks side by side."""
+    wanted, workers = _number(host, "flink_parallelism"), inventory.group(WORKERS)
+    slots = _number(host, "flink_taskmanager_slots") or _number(host, "node_cores")
+    if wanted is None or slots is None or not workers or 1 <= wanted <= slots * len(workers):
+        return []
+    fact = f"flink_parallelism is {wanted} with {len(workers)} TaskManagers of {slots} slots"
+    advice = "lower it, or raise flink_taskmanager_slots: a streaming job would wait for slots for ever"
+    return [Finding("flink.slots", host.name, fact, advice, f"1 to {slots * len(workers)}")]
+
+
+def config(host: Host) -> list[Finding]:
+    """Check that the keys of `flink_config` are Flink's, and that none sizes what the role computes."""
+    keys = host.variables.get("flink_config")
+    findings = []
+    for key in keys if isinstance(keys, Mapping) else ():
+        area = str(key).partition(".")[0]
+        fact = f"flink_config has {str(key)!r}"
+        if ".memory." in str(key):
+            advice = "remove it and set flink_taskmanager_memory_mb or flink_jobmanager_heap_mb"
+            findings.append(Finding("flink.config", host.name, fact, advice, "memory in its own variables"))
+        elif area not in AREAS:
+            advice = suggestion(area, AREAS, "look it up in Flink's list of options; a flat key, with dots")
+            findings.append(Finding("flink.config", host.name, fact, advice, "an option of Flink"))
+    return findings
+
+
+def _number(host: Host, name: str, default: int | None = None) -> int | None:
+    value = host.variables.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def _share(memory_mb: int, fraction: float, least: int, most: int) -> int:
+    """The role's filter of the same name: a part of the memory, kept between two bounds."""
+    return int(min(max(memory_mb * fraction, least), most))

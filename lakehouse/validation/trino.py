@@ -1,0 +1,178 @@
+"""What Trino would refuse when it starts, found before the one that runs is stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lakehouse.inventory import Host, Inventory
+from lakehouse.validation.finding import Finding
+
+KEYS = Path(__file__).with_name("trino_keys.yml")
+# The catalogs of the role, with their connectors.
+OWN_CATALOGS = {
+    "iceberg": "iceberg",
+    "delta": "delta_lake",
+    "hive": "hive",
+    "tpch": "tpch",
+    "postgresql": "postgresql",
+}
+OWN_PLUGINS = {"iceberg", "delta-lake", "hive", "tpch", "postgresql", "geospatial", "resource-group-managers"}
+# What a connector cannot do without: one of each row.
+_METASTORE = ("hive.metastore.uri", "hive.metastore", "iceberg.catalog.type")
+_DATABASE = (("connection-url",),)
+NEEDED = {
+    "iceberg": (_METASTORE,),
+    "hive": (_METASTORE,),
+    "delta_lake": (_METASTORE,),
+    "mariadb": _DATABASE,
+    "mysql": _DATABASE,
+    "postgresql": _DATABASE,
+    "sqlserver": _DATABASE,
+}
+# Keys of node.properties that the launcher reads, or that Trino takes from any file.
+NODE_KEYS = {"node.data-dir", "node.server-log-file", "node.launcher-log-file"}
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of one version of Trino; `connectors` by what a catalog calls them."""
+
+    version: str
+    server: Set[str]
+    catalogs: Set[str]
+    connectors: Mapping[str, Set[str]]
+
+
+@cache
+def known_keys() -> Keys:
+    """Read the file that `python -m lakehouse.trinokeys` wrote."""
+    data = yaml.safe_load(KEYS.read_text(encoding="utf-8"))
+    connectors = {name: frozenset(keys) for name, keys in data["connectors"].items()}
+    return Keys(str(data["version"]), frozenset(data["server"]), frozenset(data["catalogs"]), connectors)
+
+
+def groups(inventory: Inventory) -> list[Finding]:
+    """Check that workers have a coordinator, one, and that the coordinator has workers."""
+    coordinators = [host.name for host in inventory.group("trino_coordinator")]
+    workers = [host.name for host in inventory.group("trino_workers")]
+    if workers and not coordinators:
+        fact = "group trino_workers has hosts, but trino_coordinator has none"
+        advice = "put a host into [trino_coordinator], or empty [trino_workers]"
+        return [Finding("trino.groups", ",".join(workers), fact, advice, "exactly one coordinator")]
+    if len(coordinators) > 1:
+        fact = f"group trino_coordinator has {len(coordinators)} hosts"
+        advice = "leave one of them in it"
+        return [Finding("trino.groups", ",".join(coordinators), fact, advice, "exactly one coordinator")]
+    if coordinators and not workers:
+        fact = "group trino_coordinator has a host, but trino_workers has none"
+        advice = "put a host into [trino_workers]; it may be the same"
+        return [Finding("trino.groups", coordinators[0], fact, advice, "at least one worker")]
+    return []
+
+
+def heap(host: Host) -> list[Finding]:
+    """Check that the heap, and on top of it what every JVM takes beside its heap, fits into the node."""
+    wished, memory = host.variables.get("trino_heap_mb"), host.variables.get("node_memory_mb")
+    if wished is None or memory is None or int(wished) < int(memory):
+        return []
+    fact = f"trino_heap_mb is {wished} on a node with {memory} MiB"
+    return [Finding("trino.heap", host.name, fact, "lower it, or leave it out", f"less than {memory}")]
+
+
+def catalogs(host: Host) -> list[Finding]:
+    """Check that every catalog has a name of its own, a connector that is loaded, and what that one needs."""
+    extra = host.variables.get("trino_catalogs") or []
+    findings = []
+    seen = set(OWN_CATALOGS)
+    for index, catalog in enumerate(extra):
+        name, properties = str(catalog["name"]), catalog["properties"]
+        where = f"trino_catalogs[{index}]"
+        if name in seen:
+            fact = f"{where}: catalog {name} is there already"
+            advice = (
+                f"change it by trino_catalog_properties.{name}"
+                if name in OWN_CATALOGS
+                else "give one of them another name"
+            )
+            findings.append(Finding("trino.catalogs", host.name, fact, advice, "every name once"))
+        seen.add(name)
+        findings += [
+            Finding("trino.catalogs", host.name, f"{where} ({name}) {what}", advice)
+            for what, advice in _catalog_faults(host, properties)
+        ]
+    return findings
+
+
+def _catalog_faults(host: Host, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    connector = properties.get("connector.name")
+    if not connector:
+        yield "lacks connector.name", "add it to the catalog's properties"
+        return
+    plugin = str(connector).replace("_", "-")
+    if plugin not in OWN_PLUGINS | set(host.variables.get("trino_plugins") or []):
+        what = f"wants the connector {connector}, which no loaded plugin brings"
+        yield what, f"add {plugin} to trino_plugins"
+    for choices in NEEDED.get(str(connector), ()):
+        if not any(properties.get(key) for key in choices):
+            yield f"lacks {choices[0]}", f"the connector {connector} needs it"
+
+
+def keys(host: Host) -> list[Finding]:
+    """Check that Trino has every key that the inventory sets: with one that it lacks it does not start."""
+    known = known_keys()
+    variables = host.variables
+    findings = [
+        *_unknown(host, "trino_config", variables.get("trino_config"), known.server),
+        *_unknown(host, "trino_node", variables.get("trino_node"), known.server | NODE_KEYS),
+    ]
+    for index, catalog in enumerate(variables.get("trino_catalogs") or []):
+        connector = str(catalog["properties"].get("connector.name"))
+        path = f"trino_catalogs[{index}].properties"
+        findings += _of_catalog(host, path, catalog["properties"], connector, known)
+    connectors = OWN_CATALOGS | {
+        str(catalog["name"]): str(catalog["properties"].get("connector.name"))
+        for catalog in variables.get("trino_catalogs") or []
+    }
+    for name, properties in (variables.get("trino_catalog_properties") or {}).items():
+        if name not in connectors:
+            advice = f"the catalogs are {', '.join(connectors)}"
+            fact = f"trino_catalog_properties.{name}: there is no catalog {name}"
+            findings.append(Finding("trino.catalogs", host.name, fact, advice))
+        else:
+            path = f"trino_catalog_properties.{name}"
+            findings += _of_catalog(host, path, properties, connectors[name], known)
+    return findings
+
+
+def _of_catalog(
+    host: Host, path: str, properties: Mapping[str, Any] | None, connector: str, known: Keys
+) -> list[Finding]:
+    if connector not in known.connectors:
+        return []
+    return _unknown(host, path, properties, known.catalogs | known.connectors[connector] | {"connector.name"})
+
+
+def _unknown(host: Host, path: str, wished: Mapping[str, Any] | None, known: Set[str]) -> list[Finding]:
+    """Find keys that are not known; one that null takes away does no harm."""
+    findings = []
+    for key, value in (wished or {}).items():
+        if value is None or _is_known(str(key), known):
+            continue
+        close = get_close_matches(str(key), known, n=1)
+        advice = f"did you mean {close[0]}?" if close else "remove it; Trino would not start"
+        fact = f"Trino {known_keys().version} has no key {key} ({path})"
+        findings.append(Finding("trino.keys", host.name, fact, advice))
+    return findings
+
+
+def _is_known(key: str, known: Set[str]) -> bool:
+    """Whether the key is known, or is one of an HTTP client's behind the name of its user."""
+    _, separator, rest = key.partition(".http-client.")
+    return key in known or (bool(separator) and f"http-client.{rest}" in known)

@@ -1,0 +1,13 @@
+"""SQL engines beside Spark, each behind a facade with the face of `smoke.lake.Lake`."""
+
+from __future__ import annotations
+
+
+class EngineError(Exception):
+    """An engine refused a statement; `message` is its own, so that a test can look into it."""
+
+    def __init__(self, engine: str, statement: str, message: str) -> None:
+        super().__init__(f"{engine}: {message}\nstatement: {statement}")
+        self.engine = engine
+        self.statement = statement
+        self.message = message

@@ -1,0 +1,180 @@
+"""Flink as people and programs meet it: who works for it, what a prompt shows, and what survives a crash."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lakehouse.inventory import Inventory
+from smoke.engines import EngineError
+from smoke.engines.flink import Flink
+from smoke.namenode import NameNode
+from smoke.waiting import wait_for
+from tests.cluster.machines import Machine, Machines
+from tests.cluster.playbooks import Ansible
+
+pytestmark = pytest.mark.cluster
+
+UNIT = "flink-taskmanager"
+REGISTERED = "Successful registration at resource manager"
+
+
+class Rest:
+    """The JobManager's REST interface."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self.url}{path}", timeout=10) as answer:  # noqa: S310
+            return json.loads(answer.read())
+
+    def cancel(self, job: str) -> None:
+        request = urllib.request.Request(f"{self.url}/jobs/{job}?mode=cancel", method="PATCH")  # noqa: S310
+        urllib.request.urlopen(request, timeout=10).close()  # noqa: S310
+
+
+def url(cluster: Inventory, port: str) -> str:
+    jobmanagers = cluster.group("flink_jobmanager")
+    if not jobmanagers:
+        pytest.skip("no Flink in this inventory")
+    return f"http://{jobmanagers[0].address}:{jobmanagers[0].variables['lakehouse_ports'][port]}"
+
+
+@pytest.fixture(scope="module")
+def rest(cluster: Inventory) -> Rest:
+    return Rest(url(cluster, "flink_rest"))
+
+
+@pytest.fixture
+def flink(cluster: Inventory) -> Iterator[Flink]:
+    """A session of its own, as every client of the gateway gets it."""
+    session = Flink.connect(url(cluster, "flink_sql_gateway"))
+    yield session
+    session.close()
+
+
+@pytest.fixture
+def database(cluster: Inventory, flink: Flink) -> Iterator[str]:
+    name, variables = f"flink_{secrets.token_hex(3)}", cluster.hosts[0].variables
+    place = f"hdfs://{variables['lakehouse_nameservice']}{variables['lakehouse_root']}/iceberg/{name}"
+    flink.run(f"CREATE DATABASE {name} WITH ('location' = '{place}')")
+    yield name
+    for (table,) in flink.run(f"SHOW TABLES IN {name}"):
+        flink.run(f"DROP TABLE {name}.{table}")
+    flink.run(f"DROP DATABASE {name}")
+
+
+def test_every_taskmanager_is_registered(rest: Rest, cluster: Inventory) -> None:
+    registered = {one["id"] for one in rest.get("/taskmanagers")["taskmanagers"]}
+    assert registered == {host.name for host in cluster.group("flink_taskmanagers")}
+
+
+def test_a_session_of_the_gateway_knows_the_lakehouse(flink: Flink, database: str) -> None:
+    flink.sql(f"CREATE TABLE {database}.seen (id INT)")
+    assert ("iceberg",) in flink.sql("SHOW CATALOGS")
+    assert flink.sql(f"SHOW TABLES IN {database}") == [("seen",)]
+    assert flink.sql("SHOW TABLES") is not None
+
+
+@pytest.mark.group("clients")
+def test_the_sql_client_shows_tables_at_its_first_prompt(node: Machine, flink: Flink, database: str) -> None:
+    flink.sql(f"CREATE TABLE {database}.seen (id INT)")
+    typed = f"SHOW TABLES;\nUSE {database};\nSHOW TABLES;\n"
+    user = node.variable("lakehouse_users")["spark"]
+    shown = node.run("cd / && printf %s | TERM=dumb runuser -u %s -- flink-sql 2>&1", typed, user)
+    assert "[ERROR]" not in shown, shown
+    assert "seen" in shown, shown
+
+
+def test_rows_are_written_and_read_back(flink: Flink, database: str) -> None:
+    flink.sql(f"CREATE TABLE {database}.t (id BIGINT, name STRING)")
+    flink.sql(f"INSERT INTO {database}.t VALUES (1, 'one'), (2, 'two')")
+    flink.sql(f"INSERT INTO {database}.t SELECT id + 10, UPPER(name) FROM {database}.t")
+    rows: list[tuple[Any, ...]] = [(1, "one"), (2, "two"), (11, "ONE"), (12, "TWO")]
+    flink.expect(f"SELECT id, name FROM {database}.t ORDER BY id", rows)
+
+
+def test_a_refused_statement_gives_its_reason(flink: Flink) -> None:
+    flink.refuses("SELECT * FROM nowhere", "SqlValidatorException: Object 'nowhere' not found")
+    with pytest.raises(EngineError, match="NumberFormatException"):
+        flink.sql("SELECT CAST('a' AS INT)")
+
+
+def test_a_streaming_job_keeps_its_checkpoints_in_hdfs(
+    cluster: Inventory, flink: Flink, rest: Rest, database: str, namenode: NameNode
+) -> None:
+    flink.sql(f"CREATE TABLE {database}.arrived (id BIGINT)")
+    flink.run("SET 'execution.runtime-mode' = 'streaming'")
+    flink.run("SET 'execution.checkpointing.interval' = '1s'")
+    flink.run(
+        "CREATE TEMPORARY TABLE default_catalog.default_database.numbers (id BIGINT) WITH "
+        "('connector' = 'datagen', 'rows-per-second' = '20', 'fields.id.kind' = 'sequence', "
+        "'fields.id.start' = '1', 'fields.id.end' = '100000')"
+    )
+    numbers = "default_catalog.default_database.numbers"
+    job = flink.submit(f"INSERT INTO {database}.arrived SELECT id FROM {numbers}")
+    try:
+        done = wait_for(
+            "a checkpoint",
+            lambda: rest.get(f"/jobs/{job}/checkpoints")["latest"]["completed"],
+            seconds=60,
+        )
+        variables = cluster.hosts[0].variables
+        root = f"{variables['lakehouse_root']}/flink/checkpoints"
+        assert done["external_path"].startswith(f"hdfs://{variables['lakehouse_nameservice']}{root}/{job}/")
+        users = variables["lakehouse_users"]
+        status = namenode.status(root)
+        assert (status["owner"], status["group"]) == (users["flink"], variables["lakehouse_group"])
+        reader = flink.fresh()
+        reader.run("SET 'execution.runtime-mode' = 'batch'")
+        count = f"SELECT COUNT(*) FROM {database}.arrived"
+        wait_for("rows of a running job", lambda: reader.value(count), seconds=30)
+        reader.close()
+    finally:
+        rest.cancel(job)
+    finished = ("CANCELED", "FINISHED")
+    wait_for("the job's end", lambda: rest.get(f"/jobs/{job}")["state"] in finished, seconds=30)
+
+
+@pytest.mark.parametrize(
+    ("variables", "line"),
+    [
+        ({"flink_config": {"taskmanger.numberOfTaskSlots": 4}}, "did you mean taskmanager?"),
+        ({"flink_taskmanager_memory_mb": 10**6}, "flink_taskmanager_memory_mb is 1000000, and the node has"),
+        ({"flink_parallelism": 1000}, "flink_parallelism is 1000 with"),
+    ],
+)
+def test_a_bad_setting_is_one_line_before_anything_changes(
+    ansible: Ansible, variables: dict[str, Any], line: str
+) -> None:
+    outcome = ansible.playbook("site", "--tags", "flink", **variables)
+    assert outcome.code != 0
+    assert line in outcome.text, outcome
+    assert "findings: 1 " in outcome.text, outcome
+    assert outcome.changed == 0
+
+
+@pytest.mark.drill
+def test_a_killed_taskmanager_comes_back_and_registers(
+    cluster: Inventory, machines: Machines, flink: Flink, database: str
+) -> None:
+    machine = machines[cluster.group("flink_taskmanagers")[0].name]
+    flink.sql(f"CREATE TABLE {database}.before (id INT)")
+    pid = "systemctl show --property=MainPID --value %s"
+    killed = machine.run(pid, UNIT)
+    machine.run("systemctl kill --signal=KILL %s", UNIT)
+    born = wait_for(
+        "another process",
+        lambda: (now := machine.run(pid, UNIT)) not in ("0", killed) and now,
+        seconds=60,
+    )
+    log = "journalctl --no-pager -o cat -u %s _PID=%s"
+    wait_for("its registration", lambda: REGISTERED in machine.run(log, UNIT, born), seconds=60)
+    flink.sql(f"INSERT INTO {database}.before VALUES (1), (2), (3)")
+    assert flink.value(f"SELECT COUNT(*) FROM {database}.before") == 3

@@ -1,0 +1,225 @@
+"""Trino on the machines: the same catalogs everywhere, limits that hold, and stops that hurt nobody."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from lakehouse.inventory import Inventory
+from smoke.engines import EngineError
+from smoke.engines.trino import Trino
+from smoke.waiting import wait_for
+from tests.cluster.machines import Machine, Machines
+from tests.cluster.playbooks import Ansible
+
+pytestmark = pytest.mark.cluster
+
+# Long enough to be met at work by a stop that follows, on two cores or on many.
+LONG = "select count(*) from tpch.sf1.lineitem a cross join (select * from tpch.tiny.nation limit 5) b"
+ACTIVE = "select count(*) from system.runtime.nodes where state = 'active'"
+OWN_CATALOGS = {"iceberg", "delta", "hive", "tpch", "postgresql"}
+
+
+@pytest.fixture(scope="module")
+def coordinator(cluster: Inventory, machines: Machines) -> Machine:
+    if not cluster.group("trino_coordinator"):
+        pytest.skip("this inventory has no Trino")
+    return machines[cluster.group("trino_coordinator")[0].name]
+
+
+@pytest.fixture(scope="module")
+def url(coordinator: Machine) -> str:
+    return f"http://{coordinator.host.address}:{coordinator.variable('lakehouse_ports')['trino_http']}"
+
+
+@pytest.fixture(scope="module")
+def trino(coordinator: Machine, url: str) -> Trino:
+    return Trino.connect(url, coordinator.variable("lakehouse_users")["trino"])
+
+
+@pytest.fixture(scope="module")
+def workers(cluster: Inventory) -> set[str]:
+    return {host.name for host in cluster.group("trino_workers")}
+
+
+@pytest.fixture
+def schema(trino: Trino, coordinator: Machine) -> Iterator[str]:
+    """A database of its own below the folder of tables, gone at the end."""
+    name = f"kit_trino_{secrets.token_hex(4)}"
+    nameservice, root = (coordinator.variable(f"lakehouse_{key}") for key in ("nameservice", "root"))
+    location = f"hdfs://{nameservice}{root}/hive/tables/{name}"
+    trino.sql(f"create schema hive.{name} with (location = '{location}')")
+    yield name
+    for (table,) in trino.sql(f"show tables from iceberg.{name}"):
+        trino.sql(f"drop table iceberg.{name}.{table}")
+    trino.sql(f"drop schema hive.{name}")
+
+
+@pytest.mark.group("trino_workers")
+def test_it_runs_with_a_java_of_its_own(node: Machine) -> None:
+    pid = node.run("systemctl show --property=MainPID --value trino")
+    user = node.variable("lakehouse_users")["trino"]
+    assert "/java-25-" in node.run("runuser -u %s -- readlink /proc/%s/exe", user, pid)
+
+
+def test_every_worker_is_an_active_node(trino: Trino, workers: set[str]) -> None:
+    nodes = trino.sql("select node_id from system.runtime.nodes where state = 'active'")
+    assert {name for (name,) in nodes} >= workers
+
+
+def test_the_catalogs_are_the_same_on_all_nodes(cluster: Inventory, machines: Machines) -> None:
+    sums = set()
+    for host in cluster.group("trino_workers"):
+        folder = f"{machines[host.name].variable('lakehouse_config_dir')}/trino/catalog"
+        sums.add(machines[host.name].run("cd %s && sha256sum *", folder))
+    assert len(sums) == 1, sums
+
+
+def test_the_catalogs_are_those_of_the_role(trino: Trino) -> None:
+    assert {name for (name,) in trino.sql("show catalogs")} - {"system"} == OWN_CATALOGS
+
+
+def test_a_table_is_found_under_every_catalog_of_the_lakehouse(trino: Trino, schema: str) -> None:
+    trino.sql(f"create table iceberg.{schema}.i as select 1 a")
+    trino.sql(f"create table hive.{schema}.h as select 2 a")
+    for catalog in ("iceberg", "hive", "delta"):
+        assert trino.sql(f"select a from {catalog}.{schema}.i") == [(1,)], catalog
+    for catalog in ("iceberg", "hive"):
+        assert trino.sql(f"select a from {catalog}.{schema}.h") == [(2,)], catalog
+
+
+def test_a_reader_reads_and_may_not_write(url: str, trino: Trino, schema: str, coordinator: Machine) -> None:
+    trino.sql(f"create table iceberg.{schema}.t as select 1 a")
+    for name in coordinator.variable("lakehouse_readers"):
+        reader = Trino.connect(url, name)
+        assert reader.value(f"select a from iceberg.{schema}.t") == 1
+        for statement in (
+            f"insert into iceberg.{schema}.t values 2",
+            f"drop table iceberg.{schema}.t",
+            f"call iceberg.system.unregister_table('{schema}', 't')",
+        ):
+            with pytest.raises(EngineError, match="Access Denied"):
+                reader.sql(statement)
+
+
+def test_the_command_line_is_on_every_node(node: Machine, coordinator: Machine) -> None:
+    assert coordinator.name  # without a coordinator there is nothing to ask
+    answer = node.run(
+        "trino --user %s --execute 'select 6 * 7' 2>/dev/null", node.variable("lakehouse_users")["trino"]
+    )
+    assert answer == '"42"'
+
+
+@pytest.mark.group("trino_workers")
+def test_the_secrets_are_for_root_alone(node: Machine) -> None:
+    file = node.shell.file(f"{node.variable('lakehouse_config_dir')}/trino/trino.env")
+    assert (file.user, oct(file.mode)) == ("root", "0o600")
+    password = str(node.variable("lakehouse_federation")["password"])
+    catalogs = node.run("cat %s/trino/catalog/*", node.variable("lakehouse_config_dir"))
+    process = node.run("cat /proc/$(systemctl show --property=MainPID --value trino)/cmdline | tr '\\0' ' '")
+    # Compared in here: a failure must not print it.
+    assert not [where for where, text in (("catalogs", catalogs), ("argv", process)) if password in text]
+
+
+@pytest.fixture
+def elsewhere(cluster: Inventory, machines: Machines) -> Iterator[str]:
+    """A table that PostgreSQL's superuser made in the database for federation."""
+    machine = machines[cluster.group("postgresql")[0].name]
+    table = f"kit_{secrets.token_hex(4)}"
+    database, port = (
+        machine.variable("lakehouse_federation")["name"],
+        machine.variable("lakehouse_ports")["postgresql"],
+    )
+    psql = "cd / && runuser -u postgres -- psql -q -p %s -d %s -c %s"
+    machine.run(psql, port, database, f"create table {table} as select 'BRAZIL' as nation, 7 as rank")
+    yield table
+    machine.run(psql, port, database, f"drop table {table}")
+
+
+def test_postgresql_is_joined_and_never_written(trino: Trino, elsewhere: str) -> None:
+    query = f"""select rank, regionkey from postgresql.public.{elsewhere} e
+                join tpch.tiny.nation n on n.name = e.nation"""
+    assert trino.sql(query) == [(7, 1)]
+    for statement in (
+        f"insert into postgresql.public.{elsewhere} values ('PERU', 8)",
+        f"create table postgresql.public.{elsewhere}_2 (a integer)",
+        f"drop table postgresql.public.{elsewhere}",
+    ):
+        with pytest.raises(EngineError, match=r"permission denied|must be owner"):
+            trino.sql(statement)
+
+
+def processes(cluster: Inventory, machines: Machines) -> Mapping[str, str]:
+    return {
+        host.name: machines[host.name].run("systemctl show --property=MainPID --value trino")
+        for host in cluster.group("trino_workers")
+    }
+
+
+@pytest.mark.drill
+@pytest.mark.usefixtures("coordinator")
+def test_a_key_that_trino_does_not_know_is_refused_and_the_service_stays(
+    cluster: Inventory, machines: Machines, ansible: Ansible
+) -> None:
+    before = processes(cluster, machines)
+    outcome = ansible.playbook("site", "--tags", "trino", trino_config={"query.max-memroy": "1GB"})
+    assert outcome.code != 0
+    assert "no key query.max-memroy (trino_config): did you mean query.max-memory?" in outcome.text, outcome
+    assert processes(cluster, machines) == before
+
+
+@pytest.mark.drill
+@pytest.mark.usefixtures("coordinator")
+def test_a_stopped_worker_ends_what_it_has(
+    cluster: Inventory, machines: Machines, trino: Trino, url: str, workers: set[str]
+) -> None:
+    coordinators = {host.name for host in cluster.group("trino_coordinator")}
+    leaving = machines[sorted(workers - coordinators)[0]]
+    nodes = trino.value(ACTIVE)
+    with ThreadPoolExecutor() as pool:
+        long = pool.submit(Trino.connect(url, trino.user).value, LONG)
+        working = "select count(*) from system.runtime.tasks where state = 'RUNNING' and node_id = '{}'"
+        wait_for("work on the worker", lambda: trino.value(working.format(leaving.name)), seconds=30)
+        try:
+            leaving.run("systemctl stop trino")
+            log = leaving.run("journalctl -u trino -o cat --no-pager --since=-10min | grep -i drain")
+            assert long.result(timeout=300) == 5 * 6_001_215
+        finally:
+            leaving.run("systemctl start trino")
+    assert "draining for at most" in log, log
+    wait_for("the worker's return", lambda: trino.value(ACTIVE) == nodes, seconds=120)
+
+
+@pytest.mark.drill
+@pytest.mark.usefixtures("coordinator")
+def test_the_limit_of_running_queries_holds_and_can_be_taken_back(
+    cluster: Inventory, machines: Machines, ansible: Ansible, trino: Trino, url: str
+) -> None:
+    before = processes(cluster, machines)
+    limits = {"trino_max_running_queries": 1, "trino_max_queued_queries": 0}
+    assert ansible.playbook("site", "--tags", "trino", **limits).code == 0
+    try:
+        changed = {name for name, pid in processes(cluster, machines).items() if pid != before[name]}
+        assert changed <= {host.name for host in cluster.group("trino_coordinator")}
+        with ThreadPoolExecutor() as pool:
+            long = pool.submit(Trino.connect(url, trino.user).value, LONG)
+            wait_for("a refused query", lambda: refusal(url, trino.user), seconds=30)
+            assert "Too many queued queries" in refusal(url, trino.user) or long.done()
+            long.result(timeout=300)
+    finally:
+        back = ansible.playbook("site", "--tags", "trino")
+    assert back.code == 0, back
+    again = ansible.playbook("site", "--tags", "trino")
+    assert (again.code, again.changed) == (0, 0), again
+
+
+def refusal(url: str, user: str) -> str:
+    """Why a query is refused now; empty where it is not."""
+    try:
+        Trino.connect(url, user).sql("select 1")
+    except EngineError as error:
+        return error.message
+    return ""

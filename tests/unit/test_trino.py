@@ -1,0 +1,256 @@
+"""What Trino would refuse at its start is found in the inventory: a line each, and nothing that it takes."""
+
+from __future__ import annotations
+
+import io
+import struct
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lakehouse import manifest, trinokeys
+from lakehouse.inventory import Host, Inventory
+from lakehouse.run import ROOT
+from lakehouse.validation import trino
+from lakehouse.validation.finding import Finding
+from plugins.module_utils import probes
+
+Finder = Callable[[Host], list[Finding]]
+POSTGRESQL = {"connector.name": "postgresql", "connection-url": "jdbc:postgresql://db/x"}
+
+
+def a_host(name: str = "n1", groups: set[str] | None = None, **variables: Any) -> Host:
+    return Host(name, "10.0.0.1", frozenset(groups or set()), variables)
+
+
+def found(finder: Finder, **variables: Any) -> list[str]:
+    return [str(one) for one in finder(a_host(**variables))]
+
+
+@pytest.mark.parametrize(
+    ("placement", "line"),
+    [
+        (
+            {"n1": {"trino_workers"}},
+            "FAIL trino.groups n1: group trino_workers has hosts, but trino_",
+        ),
+        ({"n1": {"trino_coordinator"}}, "FAIL trino.groups n1: group trino_coordinator has a host, but"),
+        (
+            {"n1": {"trino_coordinator", "trino_workers"}, "n2": {"trino_coordinator"}},
+            "FAIL trino.groups n1,n2: group trino_coordinator has 2 hosts (expected exactly one coordinator)",
+        ),
+    ],
+)
+def test_groups_that_make_no_cluster(placement: dict[str, set[str]], line: str) -> None:
+    hosts = tuple(a_host(name, groups) for name, groups in placement.items())
+    [finding] = trino.groups(Inventory(Path(), hosts))
+    assert str(finding).startswith(line)
+
+
+@pytest.mark.parametrize("groups", [set(), {"trino_coordinator", "trino_workers"}])
+def test_groups_that_do(groups: set[str]) -> None:
+    assert trino.groups(Inventory(Path(), (a_host(groups=groups),))) == []
+
+
+def test_a_heap_larger_than_the_node() -> None:
+    assert found(trino.heap, trino_heap_mb=8192, node_memory_mb=6144) == [
+        "FAIL trino.heap n1: trino_heap_mb is 8192 on a node with 6144 MiB (expected less than 6144): "
+        "lower it, or leave it out"
+    ]
+    assert found(trino.heap, trino_heap_mb=1024, node_memory_mb=6144) == []
+    assert found(trino.heap, trino_heap_mb=1024) == []
+
+
+def test_a_catalog_named_twice() -> None:
+    both = [{"name": "sales", "properties": POSTGRESQL}] * 2
+    assert found(trino.catalogs, trino_catalogs=both) == [
+        "FAIL trino.catalogs n1: trino_catalogs[1]: catalog sales is there already "
+        "(expected every name once): give one of them another name"
+    ]
+
+
+def test_a_catalog_named_like_one_of_the_role() -> None:
+    [line] = found(trino.catalogs, trino_catalogs=[{"name": "hive", "properties": POSTGRESQL}])
+    assert line.endswith("change it by trino_catalog_properties.hive")
+
+
+@pytest.mark.parametrize(
+    ("properties", "fact"),
+    [
+        ({}, "trino_catalogs[0] (more) lacks connector.name"),
+        ({"connector.name": "postgresql"}, "trino_catalogs[0] (more) lacks connection-url"),
+        ({"connector.name": "iceberg"}, "trino_catalogs[0] (more) lacks hive.metastore.uri"),
+        ({"connector.name": "memory"}, "wants the connector memory, which no loaded plugin brings"),
+    ],
+)
+def test_a_catalog_that_lacks_something(properties: dict[str, Any], fact: str) -> None:
+    [line] = found(trino.catalogs, trino_catalogs=[{"name": "more", "properties": properties}])
+    assert fact in line
+
+
+def test_a_catalog_whose_plugin_is_loaded_too() -> None:
+    more = [{"name": "more", "properties": {"connector.name": "memory"}}]
+    assert found(trino.catalogs, trino_catalogs=more, trino_plugins=["memory"]) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "line"),
+    [
+        (
+            {"trino_config": {"query.max-memroy": "1GB"}},
+            "Trino 476 has no key query.max-memroy (trino_config): did you mean query.max-memory?",
+        ),
+        (
+            {"trino_catalog_properties": {"iceberg": {"iceberg.file-fromat": "ORC"}}},
+            "key iceberg.file-fromat (trino_catalog_properties.iceberg): did you mean iceberg.file-format?",
+        ),
+        (
+            {"trino_catalogs": [{"name": "s", "properties": {**POSTGRESQL, "conection-user": "x"}}]},
+            "has no key conection-user (trino_catalogs[0].properties): did you mean connection-user?",
+        ),
+        (
+            {"trino_catalog_properties": {"icberg": {}}},
+            "trino_catalog_properties.icberg: there is no catalog icberg: the catalogs are iceberg, delta,",
+        ),
+        ({"trino_node": {"node.nonsense": 1}}, "has no key node.nonsense (trino_node)"),
+    ],
+)
+def test_keys_that_trino_does_not_know(variables: dict[str, Any], line: str) -> None:
+    [got] = found(trino.keys, **variables)
+    assert line in got
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"trino_config": {"query.max-memory": "1GB", "exchange.http-client.request-timeout": "10s"}},
+        {"trino_config": {"no.such.key": None}},
+        {"trino_catalog_properties": {"tpch": None, "hive": {"hive.max-partitions-per-scan": 5}}},
+        {
+            "trino_catalogs": [
+                {"name": "s", "properties": POSTGRESQL | {"case-insensitive-name-matching": True}}
+            ]
+        },
+        {"trino_catalogs": [{"name": "s", "properties": {"connector.name": "of_a_stranger", "x": 1}}]},
+        {"trino_node": {"node.data-dir": "/srv"}},
+    ],
+)
+def test_keys_that_it_knows_or_never_sees(variables: dict[str, Any]) -> None:
+    assert found(trino.keys, **variables) == []
+
+
+def test_the_keys_are_those_of_the_version_that_is_installed() -> None:
+    assert trino.known_keys().version == manifest.load(ROOT / "versions.yml", locked=False).versions["trino"]
+
+
+def test_a_java_too_old_is_refused() -> None:
+    bill = manifest.load(ROOT / "versions.yml", locked=False)
+    lines = manifest.pair_findings(bill.pairs, {**bill.versions, "trino_java": "21"})
+    assert lines == [
+        "trino_java 21 with trino 476: Trino 476 does not start on a Java older than 24; allowed: 25"
+    ]
+
+
+def role() -> dict[str, Any]:
+    return dict(yaml.safe_load((ROOT / "roles/trino/vars/main.yml").read_text(encoding="utf-8")))
+
+
+def test_the_validation_knows_the_catalogs_and_plugins_of_the_role() -> None:
+    assert [one["name"] for one in role()["_trino_catalogs"]] == list(trino.OWN_CATALOGS)
+    assert set(role()["_trino_plugins"]) == trino.OWN_PLUGINS
+
+
+def test_every_key_of_the_role_is_known(rendered_properties: dict[str, set[str]]) -> None:
+    known = trino.known_keys()
+    own = {"connector.name"} | known.catalogs
+    for name, connector in trino.OWN_CATALOGS.items():
+        assert rendered_properties.get(f"catalog/{name}", set()) <= own | known.connectors[connector]
+    assert rendered_properties["config"] <= known.server
+    assert rendered_properties["node"] <= known.server | trino.NODE_KEYS
+
+
+@pytest.fixture
+def rendered_properties() -> dict[str, set[str]]:
+    """The keys of every properties file of the local coordinator, as the golden files have them."""
+    root = ROOT / "tests/render/golden/local/cpu-node1/etc/trino"
+    return {
+        str(path.relative_to(root).with_suffix("")): {
+            line.partition("=")[0]
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if line[:1] != "#"
+        }
+        for path in root.rglob("*.properties")
+    }
+
+
+def a_class(annotation: bytes, key: bytes) -> bytes:
+    """Assemble a class file with one method that carries an annotation with one text."""
+    texts = [b"RuntimeVisibleAnnotations", annotation, b"value", key]
+    pool = b"".join(b"\x01" + struct.pack(">H", len(text)) + text for text in texts)
+    # A number of eight bytes counts twice in the pool.
+    pool += b"\x05" + bytes(8)
+    body = struct.pack(">HHHHcH", 1, 2, 1, 3, b"s", 4)
+    method = bytes(6) + struct.pack(">HHI", 1, 1, len(body)) + body
+    head = b"\xca\xfe\xba\xbe" + bytes(4) + struct.pack(">H", len(texts) + 3)
+    return head + pool + bytes(6) + bytes(2) + bytes(2) + struct.pack(">H", 1) + method
+
+
+def test_keys_are_read_from_classes() -> None:
+    config = b"Lio/airlift/configuration/Config;"
+    assert trinokeys.keys_of_class(a_class(config, b"a.key")) == {"a.key"}
+    assert trinokeys.keys_of_class(a_class(b"Lorg/other/Config;", b"a.key")) == set()
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as jar:
+        jar.writestr("x/OneConfig.class", a_class(config, b"one"))
+        jar.writestr("x/Two.class", a_class(config, b"two"))
+    assert trinokeys.keys_of_jar(raw.getvalue()) == {"one"}
+
+
+def drain(tmp_path: Path) -> str:
+    script = tmp_path / "drain"
+    script.write_text((ROOT / "templates/trino-drain.j2").read_text(encoding="utf-8"), encoding="utf-8")
+    nobody = "http://127.0.0.1:9"
+    done = subprocess.run(
+        [sys.executable, str(script), "--worker", nobody, "--coordinator", nobody, "--user", "t",
+         "--pid", "1", "--seconds", "60"],
+        capture_output=True, text=True, check=True, timeout=20,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_a_worker_without_coordinator_is_stopped_at_once(tmp_path: Path) -> None:
+    assert drain(tmp_path).startswith("not drained: ")
+
+
+class Answers:
+    """A coordinator that gives these answers, one after the other."""
+
+    def __init__(self, *bodies: str) -> None:
+        self.bodies = list(bodies)
+
+    def __call__(self, *_: object, **__: object) -> io.BytesIO:
+        return io.BytesIO(self.bodies.pop(0).encode())
+
+
+PROBE = {"kind": "trino", "url": "http://c:1", "user": "t", "query": "select 1", "equals": 3}
+
+
+@pytest.mark.parametrize(
+    ("bodies", "answer"),
+    [
+        (['{"nextUri": "http://c:1/2"}', '{"data": [[3]], "nextUri": "http://c:1/3"}', "{}"], None),
+        (['{"data": [[2]]}'], "http://c:1: select 1: [[2]] (expected 3)"),
+        (['{"error": {"message": "no nodes"}}'], "http://c:1: no nodes"),
+    ],
+)
+def test_the_gate_asks_a_query(
+    monkeypatch: pytest.MonkeyPatch, bodies: list[str], answer: str | None
+) -> None:
+    monkeypatch.setattr("urllib.request.urlopen", Answers(*bodies))
+    assert probes.ask(PROBE) == answer
