@@ -1,10 +1,13 @@
 # `make` shows what there is. INVENTORY= names other machines: make lakehouse INVENTORY=inventory/three-node
+# PROFILE=core leaves Trino, Flink and the Python clients out.
 INVENTORY ?= inventory/local
 TEST_INVENTORY ?= tests/inventory
+PROFILE ?= full
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export LAKEHOUSE_PROFILE := $(PROFILE)
 LAKEHOUSE = .venv/bin/lakehouse
 STARTED := $(shell date +%s)
 
@@ -23,6 +26,10 @@ test: tools-dev ## Lint, unit, render, and every cluster test on nodes of their 
 .PHONY: smoke
 smoke: tools ## Run the smoke suite against the cluster and write the report
 	@$(LAKEHOUSE) smoke --inventory $(INVENTORY) --started $(STARTED)
+
+.PHONY: matrix
+matrix: tools ## Run every engine on every format, operation by operation, and write the report
+	@$(LAKEHOUSE) matrix --inventory $(INVENTORY) --started $(STARTED)
 
 .PHONY: down
 down: tools ## Remove the local nodes and their data

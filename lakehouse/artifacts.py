@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lakehouse import maven, pypi, tools
@@ -30,19 +30,21 @@ def fetch(manifest: Manifest, components: Iterable[str], cache: Cache, log: tool
     run asks for the rest alone.
     """
     started = time.monotonic()
-    by_path = {
-        item.coordinate.path: item for name in components for item in manifest.component(name).artifacts
-    }
+    layers = [layer for name in components for layer in manifest.component(name).layers]
+    by_path = {item.coordinate.path: item for layer in layers for item in layer.artifacts}
+    pythons = {item: layer.wheels for layer in layers if layer.wheels for item in layer.artifacts}
     wanted = list(by_path.values())
     with translated_disk_errors(cache.root):
         if cache.missing(wanted):
             with cache.exclusive(log):
-                _fetch_missing(cache.missing(wanted), cache, log)
+                _fetch_missing(cache.missing(wanted), pythons, cache, log)
     size = sum(artifact.size for artifact in wanted)
     log(f"{len(wanted)} files ({size >> 20} MB) verified in {time.monotonic() - started:.1f} s")
 
 
-def _fetch_missing(missing: list[Artifact], cache: Cache, log: tools.Log) -> None:
+def _fetch_missing(
+    missing: list[Artifact], pythons: Mapping[Artifact, str], cache: Cache, log: tools.Log
+) -> None:
     if not missing:  # another process fetched them while this one waited
         return
     from_pypi = [artifact for artifact in missing if artifact.coordinate.is_pypi]
@@ -56,8 +58,7 @@ def _fetch_missing(missing: list[Artifact], cache: Cache, log: tools.Log) -> Non
             downloads.append(maven.copy([item.coordinate for item in from_maven], staging, staging))
         if from_pypi:
             log(f"fetching {len(from_pypi)} files ({_size(from_pypi) >> 20} MB) with pip")
-            hashes = {item.coordinate: item.sha256 for item in from_pypi}
-            downloads.append(pypi.download(hashes, staging, staging))
+            downloads += _from_pypi(from_pypi, pythons, staging)
         failures = tools.run(downloads, log)
         wrong = cache.adopt(missing, staging)
         _keep_logs(staging, cache)
@@ -67,6 +68,18 @@ def _fetch_missing(missing: list[Artifact], cache: Cache, log: tools.Log) -> Non
         raise failures[0].error()
     if absent := cache.missing(missing):
         raise LakehouseError(f"{absent[0].coordinate} was not delivered", f"less {cache.root / 'logs'}")
+
+
+def _from_pypi(
+    missing: list[Artifact], pythons: Mapping[Artifact, str], staging: Path
+) -> Iterator[tools.Tool]:
+    """Plan one run for source archives, and one for the wheels of each Python."""
+    for python in sorted({pythons.get(item) or "" for item in missing}):
+        hashes = {item.coordinate: item.sha256 for item in missing if (pythons.get(item) or "") == python}
+        if python:
+            yield pypi.download_wheels(hashes, python, staging, staging)
+        else:
+            yield pypi.download(hashes, staging, staging)
 
 
 def _rejected(wrong: dict[Artifact, str], staging: Path, log: tools.Log) -> LakehouseError:

@@ -42,6 +42,12 @@ def _smoke(arguments: argparse.Namespace) -> int:
     return report.build(run.BUILD, verbs.bill().versions)
 
 
+def _matrix(arguments: argparse.Namespace) -> int:
+    phases = verbs.start(arguments.started)
+    verbs.matrix(phases, arguments.inventory, *arguments.selection)
+    return report.build(run.BUILD, verbs.bill().versions)
+
+
 def _fetch(_: argparse.Namespace) -> int:
     verbs.fetch(verbs.start())
     return 0
@@ -89,6 +95,9 @@ def parser() -> argparse.ArgumentParser:
     add("down", _down, "remove the local nodes and their data")
     add("status", _status, "show the local nodes")
     add("smoke", _smoke, "run the smoke suite and write the report").add_argument(
+        "selection", nargs="*", help="arguments for pytest"
+    )
+    add("matrix", _matrix, "run every engine on every format and write the report").add_argument(
         "selection", nargs="*", help="arguments for pytest"
     )
     add("bench", _bench, "measure what the README promises, into build/bench/")

@@ -9,9 +9,10 @@ from typing import Self
 
 @dataclass(frozen=True, order=True)
 class Coordinate:
-    """A file on Maven (`group:artifact[:type[:classifier]]:version`) or a source archive (`name==version`).
+    """A file on Maven (`group:artifact[:type[:classifier]]:version`) or on PyPI.
 
-    For PyPI `group` is empty, and `artifact` is the name of the project.
+    There it is a source archive (`name==version`) or a wheel (`name==version:tag`, as its file says). For
+    PyPI `group` is empty, and `artifact` is the name of the project; a wheel's tag is its classifier.
     """
 
     group: str
@@ -25,7 +26,8 @@ class Coordinate:
         """Read the written form; ValueError if it is neither Maven's nor PyPI's."""
         name, pinned, version = text.partition("==")
         if pinned and name and version:
-            return cls("", name, "tar.gz", "", version)
+            version, _, tag = version.partition(":")
+            return cls("", name, "whl" if tag else "tar.gz", tag, version)
         match text.split(":"):
             case [group, artifact, version] if all((group, artifact, version)):
                 return cls(group, artifact, "jar", "", version)
@@ -35,12 +37,14 @@ class Coordinate:
                 (group, artifact, type_, classifier, version)
             ):
                 return cls(group, artifact, type_, classifier, version)
-        raise ValueError(f"{text!r} is neither group:artifact[:type[:classifier]]:version nor name==version")
+        raise ValueError(
+            f"{text!r} is neither group:artifact[:type[:classifier]]:version nor name==version[:tag]"
+        )
 
     def __str__(self) -> str:
         """Return the shortest written form that `parse` reads back."""
         if self.is_pypi:
-            return f"{self.artifact}=={self.version}"
+            return f"{self.requirement}:{self.classifier}" if self.is_wheel else self.requirement
         if self.classifier:
             return f"{self.group}:{self.artifact}:{self.type}:{self.classifier}:{self.version}"
         if self.type != "jar":
@@ -51,6 +55,16 @@ class Coordinate:
     def is_pypi(self) -> bool:
         """Whether pip fetches it; Maven does otherwise."""
         return not self.group
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether it is built already, for the Python and the machine that its tag names."""
+        return self.type == "whl"
+
+    @property
+    def requirement(self) -> str:
+        """What pip calls it."""
+        return f"{self.artifact}=={self.version}"
 
     @property
     def file_name(self) -> str:

@@ -1,9 +1,11 @@
-"""SPDX licence expressions of Maven artifacts, from their POMs."""
+"""SPDX licence expressions: of Maven artifacts from their POMs, of wheels from their metadata."""
 
 from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+import zipfile
+from email import message_from_bytes
 from pathlib import Path, PurePosixPath
 
 from lakehouse.coordinates import Coordinate
@@ -17,6 +19,7 @@ _SPDX = (
     ),
     (r"lgpl 2\.1", "LGPL-2.1-only"),
     (r"mpl 1\.1", "MPL-1.1"),
+    (r"mpl[- ]2\.0|mozilla public license 2", "MPL-2.0"),
     (r"apache", "Apache-2.0"),
     (r"\bedl\b|eclipse distribution license", "BSD-3-Clause"),
     (r"(epl|eclipse public license)\D*2\.0", "EPL-2.0"),
@@ -50,6 +53,19 @@ def of(coordinate: Coordinate, repository: Path) -> str:
         names = (parent.findtext(tag, "").strip() for tag in ("groupId", "artifactId", "version"))
         pom = repository / _pom_path(*names)
     raise UnknownLicenceError("none")
+
+
+def of_wheel(file: Path) -> str:
+    """Return the licence that a wheel states: as expression, classifier or text."""
+    with zipfile.ZipFile(file) as wheel:
+        place = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(wheel.read(place))
+    if expression := metadata["License-Expression"]:
+        return str(expression)
+    classifiers = [str(text) for text in metadata.get_all("Classifier", [])]
+    texts = [text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License :: ")]
+    texts = texts or [str(metadata["License"] or "none")]
+    return " OR ".join(dict.fromkeys(_spdx(text) for text in texts))
 
 
 def _spdx(text: str) -> str:

@@ -39,7 +39,13 @@ def lock(path: Path, cache: Cache, log: tools.Log) -> None:
 
 
 def _fetch_source_archives(bill: Manifest, staging: Path, log: tools.Log) -> Path:
-    roots = [root for component in bill.components.values() for root in _roots(component) if root.is_pypi]
+    roots = [
+        root
+        for component in bill.components.values()
+        for layer in component.layers
+        for root in layer.roots
+        if root.is_pypi and not layer.wheels
+    ]
     if roots:
         log(f"fetching {len(roots)} source archives with pip")
         _run(pypi.download_unchecked(roots, staging, staging), log)
@@ -49,25 +55,34 @@ def _fetch_source_archives(bill: Manifest, staging: Path, log: tools.Log) -> Pat
 def _lock_component(
     bill: Manifest, component: Component, staging: Path, source_archives: Path, log: tools.Log
 ) -> dict[str, list[Artifact]]:
-    closure = [root for layer in component.layers if layer.closure for root in layer.roots]
-    exact = [
-        root for layer in component.layers if not layer.closure for root in layer.roots if not root.is_pypi
-    ]
+    maven_layers = [layer for layer in component.layers if not layer.wheels]
+    closure = [root for layer in maven_layers if layer.closure for root in layer.roots]
+    exact = [root for layer in maven_layers if not layer.closure for root in layer.roots if not root.is_pypi]
     repository = staging / component.name
     if closure or exact:
         log(f"resolving {component.name} {component.version} with Maven")
         _run(maven.resolve(closure, exact, staging / "poms", repository), log)
     files = dict(_resolved(repository))
-    files |= {root: source_archives / root.path for root in _roots(component) if root.is_pypi}
+    files |= {
+        root: source_archives / root.path for layer in maven_layers for root in layer.roots if root.is_pypi
+    }
 
     layer_of = {root: layer.name for layer in component.layers for root in layer.roots}
-    rest = next((layer.name for layer in component.layers if layer.closure), None)
+    for layer in component.layers:
+        if layer.wheels:
+            log(f"resolving {component.name} {component.version} with pip")
+            folder = staging / f"{component.name}-{layer.name}"
+            _run(pypi.resolve_wheels(layer.roots, layer.wheels, folder, folder), log)
+            found = {wheel: folder / wheel.path for wheel in pypi.wheels(folder)}
+            files |= found
+            layer_of |= dict.fromkeys(found, layer.name)
+    rest = next((layer.name for layer in maven_layers if layer.closure), None)
     layers: dict[str, list[Artifact]] = {layer.name: [] for layer in component.layers}
     for coordinate, file in sorted(files.items()):
-        layer = layer_of.get(coordinate, rest)
-        if layer is None:
+        owner = layer_of.get(coordinate, rest)
+        if owner is None:
             raise LakehouseError(f"{bill.path.name}: {component.name}: no layer asks for {coordinate}")
-        layers[layer].append(_artifact(bill, coordinate, file, repository))
+        layers[owner].append(_artifact(bill, coordinate, file, repository))
     return layers
 
 
@@ -78,15 +93,15 @@ def _artifact(bill: Manifest, coordinate: Coordinate, file: Path, repository: Pa
         )
     with file.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    return Artifact(coordinate, sha256, file.stat().st_size, _licence(bill, coordinate, repository))
+    return Artifact(coordinate, sha256, file.stat().st_size, _licence(bill, coordinate, file, repository))
 
 
-def _licence(bill: Manifest, coordinate: Coordinate, repository: Path) -> str:
+def _licence(bill: Manifest, coordinate: Coordinate, file: Path, repository: Path) -> str:
     for pattern, licence in bill.licences.items():
         if fnmatch.fnmatchcase(str(coordinate), pattern):
             return licence
     try:
-        return licences.of(coordinate, repository)
+        return licences.of_wheel(file) if coordinate.is_wheel else licences.of(coordinate, repository)
     except licences.UnknownLicenceError as error:
         raise LakehouseError(
             f"{coordinate}: no SPDX licence known for {str(error)!r}",
@@ -104,11 +119,6 @@ def _resolved(repository: Path) -> Iterator[tuple[Coordinate, Path]]:
         group = ".".join(file.relative_to(repository).parts[:-3])
         classifier, _, type_ = file.name.removeprefix(prefix).removeprefix("-").partition(".")
         yield Coordinate(group, artifact, type_, classifier, version), file
-
-
-def _roots(component: Component) -> Iterator[Coordinate]:
-    for layer in component.layers:
-        yield from layer.roots
 
 
 def _run(tool: tools.Tool, log: tools.Log) -> None:

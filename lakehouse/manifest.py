@@ -29,11 +29,15 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Layer:
-    """Files of a release that are placed by the same rule: copied `into` a folder, or unpacked."""
+    """Files of a release that are placed by the same rule: copied `into` a folder, or unpacked.
+
+    `wheels` is the minor version of Python for which PyPI's built packages are taken; None: no wheels.
+    """
 
     name: str
     roots: tuple[Coordinate, ...]
     closure: bool
+    wheels: str | None
     into: str | None
     unpack: Mapping[str, str]
     drop: tuple[str, ...]
@@ -43,11 +47,15 @@ class Layer:
 
 @dataclass(frozen=True)
 class Component:
-    """What is installed together as one release, with the Java that runs it (None: no Java)."""
+    """What is installed together as one release, with the Java that runs it (None: no Java).
+
+    `profile` is the smallest one that it belongs to.
+    """
 
     name: str
     version: str
     java: str | None
+    profile: str
     layers: tuple[Layer, ...]
 
     @property
@@ -191,7 +199,7 @@ class _Reader:
 
     def _component(self, name: str, entry: object) -> Component:
         where = f"components.{name}"
-        section = self._section(entry, where, {"layers"}, {"java"})
+        section = self._section(entry, where, {"layers"}, {"java", "profile"})
         if name not in self.names:
             raise self._error(
                 f"versions.{name}", "is missing: a component's version has the component's name"
@@ -201,12 +209,15 @@ class _Reader:
             name=name,
             version=self.names[name],
             java=None if java is None else self._filled(java, f"{where}.java"),
+            profile=section.get("profile", "core"),
             layers=tuple(self._layer(name, key, layer) for key, layer in section["layers"].items()),
         )
 
     def _layer(self, component: str, name: str, entry: object) -> Layer:
         where = f"components.{component}.layers.{name}"
-        section = self._section(entry, where, {"from"}, {"closure", "into", "unpack", "drop", "expand"})
+        section = self._section(
+            entry, where, {"from"}, {"closure", "wheels", "into", "unpack", "drop", "expand"}
+        )
         if ("into" in section) == ("unpack" in section):
             raise self._error(where, "needs either `into` or `unpack`")
         roots = tuple(self._coordinate(text, f"{where}.from") for text in section["from"])
@@ -214,14 +225,17 @@ class _Reader:
             name=name,
             roots=roots,
             closure=section.get("closure", False),
+            wheels=self._filled(section["wheels"], f"{where}.wheels") if "wheels" in section else None,
             into=section.get("into"),
             unpack=self._strings(section.get("unpack", {}), f"{where}.unpack"),
             drop=tuple(section.get("drop", ())),
             expand=tuple(section.get("expand", ())),
-            artifacts=self._artifacts(component, name, roots) if self.locked else (),
+            artifacts=self._artifacts(component, name, roots, "wheels" in section) if self.locked else (),
         )
 
-    def _artifacts(self, component: str, layer: str, roots: tuple[Coordinate, ...]) -> tuple[Artifact, ...]:
+    def _artifacts(
+        self, component: str, layer: str, roots: tuple[Coordinate, ...], wheels: bool
+    ) -> tuple[Artifact, ...]:
         where = f"lock.{component}.{layer}"
         entries = ((self.data.get("lock") or {}).get(component) or {}).get(layer) or []
         artifacts = []
@@ -229,9 +243,8 @@ class _Reader:
             section = self._section(entry, f"{where}[{index}]", {"coordinate", "sha256", "bytes", "licence"})
             coordinate = self._coordinate(section["coordinate"], f"{where}[{index}]")
             artifacts.append(Artifact(coordinate, section["sha256"], section["bytes"], section["licence"]))
-        if missing := [
-            str(root) for root in roots if root not in {artifact.coordinate for artifact in artifacts}
-        ]:
+        held = {_project(artifact.coordinate) if wheels else artifact.coordinate for artifact in artifacts}
+        if missing := [str(root) for root in roots if (_project(root) if wheels else root) not in held]:
             raise LakehouseError(
                 f"{self.path.name}: {where} does not hold {', '.join(missing)}", LOCK_COMMAND
             )
@@ -281,6 +294,11 @@ class _Reader:
 
     def _error(self, where: str, what: str) -> LakehouseError:
         return LakehouseError(f"{self.path.name}: {where} {what}")
+
+
+def _project(coordinate: Coordinate) -> tuple[str, str]:
+    """A project of PyPI and its version: without extras, and spelled as in the name of a wheel."""
+    return coordinate.artifact.partition("[")[0].lower().replace("-", "_"), coordinate.version
 
 
 def _matches(version: str, pattern: str) -> bool:

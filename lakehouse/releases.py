@@ -138,7 +138,7 @@ def _placed(layer: Layer, artifact: Artifact, file: Path) -> Iterator[_Member]:
         with file.open("rb") as stream:
             yield _Member(PurePosixPath(layer.into, file.name), artifact.size, False, stream)
         return
-    read = _read_zip if artifact.coordinate.type in {"jar", "zip"} else _read_tar
+    read = _read_zip if artifact.coordinate.type in {"jar", "zip", "whl"} else _read_tar
     for member in read(file):
         names = (member.path, *member.links)
         places = [place for name in names if (place := _destination(layer, name)) is not None]

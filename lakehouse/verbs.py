@@ -9,9 +9,13 @@ from contextlib import suppress
 from lakehouse import artifacts, inventory, manifest, nodes, releases, report, run
 from lakehouse.errors import LakehouseError
 from lakehouse.phases import PASSED, Phase, Phases
+from lakehouse.report import record
 
 REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
+# Tests of several engines, and those beside Spark without which there is nothing to compare.
+MATRIX = "smoke/matrix"
+MATRIX_ENGINES = ("trino", "flink")
 FAST_CHECKS = {
     "lint": ["make", "--no-print-directory", "lint"],
     "unit": ["make", "--no-print-directory", "unit"],
@@ -28,11 +32,17 @@ def is_local(path: str) -> bool:
     return any("local_nodes_cluster" in host.variables for host in inventory.load(path).hosts)
 
 
-def fetch(phases: Phases) -> None:
-    """Fill the cache and build the release archives."""
+def is_core(path: str) -> bool:
+    """Whether the inventory asks for the small profile."""
+    return any(host.variables.get("lakehouse_profile") == "core" for host in inventory.load(path).hosts)
+
+
+def fetch(phases: Phases, path: str | None = None) -> None:
+    """Fill the cache and build the release archives: of what the inventory asks for, or of everything."""
     with phases.phase("artifacts"):
         materials, cache = bill(), artifacts.cache_dir()
-        names = list(materials.components)
+        core = path is not None and is_core(path)
+        names = [name for name, part in materials.components.items() if not core or part.profile == "core"]
         artifacts.fetch(materials, names, cache, phases.log)
         for name in names:
             releases.ensure(materials, name, cache, phases.log)
@@ -46,10 +56,12 @@ def docker(phases: Phases, path: str) -> None:
                 raise LakehouseError("no Docker Engine answers", "scripts/ensure-docker")
 
 
-def up(phases: Phases, path: str) -> None:
-    """Make the local nodes run, or leave real machines alone."""
+def up(phases: Phases, path: str, *, bare: bool = False) -> None:
+    """Make the local nodes run, new ones if they are to be ``bare``; leave real machines alone."""
     docker(phases, path)
     if is_local(path):
+        if bare:
+            nodes.down(path, phases.log)
         with phases.phase("nodes"):
             nodes.up(path, phases.log)
 
@@ -72,8 +84,21 @@ def smoke(phases: Phases, path: str, *selection: str) -> bool:
         old.unlink()
     with phases.phase("endpoints"):
         run.playbook("endpoints", path)
-    argv = [run.program("pytest"), "smoke", f"--junit-xml={REPORT / 'smoke-junit.xml'}", *selection]
+    results = f"--junit-xml={REPORT / 'smoke-junit.xml'}"
+    argv = [run.program("pytest"), "smoke", f"--ignore={MATRIX}", results, *selection]
     return timed(phases, "smoke", argv)
+
+
+def matrix(phases: Phases, path: str, *selection: str) -> bool:
+    """Run the matrix of engines, formats and operations; tell whether it passed, or has nothing to run on."""
+    with phases.phase("endpoints"):
+        run.playbook("endpoints", path)
+    endpoints = record.load(run.BUILD / "endpoints.json", "make lakehouse")
+    if not any(engine in endpoints for engine in MATRIX_ENGINES):
+        phases.log("no matrix: Spark is the one engine of this cluster")
+        return True
+    argv = [run.program("pytest"), MATRIX, f"--junit-xml={REPORT / 'matrix-junit.xml'}", *selection]
+    return timed(phases, "matrix", argv)
 
 
 def timed(phases: Phases, name: str, argv: list[str]) -> bool:
@@ -85,14 +110,15 @@ def timed(phases: Phases, name: str, argv: list[str]) -> bool:
     return False
 
 
-def provision(phases: Phases, path: str) -> None:
-    """From a fresh machine to services, data and the smoke suite's results."""
+def provision(phases: Phases, path: str, *, bare: bool = False) -> None:
+    """From a fresh machine to services, data and the results of both suites."""
     with ThreadPoolExecutor() as pool:
-        for side in [pool.submit(fetch, phases), pool.submit(up, phases, path)]:
+        for side in [pool.submit(fetch, phases, path), pool.submit(up, phases, path, bare=bare)]:
             side.result()
     converge(phases, path)
     load(phases, path)
     smoke(phases, path)
+    matrix(phases, path)
 
 
 def deploy(phases: Phases, path: str) -> int:
@@ -106,9 +132,7 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
     for name, argv in FAST_CHECKS.items():
         if not timed(phases, name, argv):
             return 1
-    docker(phases, path)
-    nodes.down(path, phases.log)
-    provision(phases, path)
+    provision(phases, path, bare=True)
     changed = converge(phases, path, "converge again")
     if changed:
         phases.log(

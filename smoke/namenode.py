@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 
@@ -104,6 +105,14 @@ class NameNode:
             reason = answer.json()["RemoteException"]["message"] if answer.content else answer.reason
             raise NameNodeError(f"{operation} {path}: {reason}")
         return dict(answer.json()) if answer.content else {}
+
+    def create(self, path: str, user: str, address_of: Callable[[str], str]) -> None:
+        """Write an empty file; `address_of` turns the name of the DataNode that makes it into an address."""
+        location = urlsplit(self.webhdfs("PUT", "CREATE", path, user)["Location"])
+        address = location._replace(netloc=f"{address_of(location.hostname or '')}:{location.port}")
+        answer = self._session.put(address.geturl(), data=b"", timeout=_SECONDS)
+        if answer.status_code >= 400:
+            raise NameNodeError(f"CREATE {path}: {answer.status_code} {answer.reason}")
 
     def _get(self, path: str, query: Mapping[str, str]) -> requests.Response:
         answer = self._ask("GET", path, query)

@@ -58,6 +58,9 @@ class Trino:
 
     host: str
     http: str
+
+
+@dataclass(frozen=True)
 class Flink:
     """The session cluster: its JobManager's machine, and the HTTP addresses of its three services."""
 
@@ -100,6 +103,10 @@ class Endpoints:
         """Inventory name of the machine with that `address:port`; the address itself if nobody has it."""
         bare = address.partition(":")[0]
         return next((host.name for host in self.hosts.values() if bare in (host.address, host.name)), address)
+
+    def address_of(self, name: str) -> str:
+        """Address of the machine of that inventory name; the name itself if there is none."""
+        return self.hosts[name].address if name in self.hosts else name
 
     @property
     def report(self) -> Path:

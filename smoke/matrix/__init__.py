@@ -1,1 +1,1 @@
-"""The matrix: every engine, every format, every operation."""
+"""The matrix: what every engine does with every table format, declared as data and executed cell by cell."""

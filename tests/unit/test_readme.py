@@ -178,7 +178,7 @@ def test_every_variable_is_in_an_argument_spec(page: Path) -> None:
     groups = {group for host in inventory.load(ROOT / "inventory/local").hosts for group in host.groups}
     roles = {path.name for path in (ROOT / "roles").iterdir()}
     modules = {path.stem for folder in ("library", "plugins") for path in (ROOT / folder).rglob("*.py")}
-    others = roles | modules | groups | ports.keys() | {"spark_catalog"}
+    others = roles | modules | groups | ports.keys() | {"spark_catalog", "lakehouse_clients"}
     prefixes = tuple(f"{role}_" for role in (*roles, "lakehouse", "local_nodes"))
     for span in CODE.findall(page.read_text(encoding="utf-8")):
         name = re.match(r"[a-z_]+(?=$|:|\.[a-z_]+$)", span)

@@ -129,3 +129,31 @@ def test_an_earlier_smoke_result_is_never_taken_for_this_one(ansible: Path, buil
     assert not verbs.smoke(verbs.start(), "inventory/x")
     assert not old.exists()
     assert statuses() == {"endpoints": phases.PASSED, "smoke": phases.FAILED}
+
+
+class TestMatrix:
+    """The suite of several engines."""
+
+    @pytest.fixture
+    def suite(self, ansible: Path, build: Path) -> Path:
+        script(ansible, "true")
+        script(build / "pytest", f'echo "$@" > {build}/asked')
+        return build / "asked"
+
+    def test_it_runs_where_there_is_more_than_spark(self, suite: Path, build: Path) -> None:
+        (build / "endpoints.json").write_text('{"trino": {}, "flink": null}', encoding="utf-8")
+        assert verbs.matrix(verbs.start(), "inventory/x", "-k", "merge")
+        results = build / "report" / "matrix-junit.xml"
+        assert suite.read_text(encoding="utf-8") == f"smoke/matrix --junit-xml={results} -k merge\n"
+        assert statuses() == {"endpoints": phases.PASSED, "matrix": phases.PASSED}
+
+    def test_spark_alone_has_no_matrix(self, suite: Path, build: Path) -> None:
+        (build / "endpoints.json").write_text('{"trino": null, "spark": {}}', encoding="utf-8")
+        assert verbs.matrix(verbs.start(), "inventory/x")
+        assert not suite.exists()
+        assert statuses() == {"endpoints": phases.PASSED}
+
+    def test_the_smoke_suite_is_the_core(self, suite: Path, build: Path) -> None:
+        assert verbs.smoke(verbs.start(), "inventory/x")
+        results = build / "report" / "smoke-junit.xml"
+        assert suite.read_text(encoding="utf-8") == f"smoke --ignore=smoke/matrix --junit-xml={results}\n"

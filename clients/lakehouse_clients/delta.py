@@ -1,0 +1,104 @@
+"""Delta tables: where the metastore says they are, and what may be read of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+
+from lakehouse_clients.arrow import plain
+from lakehouse_clients.errors import ClientError
+
+_PROVIDER = "spark.sql.sources.provider"
+_MAPPING = "delta.columnMapping.mode"
+
+# Features of readers whose tables delta-rs was seen to read as Spark does, row by row. Whatever else a table
+# asks of its readers is refused: a wrong answer costs more than none.
+READ_RIGHT = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint"})
+
+# The process in which delta-rs has started its threads: they do not live on in a forked child.
+_started: list[int] = []
+
+
+def location(row: Any) -> str:
+    """Return the `hdfs://` folder of a Delta table from its row in the metastore.
+
+    The row's own location is a placeholder; the SerDe property `path` is the real one. Raises ClientError if
+    the table is of another format.
+    """
+    name = f"{row.dbName}.{row.tableName}"
+    provider = str(row.parameters.get(_PROVIDER) or row.parameters.get("table_type") or row.tableType)
+    provider = provider.lower()
+    if provider != "delta":
+        raise ClientError(
+            f"{name} is not a Delta table but {provider}",
+            f"try iceberg.{name}" if provider == "iceberg" else "read it with Spark or Trino",
+        )
+    path = row.sd.serdeInfo.parameters.get("path") or row.sd.location
+    return str(path)
+
+
+class Table(DeltaTable):
+    """delta-rs' table, less the ways of reading that give NULL for every renamed column without a word."""
+
+    def to_pyarrow_dataset(self, *arguments: Any, **options: Any) -> Any:
+        """Return deltalake's dataset; ClientError if the table has column mapping.
+
+        `to_pyarrow_table` and `to_pandas` come through here too.
+        """
+        if self.metadata().configuration.get(_MAPPING, "none") != "none":
+            raise ClientError(
+                f"{self.table_uri} has column mapping, of which deltalake's dataset knows nothing",
+                "read it with lake.arrow, lake.polars or lake.sql",
+            )
+        return super().to_pyarrow_dataset(*arguments, **options)
+
+
+def load(path: str, options: Mapping[str, str], version: int | None = None) -> Table:
+    """Open the table in a folder, as of a version; ClientError in a child forked from a user of delta-rs."""
+    if _started and os.getpid() not in _started:
+        raise ClientError(
+            "delta-rs was used before this process was forked, and would wait for ever",
+            "start it with multiprocessing.get_context('spawn')",
+        )
+    _started.append(os.getpid())
+    return Table(path, version=version, storage_options=dict(options))
+
+
+def refusal(name: str, features: Sequence[str] | None) -> str | None:
+    """Say why a table must not be read with delta-rs, from what it asks of its readers; None: it may.
+
+    >>> refusal("db.t", ["deletionVectors", "typeWidening"])
+    'db.t asks its readers for typeWidening, which was never seen to be read right by delta-rs'
+    """
+    if strange := sorted(set(features or ()) - READ_RIGHT):
+        return (
+            f"{name} asks its readers for {', '.join(strange)}, "
+            "which was never seen to be read right by delta-rs"
+        )
+    return None
+
+
+def require_readable(name: str, table: DeltaTable) -> None:
+    """Raise ClientError if delta-rs would read the table wrongly."""
+    if why := refusal(name, table.protocol().reader_features):
+        raise ClientError(why, "read it with Spark")
+
+
+def read(table: DeltaTable, columns: Sequence[str] | None, where: str | None) -> pa.Table:
+    """Return rows as Arrow: these columns, and the rows for which the SQL condition `where` holds.
+
+    It goes through DataFusion: deltalake's own `to_pyarrow_table` gives NULL for every renamed column.
+    """
+    chosen = ", ".join(quoted(column) for column in columns) if columns else "*"
+    condition = f" WHERE {where}" if where else ""
+    query = f"SELECT {chosen} FROM lake{condition}"  # noqa: S608 (whoever reads may read all of it)
+    return plain(QueryBuilder().register("lake", table).execute(query).read_all())
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL writes one that has capitals, blanks or quotes."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,157 @@
+"""The declarations: what each engine does with each format, operation by operation, read from `cells.yml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lakehouse.errors import LakehouseError
+from smoke.matrix import formats, operations
+from smoke.matrix.formats import TableFormat
+from smoke.matrix.operations import Operation
+
+PATH = Path(__file__).with_name("cells.yml")
+ENGINES = ("spark", "trino", "flink", "pyiceberg", "delta-rs", "duckdb", "polars")
+# In the place of an operation: every one of them, for an engine that knows nothing of the format.
+EVERY = "every operation"
+
+
+class Expected(StrEnum):
+    """What must happen."""
+
+    WORKS = "works"
+    WRONG = "wrong"
+    REFUSED = "refused"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One declaration.
+
+    `reason` is a regular expression for what a refusal says or how a proof fails, or why there is no concept.
+    `note` is the condition under which it works. `limit` is the address of what explains it.
+    """
+
+    engine: str
+    format: TableFormat
+    operation: Operation
+    expected: Expected
+    reason: str = ""
+    note: str = ""
+    limit: str = ""
+
+    def properties(self) -> list[tuple[str, str]]:
+        """Return what the JUnit file says about the cell; what is empty is left out."""
+        said = {
+            "engine": self.engine,
+            "format": self.format.name,
+            "operation": self.operation.name,
+            "expected": self.expected.value,
+            "reason": self.reason,
+            "note": self.note,
+            "limit": self.limit,
+        }
+        return [(name, value) for name, value in said.items() if value]
+
+    def __str__(self) -> str:
+        return f"{self.engine}-{self.format}-{self.operation.slug}"
+
+
+def load(path: Path = PATH) -> tuple[Cell, ...]:
+    """Return every cell, in the order engine, format, operation.
+
+    Raises LakehouseError with one line that names the place when a combination is declared never or twice, a
+    name is unknown, or a declaration is none.
+    """
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Strict)  # noqa: S506 -- a SafeLoader
+    except (OSError, yaml.YAMLError) as error:
+        line = " ".join(str(error).split())
+        raise LakehouseError(f"{path.name} cannot be read: {line}", f"less {path}") from None
+    cells = {(cell.engine, cell.format, cell.operation): cell for cell in _cells(path.name, data)}
+    wanted = list(product(ENGINES, formats.FORMATS, operations.OPERATIONS))
+    for engine, fmt, operation in wanted:
+        if (engine, fmt, operation) not in cells:
+            raise _error(path.name, f"{engine}.{fmt}", f"lacks {operation.name!r}")
+    return tuple(cells[key] for key in wanted)
+
+
+class _Strict(yaml.SafeLoader):
+    """YAML in which a key stands once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.YAMLError(f"{key!r} twice in line {node.start_mark.line + 1} and below")
+        return super().construct_mapping(node, deep)
+
+
+def _cells(file: str, data: object) -> Iterator[Cell]:
+    for engine, by_format in _members(file, "", data, ENGINES):
+        for name, by_operation in _members(file, engine, by_format, formats.BY_NAME):
+            where = f"{engine}.{name}"
+            known = (EVERY, *operations.BY_NAME)
+            declared = dict(_members(file, where, by_operation, known))
+            if EVERY in declared and len(declared) > 1:
+                raise _error(file, where, f"has {EVERY!r} beside others")
+            for operation in operations.OPERATIONS:
+                if found := declared.get(EVERY, declared.get(operation.name)):
+                    yield _cell(file, engine, formats.BY_NAME[name], operation, found)
+
+
+def _members(file: str, where: str, data: object, known: Collection[str]) -> Iterator[tuple[str, object]]:
+    if not isinstance(data, dict):
+        raise _error(file, where, f"is {data!r}, expected keys and values")
+    for key, value in data.items():
+        if key not in known:
+            raise _error(file, where, f"has {key!r}, expected one of: {', '.join(known)}")
+        yield key, value
+
+
+def _cell(file: str, engine: str, fmt: TableFormat, operation: Operation, declared: object) -> Cell:
+    where = f"{engine}.{fmt}.{operation.name}"
+    if declared == Expected.WORKS:
+        return Cell(engine, fmt, operation, Expected.WORKS)
+    if not isinstance(declared, dict) or not all(isinstance(text, str) for text in declared.values()):
+        raise _error(
+            file, where, f"is {declared!r}, expected works, or wrong, refused or absent with a reason"
+        )
+    rest: Mapping[str, str] = {key: text for key, text in declared.items() if key not in {*Expected, "limit"}}
+    outcomes = [outcome for outcome in Expected if outcome in declared]
+    if rest:
+        raise _error(
+            file, where, f"has {next(iter(rest))!r}, expected works, wrong, refused, absent or limit"
+        )
+    if len(outcomes) != 1:
+        raise _error(file, where, "must be one of: works, wrong, refused, absent")
+    outcome, limit = outcomes[0], declared.get("limit", "")
+    text = declared[outcome]
+    if limit and not limit.startswith("https://"):
+        raise _error(file, where, f"has the limit {limit!r}, expected an address")
+    if not text:
+        raise _error(file, where, f"is {outcome} without a word why")
+    if outcome is Expected.WORKS:
+        return Cell(engine, fmt, operation, outcome, note=text, limit=limit)
+    if outcome is not Expected.ABSENT:
+        _compiled(file, where, text)
+    return Cell(engine, fmt, operation, outcome, reason=text, limit=limit)
+
+
+def _compiled(file: str, where: str, expression: str) -> None:
+    try:
+        re.compile(expression)
+    except re.error as error:
+        raise _error(file, where, f"has {expression!r}, which is no regular expression: {error}") from None
+
+
+def _error(file: str, where: str, what: str) -> LakehouseError:
+    return LakehouseError(f"{file}: {where or 'the file'} {what}", f"edit smoke/matrix/{file}")

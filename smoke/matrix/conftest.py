@@ -1,0 +1,98 @@
+"""Fixtures of the matrix: a session of each engine, the databases of the run, and its cells at work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from smoke.engines.flink import Flink
+from smoke.engines.trino import Trino
+from smoke.lake import Lake
+from smoke.matrix import accounts
+from smoke.matrix.cells import Cell, Expected
+from smoke.matrix.databases import MatrixDatabases
+from smoke.matrix.hiring import Hiring
+from smoke.matrix.workers import Workers
+from smoke.namenode import NameNode
+from smoke.placement import Ledger
+from smoke.settings import Endpoints
+from smoke.tables import suffix
+
+# What a cell took in its engine, in seconds: its test only waits for it.
+SECONDS = pytest.StashKey[float]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if call.when == "call":
+        report.duration = item.stash.get(SECONDS, report.duration)
+    return report
+
+
+@pytest.fixture(scope="session")
+def _trino(endpoints: Endpoints) -> Trino:
+    if endpoints.trino is None:
+        pytest.skip("Trino is not deployed")
+    return Trino.connect(endpoints.trino.http, endpoints.users["trino"])
+
+
+@pytest.fixture(scope="session")
+def _flink(endpoints: Endpoints) -> Flink:
+    if endpoints.flink is None:
+        pytest.skip("Flink is not deployed")
+    return Flink.connect(endpoints.flink.sql_gateway)
+
+
+@pytest.fixture
+def trino(_trino: Trino, lake: Lake) -> Trino:
+    """The suite's Trino session; its statements join those of the test's Spark session, in order."""
+    _trino.statements = lake.statements
+    return _trino
+
+
+@pytest.fixture
+def flink(_flink: Flink, lake: Lake) -> Flink:
+    """The suite's Flink session; its statements join those of the test's Spark session, in order."""
+    _flink.statements = lake.statements
+    return _flink
+
+
+@pytest.fixture(scope="session")
+def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
+    """The placements of this run's tables, which join those that the smoke suite has written."""
+    ledger = Ledger(namenode, endpoints.replication, endpoints.name_of)
+    yield ledger
+    accounts.add(endpoints.report, ledger.placements)
+
+
+@pytest.fixture(scope="session")
+def matrix(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[MatrixDatabases]:
+    """The databases of this run, one per family of formats."""
+    databases = MatrixDatabases(suffix(), endpoints.root, endpoints.warehouse)
+    databases.create(_lake)
+    yield databases
+    databases.drop(endpoints, namenode)
+
+
+@pytest.fixture(scope="session")
+def workers(
+    request: pytest.FixtureRequest, connect_server: str, endpoints: Endpoints, matrix: MatrixDatabases
+) -> Iterator[Workers]:
+    """All engines at work on the cells that were selected."""
+    cells = [cell for cell in map(_cell, request.session.items) if cell]
+    workers = Workers(
+        Hiring(connect_server, endpoints, matrix),
+        [cell for cell in cells if cell.expected is not Expected.ABSENT],
+    )
+    yield workers
+    workers.close()
+
+
+def _cell(item: pytest.Item) -> Cell | None:
+    """Return the cell that a test is about."""
+    parameters = getattr(item, "callspec", None)
+    return parameters.params.get("cell") if parameters else None

@@ -1,0 +1,78 @@
+"""Which sessions each engine's worker gets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import lakehouse_clients
+
+from smoke.engines.flink import Flink
+from smoke.engines.trino import Trino
+from smoke.lake import Lake, Row
+from smoke.matrix.asking import Asking, AskingPython, AskingSql, SparkSql
+from smoke.matrix.databases import MatrixDatabases
+from smoke.matrix.formats import DELTA, ICEBERG
+from smoke.matrix.recipes.frames import rows
+from smoke.matrix.stage import Stage
+from smoke.matrix.workers import Worker
+from smoke.namenode import NameNode
+from smoke.settings import Endpoints
+
+
+@dataclass(frozen=True)
+class Hiring:
+    """Makes workers: each has a session of its engine, and one of Spark for tables and as the reference."""
+
+    connect: str
+    endpoints: Endpoints
+    databases: MatrixDatabases
+
+    def __call__(self, engine: str) -> Worker:
+        """Open the sessions."""
+        lake = Lake.connect(self.connect)
+        namenode = NameNode(self.endpoints.namenode.http, self.endpoints.users["hdfs"])
+        stage = Stage(engine, lake, self.databases, namenode, self.endpoints)
+        return Worker(self._asking(engine, lake), stage)
+
+    def _asking(self, engine: str, lake: Lake) -> Asking:
+        trino, flink = self.endpoints.trino, self.endpoints.flink
+        if engine == "spark":
+            return AskingSql(engine, SparkSql(replace(lake, statements=[])))
+        if engine == "trino" and trino:
+            return AskingSql(engine, Trino.connect(trino.http, self.endpoints.users["trino"]))
+        if engine == "flink" and flink:
+            return AskingSql(engine, Flink.connect(flink.sql_gateway), quote="`")
+        if engine in {"trino", "flink"}:
+            raise LookupError(f"{engine} is not deployed")
+        return self._client(engine)
+
+    def _client(self, engine: str) -> Asking:
+        lake = lakehouse_clients.connect(self.endpoints.path)
+        if engine == "duckdb":
+            duck = Duck(lake)
+            return AskingPython(engine, lake, lambda name: lake.sql(f"SELECT * FROM {found(name)}"), duck.sql)
+        if engine == "polars":
+            return AskingPython(engine, lake, lambda name: lake.polars(found(name)).to_arrow())
+        return AskingPython(engine, lake, lambda name: lake.arrow(found(name)))
+
+
+def found(name: str) -> str:
+    """Return the name of a table of this run with its format in front."""
+    family = name.split("_")[1]
+    return f"{ICEBERG if family == ICEBERG.family else DELTA}.{name}"
+
+
+class Duck:
+    """DuckDB's SQL over Arrow views: a quoted name of a table becomes such a view."""
+
+    def __init__(self, lake: Any) -> None:
+        self._lake = lake
+
+    def sql(self, statement: str) -> list[Row]:
+        """Run one statement; return its rows."""
+        tables = dict.fromkeys(re.findall(r'"((?:iceberg|delta)\.\w+\.\w+)"', statement))
+        with self._lake.duckdb(*tables) as connection:
+            answer = connection.sql(statement)
+            return rows(answer.to_arrow_table()) if answer is not None else []

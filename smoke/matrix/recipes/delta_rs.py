@@ -1,0 +1,109 @@
+"""How delta-rs is asked, with the metastore kept by `lakehouse_clients`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from deltalake import Field, write_deltalake
+from deltalake.schema import PrimitiveType
+
+from smoke.lake import Row
+from smoke.matrix.operations import BOB, FAY
+from smoke.matrix.recipes.frames import frame, rows, with_ids_from
+from smoke.matrix.recipes.recipe import Names, Recipes, recipe
+
+
+def read(lake: Any, names: Names) -> list[Row]:
+    return rows(lake.arrow(f"delta.{names.short}"))
+
+
+def create(lake: Any, names: Names) -> None:
+    lake.create(f"delta.{names.short}", frame())
+
+
+def ctas(lake: Any, names: Names) -> None:
+    lake.create(f"delta.{names.copy_short}", lake.arrow(f"delta.{names.short}"))
+
+
+def insert(lake: Any, names: Names) -> None:
+    write_deltalake(lake.delta(names.short), frame(FAY), mode="append")
+
+
+def append(lake: Any, names: Names) -> None:
+    orders = lake.arrow(f"delta.{names.short}")
+    write_deltalake(lake.delta(names.short), with_ids_from(10, orders), mode="append")
+
+
+def overwrite(lake: Any, names: Names) -> None:
+    write_deltalake(lake.delta(names.short), frame(FAY), mode="overwrite")
+
+
+def update(lake: Any, names: Names) -> None:
+    changes = {"amount": "amount + 1", "customer": "upper(customer)"}
+    lake.delta(names.short).update(changes, predicate="day >= '2024-02-01'")
+
+
+def delete(lake: Any, names: Names) -> None:
+    lake.delta(names.short).delete("id = 2")
+
+
+def merge(lake: Any, names: Names) -> None:
+    changed = frame((*BOB[:3], 25), FAY)
+    merging = lake.delta(names.short).merge(
+        changed, "old.id = new.id", source_alias="new", target_alias="old"
+    )
+    merging.when_matched_update_all().when_not_matched_insert_all().execute()
+
+
+def add_column(lake: Any, names: Names) -> None:
+    lake.delta(names.short).alter.add_columns(Field("note", PrimitiveType("string")))
+
+
+def widen_column(lake: Any, names: Names) -> None:
+    wide = frame(FAY).set_column(0, "id", [[5_000_000_000]])
+    write_deltalake(lake.delta(names.short), wide, mode="append", schema_mode="merge")
+
+
+def read_version(lake: Any, names: Names) -> list[Row]:
+    return rows(lake.arrow(f"delta.{names.short}", version=int(names.version)))
+
+
+def read_timestamp(lake: Any, names: Names) -> list[Row]:
+    table = lake.delta(names.short)
+    table.load_as_version(dt.datetime.fromisoformat(names.committed).replace(tzinfo=dt.UTC))
+    return rows(lake.arrow(f"delta.{names.short}", version=table.version()))
+
+
+def rollback(lake: Any, names: Names) -> None:
+    lake.delta(names.short).restore(int(names.version))
+
+
+def compact(lake: Any, names: Names) -> None:
+    lake.delta(names.short).optimize.compact()
+
+
+def remove_orphans(lake: Any, names: Names) -> None:
+    lake.delta(names.short).vacuum(dry_run=False, full=True)
+
+
+RECIPES: Recipes = {
+    "delta": {
+        "read": recipe(read),
+        "create": recipe(create),
+        "ctas": recipe(ctas),
+        "insert": recipe(insert),
+        "append": recipe(append),
+        "overwrite": recipe(overwrite),
+        "update": recipe(update),
+        "delete": recipe(delete),
+        "merge": recipe(merge),
+        "add column": recipe(add_column),
+        "widen column": recipe(widen_column),
+        "read version": recipe(read_version),
+        "read timestamp": recipe(read_timestamp),
+        "rollback": recipe(rollback),
+        "compact": recipe(compact),
+        "remove orphans": recipe(remove_orphans),
+    }
+}

@@ -1,0 +1,142 @@
+"""On a client node, one line gives a person the catalog: every library reads, and what is written is seen."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.machines import Machine
+
+pytestmark = [pytest.mark.cluster, pytest.mark.group("clients")]
+
+FLIGHTS = 336_776
+TABLES = ("iceberg.nycflights.flights", "delta.nycflights_delta.flights")
+
+CONNECT = "import json, lakehouse_clients; lake = lakehouse_clients.connect(); "
+COUNTS = {
+    "arrow": "lake.arrow(name, columns=['carrier']).num_rows",
+    "polars": "lake.polars(name, columns=['carrier']).height",
+    "duckdb": "lake.sql(f'SELECT count(*) AS n FROM {name}')['n'][0].as_py()",
+}
+OWN = {
+    "pyiceberg": "lake.iceberg.load_table('nycflights.flights').scan().count()",
+    "delta-rs": "lake.delta('nycflights_delta.flights').count()",
+}
+FORKED = """
+import os, signal, lakehouse_clients
+lake = lakehouse_clients.connect()
+lake.arrow("iceberg.nycflights.airlines")
+if not (child := os.fork()):
+    signal.alarm(60)
+    os._exit(0 if lake.arrow("iceberg.nycflights.flights", ["carrier"]).num_rows == 336776 else 3)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+class Client:
+    """lakehouse-python on a node, as the user of Spark."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.user = machine.variable("lakehouse_users")["spark"]
+
+    def runs(self, program: str) -> str:
+        """What a Python program prints."""
+        return self.machine.run("runuser -u %s -- lakehouse-python -c %s", self.user, program)
+
+    def says(self, expression: str) -> Any:
+        """The value of an expression over `lake`."""
+        return json.loads(self.runs(f"{CONNECT}print(json.dumps({expression}, default=str))"))
+
+    def spark(self, statements: str) -> list[str]:
+        """What Spark's SQL shell prints."""
+        home = f"{self.machine.variable('lakehouse_install_dir')}/spark/current"
+        conf = f"{self.machine.variable('lakehouse_config_dir')}/spark"
+        said = self.machine.run(
+            "runuser -u %s -- env SPARK_CONF_DIR=%s %s/bin/spark-sql -S -e %s 2>/dev/null",
+            self.user,
+            conf,
+            home,
+            statements,
+        )
+        return said.split()
+
+
+@pytest.fixture
+def client(node: Machine) -> Client:
+    return Client(node)
+
+
+@pytest.fixture
+def database(client: Client) -> Iterator[str]:
+    """A database of this test, gone at its end with its tables."""
+    name = f"clients_{secrets.token_hex(3)}"
+    client.runs(f"{CONNECT}lake.iceberg.create_namespace({name!r})")
+    yield name
+    client.runs(
+        f"{CONNECT}from lakehouse_clients.file_io import file_system\n"
+        f"with lake.iceberg.metastore() as client: client.drop_database({name!r}, True, True)\n"
+        f"place = lake.settings.warehouse + '/iceberg/{name}'\n"
+        "files = file_system(lake.settings.hdfs)\n"
+        "if files.exists(place): files.rm(place, recursive=True)"
+    )
+
+
+def test_the_client_says_that_the_catalog_answers(client: Client) -> None:
+    said = client.machine.run("runuser -u %s -- lakehouse-python -m lakehouse_clients", client.user)
+    assert said.startswith("alive: ")
+
+
+@pytest.mark.parametrize("library", COUNTS)
+def test_every_library_counts_the_same_flights_in_both_formats(client: Client, library: str) -> None:
+    counts = client.says(f"[{COUNTS[library]} for name in {TABLES}]")
+    assert counts == [FLIGHTS, FLIGHTS]
+
+
+@pytest.mark.parametrize("library", OWN)
+def test_the_libraries_themselves_are_at_hand(client: Client, library: str) -> None:
+    assert client.says(OWN[library]) == FLIGHTS
+
+
+def test_a_moment_has_microseconds_and_utc(client: Client) -> None:
+    types = client.says(f"[lake.arrow(name, ['time_hour']).schema[0].type for name in {TABLES}]")
+    assert types == ["timestamp[us, tz=UTC]"] * 2
+
+
+def test_a_forked_child_reads(client: Client) -> None:
+    assert client.runs(FORKED).split() == ["0"]
+
+
+def test_spark_sees_what_a_client_wrote_and_the_client_what_spark_wrote(
+    client: Client, database: str
+) -> None:
+    names = [f"{kind}.{database}.{kind}_airlines" for kind in ("iceberg", "delta")]
+    client.runs(
+        f"{CONNECT}rows = lake.arrow('iceberg.nycflights.airlines')\n"
+        f"for name in {names}: lake.create(name, rows); lake.append(name, rows)"
+    )
+    first, second = (name.replace("delta.", "spark_catalog.") for name in names)
+    counts = client.spark(
+        f"SELECT count(*) FROM {first}; SELECT count(*) FROM {second};"
+        f"INSERT INTO {first} VALUES ('ZZ', 'Spark Air'); INSERT INTO {second} VALUES ('ZZ', 'Spark Air')"
+    )
+    assert counts == ["32", "32"]
+    assert client.says(f"[lake.arrow(name).num_rows for name in {names}]") == [33, 33]
+    assert client.says(f"[lake.arrow(name, filter=\"carrier = 'ZZ'\").num_rows for name in {names}]") == [
+        1,
+        1,
+    ]
+
+
+def test_a_wrong_name_is_one_line(client: Client) -> None:
+    said = client.runs(
+        f"{CONNECT}\ntry: lake.arrow('delta.nycflights.flights')\n"
+        "except lakehouse_clients.ClientError as error: print(error)"
+    )
+    assert said.strip() == (
+        "nycflights.flights is not a Delta table but iceberg; next: try iceberg.nycflights.flights"
+    )

@@ -1,0 +1,123 @@
+"""What may be read of a Delta table, without a cluster: the tables lie in a folder of the test."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from lakehouse_clients import ClientError, delta
+from lakehouse_clients.arrow import plain
+from lakehouse_clients.metastore import delta_row, format_of
+from lakehouse_clients.names import Name
+
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2], pa.int64()),
+        "at": pa.array([1_700_000_000_123_456, None], pa.timestamp("us", "UTC")),
+        "Odd name": ["x", "y"],
+        "many": pa.array([["a", None], None], pa.list_(pa.string())),
+        "inner": pa.array([{"s": "q"}, None], pa.struct([("s", pa.string())])),
+    }
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> str:
+    write_deltalake(str(tmp_path / "t"), ROWS)
+    return str(tmp_path / "t")
+
+
+def test_all_rows_come_with_microseconds_in_utc_and_without_views(folder: str) -> None:
+    read = delta.read(delta.load(folder, {}), None, None)
+    assert read.sort_by("id").to_pylist() == ROWS.to_pylist()
+    assert read.schema.field("at").type == pa.timestamp("us", "UTC")
+    assert read.schema.field("Odd name").type == pa.string()
+
+
+def test_columns_and_condition_narrow_it_down(folder: str) -> None:
+    read = delta.read(delta.load(folder, {}), ["Odd name"], "id > 1")
+    assert read.to_pydict() == {"Odd name": ["y"]}
+
+
+def test_an_older_version_is_read(folder: str) -> None:
+    write_deltalake(folder, ROWS, mode="append")
+    assert [delta.read(delta.load(folder, {}, version), ["id"], None).num_rows for version in (0, 1)] == [
+        2,
+        4,
+    ]
+
+
+def test_a_column_mapped_table_is_not_read_as_null(tmp_path: Path) -> None:
+    folder = str(tmp_path / "mapped")
+    write_deltalake(folder, ROWS.select(["id"]))
+    log = Path(folder, "_delta_log", "00000000000000000000.json")
+    actions = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    for action in actions:
+        if "metaData" in action:
+            action["metaData"]["configuration"]["delta.columnMapping.mode"] = "name"
+            schema = json.loads(action["metaData"]["schemaString"])
+            for number, column in enumerate(schema["fields"]):
+                column["metadata"] = {
+                    "delta.columnMapping.id": number + 1,
+                    "delta.columnMapping.physicalName": column["name"],
+                }
+            action["metaData"]["schemaString"] = json.dumps(schema)
+        if "protocol" in action:
+            action["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
+    log.write_text("".join(json.dumps(action) + "\n" for action in actions), encoding="utf-8")
+    table = delta.load(folder, {})
+    for way in (table.to_pyarrow_dataset, table.to_pyarrow_table, table.to_pandas):
+        with pytest.raises(ClientError, match=r"has column mapping, .* next: read it with lake\.arrow"):
+            way()
+
+
+def test_a_feature_that_was_not_read_right_is_refused() -> None:
+    assert delta.refusal("db.t", None) is None
+    assert delta.refusal("db.t", ["deletionVectors", "columnMapping", "timestampNtz"]) is None
+    refused = delta.refusal("db.t", ["variantType", "typeWidening", "deletionVectors"])
+    assert refused is not None
+    assert "typeWidening, variantType" in refused
+
+
+def test_a_forked_child_is_refused_instead_of_waiting_for_ever(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta, "_started", [os.getpid() + 1])
+    with pytest.raises(ClientError, match="used before this process was forked"):
+        delta.load(folder, {})
+
+
+def row(parameters: dict[str, str], path: str | None = None) -> Any:
+    serde = SimpleNamespace(parameters={"path": path} if path else {})
+    storage = SimpleNamespace(serdeInfo=serde, location="hdfs://l/t-__PLACEHOLDER__")
+    return SimpleNamespace(
+        dbName="db", tableName="t", tableType="EXTERNAL_TABLE", parameters=parameters, sd=storage
+    )
+
+
+def test_a_table_lies_where_its_serde_says() -> None:
+    assert delta.location(row({"spark.sql.sources.provider": "delta"}, "hdfs://l/real")) == "hdfs://l/real"
+
+
+def test_a_table_of_another_format_is_named() -> None:
+    with pytest.raises(
+        ClientError, match=r"db\.t is not a Delta table but iceberg; next: try iceberg\.db\.t"
+    ):
+        delta.location(row({"table_type": "ICEBERG"}))
+
+
+def test_what_is_registered_is_found_again() -> None:
+    made = delta_row(Name("delta", "db", "t"), "hdfs://l/db/t", "ada")
+    assert format_of(made.parameters) == "delta"
+    assert delta.location(made) == "hdfs://l/db/t"
+
+
+def test_views_are_replaced_also_inside() -> None:
+    views = pa.table({"a": pa.array(["x"], pa.string_view()), "b": pa.array([b"x"], pa.binary_view())})
+    assert plain(views).schema.types == [pa.string(), pa.binary()]

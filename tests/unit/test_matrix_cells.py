@@ -1,0 +1,187 @@
+"""The declarations are complete and strict, every cell that can be executed has a recipe, and is judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lakehouse.errors import LakehouseError
+from smoke.matrix import cells, formats, operations
+from smoke.matrix.cells import ENGINES, EVERY, Cell, Expected
+from smoke.matrix.proofs import PROOFS
+from smoke.matrix.recipes import RECIPES
+from smoke.matrix.recipes.recipe import Names
+from smoke.matrix.workers import Outcome, verdict
+
+NAMES = Names(
+    table="c.d.t", short="d.t", database="d", name="t", uri="hdfs://n/d/t", copy="c.d.u", copy_short="d.u",
+    copy_uri="hdfs://n/d/u", view="c.d.v", version="7", committed="2024-01-01", committed_ms="1",
+)  # fmt: skip
+CELLS = cells.load()
+
+
+def declared() -> dict[str, Any]:
+    """A file in which everything works."""
+    works = {operation.name: "works" for operation in operations.OPERATIONS}
+    return {engine: {fmt.name: dict(works) for fmt in formats.FORMATS} for engine in ENGINES}
+
+
+def load(tmp_path: Path, data: object) -> tuple[Cell, ...]:
+    path = tmp_path / "cells.yml"
+    path.write_text(data if isinstance(data, str) else yaml.safe_dump(data), encoding="utf-8")
+    return cells.load(path)
+
+
+class TestLoad:
+    """Reading the file."""
+
+    def test_every_combination_is_there_once_and_in_order(self, tmp_path: Path) -> None:
+        found = load(tmp_path, declared())
+        assert len(found) == len(ENGINES) * len(formats.FORMATS) * len(operations.OPERATIONS)
+        assert [str(cell) for cell in found[:2]] == ["spark-iceberg-read", "spark-iceberg-create"]
+        assert len({str(cell) for cell in found}) == len(found)
+
+    def test_one_word_stands_for_every_operation(self, tmp_path: Path) -> None:
+        data = declared()
+        data["flink"]["delta"] = {EVERY: {"absent": "no connector", "limit": "https://host/1"}}
+        found = [cell for cell in load(tmp_path, data) if str(cell).startswith("flink-delta-")]
+        assert {(cell.expected, cell.reason, cell.limit) for cell in found} == {
+            (Expected.ABSENT, "no connector", "https://host/1")
+        }
+
+    def test_a_cell_says_what_it_is_to_the_report(self, tmp_path: Path) -> None:
+        data = declared()
+        data["spark"]["delta"]["create"] = {"works": "if asked", "limit": "https://host/2"}
+        [cell] = [cell for cell in load(tmp_path, data) if str(cell) == "spark-delta-create"]
+        assert dict(cell.properties()) == {
+            "engine": "spark", "format": "delta", "operation": "create",
+            "expected": "works", "note": "if asked", "limit": "https://host/2",
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("declaration", "message"),
+        [
+            ("perhaps", "is 'perhaps', expected works, or wrong, refused or absent with a reason"),
+            ({"refused": "no", "absent": "no"}, "must be one of: works, wrong, refused, absent"),
+            ({"limit": "https://host"}, "must be one of: works, wrong, refused, absent"),
+            ({"refused": "("}, "has '(', which is no regular expression: missing ), unterminated subpattern"),
+            ({"refused": ""}, "is refused without a word why"),
+            ({"absent": "no", "limit": "an issue"}, "has the limit 'an issue', expected an address"),
+            ({"absent": "no", "since": "1"}, "has 'since', expected works, wrong, refused, absent or limit"),
+            (
+                {"absent": None},
+                "is {'absent': None}, expected works, or wrong, refused or absent with a reason",
+            ),
+        ],
+    )
+    def test_what_is_no_declaration_is_refused_in_one_line(
+        self, tmp_path: Path, declaration: object, message: str
+    ) -> None:
+        data = declared()
+        data["trino"]["iceberg"]["merge"] = declaration
+        with pytest.raises(LakehouseError) as refused:
+            load(tmp_path, data)
+        assert str(refused.value).startswith(f"cells.yml: trino.iceberg.merge {message}")
+        assert str(refused.value).endswith("; next: edit smoke/matrix/cells.yml")
+        assert "\n" not in str(refused.value)
+
+    @pytest.mark.parametrize(
+        ("place", "message"),
+        [
+            (("presto",), "the file has 'presto', expected one of: spark, trino, flink, "),
+            (("spark", "hudi"), "spark has 'hudi', expected one of: iceberg, delta, hive-parquet, hive-orc"),
+            (
+                ("spark", "delta", "truncate"),
+                "spark.delta has 'truncate', expected one of: every operation, ",
+            ),
+            (("spark", "delta", EVERY), "spark.delta has 'every operation' beside others"),
+        ],
+    )
+    def test_an_unknown_name_is_refused(self, tmp_path: Path, place: tuple[str, ...], message: str) -> None:
+        data = declared()
+        inner = data
+        for name in place[:-1]:
+            inner = inner[name]
+        inner[place[-1]] = "works"
+        with pytest.raises(LakehouseError, match=message):
+            load(tmp_path, data)
+
+    def test_a_gap_is_refused(self, tmp_path: Path) -> None:
+        data = declared()
+        del data["polars"]["delta"]["drop"]
+        with pytest.raises(LakehouseError, match=r"polars\.delta lacks 'drop'"):
+            load(tmp_path, data)
+
+    def test_a_cell_that_is_declared_twice_is_refused(self, tmp_path: Path) -> None:
+        text = yaml.safe_dump(declared()) + "spark: {}\n"
+        with pytest.raises(LakehouseError, match="'spark' twice"):
+            load(tmp_path, text)
+
+    def test_what_is_not_yaml_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(LakehouseError, match=r"cells\.yml cannot be read: "):
+            load(tmp_path, "spark: [")
+
+
+class TestDeclarations:
+    """The file of the repository."""
+
+    @pytest.mark.parametrize("cell", CELLS, ids=str)
+    def test_what_can_be_executed_has_a_recipe_and_nothing_else_has(self, cell: Cell) -> None:
+        recipe = RECIPES[cell.engine].get(cell.format.name, {}).get(cell.operation.name)
+        if cell.expected is Expected.ABSENT:
+            assert recipe is None, "it has a recipe: execute it and declare what it does"
+        else:
+            assert recipe is not None
+            assert recipe.steps
+
+    def test_every_statement_names_what_there_is(self) -> None:
+        steps = [
+            step
+            for by_format in RECIPES.values()
+            for recipes in by_format.values()
+            for recipe in recipes.values()
+            for step in recipe.steps
+            if isinstance(step, str)
+        ]
+        assert len(steps) > 100
+        for step in steps:
+            assert "{" not in step.format(**vars(NAMES))
+
+    def test_every_operation_can_be_proven_and_begins_somewhere(self) -> None:
+        assert {operation.proof for operation in operations.OPERATIONS} == set(PROOFS)
+        assert {operation.start for operation in operations.OPERATIONS} == set(operations.STARTS)
+
+
+class TestVerdict:
+    """What happened, compared with what was declared."""
+
+    WORKS = Cell("spark", formats.ICEBERG, operations.BY_NAME["merge"], Expected.WORKS)
+    REFUSED = Cell(
+        "trino", formats.DELTA, operations.BY_NAME["merge"], Expected.REFUSED, "Access (Denied|No)"
+    )
+
+    WRONG = Cell("trino", formats.DELTA, operations.BY_NAME["merge"], Expected.WRONG, "got: None")
+
+    def test_as_declared(self) -> None:
+        assert not verdict(self.WORKS, "", "")
+        assert not verdict(self.REFUSED, "oh\nAccess Denied: no", "")
+        assert not verdict(self.WRONG, "", "expected: 1, got: None")
+
+    def test_what_worked_and_is_refused_or_wrong_now_fails(self) -> None:
+        assert verdict(self.WORKS, "boom", "") == "declared as works, but refused:\nboom"
+        assert verdict(self.WORKS, "", "other rows") == "other rows"
+
+    @pytest.mark.parametrize("cell", [REFUSED, WRONG], ids=str)
+    def test_what_works_now_fails_as_loudly(self, cell: Cell) -> None:
+        assert "but it works now" in verdict(cell, "", "")
+
+    @pytest.mark.parametrize("cell", [REFUSED, WRONG], ids=str)
+    def test_another_message_fails_and_is_shown(self, cell: Cell) -> None:
+        assert verdict(cell, "boom", "").endswith("boom")
+        assert verdict(cell, "", "boom").endswith("boom")
+
+    def test_the_line_that_matters_is_what_the_report_shows(self) -> None:
+        assert Outcome((), 0, "first\n  Access Denied: no \nlast").said(self.REFUSED) == "Access Denied: no"

@@ -1,0 +1,188 @@
+"""Engines work side by side, the tables of a cell are its own if it changes them, and failures stay in it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from smoke.engines import EngineError
+from smoke.lake import Lake, Row
+from smoke.matrix import accounts, formats, operations
+from smoke.matrix.asking import AskingPython, AskingSql, body
+from smoke.matrix.cells import Cell, Expected
+from smoke.matrix.databases import MatrixDatabases
+from smoke.matrix.hiring import found
+from smoke.matrix.recipes.recipe import Names
+from smoke.matrix.stage import Stage
+from smoke.matrix.workers import Outcome, Worker, Workers
+from smoke.namenode import NameNode
+from smoke.placement import Placement
+from smoke.settings import Endpoints
+
+DATABASES = MatrixDatabases("ab12", "/lake", "hdfs://name/lake")
+
+
+@dataclass
+class Sql:
+    """A facade that answers nothing, or what it was told."""
+
+    answers: dict[str, Any] = field(default_factory=dict)
+    statements: list[str] = field(default_factory=list)
+
+    def sql(self, statement: str) -> list[Row]:
+        self.statements.append(statement)
+        answer = next((rows for begin, rows in self.answers.items() if statement.startswith(begin)), [])
+        if isinstance(answer, str):
+            raise EngineError("spark", statement, answer)
+        return cast("list[Row]", answer)
+
+
+def cell(operation: str, expected: Expected = Expected.WORKS, reason: str = "") -> Cell:
+    return Cell("spark", formats.ICEBERG, operations.BY_NAME[operation], expected, reason)
+
+
+def stage(spark: Sql) -> Stage:
+    return Stage("spark", cast("Lake", spark), DATABASES, cast("NameNode", None), cast("Endpoints", None))
+
+
+class TestStage:
+    """The tables before."""
+
+    def test_what_changes_its_table_has_one_of_its_own(self) -> None:
+        spark = Sql()
+        one = stage(spark)
+        assert one.table(cell("update")).short == "matrix_iceberg_ab12.spark_update"
+        assert one.table(cell("delete")).short == "matrix_iceberg_ab12.spark_delete"
+        assert spark.statements[0].startswith(
+            "CREATE TABLE iceberg.matrix_iceberg_ab12.spark_update USING ice"
+        )
+
+    def test_questions_and_refusals_share_one(self) -> None:
+        one = stage(Sql())
+        shared = one.table(cell("read"))
+        assert one.table(cell("update", Expected.REFUSED, "no")) is shared
+        assert one.shared() == [("orders", shared)]
+
+    def test_a_shared_table_that_was_changed_is_made_again(self) -> None:
+        spark = Sql()
+        one = stage(spark)
+        refused = cell("update", Expected.REFUSED, "no")
+        one.spoilt(refused, one.table(refused))
+        assert spark.statements[-1].startswith("DROP TABLE IF EXISTS iceberg.")
+        assert one.shared() == []
+
+    def test_the_first_version_is_known_by_number_and_moment(self) -> None:
+        one = stage(Sql({"SELECT snapshot_id": [(11, "2024-01-01 00:00:00.5"), (12, "2024-01-02 00:00:00")]}))
+        travel = cell("read version")
+        names = one.names(travel, one.table(travel))
+        assert (names.version, names.committed, names.committed_ms) == (
+            "11",
+            "2024-01-01 00:00:00.5",
+            "1704067200500",
+        )
+
+    def test_both_hive_formats_have_names_of_their_own_in_one_database(self) -> None:
+        one = stage(Sql())
+        update = operations.BY_NAME["insert"]
+        names = {one.table(Cell("spark", fmt, update, Expected.WORKS)).short for fmt in formats.FORMATS[2:]}
+        assert names == {"matrix_hive_ab12.spark_parquet_insert", "matrix_hive_ab12.spark_orc_insert"}
+
+
+class TestWorker:
+    """One cell."""
+
+    READ = "SELECT id, customer, day, amount FROM iceberg.matrix_iceberg_ab12.spark_"
+
+    def execute(self, one: Cell, **answers: Any) -> Outcome:
+        spark = Sql({"SELECT": answers.pop("select", []), **answers})
+        return Worker(AskingSql("spark", spark), stage(spark)).execute(one)
+
+    def test_it_passes_when_the_rows_are_right(self) -> None:
+        outcome = self.execute(cell("delete"), select=list(operations.BY_NAME["delete"].rows))
+        assert not outcome.failure
+        assert outcome.statements == ("DELETE FROM iceberg.matrix_iceberg_ab12.spark_delete WHERE id = 2",)
+
+    def test_wrong_rows_are_shown(self) -> None:
+        outcome = self.execute(cell("delete"), select=[(1, "ada")])
+        assert outcome.failure.startswith("spark reads other rows\nexpected: [(1, 'ada', datetime.date(")
+
+    def test_a_refusal_is_compared(self) -> None:
+        refused = cell("delete", Expected.REFUSED, "not today")
+        assert not self.execute(refused, DELETE="not today").failure
+        assert "not with" in self.execute(refused, DELETE="never").failure
+        assert "works now" in self.execute(refused).failure
+
+    def test_an_answer_that_is_no_rows_is_matched(self) -> None:
+        assert not self.execute(cell("statistics"), CALL=[("hdfs://x/1.stats",)]).failure
+        assert self.execute(cell("statistics"), CALL=[("none",)]).failure.startswith("no ")
+
+
+class TestWorkers:
+    """Several engines."""
+
+    def test_they_work_at_the_same_time(self) -> None:
+        both = threading.Barrier(2, timeout=10)
+
+        def hire(_: str) -> Worker:
+            both.wait()
+            raise LookupError("enough")
+
+        cells = [cell("read"), Cell("trino", formats.ICEBERG, operations.BY_NAME["read"], Expected.WORKS)]
+        workers = Workers(hire, cells)
+        for one in cells:
+            with pytest.raises(LookupError, match="enough"):
+                workers.outcome(one, 10)
+        assert workers.finished() == []
+        workers.close()
+
+    def test_a_cell_that_breaks_leaves_the_others_alone(self) -> None:
+        spark = Sql({"SELECT": list(operations.BY_NAME["read"].rows), "CREATE TABLE iceberg.m": []})
+        worker = Worker(AskingSql("spark", spark), stage(spark))
+        broken = Cell("spark", formats.ICEBERG, operations.Operation("none", "orders", ()), Expected.WORKS)
+        workers = Workers(lambda _: worker, [broken, cell("read")])
+        with pytest.raises(KeyError):
+            workers.outcome(broken, 10)
+        assert not workers.outcome(cell("read"), 10).failure
+        workers.close()
+
+
+class TestPythonClients:
+    """Engines that are asked by functions."""
+
+    def test_the_statement_is_what_a_person_would_type(self) -> None:
+        def drop(lake: Any, names: Names) -> None:
+            """Explain."""
+            table = names.short
+            lake.drop(table)
+
+        assert body(drop) == "table = names.short\nlake.drop(table)"
+
+    def test_whatever_is_raised_is_a_refusal(self) -> None:
+        def fails(*_: object) -> None:
+            raise OSError("no such block")
+
+        asking = AskingPython("polars", object(), lambda _: None)
+        with pytest.raises(EngineError) as refused:
+            asking.run(fails, cast("Names", None))
+        assert refused.value.message == "OSError: no such block"
+        assert asking.statements == ['raise OSError("no such block")']
+
+    def test_a_table_is_found_by_its_database(self) -> None:
+        assert found("matrix_delta_ab12.t") == "delta.matrix_delta_ab12.t"
+        assert found("matrix_iceberg_ab12.t") == "iceberg.matrix_iceberg_ab12.t"
+
+
+def test_placements_of_an_earlier_run_are_replaced_and_those_of_others_stay(tmp_path: Path) -> None:
+    def placed(table: str) -> Placement:
+        return Placement(table, "iceberg", 1, 1, 1, 3, 3, {})
+
+    (tmp_path / "tables.json").write_text(json.dumps([{"table": "smoke.t"}]), encoding="utf-8")
+    for run in ("first", "second"):
+        accounts.add(tmp_path, [placed(run)])
+    tables = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
+    assert [table["table"] for table in tables] == ["smoke.t", "second"]
