@@ -1,4 +1,10 @@
-"""A stream is written with checkpoints while a TaskManager is killed: every row is there, exactly once."""
+"""A stream is written with checkpoints while a TaskManager is killed: every row is there, exactly once.
+
+The stream is stopped with a savepoint rather than run to an end of its own: where the parallel readers of a bounded
+source end at different times, the last rows of those that end first can be lost, without a word. The sink keeps
+them under one number for "the end", and what ends last takes the place of what ended before
+(`IcebergFilesCommitter.endInput` of Iceberg 1.11). A query that ends belongs into batch mode, the kit's default.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +25,17 @@ from smoke.waiting import wait_for
 
 pytestmark = [pytest.mark.drill]
 
-ROWS = 3000
-PER_SECOND = 200
-# Lost time: the unit comes back after 5 s, and the job starts anew from its last checkpoint.
-SECONDS = 150
+# More than the test lets through: the generator keeps them all in its state.
+ROWS = 20_000
+PER_SECOND = 100
+# Rows that must be written after the kill.
+MORE = 300
+# The unit comes back after 5 s, and the job starts anew from its last checkpoint.
+SECONDS = 90
 STREAMING = {
     "execution.runtime-mode": "streaming",
     "execution.checkpointing.interval": "2 s",
+    "parallelism.default": "1",
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": "20",
     "restart-strategy.fixed-delay.delay": "1 s",
@@ -50,6 +60,15 @@ def working_host(flink: FlinkEndpoints, job: str) -> str:
     """Return the machine on which the job reads its source."""
     vertex = ask(flink, f"/jobs/{job}")["vertices"][0]["id"]
     return str(ask(flink, f"/jobs/{job}/vertices/{vertex}/taskmanagers")["taskmanagers"][0]["taskmanager-id"])
+
+
+def stop(flink: FlinkEndpoints, job: str) -> None:
+    """Stop a job with a savepoint, whose rows are committed before it ends."""
+    answer = requests.post(f"{flink.rest}/jobs/{job}/stop", json={"drain": False}, timeout=30)
+    assert answer.ok, answer.text
+    wait_for(
+        f"the end of job {job}", lambda: ask(flink, f"/jobs/{job}")["state"] == "FINISHED", seconds=SECONDS
+    )
 
 
 @pytest.mark.operation("stream: TaskManager killed", engine=FLINK)
@@ -79,20 +98,16 @@ def test_every_row_exactly_once(  # noqa: PLR0913, PLR0917 (all are fixtures)
         return int(engines.spark.value(f"SELECT count(*) FROM {table}"))
 
     before = wait_for("a first checkpoint's rows", committed, seconds=60)
-    assert before < ROWS
     victim = working_host(flink, job)
     nodes.run(victim, "systemctl", "kill", "-s", "KILL", unit)
-
-    wait_for(
-        f"the end of job {job}",
-        lambda: ask(flink, f"/jobs/{job}")["state"] == "FINISHED",
-        seconds=SECONDS,
-        pause=0.5,
-    )
+    wait_for("rows written after the kill", lambda: committed() > before + MORE, seconds=SECONDS, pause=1)
     assert ask(flink, f"/jobs/{job}/checkpoints")["counts"]["restored"] >= 1
+    stop(flink, job)
+
     for engine in (SPARK, TRINO):
-        counts = engines.sql(
+        [(count, distinct, first, last)] = engines.sql(
             engine, f"SELECT count(*), count(DISTINCT id), min(id), max(id) FROM {name(engine, table)}"
         )
-        assert counts == [(ROWS, ROWS, 1, ROWS)]
+        assert before + MORE < count < ROWS
+        assert (distinct, first, last) == (count, 1, count)
     wait_for(f"{unit} on {victim}", lambda: nodes.is_running(victim, unit), seconds=30)
