@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import Any
 
 import lakehouse_clients
@@ -43,6 +44,14 @@ def second_clients(endpoints: Endpoints) -> Any:
 def second_trino(_trino: Trino) -> Trino:
     """Another connection to Trino."""
     return Trino.connect(_trino.url, _trino.user)
+
+
+@pytest.fixture
+def reader_in_trino(_trino: Trino, engines: Engines) -> Engines:
+    """Every engine as before, but Trino as a person who only reads asks it."""
+    trino = Trino.connect(_trino.url, "analyst")
+    trino.statements = engines.spark.statements
+    return replace(engines, trino=trino)
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ _OF_TRINO = "https://github.com/trinodb/trino/issues/13080"
 class View:
     """A kind of view: who makes it, in which catalog, and what it shows a part of.
 
-    `refused` holds the words with which an engine refuses to read it; the other engines must read it. `link` is
-    where that is explained.
+    `refused` holds the words with which an engine refuses to read it; the other engines must read it. `link`
+    is where that is explained.
     """
 
     kind: str
