@@ -35,6 +35,10 @@ matrix: tools ## Run every engine on every format, operation by operation, and w
 down: tools ## Remove the local nodes and their data
 	@$(LAKEHOUSE) down --inventory $(INVENTORY)
 
+.PHONY: risky-tables
+risky-tables: tools ## List tables that another engine reads wrongly or not at all
+	@$(LAKEHOUSE) risky-tables --inventory $(INVENTORY)
+
 .PHONY: bench
 bench: tools ## Measure what the README promises, into build/bench/
 	@$(LAKEHOUSE) bench --inventory $(INVENTORY)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from lakehouse import artifacts, bench, lock, nodes, report, run, verbs
+from lakehouse import artifacts, bench, features, lock, nodes, report, risky, run, verbs
 from lakehouse.errors import LakehouseError
 
 DEFAULT_INVENTORY = "inventory/local"
@@ -58,6 +58,13 @@ def _lock(_: argparse.Namespace) -> int:
     return 0
 
 
+def _risky_tables(_: argparse.Namespace) -> int:
+    findings = risky.find(run.BUILD / "endpoints.json")
+    for line in risky.summary(findings):
+        print(line)  # noqa: T201 -- this is the verb's answer
+    return int(any(finding.risk.effect == features.WRONG for finding in findings))
+
+
 def _bench(arguments: argparse.Namespace) -> int:
     return bench.measure(arguments.inventory)
 
@@ -94,6 +101,7 @@ def parser() -> argparse.ArgumentParser:
         "selection", nargs="*", help="arguments for pytest"
     )
     add("bench", _bench, "measure what the README promises, into build/bench/")
+    add("risky-tables", _risky_tables, "list tables that another engine reads wrongly; 1 if there are any")
     bill = verb.add_parser("artifacts", help="fetch or lock the files of versions.yml").add_subparsers(
         required=True
     )

@@ -9,7 +9,7 @@ import pytest
 from lakehouse import bench, cli, nodes, run, verbs
 from lakehouse.errors import LakehouseError
 
-VERBS = ("deploy", "test", "up", "down", "status", "smoke", "bench")
+VERBS = ("deploy", "test", "up", "down", "status", "smoke", "bench", "risky-tables")
 
 
 def raising(error: BaseException) -> object:

@@ -1,0 +1,171 @@
+"""Which tables of a cluster another engine reads wrongly: the metastore and HDFS are asked."""
+
+from __future__ import annotations
+
+import io
+import json
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import requests
+from hive_metastore import ThriftHiveMetastore
+from pyarrow import parquet
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TException
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from lakehouse.errors import LakehouseError
+from lakehouse.features import CUT, Risk, delta_risks, iceberg_risks
+from lakehouse.report import record
+from lakehouse.report.record import Record
+
+_SECONDS = 30
+_COMMIT = re.compile(r"^(?P<version>\d{20})\.json$")
+_CHECKPOINT = re.compile(r"^(?P<version>\d{20})\.checkpoint(\.[\w-]+)*\.parquet$")
+_ACTIONS = ("protocol", "metaData")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A table (`database.name`) of a format, and one risk that it carries."""
+
+    table: str
+    format: str
+    risk: Risk
+
+    def __str__(self) -> str:
+        risk = self.risk
+        return f"{self.table} ({self.format}) {risk.feature}: {risk.effect}: {risk.consequence}; {risk.link}"
+
+
+class Files:
+    """HDFS by HTTP as the user who may read everything; `addresses` are those of the machines by name."""
+
+    def __init__(self, http: str, user: str, addresses: Mapping[str, str]) -> None:
+        self._http = http
+        self._user = user
+        self._addresses = addresses
+        self._session = requests.Session()
+
+    def names(self, folder: str) -> list[str]:
+        """Names in a folder; none if there is no such folder."""
+        answer = self._call(folder, "LISTSTATUS")
+        if answer.status_code == requests.codes.not_found:
+            return []
+        self._check(answer, folder)
+        return [entry["pathSuffix"] for entry in answer.json()["FileStatuses"]["FileStatus"]]
+
+    def read(self, path: str) -> bytes:
+        """Content of a file; the DataNode is asked by its address, for this machine may not know its name."""
+        answer = self._call(path, "OPEN", noredirect="true")
+        self._check(answer, path)
+        place = urlsplit(answer.json()["Location"])
+        host = self._addresses.get(place.hostname or "", place.hostname)
+        content = self._session.get(
+            urlunsplit(place._replace(netloc=f"{host}:{place.port}")), timeout=_SECONDS
+        )
+        self._check(content, path)
+        return content.content
+
+    def _call(self, path: str, operation: str, **query: str) -> requests.Response:
+        parameters = {"op": operation, "user.name": self._user, **query}
+        return self._session.get(f"{self._http}/webhdfs/v1{quote(path)}", params=parameters, timeout=_SECONDS)
+
+    def _check(self, answer: requests.Response, path: str) -> None:
+        if not answer.ok:
+            raise LakehouseError(
+                f"{path}: HDFS says {answer.status_code} {answer.reason}",
+                f"curl '{self._http}/webhdfs/v1{path}?op=GETFILESTATUS&user.name={self._user}'",
+            )
+
+
+def find(endpoints: Path) -> list[Finding]:
+    """Ask the cluster of `endpoints.json` for its risky tables; LakehouseError says what did not answer."""
+    data = record.load(endpoints, "make lakehouse")
+    user = data["users"].text("hdfs")
+    addresses = {name: host.text("address") for name, host in data["hosts"].items()}
+    files = Files(data["namenode"].text("http"), user, addresses)
+    try:
+        return [
+            Finding(f"{table.dbName}.{table.tableName}", kind, risk)
+            for table in _tables(data["metastore"], user)
+            if (kind := format_of(table.parameters))
+            for risk in (_delta(table, files) if kind == "delta" else _iceberg(table, files))
+        ]
+    except (TException, requests.RequestException) as error:
+        raise LakehouseError(f"the cluster does not answer: {error}", "make lakehouse") from None
+
+
+def summary(findings: Sequence[Finding]) -> list[str]:
+    """Return a line for each finding; values that are merely cut share a line, for many tables have them."""
+    cut = sorted({finding.table for finding in findings if finding.risk.effect == CUT})
+    lines = [str(finding) for finding in findings if finding.risk.effect != CUT]
+    if cut:
+        risk = next(finding.risk for finding in findings if finding.risk.effect == CUT)
+        lines.append(f"{CUT}: {risk.consequence}: {', '.join(cut)}; {risk.link}")
+    return lines or ["no table carries a feature that another engine reads otherwise"]
+
+
+def format_of(parameters: Mapping[str, str]) -> str | None:
+    """Tell the format of a table by its parameters in the metastore: delta, iceberg, or neither."""
+    if parameters.get("spark.sql.sources.provider", "").lower() == "delta":
+        return "delta"
+    return "iceberg" if parameters.get("table_type", "").upper() == "ICEBERG" else None
+
+
+def last_actions(folder: str, files: Files) -> dict[str, dict[str, Any]]:
+    """Return the `protocol` and the `metaData` that hold in a Delta log: the newest of each."""
+    names = sorted(files.names(folder), reverse=True)
+    found: dict[str, dict[str, Any]] = {}
+    for name in names:
+        if _COMMIT.match(name):
+            actions = [json.loads(line) for line in files.read(f"{folder}/{name}").splitlines() if line]
+        elif _CHECKPOINT.match(name):
+            actions = _checkpoint(files.read(f"{folder}/{name}"))
+        else:
+            continue
+        for action in reversed(actions):
+            for key in _ACTIONS:
+                if action.get(key) is not None:
+                    found.setdefault(key, action[key])
+        if len(found) == len(_ACTIONS):
+            break
+    return found
+
+
+def _checkpoint(content: bytes) -> list[dict[str, Any]]:
+    rows = parquet.read_table(io.BytesIO(content), columns=list(_ACTIONS)).to_pylist(maps_as_pydicts="strict")
+    return [row for row in rows if any(row[key] is not None for key in _ACTIONS)]
+
+
+def _delta(table: Any, files: Files) -> list[Risk]:
+    location = table.sd.serdeInfo.parameters.get("path") or table.sd.location
+    actions = last_actions(posixpath.join(urlsplit(location).path, "_delta_log"), files)
+    metadata = dict(actions.get("metaData", {}))
+    metadata["schema"] = json.loads(metadata.get("schemaString") or "{}")
+    return delta_risks(actions.get("protocol", {}), metadata)
+
+
+def _iceberg(table: Any, files: Files) -> list[Risk]:
+    return iceberg_risks(json.loads(files.read(urlsplit(table.parameters["metadata_location"]).path)))
+
+
+def _tables(metastore: Record, user: str) -> Iterator[Any]:
+    """Yield what the metastore knows about every table."""
+    transport = TBufferedTransport(socket := TSocket(metastore.text("address"), metastore.count("port")))
+    socket.setTimeout(_SECONDS * 1000)
+    transport.open()
+    try:
+        client = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+        client.set_ugi(user, [])
+        for database in sorted(client.get_all_databases()):
+            names = sorted(client.get_all_tables(database))
+            yield from client.get_table_objects_by_name(database, names)
+    finally:
+        transport.close()

@@ -1,0 +1,78 @@
+"""Fixtures of the proofs across engines: all sessions at hand, and tables that live as long as a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from typing import Any
+
+import lakehouse_clients
+import pytest
+
+from smoke.engines.flink import Flink
+from smoke.engines.trino import Trino
+from smoke.formats import DELTA, FORMATS, ICEBERG
+from smoke.lake import Lake
+from smoke.matrix.cross.engines import SQL_ENGINES, Engines
+from smoke.matrix.cross.making import AnyEnginesTables
+from smoke.placement import Ledger
+from smoke.settings import Endpoints
+from smoke.tables import Databases
+
+
+@pytest.fixture(scope="session")
+def _engines(_lake: Lake, _trino: Trino, _flink: Flink, endpoints: Endpoints) -> Engines:
+    return Engines(_lake, _trino, _flink, lakehouse_clients.connect(endpoints.path))
+
+
+@pytest.fixture
+def engines(lake: Lake, _engines: Engines) -> Engines:
+    """Every engine; what the test sends to any of them joins one list of statements."""
+    for engine in SQL_ENGINES:
+        _engines.of(engine).statements = lake.statements
+    return _engines
+
+
+@pytest.fixture
+def second_clients(endpoints: Endpoints) -> Any:
+    """The Python clients of another user of this machine: no thread shares a connection with another."""
+    return lakehouse_clients.connect(endpoints.path)
+
+
+@pytest.fixture
+def second_trino(_trino: Trino) -> Trino:
+    """Another connection to Trino."""
+    return Trino.connect(_trino.url, _trino.user)
+
+
+@pytest.fixture
+def reader_in_trino(_trino: Trino, engines: Engines) -> Engines:
+    """Every engine as before, but Trino as a person who only reads asks it."""
+    trino = Trino.connect(_trino.url, "analyst")
+    trino.statements = engines.spark.statements
+    return replace(engines, trino=trino)
+
+
+@pytest.fixture(scope="module")
+def makers(
+    _lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoints
+) -> Iterator[dict[str, AnyEnginesTables]]:
+    """A maker of tables for each format; they are measured and dropped when the module has ended."""
+    with ExitStack() as stack:
+        yield {
+            fmt.name: stack.enter_context(closing(AnyEnginesTables(_lake, databases, ledger, fmt, endpoints)))
+            for fmt in FORMATS
+        }
+
+
+@pytest.fixture(scope="module")
+def iceberg(makers: dict[str, AnyEnginesTables]) -> AnyEnginesTables:
+    """The module's maker of Iceberg tables."""
+    return makers[ICEBERG.name]
+
+
+@pytest.fixture(scope="module")
+def delta(makers: dict[str, AnyEnginesTables]) -> AnyEnginesTables:
+    """The module's maker of Delta tables."""
+    return makers[DELTA.name]

@@ -1,0 +1,107 @@
+"""Every engine behind one face: send SQL where it speaks SQL, and read a table as rows of Python values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+
+from smoke.engines import EngineError
+from smoke.formats import DELTA, ICEBERG, Format
+from smoke.lake import Lake, Row
+from smoke.tables import Table
+
+SPARK, TRINO, FLINK, PYICEBERG, DELTA_RS, DUCKDB, POLARS = (
+    "spark", "trino", "flink", "pyiceberg", "delta-rs", "duckdb", "polars",
+)  # fmt: skip
+READERS: Mapping[Format, tuple[str, ...]] = {
+    ICEBERG: (SPARK, TRINO, FLINK, PYICEBERG, DUCKDB, POLARS),
+    DELTA: (SPARK, TRINO, DELTA_RS, DUCKDB, POLARS),
+}
+SQL_ENGINES = (SPARK, TRINO, FLINK)
+# What the catalogs are called, where it is not the format's own name.
+_CATALOGS = {(SPARK, DELTA): DELTA.catalog}
+
+
+class Sql(Protocol):
+    """An engine that takes statements; all that it was sent is in `statements`."""
+
+    statements: list[str]
+
+    def sql(self, statement: str) -> list[Row]:
+        """Run one statement to its end; return its rows."""
+
+    def value(self, query: str) -> Any:
+        """Run a query for one row of one column; return it."""
+
+
+@dataclass
+class Engines:
+    """One session of each engine, and the Python clients (`lakehouse_clients`)."""
+
+    spark: Lake
+    trino: Sql
+    flink: Sql
+    clients: Any
+
+    def of(self, engine: str) -> Sql:
+        """Return the session of an SQL engine."""
+        session: Sql = getattr(self, engine)
+        return session
+
+    def sql(self, engine: str, statement: str) -> list[Row]:
+        """Run a statement on an SQL engine; return its rows."""
+        return self.of(engine).sql(statement)
+
+    def refuses(self, engine: str, statement: str, reason: str) -> None:
+        """Fail unless the statement ends with an error that holds `reason`, a regular expression."""
+        try:
+            got = str(self.sql(engine, statement))
+        except (EngineError, PySparkException) as error:
+            got = str(error)[:2000]
+            if re.search(reason, got):
+                return
+        pytest.fail(f"\n{engine}: {statement}\nexpected: an error with {reason!r}\ngot:      {got}")
+
+    def read(self, engine: str, table: Table, columns: Sequence[str] = ()) -> list[Row]:
+        """Return the rows of a table, in no order, as an engine sees them; all columns or these."""
+        query = f"SELECT {', '.join(columns) or '*'} FROM {name(engine, table)}"
+        if engine == SPARK:
+            # Rows of Spark Connect hold instants without their zone; Arrow keeps it.
+            return _rows(self.spark.frame(query).toArrow())
+        if engine in SQL_ENGINES:
+            return [tuple(row) for row in self.sql(engine, query)]
+        found = self._arrow(engine, table)
+        return _rows(found.select(list(columns)) if columns else found)
+
+    def columns(self, engine: str, table: Table) -> list[str]:
+        """Return the names of a table's columns, in order, as an engine sees them."""
+        if engine == SPARK:
+            return list(self.spark.frame(f"SELECT * FROM {table} LIMIT 0").columns)
+        if engine in SQL_ENGINES:
+            return [str(row[0]) for row in self.sql(engine, f"DESCRIBE {name(engine, table)}")]
+        return list(self._arrow(engine, table).column_names)
+
+    def _arrow(self, engine: str, table: Table) -> pa.Table:
+        known = f"{table.format}.{table.short}"
+        if engine == PYICEBERG:
+            return self.clients.iceberg.load_table(table.short).scan().to_arrow()
+        if engine == DELTA_RS:
+            return self.clients.arrow(known)
+        if engine == DUCKDB:
+            return self.clients.sql(f"SELECT * FROM {known}")
+        return self.clients.polars(known).to_arrow()
+
+
+def name(engine: str, table: Table) -> str:
+    """Return the full name of a table in an engine's SQL."""
+    return f"{_CATALOGS.get((engine, table.format), table.format.name)}.{table.short}"
+
+
+def _rows(found: pa.Table) -> list[Row]:
+    return [tuple(row.values()) for row in found.to_pylist()]

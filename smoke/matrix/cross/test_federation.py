@@ -1,0 +1,80 @@
+"""One Trino query joins Iceberg, Delta and PostgreSQL; plans of Trino and Spark show what is not read."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from smoke.formats import DELTA, ICEBERG, Format
+from smoke.matrix.cross.engines import SPARK, TRINO, Engines, name
+from smoke.matrix.cross.making import AnyEnginesTables
+from smoke.tables import Table
+
+_ORDERS = """
+SELECT CAST(id AS INT) AS id, CAST(id % 4 AS INT) AS part, concat('o', id) AS label, id * 10 AS amount
+FROM range(0, 40, 1, 1)
+"""
+SPARK_PRUNES = {ICEBERG: r"filters=[^\]]*part = 1", DELTA: r"PartitionFilters: \[[^\]]*part"}
+
+
+@pytest.fixture(scope="module")
+def orders(makers: dict[str, AnyEnginesTables]) -> dict[Format, Table]:
+    """Forty orders in four partitions, in each format."""
+    return {fmt: makers[fmt.name].new("PARTITIONED BY (part)", _ORDERS) for fmt in SPARK_PRUNES}
+
+
+@pytest.mark.operation("join of Iceberg, Delta and PostgreSQL", engine=TRINO)
+def test_one_query_over_three_systems(engines: Engines, orders: dict[Format, Table]) -> None:
+    """The rows of PostgreSQL are the metastore's own: which databases there are."""
+    iceberg, delta = name(TRINO, orders[ICEBERG]), name(TRINO, orders[DELTA])
+    found = engines.trino.sql(f"""
+        SELECT i.label, d.amount, p.nspname
+        FROM {iceberg} i JOIN {delta} d ON i.id = d.id
+        JOIN TABLE(postgresql.system.query(query => 'SELECT 5 AS id, ''pg'' AS nspname')) p ON p.id = i.id
+    """)
+    assert found == [("o5", 50, "pg")]
+
+
+@pytest.mark.operation("PostgreSQL is read only", engine=TRINO)
+def test_postgresql_cannot_be_written(engines: Engines) -> None:
+    engines.refuses(TRINO, "CREATE TABLE postgresql.public.mine (id INT)", r"(?i)permission denied")
+
+
+@pytest.mark.operation("pruning in the plan", engine=TRINO)
+@pytest.mark.parametrize("fmt", [ICEBERG, DELTA], ids=str)
+def test_trino_reads_one_partition_and_one_column(
+    fmt: Format, engines: Engines, orders: dict[Format, Table]
+) -> None:
+    table = name(TRINO, orders[fmt])
+    [[plan]] = engines.trino.sql(f"EXPLAIN ANALYZE VERBOSE SELECT sum(amount) FROM {table} WHERE part = 1")
+    assert re.search(r"part:int.*\n\s+:: \[\[1\]\]", plan) or "constraint on [part]" in plan, plan
+    scan = plan[plan.index("TableScan") if "TableScan" in plan else 0 :]
+    assert "label" not in scan, plan
+    assert "Input: 10 rows" in plan, plan
+
+
+@pytest.mark.operation("statistics in the plan", engine=TRINO)
+@pytest.mark.parametrize("fmt", [ICEBERG, DELTA], ids=str)
+def test_trino_knows_how_many_rows(fmt: Format, engines: Engines, orders: dict[Format, Table]) -> None:
+    table = name(TRINO, orders[fmt])
+    [[plan]] = engines.trino.sql(f"EXPLAIN SELECT label FROM {table}")
+    assert "rows: 40" in plan, plan
+    if fmt is ICEBERG:
+        engines.trino.sql(f"ANALYZE {table}")
+    statistics = {row[0]: row for row in engines.trino.sql(f"SHOW STATS FOR {table}")}
+    assert statistics["part"][2] == 4
+    assert statistics[None][4] == 40
+
+
+@pytest.mark.operation("pruning and statistics in the plan", engine=SPARK)
+@pytest.mark.parametrize("fmt", [ICEBERG, DELTA], ids=str)
+def test_spark_reads_one_partition_and_knows_the_size(
+    fmt: Format, engines: Engines, orders: dict[Format, Table]
+) -> None:
+    table = orders[fmt]
+    plan = engines.spark.plan(f"SELECT sum(amount) FROM {table} WHERE part = 1")
+    assert re.search(SPARK_PRUNES[fmt], plan), plan
+    assert "label" not in plan
+    cost = str(engines.spark.value(f"EXPLAIN COST SELECT label FROM {table}"))
+    assert re.search(r"Statistics\(sizeInBytes=[\d.]+ [KM]?i?B", cost), cost

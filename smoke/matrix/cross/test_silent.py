@@ -1,0 +1,186 @@
+"""What returns wrong rows without a word: the defaults keep it out, a table that asks for it is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+import requests
+from lakehouse_clients import ClientError
+
+from lakehouse import risky
+from smoke.formats import DELTA
+from smoke.matrix.cross.engines import DELTA_RS, SPARK, TRINO, Engines, name
+from smoke.settings import Endpoints
+from smoke.tables import Table, Tables
+
+
+@dataclass(frozen=True)
+class Danger:
+    """A Delta feature, what switches it on, and what makes it show; `link` is where upstream explains it."""
+
+    feature: str
+    properties: str
+    statements: tuple[str, ...]
+    link: str
+
+    def __str__(self) -> str:
+        return self.feature
+
+
+WIDENING = Danger(
+    "typeWidening",
+    "'delta.enableTypeWidening' = 'true'",
+    ("ALTER TABLE {table} ALTER COLUMN amount TYPE BIGINT", "INSERT INTO {table} VALUES (3, 4294967296)"),
+    "https://github.com/trinodb/trino/pull/22458",
+)
+VECTORS = Danger(
+    "deletionVectors",
+    "'delta.enableDeletionVectors' = 'true'",
+    ("DELETE FROM {table} WHERE id = 1",),
+    "https://github.com/trinodb/trino/issues/30685",
+)
+MAPPING = Danger(
+    "columnMapping",
+    "'delta.columnMapping.mode' = 'name'",
+    ("ALTER TABLE {table} RENAME COLUMN amount TO price",),
+    "https://github.com/delta-io/delta-rs/issues/930",
+)
+DANGERS = (WIDENING, VECTORS, MAPPING)
+_ROWS = "SELECT CAST(id AS INT) AS id, CAST(id AS INT) AS amount FROM range(1, 3, 1, 1)"
+
+
+@pytest.fixture(scope="module")
+def carrying(_engines: Engines, delta: Tables) -> Callable[[Danger], Table]:
+    """Give a Delta table that carries a danger because it asked for it."""
+
+    @cache
+    def make(danger: Danger) -> Table:
+        table = delta.new(f"TBLPROPERTIES ({danger.properties})", _ROWS)
+        for statement in danger.statements:
+            _engines.spark.sql(statement.format(table=table))
+        return table
+
+    return make
+
+
+@pytest.mark.operation("risky features: off by default", engine=SPARK)
+@pytest.mark.parametrize("fmt", [DELTA], ids=str)
+def test_a_plain_table_carries_none(
+    engines: Engines, delta: Tables, endpoints: Endpoints, fmt: object
+) -> None:
+    table = delta.new("", _ROWS)
+    assert table.format is fmt
+    engines.spark.sql(f"DELETE FROM {table} WHERE id = 1")
+    assert _risks(endpoints, table) == []
+
+
+@pytest.mark.operation("risky features: refused without being asked for", engine=SPARK)
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("ALTER COLUMN amount TYPE BIGINT", r"(?i)delta\.enableTypeWidening|not supported|cannot"),
+        ("RENAME COLUMN amount TO price", r"(?i)column mapping"),
+    ],
+    ids=["typeWidening", "columnMapping"],
+)
+def test_a_plain_table_refuses_the_change(engines: Engines, delta: Tables, change: str, reason: str) -> None:
+    engines.refuses(SPARK, f"ALTER TABLE {delta.new('', _ROWS)} {change}", reason)
+
+
+@pytest.mark.operation("risky features: found in existing tables", engine="all")
+@pytest.mark.parametrize("danger", DANGERS, ids=str)
+def test_the_check_finds_it(
+    danger: Danger, carrying: Callable[[Danger], Table], endpoints: Endpoints
+) -> None:
+    [risk] = _risks(endpoints, carrying(danger))
+    assert risk.split(":")[0] == danger.feature
+
+
+@pytest.mark.operation("risky features: type widening", engine=TRINO)
+def test_trino_leaves_out_a_widened_column(engines: Engines, carrying: Callable[[Danger], Table]) -> None:
+    """The danger itself: no error, and a column less. When this fails, Trino has learnt to read it."""
+    table = carrying(WIDENING)
+    assert engines.columns(SPARK, table) == ["id", "amount"]
+    assert engines.columns(TRINO, table) == ["id"]
+    assert sorted(engines.read(TRINO, table)) == [(1,), (2,), (3,)]
+
+
+@pytest.mark.operation("risky features: deletion vectors", engine=TRINO)
+def test_deleted_rows_come_back(engines: Engines, carrying: Callable[[Danger], Table]) -> None:
+    """With the property off again, a checkpoint makes Trino forget the deletion vectors."""
+    table = carrying(VECTORS)
+    assert sorted(engines.read(TRINO, table)) == [(2, 2)]
+    engines.spark.sql(
+        f"ALTER TABLE {table} SET TBLPROPERTIES"
+        " ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '1')"
+    )
+    engines.spark.sql(f"INSERT INTO {table} VALUES (3, 3)")
+    assert sorted(engines.read(SPARK, table)) == [(2, 2), (3, 3)]
+    assert sorted(engines.read(TRINO, table)) == [(1, 1), (2, 2), (3, 3)]
+
+
+@pytest.mark.operation("risky features: column mapping", engine=DELTA_RS)
+def test_the_clients_refuse_what_delta_rs_reads_as_null(
+    engines: Engines, carrying: Callable[[Danger], Table]
+) -> None:
+    table = carrying(MAPPING)
+    raw = engines.clients.delta(table.short).to_pyarrow_table()
+    assert raw.column("price").to_pylist() == [None, None]
+    with pytest.raises(ClientError, match="columnMapping"):
+        engines.read(DELTA_RS, table)
+    assert sorted(engines.read(TRINO, table)) == [(1, 1), (2, 2)]
+
+
+@pytest.mark.operation("table dropped and made again", engine=TRINO)
+@pytest.mark.parametrize("fmt", [DELTA], ids=str)
+def test_trino_sees_a_table_that_was_made_again(engines: Engines, delta: Tables, fmt: object) -> None:
+    table = delta.new("", _ROWS)
+    assert table.format is fmt
+    assert sorted(engines.read(TRINO, table)) == [(1, 1), (2, 2)]
+    engines.spark.sql(f"DROP TABLE {table} PURGE")
+    engines.spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 'other' AS word")
+    assert engines.columns(TRINO, table) == ["word"]
+    assert engines.read(TRINO, table) == [("other",)]
+
+
+@pytest.mark.operation("Delta timestamps are cut", engine=TRINO)
+@pytest.mark.parametrize("fmt", [DELTA], ids=str)
+def test_trino_cuts_microseconds_of_delta(
+    engines: Engines, delta: Tables, endpoints: Endpoints, fmt: object
+) -> None:
+    """Only a time without zone keeps them; the check says which tables have the other kind."""
+    table = delta.new(
+        "",
+        "SELECT TIMESTAMP '2024-01-01 00:00:00.123456' AS moment,"
+        " TIMESTAMP_NTZ '2024-01-01 00:00:00.123456' AS wall",
+    )
+    assert table.format is fmt
+    [(moment, wall)] = engines.trino.sql(f"SELECT moment, wall FROM {name(TRINO, table)}")
+    assert (moment.microsecond, wall.microsecond) == (123000, 123456)
+    assert _risks(endpoints, table) == ["timestamp: moment"]
+
+
+@pytest.mark.operation("microseconds of a client", engine=TRINO)
+def test_a_client_that_says_nothing_gets_milliseconds(engines: Engines, endpoints: Endpoints) -> None:
+    """Trino cuts for clients that do not announce PARAMETRIC_DATETIME; the kit's own do announce it."""
+    query = "SELECT TIMESTAMP '2024-01-01 00:00:00.123456'"
+    assert engines.trino.value(query).microsecond == 123456
+    assert _as_plain_client(endpoints, query) == "2024-01-01 00:00:00.123"
+
+
+def _risks(endpoints: Endpoints, table: Table) -> list[str]:
+    return [found.risk.feature for found in risky.find(endpoints.path) if found.table == table.short]
+
+
+def _as_plain_client(endpoints: Endpoints, query: str) -> str:
+    """Run a query as a client without capabilities would; return its one value as it came."""
+    headers = {"X-Trino-User": endpoints.users["trino"]}
+    assert endpoints.trino
+    url = f"{endpoints.trino.http}/v1/statement"
+    page = requests.post(url, query, headers=headers, timeout=30).json()
+    while "data" not in page:
+        page = requests.get(page["nextUri"], headers=headers, timeout=30).json()
+    return str(page["data"][0][0])
