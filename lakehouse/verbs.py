@@ -37,11 +37,10 @@ def is_core(path: str) -> bool:
     return any(host.variables.get("lakehouse_profile") == "core" for host in inventory.load(path).hosts)
 
 
-def fetch(phases: Phases, path: str | None = None) -> None:
-    """Fill the cache and build the release archives: of what the inventory asks for, or of everything."""
+def fetch(phases: Phases, *, core: bool = False) -> None:
+    """Fill the cache and build the release archives: of the small profile, or of everything."""
     with phases.phase("artifacts"):
         materials, cache = bill(), artifacts.cache_dir()
-        core = path is not None and is_core(path)
         names = [name for name, part in materials.components.items() if not core or part.profile == "core"]
         artifacts.fetch(materials, names, cache, phases.log)
         for name in names:
@@ -112,8 +111,9 @@ def timed(phases: Phases, name: str, argv: list[str]) -> bool:
 
 def provision(phases: Phases, path: str, *, bare: bool = False) -> None:
     """From a fresh machine to services, data and the results of both suites."""
+    core = is_core(path)
     with ThreadPoolExecutor() as pool:
-        for side in [pool.submit(fetch, phases, path), pool.submit(up, phases, path, bare=bare)]:
+        for side in [pool.submit(fetch, phases, core=core), pool.submit(up, phases, path, bare=bare)]:
             side.result()
     converge(phases, path)
     load(phases, path)

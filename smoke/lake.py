@@ -14,14 +14,14 @@ from pyspark.sql.connect.session import SparkSession
 
 Row = tuple[Any, ...]
 
-# The suite's tables have a handful of rows: compiling a query, or planning it anew half way, costs more than running
-# it, and a second task has nothing to do.
-_SESSION = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
+# The suite's tables have a handful of rows: compiling a query, or planning it anew half way, costs more than
+# running it, and a second task has nothing to do.
+_SESSION: dict[str, bool | float | int | str | None] = {
+    "spark.sql.adaptive.enabled": False,
+    "spark.sql.codegen.wholeStage": False,
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.shuffle.partitions": 1,
+    "spark.databricks.delta.snapshotPartitions": 1,
 }
 # About a second. The client's own patience with a server that has gone is ten minutes for each statement.
 _RETRIES = 3

@@ -19,7 +19,9 @@ def ensure(state: Path, cluster: str) -> str:
     private = state / "id_ed25519"
     public = private.with_suffix(".pub")
     for folder in (state, state / "secrets"):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        # Ansible makes it too, when it generates a secret before there are nodes.
+        folder.chmod(0o700)
     if not (private.exists() and public.exists()):
         private.unlink(missing_ok=True)
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", cluster, "-f", str(private)]

@@ -11,8 +11,8 @@ class TableFormat:
     """A format of tables.
 
     `catalogs` is the catalog by engine: one that is not in it has no SQL for the format. `clause` makes Spark
-    create such a table. `file` is Spark's expression for the file from which a row comes. `versions` is a query
-    of Spark for (version, moment as text) of all commits; empty: there are none.
+    create such a table. `file` is Spark's expression for the file from which a row comes. `versions` is its
+    query for (version, moment as text) of all commits; empty: there are none.
     """
 
     name: str

@@ -16,7 +16,7 @@ from smoke.matrix.databases import MatrixDatabases
 from smoke.matrix.formats import DELTA, ICEBERG
 from smoke.matrix.recipes.frames import rows
 from smoke.matrix.stage import Stage
-from smoke.matrix.workers import Worker
+from smoke.matrix.workers import NotDeployedError, Worker
 from smoke.namenode import NameNode
 from smoke.settings import Endpoints
 
@@ -45,7 +45,7 @@ class Hiring:
         if engine == "flink" and flink:
             return AskingSql(engine, Flink.connect(flink.sql_gateway), quote="`")
         if engine in {"trino", "flink"}:
-            raise LookupError(f"{engine} is not deployed")
+            raise NotDeployedError(f"{engine} is not deployed")
         return self._client(engine)
 
     def _client(self, engine: str) -> Asking:

@@ -8,7 +8,7 @@ from smoke.matrix import cells
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.conftest import SECONDS
 from smoke.matrix.proofs import unchanged
-from smoke.matrix.workers import Workers
+from smoke.matrix.workers import NotDeployedError, Workers
 from smoke.namenode import NameNode
 from smoke.placement import Ledger
 
@@ -24,7 +24,10 @@ def test_cell(cell: Cell, request: pytest.FixtureRequest) -> None:
     if cell.expected is Expected.ABSENT:
         pytest.skip(cell.reason)
     workers: Workers = request.getfixturevalue("workers")
-    outcome = workers.outcome(cell, _SECONDS)
+    try:
+        outcome = workers.outcome(cell, _SECONDS)
+    except NotDeployedError as missing:
+        pytest.skip(str(missing))
     request.node.stash[SECONDS] = outcome.seconds
     note.extend(("statement", text) for text in outcome.statements)
     if outcome.message:

@@ -109,6 +109,10 @@ class Worker:
         return ""
 
 
+class NotDeployedError(Exception):
+    """The cluster does not have the engine."""
+
+
 class Workers:
     """All engines of a run; the outcome of a cell can be waited for."""
 

@@ -36,7 +36,7 @@ class Sql:
 
     def sql(self, statement: str) -> list[Row]:
         self.statements.append(statement)
-        answer = next((rows for begin, rows in self.answers.items() if statement.startswith(begin)), [])
+        answer: Any = next((rows for begin, rows in self.answers.items() if statement.startswith(begin)), [])
         if isinstance(answer, str):
             raise EngineError("spark", statement, answer)
         return cast("list[Row]", answer)
