@@ -47,7 +47,7 @@ def allowed(namenode: NameNode, path: str, user: str, action: str) -> bool:
     return True
 
 
-@pytest.mark.operation("permissions")
+@pytest.mark.operation("permissions", engine="{maker}")
 @pytest.mark.parametrize(("fmt", "maker"), MADE)
 def test_members_change_what_any_engine_made(  # noqa: PLR0913, PLR0917 (fixtures and a pair)
     fmt: Format,
@@ -71,7 +71,7 @@ def test_members_change_what_any_engine_made(  # noqa: PLR0913, PLR0917 (fixture
     assert [path for path in files if not allowed(namenode, path, reader, "r--")] == []
 
 
-@pytest.mark.operation("permissions: drop")
+@pytest.mark.operation("permissions: drop", engine="metastore")
 @pytest.mark.parametrize(("fmt", "maker"), MADE)
 def test_the_metastore_lets_members_alone_drop(
     fmt: Format, maker: str, made: Made, reader: str, endpoints: Endpoints

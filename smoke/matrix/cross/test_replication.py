@@ -13,7 +13,7 @@ from smoke.settings import Endpoints
 pytestmark = [pytest.mark.closing]
 
 
-@pytest.mark.operation("replication")
+@pytest.mark.operation("replication", engine="{maker}")
 @pytest.mark.parametrize(
     ("fmt", "maker"), [pytest.param(fmt, maker, id=f"{fmt}-{maker}") for fmt, maker in MAKERS]
 )
