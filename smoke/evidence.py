@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from lakehouse.errors import LakehouseError
@@ -18,15 +20,22 @@ def describe(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
     """Give the JUnit file what the report's matrix is made of: format, operation, engine, statements."""
     if call.when == "setup":
         marker = item.get_closest_marker("operation")
-        parameters = getattr(item, "callspec", None)
+        callspec = getattr(item, "callspec", None)
+        parameters = callspec.params if callspec else {}
         if marker:
-            item.user_properties.append(("operation", marker.args[0]))
-        item.user_properties.append(("engine", marker.kwargs.get("engine", "spark") if marker else "spark"))
-        if parameters and "fmt" in parameters.params:
-            item.user_properties.append(("format", parameters.params["fmt"].name))
+            item.user_properties.append(("operation", _filled(marker.args[0], parameters)))
+        engine = marker.kwargs.get("engine", "spark") if marker else "spark"
+        item.user_properties.append(("engine", _filled(engine, parameters)))
+        if "fmt" in parameters:
+            item.user_properties.append(("format", parameters["fmt"].name))
     if call.when == "call" and STATEMENTS in item.stash:
         statements = item.stash[STATEMENTS]
         item.user_properties.extend(("statement", text[:_LONGEST]) for text in dict.fromkeys(statements))
+
+
+def _filled(text: str, parameters: Mapping[str, object]) -> str:
+    """Put the test's parameters where the text names one, like `{reader}`."""
+    return text.format(**{name: str(value) for name, value in parameters.items()})
 
 
 def attach(item: pytest.Item, report: pytest.TestReport) -> None:

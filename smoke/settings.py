@@ -94,6 +94,7 @@ class Endpoints:
     flink: Flink | None
     units: Mapping[str, str]
     users: Mapping[str, str]
+    readers: tuple[str, ...]
 
     def in_group(self, group: str) -> tuple[Host, ...]:
         """Machines of an inventory group, in the order of the inventory."""
@@ -139,6 +140,7 @@ def load(path: Path) -> Endpoints:
         flink=_flink(data["flink"]) if "flink" in data else None,
         units={name: unit.text() for name, unit in data["units"].items()},
         users={name: user.text() for name, user in data["users"].items()},
+        readers=tuple(reader.text() for reader in data["readers"].entries()) if "readers" in data else (),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from smoke.engines.trino import Trino
 from smoke.formats import DELTA, FORMATS, ICEBERG
 from smoke.lake import Lake
 from smoke.matrix.cross.engines import SQL_ENGINES, Engines
-from smoke.matrix.cross.making import AnyEnginesTables
+from smoke.matrix.cross.making import AnyEnginesTables, Made
 from smoke.placement import Ledger
 from smoke.settings import Endpoints
 from smoke.tables import Databases
@@ -47,11 +47,30 @@ def second_trino(_trino: Trino) -> Trino:
 
 
 @pytest.fixture
-def reader_in_trino(_trino: Trino, engines: Engines) -> Engines:
+def reader(endpoints: Endpoints) -> str:
+    """A person outside the group who may read everything."""
+    if not endpoints.readers:
+        pytest.skip("the inventory names no lakehouse_readers")
+    return endpoints.readers[0]
+
+
+@pytest.fixture
+def reader_in_trino(_trino: Trino, engines: Engines, reader: str) -> Engines:
     """Every engine as before, but Trino as a person who only reads asks it."""
-    trino = Trino.connect(_trino.url, "analyst")
+    trino = Trino.connect(_trino.url, reader)
     trino.statements = engines.spark.statements
     return replace(engines, trino=trino)
+
+
+@contextmanager
+def _makers(
+    lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoints
+) -> Iterator[dict[str, AnyEnginesTables]]:
+    with ExitStack() as stack:
+        yield {
+            fmt.name: stack.enter_context(closing(AnyEnginesTables(lake, databases, ledger, fmt, endpoints)))
+            for fmt in FORMATS
+        }
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +78,17 @@ def makers(
     _lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoints
 ) -> Iterator[dict[str, AnyEnginesTables]]:
     """A maker of tables for each format; they are measured and dropped when the module has ended."""
-    with ExitStack() as stack:
-        yield {
-            fmt.name: stack.enter_context(closing(AnyEnginesTables(_lake, databases, ledger, fmt, endpoints)))
-            for fmt in FORMATS
-        }
+    with _makers(_lake, databases, ledger, endpoints) as makers:
+        yield makers
+
+
+@pytest.fixture(scope="session")
+def made(
+    _engines: Engines, _lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoints
+) -> Iterator[Made]:
+    """A table by each engine, which several modules look at and nobody changes."""
+    with _makers(_lake, databases, ledger, endpoints) as makers:
+        yield Made(_engines, makers)
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+import pyarrow as pa
 from hive_metastore.ttypes import NoSuchObjectException
 
 from lakehouse.risky import format_of
 from smoke import metastore
+from smoke.formats import DELTA, ICEBERG, Format
+from smoke.matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO, Engines, name
 from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
@@ -55,3 +59,39 @@ class AnyEnginesTables(Tables):
                 return client.get_table(table.database, table.name)
             except NoSuchObjectException:
                 return None
+
+
+# Who can make a table of which format.
+MAKERS = (
+    *((ICEBERG, maker) for maker in (SPARK, TRINO, FLINK, PYICEBERG)),
+    *((DELTA, maker) for maker in (SPARK, DELTA_RS)),
+)
+
+
+@dataclass
+class Made:
+    """Gives the table that an engine has made, with one row; each is made when it is first asked for."""
+
+    engines: Engines
+    makers: Mapping[str, AnyEnginesTables]
+    _tables: dict[tuple[Format, str], Table] = field(default_factory=dict)
+
+    def __call__(self, fmt: Format, maker: str) -> Table:
+        """Return the table of a format by an engine of `MAKERS`."""
+        if (fmt, maker) not in self._tables:
+            self._tables[fmt, maker] = self._make(fmt, maker)
+        return self._tables[fmt, maker]
+
+    def location(self, table: Table) -> str | None:
+        """Return the folder of a table in HDFS; None if there is no such table."""
+        return self.makers[table.format.name].location(table)
+
+    def _make(self, fmt: Format, maker: str) -> Table:
+        table = self.makers[fmt.name].name()
+        if maker in (PYICEBERG, DELTA_RS):
+            self.engines.clients.create(f"{fmt}.{table.short}", pa.table({"id": pa.array([1], pa.int32())}))
+        else:
+            using = f" USING {fmt}" if maker == SPARK else ""
+            self.engines.sql(maker, f"CREATE TABLE {name(maker, table)} (id INT){using}")
+            self.engines.sql(maker, f"INSERT INTO {name(maker, table)} VALUES (1)")
+        return table

@@ -5,28 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import cache
 
-import pyarrow as pa
 import pytest
 from hive_metastore.ttypes import MetaException
 
 from smoke import metastore
-from smoke.formats import DELTA, ICEBERG, Format
-from smoke.matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO, Engines, name
-from smoke.matrix.cross.making import AnyEnginesTables
+from smoke.formats import Format
+from smoke.matrix.cross.engines import PYICEBERG, TRINO, Engines, name
+from smoke.matrix.cross.making import MAKERS, Made
 from smoke.namenode import NameNode, NameNodeError
 from smoke.settings import Endpoints
-from smoke.tables import Table
 
 MEMBERS = ("spark", "trino", "flink", "hive")
-READER = "analyst"
 OUTSIDER = "nobody"
-MAKERS = [
-    *((ICEBERG, maker) for maker in (SPARK, TRINO, FLINK, PYICEBERG)),
-    *((DELTA, maker) for maker in (SPARK, DELTA_RS)),
-]
 MADE = [pytest.param(fmt, maker, id=f"{fmt}-{maker}") for fmt, maker in MAKERS]
 
 # A person's program, as one user: the arguments are the endpoints, the user and the names of the tables.
@@ -45,24 +36,6 @@ for name in names:
 """
 
 
-@pytest.fixture(scope="module")
-def made(_engines: Engines, makers: dict[str, AnyEnginesTables]) -> Callable[[Format, str], Table]:
-    """Give the table that an engine has made, with one row."""
-
-    @cache
-    def make(fmt: Format, maker: str) -> Table:
-        table = makers[fmt.name].name()
-        if maker in (PYICEBERG, DELTA_RS):
-            _engines.clients.create(f"{fmt}.{table.short}", pa.table({"id": pa.array([1], pa.int32())}))
-        else:
-            using = f" USING {fmt}" if maker == SPARK else ""
-            _engines.sql(maker, f"CREATE TABLE {name(maker, table)} (id INT){using}")
-            _engines.sql(maker, f"INSERT INTO {name(maker, table)} VALUES (1)")
-        return table
-
-    return make
-
-
 def allowed(namenode: NameNode, path: str, user: str, action: str) -> bool:
     """Tell whether HDFS lets a user do something with a path (`action` like `r-x`)."""
     try:
@@ -74,17 +47,17 @@ def allowed(namenode: NameNode, path: str, user: str, action: str) -> bool:
     return True
 
 
-@pytest.mark.operation("permissions")
+@pytest.mark.operation("permissions", engine="{maker}")
 @pytest.mark.parametrize(("fmt", "maker"), MADE)
 def test_members_change_what_any_engine_made(  # noqa: PLR0913, PLR0917 (fixtures and a pair)
     fmt: Format,
     maker: str,
-    made: Callable[[Format, str], Table],
-    makers: dict[str, AnyEnginesTables],
+    made: Made,
     namenode: NameNode,
+    reader: str,
     endpoints: Endpoints,
 ) -> None:
-    location = makers[fmt.name].location(made(fmt, maker))
+    location = made.location(made(fmt, maker))
     assert location
     folders = [location, *(f"{location}/{name}" for name in namenode.names(location) if "." not in name)]
     files = [file.path for file in namenode.files(location)]
@@ -92,19 +65,19 @@ def test_members_change_what_any_engine_made(  # noqa: PLR0913, PLR0917 (fixture
     for user in (endpoints.users[member] for member in MEMBERS):
         assert [path for path in folders if not allowed(namenode, path, user, "rwx")] == []
     for path in folders:
-        assert allowed(namenode, path, READER, "r-x")
-        assert not allowed(namenode, path, READER, "-w-")
+        assert allowed(namenode, path, reader, "r-x")
+        assert not allowed(namenode, path, reader, "-w-")
         assert not allowed(namenode, path, OUTSIDER, "r-x")
-    assert [path for path in files if not allowed(namenode, path, READER, "r--")] == []
+    assert [path for path in files if not allowed(namenode, path, reader, "r--")] == []
 
 
-@pytest.mark.operation("permissions: drop")
+@pytest.mark.operation("permissions: drop", engine="metastore")
 @pytest.mark.parametrize(("fmt", "maker"), MADE)
 def test_the_metastore_lets_members_alone_drop(
-    fmt: Format, maker: str, made: Callable[[Format, str], Table], endpoints: Endpoints
+    fmt: Format, maker: str, made: Made, reader: str, endpoints: Endpoints
 ) -> None:
     table = made(fmt, maker)
-    for user in (READER, OUTSIDER):
+    for user in (reader, OUTSIDER):
         with (
             metastore.Connection(endpoints.metastore, user, (user,)) as client,
             pytest.raises(MetaException, match=r"(?i)permission denied|not writable"),
@@ -114,9 +87,7 @@ def test_the_metastore_lets_members_alone_drop(
 
 @pytest.mark.operation("permissions: a reader", engine=TRINO)
 @pytest.mark.parametrize(("fmt", "maker"), MADE)
-def test_a_reader_in_trino(
-    fmt: Format, maker: str, made: Callable[[Format, str], Table], reader_in_trino: Engines
-) -> None:
+def test_a_reader_in_trino(fmt: Format, maker: str, made: Made, reader_in_trino: Engines) -> None:
     table = name(TRINO, made(fmt, maker))
     assert reader_in_trino.sql(TRINO, f"SELECT id FROM {table}") == [(1,)]
     for statement in ("INSERT INTO {} VALUES 2", "DROP TABLE {}", "CREATE TABLE {}_2 (id INT)"):
@@ -124,11 +95,11 @@ def test_a_reader_in_trino(
 
 
 @pytest.mark.operation("permissions: a reader", engine=PYICEBERG)
-def test_a_reader_in_python(made: Callable[[Format, str], Table], endpoints: Endpoints) -> None:
+def test_a_reader_in_python(made: Made, reader: str, endpoints: Endpoints) -> None:
     names = [f"{fmt}.{made(fmt, maker).short}" for fmt, maker in MAKERS]
     # Who this process speaks to HDFS as was decided when its clients connected.
     environment = {key: text for key, text in os.environ.items() if key != "HADOOP_USER_NAME"}
-    program = [sys.executable, "-c", _READS_AND_APPENDS, str(endpoints.path), READER, *names]
+    program = [sys.executable, "-c", _READS_AND_APPENDS, str(endpoints.path), reader, *names]
     done = subprocess.run(program, capture_output=True, text=True, timeout=120, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()

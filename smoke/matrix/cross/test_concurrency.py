@@ -110,7 +110,7 @@ def second_spark(engines: Engines) -> Iterator[Lake]:
     lake.session.stop()
 
 
-@pytest.mark.operation("appends at once")
+@pytest.mark.operation("appends at once", engine="all")
 @pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
 def test_iceberg(
     fmt: Format, engines: Engines, second_spark: Lake, second_trino: Sql, iceberg: Tables
@@ -135,7 +135,7 @@ def test_iceberg(
     assert snapshots == len(writers) * COMMITS
 
 
-@pytest.mark.operation("appends at once")
+@pytest.mark.operation("appends at once", engine="all")
 @pytest.mark.parametrize("fmt", [DELTA], ids=str)
 def test_delta(  # noqa: PLR0913, PLR0917 (all are fixtures)
     fmt: Format,

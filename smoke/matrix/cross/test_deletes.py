@@ -26,7 +26,7 @@ class Way:
     files: bool = False
 
     def __str__(self) -> str:
-        return f"{self.fmt}-{self.engine}-{self.mode}" if self.mode else f"{self.fmt}-{self.engine}"
+        return f"{self.engine}, {self.mode}" if self.mode else self.engine
 
 
 WAYS = (
@@ -36,7 +36,9 @@ WAYS = (
     Way(SPARK, DELTA),
 )
 PAIRS = [
-    pytest.param(way.fmt, way, reader, id=f"{way}-{reader}") for way in WAYS for reader in READERS[way.fmt]
+    pytest.param(way.fmt, way, reader, id=f"{way.fmt}-{way}-{reader}")
+    for way in WAYS
+    for reader in READERS[way.fmt]
 ]
 
 
@@ -58,7 +60,7 @@ def thinned(_engines: Engines, makers: dict[str, Tables]) -> Callable[[Way], Tab
     return thin
 
 
-@pytest.mark.operation("deleted rows across engines")
+@pytest.mark.operation("rows deleted by {way}", engine="{reader}")
 @pytest.mark.parametrize(("fmt", "way", "reader"), PAIRS)
 def test_deleted_rows_are_gone(
     fmt: Format, way: Way, reader: str, thinned: Callable[[Way], Table], engines: Engines
@@ -67,7 +69,7 @@ def test_deleted_rows_are_gone(
     assert sorted(engines.read(reader, thinned(way), ["id", "state"])) == LEFT
 
 
-@pytest.mark.operation("delete files")
+@pytest.mark.operation("delete files of {way}")
 @pytest.mark.parametrize("way", [way for way in WAYS if way.fmt is ICEBERG], ids=str)
 def test_what_the_deletes_were_written_as(
     way: Way, thinned: Callable[[Way], Table], engines: Engines

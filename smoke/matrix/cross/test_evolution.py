@@ -68,7 +68,7 @@ def changed(_engines: Engines, iceberg: Tables) -> Callable[[str], Table]:
     return change
 
 
-@pytest.mark.operation("changed columns across engines")
+@pytest.mark.operation("columns changed by {changer}", engine="{reader}")
 @pytest.mark.parametrize(("fmt", "changer", "reader"), PAIRS)
 def test_iceberg(
     fmt: Format, changer: str, reader: str, changed: Callable[[str], Table], engines: Engines
@@ -89,7 +89,7 @@ def extended(_engines: Engines, delta: Tables) -> Table:
     return table
 
 
-@pytest.mark.operation("added column across engines")
+@pytest.mark.operation("column added by spark", engine="{reader}")
 @pytest.mark.parametrize("fmt", [DELTA], ids=str)
 @pytest.mark.parametrize("reader", READERS[DELTA])
 def test_delta(fmt: Format, reader: str, extended: Table, engines: Engines) -> None:

@@ -53,7 +53,7 @@ def clocks(_engines: Engines, makers: dict[str, Tables]) -> dict[Format, Table]:
     return tables
 
 
-@pytest.mark.operation("one instant")
+@pytest.mark.operation("one instant", engine="{reader}")
 @pytest.mark.parametrize(
     ("fmt", "reader"), [(fmt, reader) for fmt in (ICEBERG, DELTA) for reader in READERS[fmt]], ids=str
 )

@@ -19,7 +19,7 @@ PURGE = {SPARK: " PURGE"}
 PAIRS = [pytest.param(ICEBERG, *pair, id="-".join(pair)) for pair in permutations(SQL_ENGINES, 2)]
 
 
-@pytest.mark.operation("made by one, changed and dropped by another")
+@pytest.mark.operation("change and drop a table of {maker}", engine="{other}")
 @pytest.mark.parametrize(("fmt", "maker", "other"), PAIRS)
 def test_iceberg(  # noqa: PLR0913, PLR0917 (fixtures and a pair)
     fmt: Format, maker: str, other: str, iceberg: AnyEnginesTables, engines: Engines, namenode: NameNode

@@ -47,7 +47,7 @@ def written(_engines: Engines, makers: dict[str, Tables]) -> Callable[[Format, s
     return write
 
 
-@pytest.mark.operation("types across engines")
+@pytest.mark.operation("types written by {writer}", engine="{reader}")
 @pytest.mark.parametrize(("fmt", "writer", "reader"), PAIRS)
 def test_rows_are_what_was_written(
     fmt: Format, writer: str, reader: str, written: Callable[[Format, str], Table], engines: Engines

@@ -91,7 +91,7 @@ def view(
     _engines.sql(kind.maker, f"DROP VIEW {kind.catalog}.{short}")
 
 
-@pytest.mark.operation("views of another engine")
+@pytest.mark.operation("read a {view}", engine="{reader}")
 @pytest.mark.parametrize("reader", _CATALOGS)
 def test_a_view(reader: str, view: tuple[View, str], engines: Engines) -> None:
     kind, short = view
