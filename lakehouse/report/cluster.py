@@ -9,6 +9,8 @@ from pathlib import Path
 from lakehouse.report import record
 from lakehouse.report.record import Record
 
+FLINK = {"Flink": "rest", "Flink SQL": "sql_gateway", "Flink history": "history"}
+
 
 @dataclass(frozen=True)
 class Host:
@@ -67,7 +69,10 @@ def _addresses(endpoints: Record) -> Iterator[Address]:
     yield Address("Spark master", spark.text("master"), _optional(spark, "master_http"))
     if "history_http" in spark:
         yield Address("Spark history", spark.text("history_http"), spark.text("history_http"))
-    named = {"namenode", "metastore", "spark"}
+    if "flink" in endpoints:
+        for service, key in FLINK.items():
+            yield Address(service, endpoints["flink"].text(key), endpoints["flink"].text(key))
+    named = {"namenode", "metastore", "spark", "flink"}
     # An engine that is not one of the first: its section says a `url`, or at least `http`.
     for key, section in endpoints.items():
         if key not in named and ("url" in section or "http" in section):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -108,7 +109,7 @@ class AskingPython:
             if call is None:
                 raise TypeError(f"{self.engine} is asked by functions, not by {step!r}")
             return self._asked(statement, lambda: call(statement))
-        return self._asked(body(step), lambda: step(self._handle, names) or [])
+        return self._asked(spelt(body(step), names), lambda: step(self._handle, names) or [])
 
     def read(self, table: MatrixTable, columns: Sequence[str]) -> list[Row]:
         """Read the whole table by the client's usual way, and pick columns."""
@@ -134,3 +135,11 @@ def body(function: Any) -> str:
     lines = inspect.getsource(function).splitlines()
     start = next(number for number, line in enumerate(lines) if line.rstrip().endswith(":")) + 1
     return textwrap.dedent("\n".join(line for line in lines[start:] if not line.lstrip().startswith('"""')))
+
+
+def spelt(source: str, names: Names) -> str:
+    """Return the source with the values in the place of `names.something`."""
+    for name, value in vars(names).items():
+        source = source.replace(f"{{names.{name}}}", value)
+        source = re.sub(rf"\bnames\.{name}\b", repr(value), source)
+    return source

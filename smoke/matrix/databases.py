@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+
+from hive_metastore.ttypes import NoSuchObjectException
 
 from smoke.lake import Lake
 from smoke.matrix.formats import DELTA, HIVE_PARQUET, ICEBERG, TableFormat
@@ -83,7 +86,9 @@ class MatrixDatabases:
         user = endpoints.users["spark"]
         with Connection(endpoints.metastore, user, (endpoints.group,)) as client:
             for name in self.names().values():
-                client.drop_database(name, deleteData=False, cascade=True)
+                # These errors are immutable, and the fixture that calls this could not pass them on.
+                with suppress(NoSuchObjectException):
+                    client.drop_database(name, deleteData=False, cascade=True)
         for fmt, name in self.names().items():
             folder = f"{self.root}/{fmt.folder}/{name}"
             namenode.webhdfs("DELETE", "DELETE", folder, recursive="true")

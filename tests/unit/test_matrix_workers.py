@@ -13,7 +13,7 @@ import pytest
 from smoke.engines import EngineError
 from smoke.lake import Lake, Row
 from smoke.matrix import accounts, formats, operations
-from smoke.matrix.asking import AskingPython, AskingSql, body
+from smoke.matrix.asking import AskingPython, AskingSql, body, spelt
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixDatabases
 from smoke.matrix.hiring import found
@@ -157,10 +157,11 @@ class TestPythonClients:
     def test_the_statement_is_what_a_person_would_type(self) -> None:
         def drop(lake: Any, names: Names) -> None:
             """Explain."""
-            table = names.short
-            lake.drop(table)
+            lake.drop(names.short, f"delta.{names.short}")
 
-        assert body(drop) == "table = names.short\nlake.drop(table)"
+        names = Names("c.d.t", "d.t", "d", "t", "", "", "", "", "")
+        assert body(drop) == 'lake.drop(names.short, f"delta.{names.short}")'
+        assert spelt(body(drop), names) == "lake.drop('d.t', f\"delta.d.t\")"
 
     def test_whatever_is_raised_is_a_refusal(self) -> None:
         def fails(*_: object) -> None:
@@ -168,7 +169,7 @@ class TestPythonClients:
 
         asking = AskingPython("polars", object(), lambda _: None)
         with pytest.raises(EngineError) as refused:
-            asking.run(fails, cast("Names", None))
+            asking.run(fails, Names("c.d.t", "d.t", "d", "t", "", "", "", "", ""))
         assert refused.value.message == "OSError: no such block"
         assert asking.statements == ['raise OSError("no such block")']
 

@@ -229,6 +229,8 @@ def test_the_support_table_says_what_the_bill_of_materials_says() -> None:
     assert rows["Spark"] == [f"{versions['spark']}, Scala {versions['scala']}", java]
     assert rows["Iceberg"] == [versions["iceberg"], ""]
     assert rows["Delta"] == [versions["delta"], ""]
+    assert rows["Trino"] == [versions["trino"], versions["trino_java"]]
+    assert rows["Flink"] == [versions["flink"], java]
     bootstrap = (ROOT / "scripts/bootstrap").read_text(encoding="utf-8")
     system, python = rows["Control machine"][0].split("; ")
     assert system in bootstrap
