@@ -32,7 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "operation(name, engine): what the test proves, and of what; {parameter} is filled in")
+    config.addinivalue_line(
+        "markers", "operation(name, engine): what the test proves, and of what; a {parameter} is filled in"
+    )
     config.addinivalue_line("markers", "closing: looks back on all other tests")
     # The client would log every statement that is refused on purpose, with the server's stack.
     logging.getLogger("SQLQueryContextLogger").disabled = True
