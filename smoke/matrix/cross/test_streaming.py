@@ -3,8 +3,8 @@
 The stream is stopped with a savepoint rather than run to an end of its own: where the parallel readers of a
 bounded source end at different times, the last rows of those that end first can be lost without a word. The
 sink keeps them under one number for "the end", and what ends last takes the place of what ended before
-(`IcebergFilesCommitter.endInput` of Iceberg 1.11). A query that ends belongs into batch mode, the default of
-`flink-sql`.
+(`IcebergFilesCommitter.endInput` of Iceberg 1.11). A query that ends belongs into batch mode, the kit's
+default.
 """
 
 from __future__ import annotations
