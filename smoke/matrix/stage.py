@@ -80,7 +80,7 @@ class Stage:
 
     def shared(self) -> list[tuple[str, MatrixTable]]:
         """Return the tables that nobody was to change, with how they began."""
-        return [(start, table) for (_, start), table in self._shared.items()]
+        return [(start, table) for (_, start), table in self._shared.items() if STARTS[start]]
 
     def _prefix(self, fmt: TableFormat) -> str:
         engine = self.engine.replace("-", "")

@@ -204,7 +204,7 @@ def test_another_engine_is_more_rows(run: Run) -> None:
     assert run.build() == 0
     assert re.search(r"^trino +merge +ok +1\.5 s$", run.printed, re.MULTILINE)
     assert "trino · iceberg" in run.html
-    assert "Trino workers" in run.html
+    assert "Trino worker" in run.html
     assert "http://172.28.0.12:8090" in run.printed
     assert [suite.get("name") for suite in run.junit] == ["smoke", "trino", "replication"]
 
