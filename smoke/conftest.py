@@ -33,11 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-<<<<<<< HEAD
-        "markers", "operation(name, engine): what the test proves, and of what; a {parameter} is filled in"
-=======
         "markers", "operation(name, engine): what the test proves, and of what; {parameter} is filled in"
->>>>>>> full
     )
     config.addinivalue_line("markers", "closing: looks back on all other tests")
     # The client would log every statement that is refused on purpose, with the server's stack.
