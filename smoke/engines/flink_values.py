@@ -40,7 +40,8 @@ def root_cause(trace: str) -> str:
 
 
 def _decimal(value: Any, kind: LogicalType) -> Decimal:
-    return Decimal(str(value)).quantize(Decimal(1).scaleb(-int(kind["scale"])))
+    # Not quantize: it gives up beyond 28 digits.
+    return Decimal(f"{Decimal(str(value)):.{int(kind['scale'])}f}")
 
 
 def _list(value: Any, kind: LogicalType) -> list[Any]:
