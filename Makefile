@@ -57,7 +57,7 @@ golden: tools-dev ## Write the expected renderings again
 
 .PHONY: docs
 docs: tools-dev ## Write the generated pages again
-	@python -m lakehouse.roledocs
+	@python -m lakehouse.roledocs && python -m smoke.matrix.markdown
 
 .PHONY: lock
 lock: tools-dev ## Pin the Python tools again, with hashes and without index addresses

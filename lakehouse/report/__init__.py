@@ -10,7 +10,7 @@ from rich.console import Console
 
 from lakehouse import phases
 from lakehouse.errors import LakehouseError
-from lakehouse.report import cluster, junit, page, summary, tables, terminal
+from lakehouse.report import cluster, engines, junit, page, summary, tables, terminal
 from lakehouse.report.model import Report
 
 SMOKE = "smoke-junit.xml"
@@ -19,12 +19,13 @@ __all__ = ["build"]
 
 
 def build(build_dir: Path, versions: Mapping[str, str], console: Console | None = None) -> int:
-    """Write `report/{summary.json,junit.xml,index.html}` in the build folder and print the tables.
+    """Write the report's files into `report/` of the build folder and print the tables.
 
-    Reads `endpoints.json` and, in `report/`, `tables.json`, every `*-junit.xml`, of which `smoke-junit.xml`
-    must be there, and `phases.json`, which may be missing: then nothing was timed. `versions` are shown as
-    they are. Returns 0 if everything passed, else 1. Raises LakehouseError when one of the files is missing
-    or broken, or the report cannot be written.
+    The files are `summary.json`, `junit.xml`, `index.html` and, if the matrix has run, `matrix.html`. Reads
+    `endpoints.json` and, in `report/`, `tables.json`, every `*-junit.xml`, of which `smoke-junit.xml` must be
+    there, and `phases.json`, which may be missing: then nothing was timed. `versions` are shown as they are.
+    Returns 0 if everything passed, else 1. Raises LakehouseError when one of the files is missing or broken,
+    or the report cannot be written.
     """
     folder = build_dir / "report"
     smoke = folder / SMOKE
@@ -42,6 +43,10 @@ def build(build_dir: Path, versions: Mapping[str, str], console: Console | None 
     _write(folder / "summary.json", summary.render(report))
     _write(folder / "junit.xml", junit.merged(suites, report.tables))
     _write(folder / "index.html", page.render(report))
+    if engines.arrange(report.cases):
+        _write(folder / "matrix.html", page.render_matrix(report))
+    else:
+        (folder / "matrix.html").unlink(missing_ok=True)
     terminal.show(report, folder / "index.html", console or Console())
     return 1 if report.problems else 0
 

@@ -74,6 +74,9 @@ def _case(suite: str, element: ET.Element) -> Case:
         statement="\n".join(properties.get("statement", [])),
         message="" if outcome is None else outcome.get("message", ""),
         evidence="" if outcome is None else _evidence(outcome, element),
+        expected=_last(properties, "expected"),
+        said=next((text for name in ("message", "note", "reason") if (text := _last(properties, name))), ""),
+        limit=_last(properties, "limit"),
     )
 
 

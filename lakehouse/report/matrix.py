@@ -18,6 +18,11 @@ class Cell:
     cases: tuple[Case, ...]
 
     @property
+    def row(self) -> tuple[str, str]:
+        """Where it stands: engine and format."""
+        return self.engine, self.format
+
+    @property
     def status(self) -> Status:
         """The worst that happened."""
         return max((case.status for case in self.cases), key=lambda status: status.severity)
@@ -44,15 +49,16 @@ class Matrix:
 
 def of_tables(cases: Iterable[Case]) -> Matrix:
     """Arrange the tests that are about a table format."""
-    return _matrix([case for case in cases if case.format != NONE])
+    return arrange([case for case in cases if case.format != NONE])
 
 
 def of_services(cases: Iterable[Case]) -> Matrix:
     """Arrange the tests that are about none: services, their failures, other clients."""
-    return _matrix([case for case in cases if case.format == NONE])
+    return arrange([case for case in cases if case.format == NONE])
 
 
-def _matrix(cases: list[Case]) -> Matrix:
+def arrange(cases: Iterable[Case]) -> Matrix:
+    """Arrange any tests."""
     groups: dict[tuple[str, str, str], list[Case]] = {}
     for case in cases:
         groups.setdefault((case.engine, case.format, case.operation), []).append(case)

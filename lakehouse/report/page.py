@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lakehouse.phases import PASSED, Phase
-from lakehouse.report import matrix, picture, tables, text
+from lakehouse.report import engines, matrix, picture, tables, text
 from lakehouse.report.matrix import Cell
 from lakehouse.report.model import NONE, Report, Status
 
 # A bar is never so short that it cannot be seen, in percent of the whole.
 _LEAST_BAR = 0.4
+# From here on tenths of a second say nothing.
+_LONG = 99.95
 _MARKS = {Status.PASSED: "✓", Status.FAILED: "✗", Status.ERROR: "✗", Status.SKIPPED: "∅"}
 
 
@@ -28,6 +30,51 @@ class Bar:
 
 def render(report: Report) -> str:
     """Return `index.html`: everything that comes from outside is escaped, nothing is loaded from anywhere."""
+    cases = engines.apart(report.cases)
+    of_tables, of_services = matrix.of_tables(cases), matrix.of_services(cases)
+    cells = [*of_tables.cells, *of_services.cells]
+    return (
+        _environment()
+        .get_template("index.html.j2")
+        .render(
+            report=report,
+            Status=Status,
+            of_tables=of_tables,
+            of_services=of_services,
+            cells=cells,
+            anchors={cell: f"evidence-{number}" for number, cell in enumerate(cells, 1)},
+            nodes=tables.nodes(report.tables, (host.name for host in report.cluster.hosts)),
+            picture=picture.draw(report.cluster),
+            bars=_bars(report.phases),
+            total=_total(report.phases),
+            engines=engines.arrange(report.cases),
+            counts=engines.counts,
+        )
+    )
+
+
+def render_matrix(report: Report) -> str:
+    """Return `matrix.html`: every engine, format and operation, with statement, seconds and evidence."""
+    arranged = engines.arrange(report.cases)
+    cells = [*arranged.cells.cells, *arranged.answers.cells, *arranged.proofs.cells]
+    return (
+        _environment()
+        .get_template("matrix.html.j2")
+        .render(
+            report=report,
+            Status=Status,
+            engines=arranged,
+            counts=engines.counts(arranged.cells.cells),
+            look=engines.look,
+            marks=engines.MARKS,
+            words=engines.WORDS,
+            cells=cells,
+            anchors={cell: f"evidence-{number}" for number, cell in enumerate(cells, 1)},
+        )
+    )
+
+
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("lakehouse.report"),
         autoescape=True,
@@ -39,22 +86,10 @@ def render(report: Report) -> str:
         "seconds": text.seconds,
         "size": text.size,
         "label": _label,
+        "few": lambda value: f"{value:.1f}" if value < _LONG else f"{value:.0f}",
         "mark": _MARKS.__getitem__,
     }
-    of_tables, of_services = matrix.of_tables(report.cases), matrix.of_services(report.cases)
-    cells = [*of_tables.cells, *of_services.cells]
-    return environment.get_template("index.html.j2").render(
-        report=report,
-        Status=Status,
-        of_tables=of_tables,
-        of_services=of_services,
-        cells=cells,
-        anchors={cell: f"evidence-{number}" for number, cell in enumerate(cells, 1)},
-        nodes=tables.nodes(report.tables, (host.name for host in report.cluster.hosts)),
-        picture=picture.draw(report.cluster),
-        bars=_bars(report.phases),
-        total=_total(report.phases),
-    )
+    return environment
 
 
 def _bars(phases: tuple[Phase, ...]) -> list[Bar]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lakehouse.report import matrix, tables, text
+from lakehouse.report import engines, matrix, tables, text
 from lakehouse.report.matrix import Cell
 from lakehouse.report.model import NONE, Report, Status
 
@@ -26,7 +26,7 @@ _LOG_WIDTH = 250
 
 def show(report: Report, page: Path, console: Console) -> None:
     """Print operations by format, replicas by node, the addresses, and the verdict at the very end."""
-    for table in (_operations(report), _replicas(report), _addresses(report)):
+    for table in (_operations(report), _engines(report), _replicas(report), _addresses(report)):
         _print(table, console)
     for problem in report.problems:
         console.print(Text(f"  {problem}", style="red"), soft_wrap=True)
@@ -53,7 +53,8 @@ def _print(table: Table, console: Console) -> None:
 
 def _operations(report: Report) -> Table:
     """One row per engine and operation, one column per format."""
-    arranged = (matrix.of_tables(report.cases), matrix.of_services(report.cases))
+    cases = engines.apart(report.cases)
+    arranged = (matrix.of_tables(cases), matrix.of_services(cases))
     cells = [cell for each in arranged for cell in each.cells]
     formats = list(dict.fromkeys(cell.format for cell in cells))
     table = Table("engine", "operation", *("cluster" if name == NONE else name for name in formats))
@@ -70,6 +71,29 @@ def _outcome(cell: Cell | None) -> Text:
     if cell is None:
         return Text("")
     return Text(f"{_WORDS[cell.status]:<7} {text.seconds(cell.seconds):>7}", style=_STYLES[cell.status])
+
+
+def _engines(report: Report) -> Table:
+    """One row per engine and format of the matrix: how many cells are what, and other proofs."""
+    arranged = engines.arrange(report.cases)
+    looks = engines.counts(arranged.cells.cells)
+    table = Table("engine", "format")
+    for heading in (*looks, "TPC-H", "proofs", "seconds"):
+        table.add_column(heading, justify="right")
+    kinds = (arranged.cells, arranged.answers, arranged.proofs)
+    for row in dict.fromkeys(row for kind in kinds for row in kind.rows):
+        cells, answers, proofs = ([cell for cell in kind.cells if cell.row == row] for kind in kinds)
+        found = engines.counts(cells)
+        numbers = [found.get(name, 0) for name in looks]
+        numbers += [sum(len(cell.cases) for cell in kind) for kind in (answers, proofs)]
+        spent = sum(cell.seconds for cell in (*cells, *answers, *proofs))
+        bad = any(cell.status.bad for cell in (*cells, *answers, *proofs))
+        table.add_row(
+            *(Text("" if name == NONE else name, style="bold red" if bad else "") for name in row),
+            *(str(number or "") for number in numbers),
+            f"{spent:.1f}",
+        )
+    return table
 
 
 def _replicas(report: Report) -> Table:
