@@ -16,12 +16,12 @@ Row = tuple[Any, ...]
 
 # The suite's tables have a handful of rows: compiling a query, or planning it anew half way, costs more than
 # running it, and a second task has nothing to do.
-_SESSION: dict[str, bool | float | int | str | None] = {
-    "spark.sql.adaptive.enabled": False,
-    "spark.sql.codegen.wholeStage": False,
+SESSION: dict[str, bool | float | int | str | None] = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": 1,
-    "spark.databricks.delta.snapshotPartitions": 1,
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
 }
 # About a second. The client's own patience with a server that has gone is ten minutes for each statement.
 _RETRIES = 3
@@ -38,7 +38,7 @@ class Lake:
     @classmethod
     def connect(cls, url: str) -> Lake:
         """Open a session that shares nothing with others but the server."""
-        session = SparkSession.builder.remote(url).config(map=_SESSION).create()
+        session = SparkSession.builder.remote(url).config(map=SESSION).create()
         session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
         return cls(session, url)
 

@@ -10,7 +10,7 @@ from smoke.tables import Table, Tables
 from smoke.test_cluster import THIS_HOST
 
 # Seconds of work, so that a task that starts late still meets the others.
-ROWS_PER_NODE = 500_000
+ROWS_PER_NODE = 150_000
 NOW = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT)"
 
 

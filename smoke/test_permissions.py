@@ -6,7 +6,7 @@ import pytest
 from hive_metastore.ttypes import MetaException
 
 from smoke import metastore
-from smoke.lake import Lake
+from smoke.lake import SESSION, Lake
 from smoke.namenode import NameNode, NameNodeError
 from smoke.nodes import Nodes
 from smoke.settings import Endpoints
@@ -65,6 +65,7 @@ def spark_sql(nodes: Nodes, endpoints: Endpoints, user: str, statements: list[st
         f"{endpoints.spark.home}/bin/spark-sql",
         "--master",
         "local[1]",
+        *(argument for name, value in SESSION.items() for argument in ("--conf", f"{name}={value}")),
         "-e",
         ";\n".join(statements),
         user=user,
