@@ -13,10 +13,11 @@ from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
 Row = tuple[Any, ...]
+Settings = dict[str, bool | float | int | str | None]
 
 # The suite's tables have a handful of rows: compiling a query, or planning it anew half way, costs more than
 # running it, and a second task has nothing to do.
-SESSION: dict[str, bool | float | int | str | None] = {
+SESSION: Settings = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -36,9 +37,10 @@ class Lake:
     statements: list[str] = field(default_factory=list)
 
     @classmethod
-    def connect(cls, url: str) -> Lake:
-        """Open a session that shares nothing with others but the server."""
-        session = SparkSession.builder.remote(url).config(map=SESSION).create()
+    def connect(cls, url: str, settings: Settings | None = None) -> Lake:
+        """Open a session that shares nothing with others but the server; its settings are SESSION, or these."""
+        own = SESSION if settings is None else settings
+        session = SparkSession.builder.remote(url).config(map=own).create()
         session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
         return cls(session, url)
 

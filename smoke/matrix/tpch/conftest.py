@@ -52,7 +52,7 @@ def loaded(_lake: Lake, source: Source, namenode: NameNode, endpoints: Endpoints
     landing.put(_lake, source)
 
     def fill(fmt: Format) -> list[str]:
-        lake = Lake.connect(_lake.url)
+        lake = Lake.connect(_lake.url, settings={})
         try:
             return load(lake, Target(fmt), source, landing)
         finally:
@@ -71,7 +71,7 @@ def race(
     sessions = ExitStack()
 
     def spark() -> Session:
-        lake = Lake.connect(_lake.url)
+        lake = Lake.connect(_lake.url, settings={})
         sessions.callback(lake.session.stop)
         return lake
 
