@@ -38,7 +38,7 @@ class Lake:
 
     @classmethod
     def connect(cls, url: str, settings: Settings | None = None) -> Lake:
-        """Open a session that shares nothing with others but the server; its settings are SESSION, or these."""
+        """Open a session that shares nothing but the server; its settings are SESSION, or these."""
         own = SESSION if settings is None else settings
         session = SparkSession.builder.remote(url).config(map=own).create()
         session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
