@@ -29,6 +29,12 @@ class Engines:
     answers: Matrix
     proofs: Matrix
 
+    @property
+    def strangers(self) -> tuple[tuple[str, str], ...]:
+        """Engines and formats that have nothing to do with each other: no operation of them exists."""
+        met = {cell.row for cell in self.cells.cells if any(look(case) != "absent" for case in cell.cases)}
+        return tuple(row for row in self.cells.rows if row not in met)
+
     def __bool__(self) -> bool:
         """Whether the suite has run."""
         return any(each.cells for each in (self.cells, self.answers, self.proofs))

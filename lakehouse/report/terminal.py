@@ -81,7 +81,8 @@ def _engines(report: Report) -> Table:
     for heading in (*looks, "TPC-H", "proofs", "seconds"):
         table.add_column(heading, justify="right")
     kinds = (arranged.cells, arranged.answers, arranged.proofs)
-    for row in dict.fromkeys(row for kind in kinds for row in kind.rows):
+    rows = dict.fromkeys(row for kind in kinds for row in kind.rows if row not in arranged.strangers)
+    for row in rows:
         cells, answers, proofs = ([cell for cell in kind.cells if cell.row == row] for kind in kinds)
         found = engines.counts(cells)
         numbers = [found.get(name, 0) for name in looks]

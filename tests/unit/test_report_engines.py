@@ -1,0 +1,99 @@
+"""The matrix suite's results, sorted and shown."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lakehouse.report import engines, page, terminal
+from lakehouse.report.cluster import Cluster
+from lakehouse.report.model import Case, Report, Status
+
+
+def case(engine: str = "trino", fmt: str = "delta", operation: str = "merge", **more: object) -> Case:
+    values = {
+        "suite": engines.SUITE,
+        "name": f"test_cell[{engine}-{fmt}-{operation}]",
+        "status": Status.PASSED,
+        "seconds": 1.5,
+        "expected": "works",
+    }
+    return Case(engine=engine, format=fmt, operation=operation, **(values | more))  # type: ignore[arg-type]
+
+
+REFUSED = case(
+    expected="refused",
+    statement="MERGE INTO <t>",
+    said="merges are not supported",
+    limit="https://example.test/18829",
+)
+ABSENT = case("flink", expected="absent", status=Status.SKIPPED)
+ANSWER = case("spark", operation="TPC-H q01", expected="")
+PROOF = case("polars", operation="types written by trino", expected="")
+
+
+def report(*cases: Case) -> Report:
+    cluster = Cluster("kit", "tests", "ns", "hdfs://ns/x", 3, (), ())
+    return Report(cluster, {"trino": "476"}, (), cases, (), datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def test_each_kind_has_its_place() -> None:
+    other = case(suite="smoke")
+    arranged = engines.arrange([REFUSED, ANSWER, PROOF, other])
+    found = [[each for cell in kind.cells for each in cell.cases] for kind in
+             (arranged.cells, arranged.answers, arranged.proofs)]  # fmt: skip
+    assert found == [[REFUSED], [ANSWER], [PROOF]]
+    assert engines.apart([REFUSED, other]) == [other]
+    assert arranged
+    assert not engines.arrange([other])
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (case(), "works"),
+        (REFUSED, "refused"),
+        (ABSENT, "absent"),
+        (case(expected="refused", status=Status.FAILED), "failed"),
+        (case(status=Status.ERROR), "failed"),
+        (case(status=Status.SKIPPED), "skipped"),
+    ],
+)
+def test_a_cell_looks_like_what_happened(cell: Case, shown: str) -> None:
+    assert engines.look(cell) == shown
+
+
+def test_cells_are_counted() -> None:
+    cells = engines.arrange([case(), REFUSED, ABSENT, case("spark", status=Status.FAILED)]).cells.cells
+    assert engines.counts(cells) == {"works": 1, "refused": 1, "absent": 1, "failed": 1}
+
+
+def test_strangers_are_said_once() -> None:
+    assert engines.arrange([REFUSED, ABSENT]).strangers == (("flink", "delta"),)
+
+
+def test_the_page_shows_statement_words_and_limit_escaped() -> None:
+    html = page.render_matrix(report(REFUSED, ABSENT, ANSWER, PROOF))
+    for text in ("MERGE INTO &lt;t&gt;", "merges are not supported", 'href="https://example.test/18829"'):
+        assert text in html
+    assert "Not at all: flink · delta." in html
+    assert "types written by trino" in html
+    assert "<t>" not in html
+
+
+def test_a_cell_that_went_otherwise_is_loud() -> None:
+    html = page.render_matrix(report(case(status=Status.FAILED, message="it works now", evidence="rows: 3")))
+    assert 'class="failed"' in html
+    assert "rows: 3" in html
+
+
+def test_the_terminal_has_a_row_for_each_engine_and_format() -> None:
+    printed = StringIO()
+    terminal.show(report(REFUSED, ABSENT, ANSWER, PROOF), Path("x"), Console(file=printed, width=200))
+    lines = [line.split() for line in printed.getvalue().splitlines()]
+    assert ["trino", "delta", "1", "1.5"] in lines
+    assert not [line for line in lines if line[:1] == ["flink"]]
