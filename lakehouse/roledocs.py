@@ -1,4 +1,4 @@
-"""The README of every role, written from its argument specification so that the two cannot differ."""
+"""Generated pages: the README of every role and the port table, written from what Ansible reads."""
 
 from __future__ import annotations
 
@@ -41,10 +41,27 @@ def render(role: Path) -> str:
     return "\n".join(lines)
 
 
+def ports() -> str:
+    """The port table of the local inventory, with what listens there."""
+    specs = yaml.safe_load((run.ROOT / "roles/node/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    services = specs["argument_specs"]["main"]["options"]["lakehouse_ports"]["options"]
+    file = run.ROOT / "inventory/local/group_vars/all/ports.yml"
+    numbers = yaml.safe_load(file.read_text(encoding="utf-8"))["lakehouse_ports"]
+    lines = ["# Ports", "", HEAD.replace("meta/argument_specs.yml", "inventory/local"), ""]
+    lines += [
+        "One table for all services, `lakehouse_ports` in the inventory. A number that stands there twice,"
+    ]
+    lines += ["and a port that somebody else holds on a host, are refused before anything changes.", ""]
+    lines += ["| Key | Port of `inventory/local` | Service |", "|---|---|---|"]
+    lines += [f"| `{name}` | {numbers[name]} | {sentences(service)} |" for name, service in services.items()]
+    return "\n".join([*lines, ""])
+
+
 def pages() -> dict[Path, str]:
-    """Every role's page by its path."""
+    """Every generated page by its path."""
     roles = sorted(path for path in (run.ROOT / "roles").iterdir() if path.is_dir())
-    return {role / "README.md": render(role) for role in roles}
+    readmes = {role / "README.md": render(role) for role in roles}
+    return {**readmes, run.ROOT / "docs" / "ports.md": ports()}
 
 
 def main() -> int:

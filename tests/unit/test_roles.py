@@ -56,6 +56,11 @@ def test_the_page_is_what_the_specification_says(role: Path) -> None:
     assert page.read_text(encoding="utf-8") == roledocs.pages()[page], "next: make docs"
 
 
+def test_the_port_table_is_what_the_inventory_says() -> None:
+    page = run.ROOT / "docs" / "ports.md"
+    assert page.read_text(encoding="utf-8") == roledocs.ports(), "next: make docs"
+
+
 @each_role
 def test_tasks_main_is_a_table_of_contents(role: Path) -> None:
     for task in load(role / "tasks" / "main.yml"):
