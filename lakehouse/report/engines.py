@@ -11,6 +11,8 @@ from lakehouse.report.model import Case, Status
 
 SUITE = "matrix"
 QUERY = "TPC-H q"
+# What a proof says instead of an engine when it is about all of them at once.
+TOGETHER = "all"
 # How a cell that went as declared is shown: a mark and a word, for colour is never the only sign.
 MARKS = {"works": "✓", "refused": "✕", "wrong": "!", "absent": "·"}
 WORDS = {
@@ -18,6 +20,7 @@ WORDS = {
     "refused": "refused, as declared",
     "wrong": "wrong answer, as declared",
     "absent": "no such thing",
+    "skipped": "not run",
 }
 
 
@@ -34,6 +37,20 @@ class Engines:
         """Engines and formats that have nothing to do with each other: no operation of them exists."""
         met = {cell.row for cell in self.cells.cells if any(look(case) != "absent" for case in cell.cases)}
         return tuple(row for row in self.cells.rows if row not in met)
+
+    @property
+    def shared(self) -> tuple[tuple[str, str], ...]:
+        """Proofs that several engines went through, by operation and format."""
+        met: dict[tuple[str, str], set[str]] = {}
+        for cell in self.proofs.cells:
+            met.setdefault((cell.operation, cell.format), set()).add(cell.engine)
+        return tuple(key for key, names in met.items() if len(names - {TOGETHER}) > 1)
+
+    @property
+    def bad(self) -> int:
+        """How many tests of any kind did not go as they had to."""
+        kinds = (self.cells, self.answers, self.proofs)
+        return sum(case.status.bad for kind in kinds for cell in kind.cells for case in cell.cases)
 
     def __bool__(self) -> bool:
         """Whether the suite has run."""

@@ -64,6 +64,9 @@ def render_matrix(report: Report) -> str:
             report=report,
             Status=Status,
             engines=arranged,
+            NONE=NONE,
+            shared=arranged.shared,
+            members=_members(arranged),
             counts=engines.counts(arranged.cells.cells),
             look=engines.look,
             marks=engines.MARKS,
@@ -72,6 +75,13 @@ def render_matrix(report: Report) -> str:
             anchors={cell: f"evidence-{number}" for number, cell in enumerate(cells, 1)},
         )
     )
+
+
+def _members(arranged: engines.Engines) -> list[str]:
+    """Engines of the proofs that several went through: a column each."""
+    shared = arranged.shared
+    found = [cell.engine for cell in arranged.proofs.cells if (cell.operation, cell.format) in shared]
+    return list(dict.fromkeys(found))
 
 
 def _environment() -> Environment:

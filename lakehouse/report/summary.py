@@ -39,7 +39,11 @@ def render(report: Report) -> str:
                     "status": case.status.value,
                     "seconds": case.seconds,
                     "message": case.message,
-                    **({"expected": case.expected, "said": case.said} if case.expected else {}),
+                    **(
+                        {"expected": case.expected, "said": case.said, "limit": case.limit}
+                        if case.expected
+                        else {}
+                    ),
                 }
                 for case in report.cases
             ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -89,6 +90,35 @@ def test_a_cell_that_went_otherwise_is_loud() -> None:
     html = page.render_matrix(report(case(status=Status.FAILED, message="it works now", evidence="rows: 3")))
     assert 'class="failed"' in html
     assert "rows: 3" in html
+
+
+@pytest.mark.parametrize("bad", [ANSWER, PROOF, case()])
+def test_one_failure_of_any_kind_spoils_the_page(bad: Case) -> None:
+    good = page.render_matrix(report(REFUSED, ANSWER, PROOF))
+    assert '<header class="good">' in good
+    html = page.render_matrix(report(REFUSED, replace(bad, status=Status.FAILED)))
+    assert '<header class="bad">' in html
+    assert "<b>1</b> failed" in html
+
+
+def test_what_was_not_run_is_not_called_executed() -> None:
+    assert "was executed" in page.render_matrix(report(REFUSED, ABSENT))
+    html = page.render_matrix(report(REFUSED, case("spark", status=Status.SKIPPED)))
+    assert "was executed" not in html
+    assert "1 cells were not run." in html
+
+
+def test_a_proof_of_several_engines_is_a_row() -> None:
+    alone = case("all", operation="appends at once", expected="")
+    arranged = engines.arrange([PROOF, replace(PROOF, engine="duckdb"), alone, replace(alone, engine="hdfs")])
+    assert arranged.shared == (("types written by trino", "delta"),)
+    html = page.render_matrix(report(PROOF, replace(PROOF, engine="duckdb"), alone))
+    assert html.count('<th scope="row">types written by trino <small>delta</small></th>') == 1
+    assert html.count('<li class="passed">') == 1
+
+
+def test_a_limit_that_is_no_address_is_no_link() -> None:
+    assert "javascript:" not in page.render_matrix(report(replace(REFUSED, limit="javascript:alert(1)")))
 
 
 def test_the_terminal_has_a_row_for_each_engine_and_format() -> None:
