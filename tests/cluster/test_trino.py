@@ -208,7 +208,7 @@ def test_the_limit_of_running_queries_holds_and_can_be_taken_back(
             running: list[Future[object]] = []
 
             def refused() -> str:
-                """The refusal of a second query; if it came first, the long one is refused and starts again."""
+                """Say how a second query is refused; if it came first, the long one starts again."""
                 if not running or running[-1].done():
                     running.append(pool.submit(Trino.connect(url, trino.user).value, LONG))
                     return ""
