@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import subprocess
-
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hdfs_storage import inspect
+from ansible.module_utils.hdfs_format import apply
+from ansible.module_utils.refused import RefusedError
 
 DOCUMENTATION = r"""
 module: hdfs_format
@@ -34,16 +33,10 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    used = [path for path in module.params["name_dirs"] if inspect(path, name_dir=True).state != "empty"]
-    if used:
-        module.fail_json(msg=f"not empty, so not formatted: {', '.join(used)}; next: ls -lR {used[0]}")
-    if not module.check_mode:
-        done = subprocess.run(module.params["argv"], capture_output=True, text=True, check=False)
-        if done.returncode:
-            lines = (done.stdout + done.stderr).strip().splitlines()
-            module.fail_json(
-                msg=f"formatting failed: {lines[-1] if lines else done.returncode}", log=lines[-20:]
-            )
+    try:
+        apply(module.params, check=module.check_mode)
+    except RefusedError as error:
+        module.fail_json(**error.result())
     module.exit_json(changed=True)
 
 

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hdfs_storage import inspect, problem
+from ansible.module_utils.hdfs_storage import check
+from ansible.module_utils.refused import RefusedError
 
 DOCUMENTATION = r"""
 module: hdfs_storage
@@ -36,12 +37,11 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    found = [inspect(path, name_dir=True) for path in module.params["name_dirs"]]
-    found += [inspect(path, name_dir=False) for path in module.params["data_dirs"]]
-    problems = [line for storage in found if (line := problem(storage, module.params["cluster_id"]))]
-    if problems:
-        module.fail_json(msg="\n".join(problems))
-    module.exit_json(changed=False, formatted=any(storage.state == "formatted" for storage in found))
+    try:
+        formatted = check(**module.params)
+    except RefusedError as error:
+        module.fail_json(**error.result())
+    module.exit_json(changed=False, formatted=formatted)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.webhdfs import WebHdfs, WebHdfsError
+from ansible.module_utils.hdfs_upload import apply
+from ansible.module_utils.refused import RefusedError
 
 DOCUMENTATION = r"""
 module: hdfs_upload
@@ -40,18 +39,10 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    hdfs = WebHdfs(module.params["url"], module.params["user"])
-    written = []
     try:
-        for source in sorted(Path(module.params["source"]).iterdir()):
-            path = f"{module.params['destination']}/{source.name}"
-            status = hdfs.status(path)
-            if source.is_file() and (status is None or status["length"] != source.stat().st_size):
-                if not module.check_mode:
-                    hdfs.upload(str(source), path)
-                written.append(path)
-    except (WebHdfsError, OSError) as error:
-        module.fail_json(msg=f"{error}; next: journalctl -u hdfs-namenode -u hdfs-datanode")
+        written = apply(module.params, check=module.check_mode)
+    except RefusedError as error:
+        module.fail_json(**error.result())
     module.exit_json(changed=bool(written), files=written)
 
 

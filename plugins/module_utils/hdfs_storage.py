@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible.module_utils.refused import RefusedError
+
 # A mount point's own folder, and what a daemon that never registered leaves behind.
 IGNORED = ("lost+found", "in_use.lock")
 # An image by its last transaction; neither its checksum nor one that is still being written (fsimage.ckpt_0).
@@ -52,3 +54,13 @@ def problem(storage: Storage, cluster_id: str) -> str | None:
             f" nothing was touched; next: move it away, or set lakehouse_cluster_id: {storage.cluster_id}"
         )
     return None
+
+
+def check(name_dirs: list[str], data_dirs: list[str], cluster_id: str) -> bool:
+    """Refuse directories that must not be used; return whether one holds data of this cluster."""
+    found = [inspect(path, name_dir=True) for path in name_dirs]
+    found += [inspect(path, name_dir=False) for path in data_dirs]
+    problems = [line for storage in found if (line := problem(storage, cluster_id))]
+    if problems:
+        raise RefusedError("\n".join(problems))
+    return any(storage.state == "formatted" for storage in found)

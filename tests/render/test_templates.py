@@ -14,9 +14,9 @@ from ansible.plugins.loader import filter_loader
 from ansible.template import Templar
 
 from lakehouse import inventory
-from library.metastore_schema import environment_of
 from plugins.action import config_files
 from plugins.filter.config import overridden
+from plugins.module_utils.environment_file import environment_of
 from tests.render.rendering import REPOSITORY
 
 HOSTILE = {

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NoReturn
 
 import pytest
-
-from library import metastore_schema as schema
-from library import postgresql_database as postgresql
-
-
-class RefusedError(Exception):
-    """The module ended with this message."""
-
-
-class Module:
-    """What a module knows when it looks at the database."""
-
-    params: dict[str, Any] = {"database": "metastore", "version": "3.1.0"}  # noqa: RUF012 -- only read
-
-    def fail_json(self, msg: str) -> NoReturn:
-        raise RefusedError(msg)
+from ansible.module_utils import metastore_schema as schema
+from ansible.module_utils import postgresql_database as postgresql
+from ansible.module_utils.environment_file import environment_of
+from ansible.module_utils.refused import RefusedError
 
 
 class Database:
@@ -38,8 +25,8 @@ class Database:
         return self.answers[sql]
 
 
-def found(database: Database) -> str | None:
-    return schema.found_version(Module(), database)  # type: ignore[arg-type]
+def found(database: Database) -> object:
+    return schema.found_version(database, "metastore", "3.1.0")
 
 
 def test_an_empty_database_has_no_version() -> None:
@@ -66,7 +53,7 @@ def test_a_schema_of_another_release_is_refused() -> None:
 def test_an_environment_file_is_read_without_its_comments(tmp_path: Path) -> None:
     path = tmp_path / "a.env"
     path.write_text('# not=this\nA="1=2"\n\nB="say \\"hi\\" \\\\ there"\n', encoding="utf-8")
-    assert schema.environment_of(str(path)) == {"A": "1=2", "B": 'say "hi" \\ there'}
+    assert environment_of(str(path)) == {"A": "1=2", "B": 'say "hi" \\ there'}
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from ansible.module_utils.hdfs_path import ensure
 from ansible.module_utils.webhdfs import WebHdfs, WebHdfsError
-
-from library.hdfs_path import ensure
 
 ROOT = "/webhdfs/v1"
 

@@ -1,0 +1,53 @@
+"""Directories in HDFS with owner, group and mode, through WebHDFS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.webhdfs import WebHdfs, WebHdfsError
+
+
+def apply(parameters: dict[str, Any], *, check: bool = False) -> list[str]:
+    """Make and mend the directories that the module hdfs_path is given; return the paths that differed."""
+    hdfs = WebHdfs(parameters["url"], parameters["user"])
+    common = {key: parameters[key] for key in ("owner", "group", "mode")}
+    paths = [*parameters.get("paths", []), *({"path": path} for path in parameters.get("folders", []))]
+    try:
+        return [path["path"] for path in paths if ensure(hdfs, common | path, check)]
+    except WebHdfsError as error:
+        raise RefusedError(str(error), "journalctl -u hdfs-namenode") from error
+
+
+def ensure(hdfs: WebHdfs, wish: dict[str, Any], check: bool) -> bool:
+    """Create the directory or mend its owner and mode; tell whether something differed."""
+    path, mode = wish["path"], wish["mode"].lstrip("0")
+    status = hdfs.status(path)
+    if status and status["type"] != "DIRECTORY":
+        raise WebHdfsError(f"{path} is a file where a directory is needed")
+    granted = _readers(hdfs, path) if status and "readers" in wish else set()
+    wanted = set(wish.get("readers", ()))
+    owned = status and (status["owner"], status["group"]) == (wish["owner"], wish["group"])
+    allowed = status and status["permission"] == mode
+    if not check:
+        if not status:
+            hdfs.call("PUT", "MKDIRS", path)
+        if not owned:
+            hdfs.call("PUT", "SETOWNER", path, owner=wish["owner"], group=wish["group"])
+        if not allowed:
+            hdfs.call("PUT", "SETPERMISSION", path, permission=mode)
+        if granted - wanted:
+            hdfs.call("PUT", "REMOVEACLENTRIES", path, aclspec=_entries(granted - wanted, ""))
+        if wanted - granted:
+            hdfs.call("PUT", "MODIFYACLENTRIES", path, aclspec=_entries(wanted - granted, ":r-x"))
+    return not (owned and allowed and granted == wanted)
+
+
+def _readers(hdfs: WebHdfs, path: str) -> set[str]:
+    """Users that the access control list names; an entry reads user:NAME:r-x."""
+    entries = hdfs.call("GET", "GETACLSTATUS", path)["AclStatus"]["entries"]
+    return {name for kind, name, *_ in (entry.split(":") for entry in entries) if kind == "user" and name}
+
+
+def _entries(users: set[str], permission: str) -> str:
+    return ",".join(f"user:{user}{permission}" for user in sorted(users))

@@ -1,0 +1,111 @@
+"""The metastore's schema: initialised once, never over something else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import Any
+
+from ansible.module_utils.environment_file import environment_of
+from ansible.module_utils.refused import RefusedError
+
+# Any number will do as long as every run of the kit takes the same: "lake" in ASCII.
+ADVISORY_LOCK = 0x6C616B65
+TABLE_COUNT = "select count(*) from information_schema.tables where table_schema = 'public'"
+HAS_VERSION_TABLE = "select to_regclass('public.\"VERSION\"') is not null"
+VERSIONS = 'select "SCHEMA_VERSION" from "VERSION"'
+# The release's PostgreSQL script names this table in lower case, the metastore asks for it in upper case.
+RUNTIME_STATS = """
+create table if not exists "RUNTIME_STATS" (
+  "RS_ID" bigint primary key, "CREATE_TIME" bigint not null, "WEIGHT" bigint not null, "PAYLOAD" bytea
+);
+create index if not exists "IDX_RUNTIME_STATS_CREATE_TIME" on "RUNTIME_STATS" ("CREATE_TIME");
+"""
+LOG_LINES = 20
+
+
+class Database:
+    """The metastore's database through psql, by the parameters of the module metastore_schema."""
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.where = f"{parameters['host']}:{parameters['port']}/{parameters['database']}"
+        self.argv = [
+            "psql", "--host", parameters["host"], "--port", str(parameters["port"]),
+            "--username", parameters["user"], "--dbname", parameters["database"],
+            "--no-password", "--no-psqlrc", "--no-align", "--tuples-only", "--quiet",
+            "--set", "ON_ERROR_STOP=1",
+        ]  # fmt: skip
+        self.environment = {**os.environ, "PGPASSWORD": parameters["password"], "PGCONNECT_TIMEOUT": "10"}
+
+    def run(self, sql: str) -> str:
+        """Return the statement's output, or raise RefusedError."""
+        done = subprocess.run(
+            self.argv, input=sql, env=self.environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RefusedError(f"PostgreSQL at {self.where}: {done.stderr.strip()}", "ping it from this host")
+        return done.stdout.strip()
+
+    def lock(self) -> subprocess.Popen[str]:
+        """Hold the advisory lock until the returned session's input is closed."""
+        session = subprocess.Popen(
+            self.argv, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert session.stdin  # noqa: S101 -- a pipe was asked for
+        assert session.stdout  # noqa: S101 -- the same
+        session.stdin.write(
+            f"set lock_timeout = '60s'; select pg_advisory_lock({ADVISORY_LOCK}); select 'locked';\n"
+        )
+        session.stdin.flush()
+        if not any(line.strip() == "locked" for line in session.stdout):
+            raise RefusedError("another run has been initialising the schema for 60 s", "wait for it, rerun")
+        return session
+
+
+def found_version(database: Database, name: str, version: str) -> str | None:
+    """The schema's version, None for an empty database; everything between is refused."""
+    tables = int(database.run(TABLE_COUNT))
+    if tables == 0:
+        return None
+    versions = database.run(VERSIONS).split() if database.run(HAS_VERSION_TABLE) == "t" else []
+    if len(versions) != 1:
+        raise RefusedError(
+            f"database {name} has {tables} tables but no single schema version ({versions or 'none'}):"
+            " an interrupted initialisation, or somebody else's tables; nothing was touched",
+            "restore a backup, or drop the database",
+        )
+    if versions[0] != version:
+        raise RefusedError(
+            f"database {name} has schema version {versions[0]} (expected {version}); nothing was touched",
+            "install the release that made it",
+        )
+    return versions[0]
+
+
+def apply(parameters: dict[str, Any]) -> bool:
+    """Initialise the schema that the module metastore_schema is given; tell whether that was necessary."""
+    database = Database(parameters)
+    wish = (parameters["database"], parameters["version"])
+    if found_version(database, *wish):
+        return False
+    with database.lock():
+        if found_version(database, *wish) is None:
+            _initialise(parameters)
+            database.run(RUNTIME_STATS)
+    return True
+
+
+def _initialise(parameters: dict[str, Any]) -> None:
+    environment = {
+        **os.environ,
+        **environment_of(parameters["environment_file"]),
+        "METASTORE_HOME": parameters["metastore_home"],
+    }
+    done = subprocess.run(parameters["argv"], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        raise RefusedError(
+            "initialising the schema failed",
+            "read the log below, drop the database, rerun",
+            lines[-LOG_LINES:],
+        )
