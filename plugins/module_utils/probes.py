@@ -1,7 +1,8 @@
 """Questions that only a working service answers.
 
 Each probe returns None when the answer is right and otherwise one line that says what came back.
-Standard library only: these run on the nodes.
+Standard library only: these run on the nodes. What only one kind needs is imported where it is asked, for
+this is also a health check that runs every few seconds.
 """
 
 from __future__ import annotations
@@ -9,13 +10,11 @@ from __future__ import annotations
 import json
 import socket
 import struct
-import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from typing import Any
 
 TIMEOUT_SECONDS = 5.0
+HTTP_SUCCESS = 2
 # Thrift's strict binary protocol: version word with the message type in the low byte.
 THRIFT_VERSION_1 = 0x80010000
 THRIFT_CALL, THRIFT_REPLY = 1, 2
@@ -36,12 +35,32 @@ def lookup(document: Any, path: str) -> Any:
     return document
 
 
+def fetch(url: str, data: bytes | None = None, headers: dict[str, str] | None = None) -> bytes:
+    """Return the body of the answer to GET, or to POST with data; raise OSError for all but 2xx."""
+    from http.client import HTTPConnection, HTTPException
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
+    try:
+        connection.request("GET" if data is None else "POST", target, data, headers or {})
+        answer = connection.getresponse()
+        body = answer.read()
+    except HTTPException as error:
+        raise OSError(f"not HTTP: {error!r}") from error
+    finally:
+        connection.close()
+    if answer.status // 100 != HTTP_SUCCESS:
+        raise OSError(f"HTTP Error {answer.status}: {answer.reason}")
+    return body
+
+
 def http(probe: dict[str, Any]) -> str | None:
     """``url`` answers 200; with ``path``, the value there ``equals`` the given one or is ``at_least`` it."""
     try:
-        with urllib.request.urlopen(probe["url"], timeout=TIMEOUT_SECONDS) as response:
-            body = response.read()
-    except (OSError, urllib.error.URLError) as error:
+        body = fetch(probe["url"])
+    except OSError as error:
         return f"{probe['url']}: {error}"
     if "path" not in probe:
         return None
@@ -99,6 +118,8 @@ def http2(probe: dict[str, Any]) -> str | None:
 
 def command(probe: dict[str, Any]) -> str | None:
     """``argv`` exits with 0 and, with ``prints``, its output contains that text."""
+    import subprocess
+
     try:
         done = subprocess.run(
             probe["argv"], capture_output=True, text=True, check=False,
@@ -119,9 +140,7 @@ def trino(probe: dict[str, Any]) -> str | None:
     rows: list[list[Any]] = []
     while address:
         try:
-            request = urllib.request.Request(address, data=body, headers=headers)
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-                answer = json.loads(response.read())
+            answer = json.loads(fetch(address, body, headers))
         except (OSError, ValueError) as error:
             return f"{address}: {error}"
         if "error" in answer:

@@ -234,8 +234,8 @@ class Answers:
     def __init__(self, *bodies: str) -> None:
         self.bodies = list(bodies)
 
-    def __call__(self, *_: object, **__: object) -> io.BytesIO:
-        return io.BytesIO(self.bodies.pop(0).encode())
+    def __call__(self, *_: object) -> bytes:
+        return self.bodies.pop(0).encode()
 
 
 PROBE = {"kind": "trino", "url": "http://c:1", "user": "t", "query": "select 1", "equals": 3}
@@ -252,5 +252,5 @@ PROBE = {"kind": "trino", "url": "http://c:1", "user": "t", "query": "select 1",
 def test_the_gate_asks_a_query(
     monkeypatch: pytest.MonkeyPatch, bodies: list[str], answer: str | None
 ) -> None:
-    monkeypatch.setattr("urllib.request.urlopen", Answers(*bodies))
+    monkeypatch.setattr(probes, "fetch", Answers(*bodies))
     assert probes.ask(PROBE) == answer
