@@ -1,0 +1,16 @@
+"""The verb ``ready``: the questions of the roles' readiness gates, each asked once."""
+
+from __future__ import annotations
+
+from ansible.module_utils.probes import ask
+from ansible.module_utils.refused import RefusedError
+
+from service import settings
+
+
+def main(name: str) -> None:
+    """Raise RefusedError with the first wrong answer."""
+    for probe in settings.entry("ready", name):
+        answer = ask(probe)
+        if answer is not None:
+            raise RefusedError(answer)

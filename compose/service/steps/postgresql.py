@@ -1,0 +1,147 @@
+"""A data directory of PostgreSQL with its roles and databases.
+
+A new one is made in a subfolder, with everything in it, and moved into place when it is complete: what an
+interrupted run leaves behind is thrown away or finished by the next.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.postgresql_database import Server
+from ansible.module_utils.postgresql_database import apply as apply_login
+from ansible.module_utils.refused import RefusedError
+
+from service import settings
+
+MAKING, MADE = ".lakehouse-making", ".lakehouse-made"
+# A mount point's own folder, and what we make.
+IGNORED = {"lost+found", MAKING, MADE}
+VERSION_FILE = "PG_VERSION"
+LOG_LINES = 20
+
+
+def apply(parameters: dict[str, Any]) -> str:
+    """Make the directory where there is none; make and mend roles and databases."""
+    if os.geteuid() == 0:
+        raise RefusedError("PostgreSQL does not run as root", "set user: postgres in compose.yaml")
+    data = Path(parameters["data"])
+    logins = _logins(parameters)
+    refuse_foreign(data, parameters["version"])
+    done = []
+    if not (data / VERSION_FILE).exists() and not (data / MADE).exists():
+        done = [f"initialised version {parameters['version']} in {data}", *_make(data, parameters, logins)]
+    elif (data / VERSION_FILE).exists() and not (data / "postmaster.pid").exists():
+        # A second server would destroy the data, and from here a process of another container cannot be seen:
+        # where a server may run, roles and databases stay what they were made as.
+        done = _databases(Path(parameters["bin"]), data, parameters["port"], logins)
+    _adopt(data)
+    return "; ".join(done)
+
+
+def refuse_foreign(data: Path, version: str) -> None:
+    """Raise RefusedError for a directory of another version, or for something else's."""
+    for place in (data, data / MADE):
+        if (place / VERSION_FILE).exists():
+            found = (place / VERSION_FILE).read_text(encoding="utf-8").strip()
+            if found != version:
+                raise RefusedError(
+                    f"{data} is a volume of PostgreSQL {found}, the image has {version}; nothing was touched",
+                    f"dump it with an image of PostgreSQL {found}, or remove the volume",
+                )
+            return
+    strangers = [entry.name for entry in data.iterdir() if entry.name not in IGNORED] if data.is_dir() else []
+    if strangers and not (data / MADE).exists():
+        raise RefusedError(
+            f"{data} is neither empty nor of PostgreSQL ({strangers[0]} is in it); nothing was touched",
+            f"ls -la {data}, then move it away",
+        )
+
+
+def _logins(parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    secrets = settings.document(parameters["secrets"])
+    for database in parameters["databases"]:
+        if database["user"] not in secrets:
+            raise RefusedError(
+                f"{parameters['secrets']} has no password of role {database['user']}",
+                "render the configuration again",
+            )
+    return [{**database, "password": secrets[database["user"]]} for database in parameters["databases"]]
+
+
+def _make(data: Path, parameters: dict[str, Any], logins: list[dict[str, Any]]) -> list[str]:
+    programs, making = Path(parameters["bin"]), data / MAKING
+    data.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(making, ignore_errors=True)
+    # Authentication is what the rendered pg_hba.conf says; these are for a server that would not find it.
+    _run(
+        programs / "initdb", "--pgdata", str(making), "--auth-local=peer", "--auth-host=scram-sha-256",
+        *parameters["initdb"],
+    )  # fmt: skip
+    with (making / "postgresql.conf").open("a", encoding="utf-8") as stream:
+        stream.writelines(f"{line}\n" for line in parameters["settings"])
+    done = _databases(programs, making, parameters["port"], logins)
+    making.rename(data / MADE)
+    return done
+
+
+def _adopt(data: Path) -> None:
+    """Move what was made into the directory itself, which may be a mount point; its version comes last."""
+    made = data / MADE
+    if not made.exists():
+        return
+    data.chmod(0o700)
+    for entry in sorted(made.iterdir(), key=lambda entry: entry.name == VERSION_FILE):
+        entry.rename(data / entry.name)
+    made.rmdir()
+
+
+def _databases(programs: Path, data: Path, port: int, logins: list[dict[str, Any]]) -> list[str]:
+    with _server(programs, data, port) as server:
+        done = [(login["name"], apply_login(server, login)) for login in logins]
+    return [f"{name}: {', '.join(statements)}" for name, statements in done if statements]
+
+
+@contextmanager
+def _server(programs: Path, data: Path, port: int) -> Iterator[Server]:
+    """A server that only this machine can reach, as long as it is needed; its log is part of a refusal."""
+    with tempfile.TemporaryDirectory(prefix="postgresql-") as sockets:
+        log = Path(sockets) / "log"
+        overrides = {
+            "listen_addresses": "127.0.0.1",
+            "port": port,
+            "unix_socket_directories": sockets,
+            "logging_collector": "off",
+            # A statement may hold a password.
+            "log_min_error_statement": "panic",
+            "log_statement": "none",
+        }
+        options = shlex.join(f"--{name}={value}" for name, value in overrides.items())
+        control = (programs / "pg_ctl", "--pgdata", str(data), "--wait", "--silent")
+        try:
+            _run(*control, "--log", str(log), "--options", options, "start")
+            try:
+                yield Server(port, sockets)
+            finally:
+                _run(*control, "--mode=fast", "stop")
+        except RefusedError as error:
+            lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+            raise RefusedError(
+                error.what, "read the log below, and pg_hba.conf", [*error.log, *lines[-LOG_LINES:]]
+            ) from error
+
+
+def _run(program: Path, *arguments: str) -> None:
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False, cwd="/")
+    if done.returncode:
+        lines = (done.stderr + done.stdout).strip().splitlines()
+        what = lines[-1] if lines else f"exit code {done.returncode}"
+        raise RefusedError(f"{program.name}: {what}", "read the lines below", lines[-LOG_LINES:])
