@@ -35,6 +35,18 @@ matrix: tools ## Run every engine on every format, operation by operation, and w
 down: tools ## Remove the local nodes and their data
 	@$(LAKEHOUSE) down --inventory $(INVENTORY)
 
+.PHONY: compose-up
+compose-up: tools ## Start the same lakehouse with docker compose on this computer
+	@$(LAKEHOUSE) compose up --started $(STARTED) $(if $(ENV_FILE),--env-file $(ENV_FILE))
+
+.PHONY: compose-image
+compose-image: tools ## Build the images of docker compose
+	@$(LAKEHOUSE) compose image --started $(STARTED) $(if $(ENV_FILE),--env-file $(ENV_FILE))
+
+.PHONY: compose-down
+compose-down: tools ## Stop docker compose and keep its data; VOLUMES=1 removes them too
+	@$(LAKEHOUSE) compose down $(if $(ENV_FILE),--env-file $(ENV_FILE)) $(if $(VOLUMES),--volumes)
+
 .PHONY: risky-tables
 risky-tables: tools ## List tables that another engine reads wrongly or not at all
 	@$(LAKEHOUSE) risky-tables --inventory $(INVENTORY)

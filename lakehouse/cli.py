@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from lakehouse import artifacts, bench, features, lock, nodes, report, risky, run, verbs
+from lakehouse.compose import settings as compose_settings
 from lakehouse.errors import LakehouseError
 
 DEFAULT_INVENTORY = "inventory/local"
@@ -58,6 +61,21 @@ def _lock(_: argparse.Namespace) -> int:
     return 0
 
 
+def _compose_up(arguments: argparse.Namespace) -> int:
+    verbs.compose_up(verbs.start(arguments.started), compose_settings.load(arguments.env_file))
+    return 0
+
+
+def _compose_image(arguments: argparse.Namespace) -> int:
+    verbs.compose_image(verbs.start(arguments.started), compose_settings.load(arguments.env_file))
+    return 0
+
+
+def _compose_down(arguments: argparse.Namespace) -> int:
+    verbs.compose_down(compose_settings.load(arguments.env_file), volumes=arguments.volumes)
+    return 0
+
+
 def _risky_tables(_: argparse.Namespace) -> int:
     findings = risky.find(run.BUILD / "endpoints.json")
     for line in risky.summary(findings):
@@ -102,12 +120,27 @@ def parser() -> argparse.ArgumentParser:
     )
     add("bench", _bench, "measure what the README promises, into build/bench/")
     add("risky-tables", _risky_tables, "list tables that another engine reads wrongly; 1 if there are any")
+    _add_compose(verb.add_parser("compose", help="the stack of docker compose").add_subparsers(required=True))
     bill = verb.add_parser("artifacts", help="fetch or lock the files of versions.yml").add_subparsers(
         required=True
     )
     bill.add_parser("fetch", help="fill the cache").set_defaults(action=_fetch)
     bill.add_parser("lock", help="resolve and record every file").set_defaults(action=_lock)
     return top
+
+
+def _add_compose(verb: Any) -> None:
+    for name, action, text in (
+        ("up", _compose_up, "build, render and start the stack, and wait until every service answers"),
+        ("image", _compose_image, "build the images"),
+        ("down", _compose_down, "remove the containers and keep the data"),
+    ):
+        one = verb.add_parser(name, help=text, description=text)
+        one.set_defaults(action=action)
+        one.add_argument("--env-file", type=Path, help="settings (default: compose/.env)")
+        one.add_argument("--started", type=float, help="when the calling program began")
+        if name == "down":
+            one.add_argument("--volumes", action="store_true", help="remove the data too")
 
 
 def main(argv: list[str] | None = None) -> int:

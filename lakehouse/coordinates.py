@@ -78,3 +78,14 @@ class Coordinate:
         if self.is_pypi:
             return PurePosixPath("pypi", self.file_name)
         return PurePosixPath("maven", *self.group.split("."), self.artifact, self.version, self.file_name)
+
+    @property
+    def purl(self) -> str:
+        """The package URL, by which tools know the file: https://github.com/package-url/purl-spec."""
+        if self.is_pypi:
+            return f"pkg:pypi/{self.artifact.lower().replace('_', '-')}@{self.version}"
+        parts = {"classifier": self.classifier, "type": "" if self.type == "jar" else self.type}
+        qualifiers = "&".join(f"{key}={value}" for key, value in parts.items() if value)
+        return f"pkg:maven/{self.group}/{self.artifact}@{self.version}" + (
+            f"?{qualifiers}" if qualifiers else ""
+        )

@@ -42,12 +42,12 @@ def logged(argv: Sequence[str], log: Path, environment: Mapping[str, str] | None
     return output
 
 
-def playbook(verb: str, inventory: str, *extra: str) -> int:
+def playbook(verb: str, inventory: str, *extra: str, environment: Mapping[str, str] | None = None) -> int:
     """Run ``playbooks/<verb>.yml`` and return how many tasks changed something, over all hosts."""
     timings = {"LAKEHOUSE_TIMINGS": str(BUILD / "bench" / f"{verb}.json"), "ANSIBLE_FORCE_COLOR": "0"}
     (BUILD / "bench").mkdir(parents=True, exist_ok=True)
     argv = [program("ansible-playbook"), "-i", inventory, f"playbooks/{verb}.yml", *extra]
-    output = logged(argv, LOGS / f"{verb}.log", timings)
+    output = logged(argv, LOGS / f"{verb}.log", {**timings, **(environment or {})})
     return sum(map(int, CHANGED.findall(output)))
 
 

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from lakehouse import artifacts, inventory, manifest, nodes, releases, report, run
+from lakehouse.compose import stack
+from lakehouse.compose.settings import Settings
 from lakehouse.errors import LakehouseError
 from lakehouse.phases import PASSED, Phase, Phases
 from lakehouse.report import record
@@ -47,12 +49,17 @@ def fetch(phases: Phases, *, core: bool = False) -> None:
             releases.ensure(materials, name, cache, phases.log)
 
 
+def engine(phases: Phases) -> None:
+    """Have a Docker Engine that answers."""
+    with phases.phase("docker", spinner=False):
+        if run.shown(["scripts/ensure-docker"]):
+            raise LakehouseError("no Docker Engine answers", "scripts/ensure-docker")
+
+
 def docker(phases: Phases, path: str) -> None:
     """Have a Docker Engine that answers, if the inventory's machines are to be containers."""
     if is_local(path):
-        with phases.phase("docker", spinner=False):
-            if run.shown(["scripts/ensure-docker"]):
-                raise LakehouseError("no Docker Engine answers", "scripts/ensure-docker")
+        engine(phases)
 
 
 def up(phases: Phases, path: str, *, bare: bool = False) -> None:
@@ -125,6 +132,28 @@ def deploy(phases: Phases, path: str) -> int:
     """From a fresh machine to a verified lakehouse, and its report; 0 if all passed."""
     provision(phases, path)
     return report.build(run.BUILD, bill().versions)
+
+
+def compose_image(phases: Phases, settings: Settings) -> None:
+    """From a fresh machine to the images of the stack."""
+    engine(phases)
+    fetch(phases, core=stack.is_core(settings))
+    stack.build(phases, settings, bill())
+
+
+def compose_up(phases: Phases, settings: Settings) -> None:
+    """From a fresh machine to a stack whose every service answers."""
+    engine(phases)
+    stack.check(phases, settings, bill())
+    fetch(phases, core=stack.is_core(settings))
+    stack.build(phases, settings, bill())
+    stack.render(phases, settings)
+    stack.up(phases, settings)
+
+
+def compose_down(settings: Settings, *, volumes: bool) -> None:
+    """Remove the stack; its data only with `volumes`."""
+    stack.down(settings, volumes=volumes)
 
 
 def test(phases: Phases, path: str, *, keep: bool) -> int:

@@ -9,8 +9,9 @@ A task per file costs a round trip per file and host; a list costs one. Each ent
   ``only``: the names of files and links that may lie in it, others are removed;
 * a symbolic link: ``dest``, ``link`` (its target).
 
-With the variable ``lakehouse_render_dir`` set, nothing touches the host: the files, except secret ones, are
-written below ``<lakehouse_render_dir>/<host>/``, so that nodes and the golden tests share one renderer.
+With the variable ``lakehouse_render_dir`` set, nothing touches the host: files and links are written below
+``<lakehouse_render_dir>/<host>/``, so that nodes, containers and the golden tests share one renderer. Secret
+files are only with ``lakehouse_render_secrets``, into a folder that its owner alone may enter.
 """
 
 from __future__ import annotations
@@ -35,6 +36,32 @@ def render(templar: Any, name: str, variables: dict[str, Any]) -> str:
     return str(here.template(text, escape_backslashes=False, overrides={"trim_blocks": True}))
 
 
+def _write(path: Path, content: str, mode: int) -> bool:
+    """Write the file where its text or its mode differs; tell whether it did."""
+    if path.is_file() and path.read_text(encoding="utf-8") == content and path.stat().st_mode & 0o777 == mode:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # In place: a container that has the file mounted sees the new text.
+    path.write_text(content, encoding="utf-8")
+    path.chmod(mode)
+    return True
+
+
+def _link(path: Path, target: str) -> bool:
+    """Point the link at its target; tell whether it did not."""
+    if path.is_symlink() and str(path.readlink()) == target:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)
+    return True
+
+
+def _executable(entry: dict[str, Any]) -> bool:
+    """Whether everybody may run the file."""
+    return bool(int(str(entry.get("mode", "0644")), 8) & 0o001)
+
+
 class ActionModule(ActionBase):
     """Templates on the controller, state on the host."""
 
@@ -56,7 +83,8 @@ class ActionModule(ActionBase):
         entries = [self._render(entry, variables) for entry in single]
         render_dir = variables.get("lakehouse_render_dir")
         if render_dir:
-            return self._write_locally(entries, Path(render_dir) / str(variables["inventory_hostname"]))
+            root = Path(render_dir) / str(variables["inventory_hostname"])
+            return self._write_locally(entries, root, bool(variables.get("lakehouse_render_secrets")))
         secrets = {entry["dest"]: entry.pop("content") for entry in entries if entry.get("secret")}
         return self._execute_module(
             module_name="config_files",
@@ -71,15 +99,17 @@ class ActionModule(ActionBase):
             rendered["content"] = render(self._templar, entry["template"], variables | own)
         return rendered
 
-    def _write_locally(self, entries: list[dict[str, Any]], root: Path) -> dict[str, Any]:
+    def _write_locally(self, entries: list[dict[str, Any]], root: Path, secrets: bool) -> dict[str, Any]:
+        root.parent.mkdir(mode=0o700 if secrets else 0o777, parents=True, exist_ok=True)
         changed = []
         for entry in entries:
-            if "content" not in entry or entry.get("secret"):
-                continue
             path = root / str(entry["dest"]).lstrip("/")
-            content = str(entry["content"])
-            if not path.is_file() or path.read_text(encoding="utf-8") != content:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(content, encoding="utf-8")
+            if "link" in entry:
+                differs = _link(path, str(entry["link"]))
+            elif "content" in entry and (secrets or not entry.get("secret")):
+                differs = _write(path, str(entry["content"]), 0o755 if _executable(entry) else 0o644)
+            else:
+                continue
+            if differs:
                 changed.append(str(entry["dest"]))
         return {"changed": bool(changed), "files": changed}

@@ -65,9 +65,14 @@ def render_all(jobs: dict[Path, Path]) -> None:
 
 
 def read(root: Path) -> dict[str, str]:
-    """Every file below a folder: its text by its path."""
-    files = (path for path in root.rglob("*") if path.is_file())
-    return {str(path.relative_to(root)): path.read_text(encoding="utf-8") for path in sorted(files)}
+    """Every file below a folder, its text by its path; of a link the text is where it leads."""
+    found = sorted(path for path in root.rglob("*") if path.is_symlink() or path.is_file())
+    return {
+        str(path.relative_to(root)): f"-> {path.readlink()}\n"
+        if path.is_symlink()
+        else path.read_text("utf-8")
+        for path in found
+    }
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""The lakehouse as containers of docker compose: images, configuration, and the stack."""

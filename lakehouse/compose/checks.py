@@ -1,0 +1,118 @@
+"""What would keep the stack from starting, found before anything is started: one line each."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+
+import docker
+
+from lakehouse.compose.settings import Settings
+from lakehouse.errors import LakehouseError
+
+# The name becomes part of a cluster's name, and that of URIs.
+NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+PROFILES = ("core", "trino", "flink", "client", "load", "all", "three-datanodes")
+LOWEST_PORT, HIGHEST_PORT = 1024, 65535
+# The sum of the limits in compose.yaml, in MiB, by profile; tests/unit/test_compose.py adds them up.
+MEMORY_MB = {"core": 3072, "trino": 4864, "flink": 5440, "all": 8192}
+LABEL = "com.docker.compose.project"
+
+
+def name(settings: Settings) -> list[str]:
+    """Check the project's name."""
+    if NAME.fullmatch(settings.project):
+        return []
+    advice = "use small letters, digits and dashes"
+    why = ' contains "_", which no URI takes' if "_" in settings.project else " cannot stand in a URI"
+    return [f"COMPOSE_PROJECT_NAME {settings.project!r}{why}; next: {advice} in {settings.file}"]
+
+
+def profiles(settings: Settings) -> list[str]:
+    """Check that every profile is one."""
+    unknown = [profile for profile in settings.profiles if profile not in PROFILES]
+    if unknown:
+        return [
+            f"COMPOSE_PROFILES has no profile {', '.join(unknown)};"
+            f" next: choose of core, trino, flink, all in {settings.file}"
+        ]
+    if not set(settings.profiles) & set(MEMORY_MB):
+        return [f"COMPOSE_PROFILES is empty; next: choose of core, trino, flink, all in {settings.file}"]
+    return []
+
+
+def ports(settings: Settings) -> list[str]:
+    """Check that every port is one, and stands there once."""
+    lines = []
+    owner: dict[str, str] = {}
+    for variable, value in settings.ports.items():
+        if not value.isdecimal() or not LOWEST_PORT <= int(value) <= HIGHEST_PORT:
+            span = f"{LOWEST_PORT} to {HIGHEST_PORT}"
+            lines.append(f"{variable} is {value!r} (expected {span}); next: change it in {settings.file}")
+        elif value in owner:
+            lines.append(
+                f"{variable} is {value}, as {owner[value]} is; next: change one of them in {settings.file}"
+            )
+        owner.setdefault(value, variable)
+    return lines
+
+
+def busy(settings: Settings, held: Iterable[int], is_free: Callable[[str, int], bool]) -> list[str]:
+    """Check that no other program holds a port; those that the stack itself holds (`held`) are its own."""
+    address = settings.values["BIND_ADDRESS"]
+    return [
+        f"port {value} of {variable} is busy on {address}; next: ss -ltnp 'sport = :{value}' shows"
+        f" who holds it, or change {variable} in {settings.file}"
+        for variable, value in settings.ports.items()
+        if int(value) not in held and not is_free(address, int(value))
+    ]
+
+
+def memory(settings: Settings, total_mb: int) -> list[str]:
+    """Check that Docker's machine has the memory of the largest profile."""
+    wanted = max(MEMORY_MB[profile] for profile in settings.profiles if profile in MEMORY_MB)
+    # What a machine of 8 GiB shows is a little less.
+    if total_mb >= wanted * 0.95:
+        return []
+    return [
+        f"Docker has {total_mb} MB of memory, the profiles {', '.join(settings.profiles)} need {wanted} MB;"
+        f" next: give Docker more, or set COMPOSE_PROFILES=core ({MEMORY_MB['core']} MB) in {settings.file}"
+    ]
+
+
+def refuse(client: docker.DockerClient, settings: Settings) -> None:
+    """Raise LakehouseError with every finding, one line each."""
+    lines = name(settings) + profiles(settings) + ports(settings)
+    if not lines:
+        total = int(client.info()["MemTotal"]) >> 20
+        lines = busy(settings, _held(client, settings.project), _is_free) + memory(settings, total)
+    if lines:
+        raise LakehouseError("\n".join(lines))
+
+
+def _held(client: docker.DockerClient, project: str) -> set[int]:
+    containers = client.containers.list(filters={"label": f"{LABEL}={project}"})
+    return {port for container in containers for port in published(container.attrs)}
+
+
+def published(attributes: Mapping[str, object]) -> set[int]:
+    """Ports of this computer that a container holds."""
+    bindings = attributes["NetworkSettings"]["Ports"] or {}  # type: ignore[index]
+    return {int(place["HostPort"]) for places in bindings.values() for place in places or []}
+
+
+def _is_free(address: str, port: int) -> bool:
+    with closing(socket.socket()) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+        return True
+
+
+def advice(settings: Settings) -> str:
+    """Return the command that shows what the containers said."""
+    return f"docker compose --project-name {settings.project} logs --tail 20"

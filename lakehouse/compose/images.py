@@ -1,0 +1,250 @@
+"""The images of the stack: one per family of services, built from the same verified releases as the nodes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import docker
+from docker.errors import ImageNotFound
+
+from lakehouse import releases
+from lakehouse.cache import Cache
+from lakehouse.compose import sbom
+from lakehouse.errors import LakehouseError
+from lakehouse.manifest import Manifest
+from lakehouse.nodes import image as node_image
+
+Log = Callable[[str], None]
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKERFILES = ROOT / "compose" / "images"
+# Where another base is named: one with apt, of the release that versions.yml says.
+BASE_VARIABLE = "BASE_IMAGE"
+LATEST = "latest"
+_LAUNCHER = '#!/bin/sh\nPYTHONPATH=/opt/lakehouse exec /usr/bin/python3 -S -m service "$@"\n'
+
+
+@dataclass(frozen=True)
+class Family:
+    """An image: its parent, the components that are unpacked into it, and the folders that it copies.
+
+    `arguments` are the Dockerfile's arguments by key of the bill of materials.
+    """
+
+    name: str
+    parent: str | None
+    arguments: Mapping[str, str]
+    components: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+    @property
+    def repository(self) -> str:
+        """The image's name without its tag."""
+        return f"lakehouse-{self.name}"
+
+
+# In the order in which they are built.
+FAMILIES = (
+    Family("base", None, {"JAVA": "java"}),
+    Family(
+        "core",
+        "base",
+        {"POSTGRESQL": "postgresql"},
+        ("hadoop", "hive", "spark", "nycflights13"),
+        ("pipeline", "kit"),
+    ),
+    Family("client", "core", {}, ("python_clients", "trino_cli"), ("clients", "kit")),
+    Family("trino", "base", {"TRINO_JAVA": "trino_java"}, ("trino",), ("kit",)),
+    Family("flink", "base", {}, ("flink",), ("kit",)),
+)
+# Folders of the repository, by the name under which a Dockerfile copies them.
+FOLDERS = {
+    "clients": {"lakehouse_clients": "clients/lakehouse_clients"},
+    "pipeline": {".": "pipeline"},
+    "kit": {
+        "opt/lakehouse/service": "compose/service",
+        "opt/lakehouse/ansible/module_utils": "plugins/module_utils",
+    },
+}
+
+
+def ensure(client: docker.DockerClient, bill: Manifest, cache: Cache, core: bool, log: Log) -> dict[str, str]:
+    """Build the images that this Docker does not have; return each family's reference, by its name.
+
+    Raises LakehouseError with the build's last words. With `core`, only what the small profile needs.
+    """
+    references: dict[str, str] = {}
+    for family in FAMILIES:
+        if core and any(bill.component(name).profile != "core" for name in family.components):
+            continue
+        parent = references[family.parent] if family.parent else _base(client, bill, log)
+        context = Context(family, parent, bill, cache)
+        references[family.name] = _ensure(client, context, log)
+    return references
+
+
+def _base(client: docker.DockerClient, bill: Manifest, log: Log) -> str:
+    return os.environ.get(BASE_VARIABLE) or node_image.ensure(client, bill.debian.suite, log)
+
+
+@dataclass(frozen=True)
+class Context:
+    """Everything that decides what an image holds."""
+
+    family: Family
+    parent: str
+    bill: Manifest
+    cache: Cache
+
+    @property
+    def dockerfile(self) -> str:
+        """The text of the family's Dockerfile."""
+        return (DOCKERFILES / f"{self.family.name}.Dockerfile").read_text("utf-8")
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The values of the Dockerfile's arguments."""
+        parent = "PARENT" if self.family.parent else BASE_VARIABLE
+        packages = {name: self.bill.debian.packages[key] for name, key in self.family.arguments.items()}
+        versions = {f"{name}_VERSION": self.bill.versions[key] for name, key in self.family.arguments.items()}
+        wanted = {parent: self.parent, **packages, **versions}
+        return {name: value for name, value in wanted.items() if f"ARG {name}\n" in self.dockerfile}
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Small files by their path in the context."""
+        found = {}
+        for folder in self.family.folders:
+            for target, source in FOLDERS[folder].items():
+                for path in sorted((ROOT / source).rglob("*.py")):
+                    place = Path(folder) / target / path.relative_to(ROOT / source)
+                    found[place.as_posix()] = path.read_bytes()
+        if "kit" in self.family.folders:
+            found["kit/usr/local/bin/lakehouse-service"] = _LAUNCHER.encode()
+            found["kit/usr/share/lakehouse/sbom.cdx.json"] = sbom.document(
+                self.bill, self._contained()
+            ).encode()
+        return found
+
+    @property
+    def archives(self) -> dict[str, Path]:
+        """Release archives by their name in the context."""
+        return {
+            f"{name}.tar": releases.archive(self.bill.component(name), self.cache)
+            for name in self.family.components
+        }
+
+    @property
+    def tag(self) -> str:
+        """A digest of the content, so that nothing is built twice."""
+        digest = hashlib.sha256(self.dockerfile.encode())
+        digest.update(json.dumps(self.arguments, sort_keys=True).encode())
+        for name, path in self.archives.items():
+            digest.update(f"{name} {path.name}\n".encode())
+        for name, content in self.files.items():
+            digest.update(name.encode() + b"\0" + content)
+        return digest.hexdigest()[:12]
+
+    def write(self, stream: IO[bytes]) -> None:
+        """Write the context as a tar archive."""
+        with tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT) as tar:
+            for name, content in {"Dockerfile": self.dockerfile.encode(), **self.files}.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                info.mode = 0o755 if "/bin/" in name else 0o644
+                tar.addfile(info, io.BytesIO(content))
+            for name, path in self.archives.items():
+                tar.add(path, name, filter=_ours)
+
+    def _contained(self) -> tuple[str, ...]:
+        """Every component in the image: the parents' too."""
+        by_name = {family.name: family for family in FAMILIES}
+        names: list[str] = []
+        family: Family | None = self.family
+        while family:
+            names += family.components
+            family = by_name[family.parent] if family.parent else None
+        return tuple(names)
+
+
+def _ensure(client: docker.DockerClient, context: Context, log: Log) -> str:
+    repository, tag = context.family.repository, context.tag
+    reference = f"{repository}:{tag}"
+    try:
+        client.images.get(reference)
+    except ImageNotFound:
+        log(f"building {reference}")
+        started = time.monotonic()
+        _build(client, context, reference)
+        log(f"{reference} built in {time.monotonic() - started:.0f} s")
+    client.api.tag(reference, repository, LATEST)
+    return reference
+
+
+def _build(client: docker.DockerClient, context: Context, reference: str) -> None:
+    with _piped(context.write) as stream:
+        lines = client.api.build(
+            fileobj=stream,
+            custom_context=True,
+            tag=reference,
+            buildargs=context.arguments,
+            labels=_labels(context),
+            rm=True,
+            forcerm=True,
+            decode=True,
+        )
+        said: list[str] = []
+        for line in lines:
+            said += str(line.get("stream", "")).strip().splitlines()
+            if "error" in line:
+                last = " | ".join([text for text in said[-3:] if text] + [str(line["error"]).strip()])
+                raise LakehouseError(f"the image {reference} cannot be built: {last}", "docker system df")
+
+
+def _labels(context: Context) -> dict[str, str]:
+    title = f"Lakehouse {context.family.name}"
+    return {
+        "org.opencontainers.image.title": title,
+        "org.opencontainers.image.licenses": "Apache-2.0",
+        "org.opencontainers.image.base.name": context.parent,
+        "org.opencontainers.image.version": context.tag,
+        **{
+            f"lakehouse.component.{name}": context.bill.component(name).version
+            for name in context.family.components
+        },
+    }
+
+
+@contextmanager
+def _piped(write: Callable[[IO[bytes]], None]) -> Iterator[IO[bytes]]:
+    """Lend a stream of what `write` writes, without a file of two gigabytes in between."""
+    reading, writing = os.pipe()
+
+    def run() -> None:
+        # A build that fails stops reading; it has said why.
+        with suppress(BrokenPipeError), os.fdopen(writing, "wb") as target:
+            write(target)
+
+    writer = threading.Thread(target=run, daemon=True)
+    with os.fdopen(reading, "rb") as source:
+        writer.start()
+        yield source
+    writer.join()
+
+
+def _ours(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Leave out who owns the cache."""
+    info.uid = info.gid = 0
+    info.uname = info.gname = "root"
+    return info

@@ -1,0 +1,71 @@
+"""What the person has set in compose/.env or another such file, or in the environment, which wins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from lakehouse import run
+from lakehouse.errors import LakehouseError
+
+FOLDER = run.ROOT / "compose"
+DEFAULT_FILE = FOLDER / ".env"
+# How many DataNodes there are is a matter of the inventory.
+DATANODES_VARIABLE = "DATANODES"
+INVENTORIES = {"1": "inventory/compose", "3": "inventory/compose-three"}
+THREE_DATANODES = "three-datanodes"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The stack that is meant: its file of settings, and what it says."""
+
+    file: Path
+    values: Mapping[str, str]
+    inventory: str
+
+    @property
+    def project(self) -> str:
+        """The name of the stack, in front of everything that Docker has of it."""
+        return self.values["COMPOSE_PROJECT_NAME"]
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The profiles whose services run."""
+        names = [name.strip() for name in self.values["COMPOSE_PROFILES"].split(",")]
+        return tuple(name for name in names if name)
+
+    @property
+    def ports(self) -> dict[str, str]:
+        """The ports on this computer, as they were written, by variable."""
+        return {name: value for name, value in self.values.items() if name.endswith("_PORT")}
+
+    @property
+    def rendered(self) -> Path:
+        """The folder with the configuration of every container."""
+        return run.BUILD / "compose" / self.project
+
+
+def load(file: Path | None = None, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings; those that a file leaves out are as in compose/.env.
+
+    Raises LakehouseError when the file is missing.
+    """
+    path = file or DEFAULT_FILE
+    if not path.is_file():
+        raise LakehouseError(f"{path} does not exist", f"cp {DEFAULT_FILE.relative_to(run.ROOT)} {path}")
+    written = {**dotenv_values(DEFAULT_FILE), **dotenv_values(path)}
+    values = {name: environment.get(name) or value or "" for name, value in written.items()}
+    count = environment.get(DATANODES_VARIABLE) or "1"
+    if count not in INVENTORIES:
+        raise LakehouseError(
+            f"{DATANODES_VARIABLE} is {count!r} (expected {' or '.join(INVENTORIES)})",
+            f"make compose-up {DATANODES_VARIABLE}=3",
+        )
+    if count == "3":
+        values["COMPOSE_PROFILES"] += f",{THREE_DATANODES}"
+    return Settings(path, values, INVENTORIES[count])
