@@ -1,4 +1,4 @@
-"""SQL engines beside Spark, each behind a facade with the face of `smoke.lake.Lake`."""
+"""SQL engines, each behind a facade; Spark's is `smoke.lake.Lake`."""
 
 from __future__ import annotations
 
@@ -11,3 +11,8 @@ class EngineError(Exception):
         self.engine = engine
         self.statement = statement
         self.message = message
+
+
+def words(error: Exception) -> str:
+    """Return what an engine said when it refused a statement."""
+    return error.message if isinstance(error, EngineError) else str(error)

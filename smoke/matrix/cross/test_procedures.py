@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from lakehouse_clients import file_io
 
+from smoke.engines.facade import Facade
 from smoke.formats import ICEBERG
 from smoke.lake import Row
-from smoke.matrix.cross.engines import READERS, SPARK, TRINO, Engines, Sql, name
+from smoke.matrix.cross.engines import READERS, SPARK, TRINO, Engines, name
 from smoke.matrix.cross.making import AnyEnginesTables
 from smoke.namenode import NameNode
 from smoke.tables import Table, data_files
@@ -88,7 +89,7 @@ def test_trino_rolls_back_what_spark_did(engines: Engines, iceberg: AnyEnginesTa
 
 @pytest.mark.operation("compact, expire, remove orphans", engine=TRINO)
 def test_trino_clears_up_after_spark(
-    engines: Engines, second_trino: Sql, iceberg: AnyEnginesTables, namenode: NameNode, fmt: object
+    engines: Engines, second_trino: Facade, iceberg: AnyEnginesTables, namenode: NameNode, fmt: object
 ) -> None:
     table = iceberg.new("", _ROWS)
     engines.spark.sql(f"INSERT INTO {table} VALUES (4)")
