@@ -53,6 +53,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     evidence.describe(item, call)
     report = yield
+    evidence.measure(item, report)
     if report.failed:
         evidence.attach(item, report)
     return report

@@ -11,6 +11,8 @@ from smoke.nodes import CommandError, Nodes
 from smoke.settings import Endpoints
 
 STATEMENTS = pytest.StashKey[list[str]]()
+# What the work took that a test only waited for, where others are at it side by side.
+SECONDS = pytest.StashKey[float]()
 CLUSTER = pytest.StashKey[tuple[Nodes, Endpoints]]()
 
 _LONGEST = 400
@@ -36,6 +38,12 @@ def describe(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
 def _filled(text: str, parameters: Mapping[str, object]) -> str:
     """Put the test's parameters where the text names one, like `{reader}`."""
     return text.format(**{name: str(value) for name, value in parameters.items()})
+
+
+def measure(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Let a test that only waited for an engine say the engine's seconds."""
+    if report.when == "call":
+        report.duration = item.stash.get(SECONDS, report.duration)
 
 
 def attach(item: pytest.Item, report: pytest.TestReport) -> None:
