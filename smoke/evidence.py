@@ -19,7 +19,7 @@ _LONGEST = 400
 
 
 def describe(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Give the JUnit file what the report's matrix is made of: format, operation, engine, statements."""
+    """Give the JUnit file what the report's matrix is made of: who was asked what, a limit, statements."""
     if call.when == "setup":
         marker = item.get_closest_marker("operation")
         callspec = getattr(item, "callspec", None)
@@ -30,6 +30,8 @@ def describe(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         item.user_properties.append(("engine", _filled(engine, parameters)))
         if "fmt" in parameters:
             item.user_properties.append(("format", parameters["fmt"].name))
+        if limit := item.get_closest_marker("limit"):
+            item.user_properties.extend(limit.kwargs.items())
     if call.when == "call" and STATEMENTS in item.stash:
         statements = item.stash[STATEMENTS]
         item.user_properties.extend(("statement", text[:_LONGEST]) for text in dict.fromkeys(statements))

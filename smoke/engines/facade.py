@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from smoke.engines import EngineError, words
+from smoke.engines import EngineError, telling, words
 
 Row = tuple[Any, ...]
 
@@ -34,12 +34,12 @@ class Facade(ABC):
         got = self.sql(query)
         assert got == rows, f"\nstatement: {query}\nexpected:  {rows}\ngot:       {got}"
 
-    def refuses(self, statement: str, reason: str) -> None:
-        """Fail unless the statement ends with an error that holds `reason`, a regular expression."""
+    def refuses(self, statement: str, reason: str) -> str:
+        """Return the line of the error that holds `reason`, a regular expression; fail if none does."""
         try:
             got = str(self.sql(statement))
         except self.refusal as error:
             got = words(error)
             if re.search(reason, got):
-                return
+                return telling(got, reason)
         pytest.fail(f"\nstatement: {statement}\nexpected:  an error with {reason!r}\ngot:       {got}")

@@ -43,9 +43,9 @@ class Engines:
         """Run a statement on an SQL engine; return its rows."""
         return self.of(engine).sql(statement)
 
-    def refuses(self, engine: str, statement: str, reason: str) -> None:
-        """Fail unless the statement ends with an error that holds `reason`, a regular expression."""
-        self.of(engine).refuses(statement, reason)
+    def refuses(self, engine: str, statement: str, reason: str) -> str:
+        """Return the line of the error that holds `reason`, a regular expression; fail if none does."""
+        return self.of(engine).refuses(statement, reason)
 
     def read(self, engine: str, table: Table, columns: Sequence[str] = ()) -> list[Row]:
         """Return the rows of a table, in no order, as an engine sees them; all columns or these."""
