@@ -35,6 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "operation(name, engine): what the test proves, and of what; {parameter} is filled in"
     )
+    config.addinivalue_line(
+        "markers", "limit(expected, reason, limit): the proof is that something does not work, and how"
+    )
     config.addinivalue_line("markers", "closing: looks back on all other tests")
     # The client would log every statement that is refused on purpose, with the server's stack.
     logging.getLogger("SQLQueryContextLogger").disabled = True
@@ -53,6 +56,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     evidence.describe(item, call)
     report = yield
+    evidence.measure(item, report)
     if report.failed:
         evidence.attach(item, report)
     return report

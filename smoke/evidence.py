@@ -11,13 +11,15 @@ from smoke.nodes import CommandError, Nodes
 from smoke.settings import Endpoints
 
 STATEMENTS = pytest.StashKey[list[str]]()
+# What the work took that a test only waited for, where others are at it side by side.
+SECONDS = pytest.StashKey[float]()
 CLUSTER = pytest.StashKey[tuple[Nodes, Endpoints]]()
 
 _LONGEST = 400
 
 
 def describe(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
-    """Give the JUnit file what the report's matrix is made of: format, operation, engine, statements."""
+    """Give the JUnit file what the report's matrix is made of: who was asked what, a limit, statements."""
     if call.when == "setup":
         marker = item.get_closest_marker("operation")
         callspec = getattr(item, "callspec", None)
@@ -28,6 +30,8 @@ def describe(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
         item.user_properties.append(("engine", _filled(engine, parameters)))
         if "fmt" in parameters:
             item.user_properties.append(("format", parameters["fmt"].name))
+        if limit := item.get_closest_marker("limit"):
+            item.user_properties.extend(limit.kwargs.items())
     if call.when == "call" and STATEMENTS in item.stash:
         statements = item.stash[STATEMENTS]
         item.user_properties.extend(("statement", text[:_LONGEST]) for text in dict.fromkeys(statements))
@@ -36,6 +40,12 @@ def describe(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
 def _filled(text: str, parameters: Mapping[str, object]) -> str:
     """Put the test's parameters where the text names one, like `{reader}`."""
     return text.format(**{name: str(value) for name, value in parameters.items()})
+
+
+def measure(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Let a test that only waited for an engine say the engine's seconds."""
+    if report.when == "call":
+        report.duration = item.stash.get(SECONDS, report.duration)
 
 
 def attach(item: pytest.Item, report: pytest.TestReport) -> None:

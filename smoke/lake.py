@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.connect.client.retries import DefaultPolicy
 from pyspark.sql.connect.session import SparkSession
 
-Row = tuple[Any, ...]
+from smoke.engines.facade import Facade, Row
+
+__all__ = ["SESSION", "Lake", "Row", "Settings"]
+
 Settings = dict[str, bool | float | int | str | None]
 
 # The suite's tables have a handful of rows: compiling a query, or planning it anew half way, costs more than
@@ -29,12 +29,14 @@ _RETRIES = 3
 
 
 @dataclass(repr=False)
-class Lake:
+class Lake(Facade):
     """A Spark Connect session; `statements` are what the running test has sent, oldest first."""
 
     session: SparkSession
     url: str
     statements: list[str] = field(default_factory=list)
+
+    refusal = PySparkException
 
     @classmethod
     def connect(cls, url: str, settings: Settings | None = None) -> Lake:
@@ -52,26 +54,6 @@ class Lake:
     def sql(self, statement: str) -> list[Row]:
         """Run one statement; return its rows."""
         return [tuple(row) for row in self.frame(statement).collect()]
-
-    def value(self, query: str) -> Any:
-        """Run a query for one row of one column; return it."""
-        [[value]] = self.sql(query)
-        return value
-
-    def expect(self, query: str, rows: list[Row]) -> None:
-        """Fail with the query and both sides unless it returns these rows in this order."""
-        got = self.sql(query)
-        assert got == rows, f"\nstatement: {query}\nexpected:  {rows}\ngot:       {got}"
-
-    def refuses(self, statement: str, reason: str) -> None:
-        """Fail unless the statement ends with an error that holds `reason`, a regular expression."""
-        try:
-            got = str(self.sql(statement))
-        except PySparkException as error:
-            got = str(error)
-            if re.search(reason, got):
-                return
-        pytest.fail(f"\nstatement: {statement}\nexpected:  an error with {reason!r}\ngot:       {got}")
 
     def plan(self, query: str) -> str:
         """Return the physical plan of a query."""

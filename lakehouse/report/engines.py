@@ -10,11 +10,15 @@ from lakehouse.report.matrix import Matrix
 from lakehouse.report.model import Case, Status
 
 SUITE = "matrix"
+# The test of a declared cell, by its name; any other test of the suite is a proof.
+CELL = "test_cell["
 QUERY = "TPC-H q"
 # What a proof says instead of an engine when it is about all of them at once.
 TOGETHER = "all"
-# How a cell that went as declared is shown: a mark and a word, for colour is never the only sign.
+# How what went as declared is shown: a mark and a word, for colour is never the only sign.
 MARKS = {"works": "✓", "refused": "✕", "wrong": "!", "absent": "·"}
+# What says most about a cell with several tests comes last.
+_LOOKS = ("skipped", "absent", "works", "refused", "wrong", "failed")
 WORDS = {
     "works": "works",
     "refused": "refused, as declared",
@@ -47,6 +51,17 @@ class Engines:
         return tuple(key for key, names in met.items() if len(names - {TOGETHER}) > 1)
 
     @property
+    def declared(self) -> tuple[matrix.Cell, ...]:
+        """Everything that says beforehand how it ends: all cells, and the proofs of a limit."""
+        limits = (cell for cell in self.proofs.cells if any(case.expected for case in cell.cases))
+        return (*self.cells.cells, *limits)
+
+    @property
+    def proven(self) -> int:
+        """How many proofs there are beside those of a limit."""
+        return sum(not case.expected for cell in self.proofs.cells for case in cell.cases)
+
+    @property
     def bad(self) -> int:
         """How many tests of any kind did not go as they had to."""
         kinds = (self.cells, self.answers, self.proofs)
@@ -65,23 +80,28 @@ def apart(cases: Iterable[Case]) -> list[Case]:
 def arrange(cases: Iterable[Case]) -> Engines:
     """Sort the tests of the suite into their kinds."""
     ours = [case for case in cases if case.suite == SUITE]
-    declared = [case for case in ours if case.expected]
-    rest = [case for case in ours if not case.expected]
+    declared = [case for case in ours if case.name.startswith(CELL)]
+    rest = [case for case in ours if not case.name.startswith(CELL)]
     answers = [case for case in rest if case.operation.startswith(QUERY)]
     proofs = [case for case in rest if not case.operation.startswith(QUERY)]
     return Engines(*(matrix.arrange(each) for each in (declared, answers, proofs)))
 
 
 def look(case: Case) -> str:
-    """Return how a declared cell is shown: as declared, or skipped, or failed when it went otherwise."""
+    """Return how a test is shown: as declared, or skipped, or failed when it went otherwise."""
     if case.status.bad:
         return "failed"
     if case.status is Status.SKIPPED and case.expected != "absent":
         return "skipped"
-    return case.expected
+    return case.expected or "works"
+
+
+def shown(cell: matrix.Cell) -> str:
+    """Return how a cell is shown: like the test that says most."""
+    return max(map(look, cell.cases), key=_LOOKS.index)
 
 
 def counts(cells: Iterable[matrix.Cell]) -> dict[str, int]:
-    """Return how many cells look like what, in the order of `MARKS`; what there is none of is left out."""
-    looks = [look(case) for cell in cells for case in cell.cases]
+    """Return how many declared tests look like what, in the order of `MARKS`; none are left out."""
+    looks = [look(case) for cell in cells for case in cell.cases if case.expected]
     return {name: looks.count(name) for name in (*MARKS, "skipped", "failed") if name in looks}

@@ -39,8 +39,8 @@ class Case:
     """One test: what it did with which engine and table format, and how that ended.
 
     `statement` is what was run (empty: unknown); `message` and `evidence` say why it did not pass.
-    A cell of the matrix was `expected` to end in a certain way; `said` are the engine's words when it
-    refused, and `limit` is the address of what explains that.
+    A cell of the matrix, or the proof of a limit, was `expected` to end in a certain way; `said` are the
+    engine's words when it refused, and `limit` is the address of what explains that.
     """
 
     suite: str

@@ -33,6 +33,7 @@ def render(report: Report) -> str:
     cases = engines.apart(report.cases)
     of_tables, of_services = matrix.of_tables(cases), matrix.of_services(cases)
     cells = [*of_tables.cells, *of_services.cells]
+    arranged = engines.arrange(report.cases)
     return (
         _environment()
         .get_template("index.html.j2")
@@ -47,8 +48,8 @@ def render(report: Report) -> str:
             picture=picture.draw(report.cluster),
             bars=_bars(report.phases),
             total=_total(report.phases),
-            engines=engines.arrange(report.cases),
-            counts=engines.counts,
+            engines=arranged,
+            counts=engines.counts(arranged.declared),
         )
     )
 
@@ -67,9 +68,9 @@ def render_matrix(report: Report) -> str:
             NONE=NONE,
             shared=arranged.shared,
             members=_members(arranged),
-            counts=engines.counts(arranged.cells.cells),
-            look=engines.look,
-            marks=engines.MARKS,
+            counts=engines.counts(arranged.declared),
+            shown=engines.shown,
+            marks=engines.MARKS | {"skipped": "∅", "failed": "✗"},
             words=engines.WORDS,
             cells=cells,
             anchors={cell: f"evidence-{number}" for number, cell in enumerate(cells, 1)},

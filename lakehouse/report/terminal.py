@@ -74,9 +74,9 @@ def _outcome(cell: Cell | None) -> Text:
 
 
 def _engines(report: Report) -> Table:
-    """One row per engine and format of the matrix: how many cells are what, and other proofs."""
+    """One row per engine and format of the matrix: how much of what is declared is what, and other proofs."""
     arranged = engines.arrange(report.cases)
-    looks = engines.counts(arranged.cells.cells)
+    looks = engines.counts(arranged.declared)
     table = Table("engine", "format")
     for heading in (*looks, "TPC-H", "proofs", "seconds"):
         table.add_column(heading, justify="right")
@@ -84,9 +84,11 @@ def _engines(report: Report) -> Table:
     rows = dict.fromkeys(row for kind in kinds for row in kind.rows if row not in arranged.strangers)
     for row in rows:
         cells, answers, proofs = ([cell for cell in kind.cells if cell.row == row] for kind in kinds)
-        found = engines.counts(cells)
+        found = engines.counts((*cells, *proofs))
         numbers = [found.get(name, 0) for name in looks]
-        numbers += [sum(len(cell.cases) for cell in kind) for kind in (answers, proofs)]
+        numbers += [
+            sum(not case.expected for cell in kind for case in cell.cases) for kind in (answers, proofs)
+        ]
         spent = sum(cell.seconds for cell in (*cells, *answers, *proofs))
         bad = any(cell.status.bad for cell in (*cells, *answers, *proofs))
         table.add_row(

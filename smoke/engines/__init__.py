@@ -1,6 +1,10 @@
-"""SQL engines beside Spark, each behind a facade with the face of `smoke.lake.Lake`."""
+"""SQL engines, each behind a facade; Spark's is `smoke.lake.Lake`."""
 
 from __future__ import annotations
+
+import re
+
+_LONGEST = 300
 
 
 class EngineError(Exception):
@@ -11,3 +15,14 @@ class EngineError(Exception):
         self.engine = engine
         self.statement = statement
         self.message = message
+
+
+def words(error: Exception) -> str:
+    """Return what an engine said when it refused a statement."""
+    return error.message if isinstance(error, EngineError) else str(error)
+
+
+def telling(message: str, reason: str) -> str:
+    """Return the line of a message that holds `reason`, a regular expression; the first one if none does."""
+    lines = message.splitlines()
+    return next((line for line in lines if re.search(reason, line)), lines[0]).strip()[:_LONGEST]

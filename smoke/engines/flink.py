@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 import urllib.error
 import urllib.request
@@ -12,12 +11,10 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
 from smoke.engines import EngineError
+from smoke.engines.facade import Facade, Row
 from smoke.engines.flink_values import decode, root_cause
 
-Row = tuple[Any, ...]
 Json = dict[str, Any]
 
 ENGINE = "flink"
@@ -32,7 +29,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.25
 
 
 @dataclass(repr=False)
-class Flink:
+class Flink(Facade):
     """A session of the SQL gateway; `statements` are what the running test has sent, oldest first."""
 
     url: str
@@ -66,26 +63,6 @@ class Flink:
             return self._fetch(f"{operations}/operations/{handle}", time.monotonic() + seconds)
         except _RefusalError as refusal:
             raise EngineError(ENGINE, statement, str(refusal)) from None
-
-    def value(self, query: str) -> Any:
-        """Run a query for one row of one column; return it."""
-        [[value]] = self.sql(query)
-        return value
-
-    def expect(self, query: str, rows: list[Row]) -> None:
-        """Fail with the query and both sides unless it returns these rows in this order."""
-        got = self.sql(query)
-        assert got == rows, f"\nstatement: {query}\nexpected:  {rows}\ngot:       {got}"
-
-    def refuses(self, statement: str, reason: str) -> None:
-        """Fail unless the statement ends with an error that holds `reason`, a regular expression."""
-        try:
-            got = str(self.sql(statement))
-        except EngineError as error:
-            got = error.message
-            if re.search(reason, got):
-                return
-        pytest.fail(f"\nstatement: {statement}\nexpected:  an error with {reason!r}\ngot:       {got}")
 
     def submit(self, statement: str) -> str:
         """Start a job (a streaming INSERT) in a session that does not wait for it; return the job's id."""

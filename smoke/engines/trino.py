@@ -12,14 +12,13 @@ from trino.dbapi import Connection, connect
 from trino.exceptions import Error
 
 from smoke.engines import EngineError
-
-Row = tuple[Any, ...]
+from smoke.engines.facade import Facade, Row
 
 ENGINE = "trino"
 
 
 @dataclass(repr=False)
-class Trino:
+class Trino(Facade):
     """A session with the coordinator at `url`; `statements` are what it has sent, oldest first.
 
     The client says that it understands timestamps of any precision: else the server cuts them to millis.
@@ -59,11 +58,6 @@ class Trino:
             return [tuple(_plain(value) for value in row) for row in cursor.fetchall()]
         except (Error, OSError) as error:
             raise EngineError(ENGINE, statement, _message(error)) from error
-
-    def value(self, query: str) -> Any:
-        """Run a query for one row of one column; return it."""
-        [[value]] = self.sql(query)
-        return value
 
 
 def _plain(value: Any) -> Any:

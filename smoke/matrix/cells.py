@@ -21,6 +21,15 @@ PATH = Path(__file__).with_name("cells.yml")
 ENGINES = ("spark", "trino", "flink", "pyiceberg", "delta-rs", "duckdb", "polars")
 # In the place of an operation: every one of them, for an engine that knows nothing of the format.
 EVERY = "every operation"
+_EXPLANATIONS = ("limit", "design")
+
+
+class Design(StrEnum):
+    """Why a cell is no limit that an upstream issue could explain: nobody is to mend it."""
+
+    FORMAT = "format"
+    ENGINE = "engine"
+    KIT = "kit"
 
 
 class Expected(StrEnum):
@@ -37,7 +46,8 @@ class Cell:
     """One declaration.
 
     `reason` is a regular expression for what a refusal says or how a proof fails, or why there is no concept.
-    `note` is the condition under which it works. `limit` is the address of what explains it.
+    `note` is the condition under which it works. `limit` is the address of what explains it, `design` a word
+    of `Design` where nothing is to be explained.
     """
 
     engine: str
@@ -47,6 +57,7 @@ class Cell:
     reason: str = ""
     note: str = ""
     limit: str = ""
+    design: str = ""
 
     def properties(self) -> list[tuple[str, str]]:
         """Return what the JUnit file says about the cell; what is empty is left out."""
@@ -58,6 +69,7 @@ class Cell:
             "reason": self.reason,
             "note": self.note,
             "limit": self.limit,
+            "design": self.design,
         }
         return [(name, value) for name, value in said.items() if value]
 
@@ -125,25 +137,34 @@ def _cell(file: str, engine: str, fmt: TableFormat, operation: Operation, declar
         raise _error(
             file, where, f"is {declared!r}, expected works, or wrong, refused or absent with a reason"
         )
-    rest: Mapping[str, str] = {key: text for key, text in declared.items() if key not in {*Expected, "limit"}}
+    rest = [key for key in declared if key not in {*Expected, *_EXPLANATIONS}]
     outcomes = [outcome for outcome in Expected if outcome in declared]
     if rest:
-        raise _error(
-            file, where, f"has {next(iter(rest))!r}, expected works, wrong, refused, absent or limit"
-        )
+        raise _error(file, where, f"has {rest[0]!r}, expected works, wrong, refused, absent, limit or design")
     if len(outcomes) != 1:
         raise _error(file, where, "must be one of: works, wrong, refused, absent")
-    outcome, limit = outcomes[0], declared.get("limit", "")
+    outcome = outcomes[0]
     text = declared[outcome]
-    if limit and not limit.startswith("https://"):
-        raise _error(file, where, f"has the limit {limit!r}, expected an address")
     if not text:
         raise _error(file, where, f"is {outcome} without a word why")
+    why = _why(file, where, declared)
     if outcome is Expected.WORKS:
-        return Cell(engine, fmt, operation, outcome, note=text, limit=limit)
+        return Cell(engine, fmt, operation, outcome, note=text, **why)
     if outcome is not Expected.ABSENT:
         _compiled(file, where, text)
-    return Cell(engine, fmt, operation, outcome, reason=text, limit=limit)
+    return Cell(engine, fmt, operation, outcome, reason=text, **why)
+
+
+def _why(file: str, where: str, declared: Mapping[str, str]) -> dict[str, str]:
+    """Return the explanation, if there is one: an address, or a word."""
+    why = {key: text for key, text in declared.items() if key in _EXPLANATIONS}
+    if len(why) > 1:
+        raise _error(file, where, "has a limit and a design, expected one of them")
+    if not why.get("limit", "https://").startswith("https://"):
+        raise _error(file, where, f"has the limit {why['limit']!r}, expected an address")
+    if why.get("design", Design.KIT) not in set(Design):
+        raise _error(file, where, f"has the design {why['design']!r}, expected {', '.join(Design)}")
+    return why
 
 
 def _compiled(file: str, where: str, expression: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,19 +18,6 @@ from smoke.namenode import NameNode
 from smoke.placement import Ledger
 from smoke.settings import Endpoints
 from smoke.tables import suffix
-
-# What a cell took in its engine, in seconds: its test only waits for it.
-SECONDS = pytest.StashKey[float]()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    if call.when == "call":
-        report.duration = item.stash.get(SECONDS, report.duration)
-    return report
 
 
 @pytest.fixture(scope="session")

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from lakehouse import run
 from smoke.matrix import cells, formats, operations
 from smoke.matrix.cells import Cell, Expected
+from smoke.matrix.cross.views import READERS, VIEWS
 from smoke.matrix.formats import TableFormat
 
 MARKS = {Expected.WORKS: "✓", Expected.WRONG: "!", Expected.REFUSED: "✕", Expected.ABSENT: "·"}
-# Which formats a page shows, as one mark each in every field of its table.
-PAGES = {
-    run.ROOT / "README.md": (formats.ICEBERG, formats.DELTA),
-    run.ROOT / "docs" / "matrix.md": (formats.HIVE_PARQUET, formats.HIVE_ORC),
-}
-_BLOCK = re.compile(r"(<!-- matrix:start[^\n]*-->\n).*?(<!-- matrix:end -->)", re.DOTALL)
 
 
 def table(declared: Iterable[Cell], shown: tuple[TableFormat, ...]) -> str:
@@ -37,15 +32,45 @@ def table(declared: Iterable[Cell], shown: tuple[TableFormat, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def view_table() -> str:
+    """Return kinds of views down and their readers across."""
+    lines = [f"| Made by | {' | '.join(READERS)} |", "|---|" + "---|" * len(READERS)]
+    for view in VIEWS:
+        limits = (view.refused.get(reader) for reader in READERS)
+        fields = (linked(each.expected, each.link) if each else linked(Expected.WORKS) for each in limits)
+        lines.append(f"| {view.says} | {' | '.join(fields)} |")
+    return "\n".join(lines) + "\n"
+
+
 def mark(cell: Cell) -> str:
-    """Return a cell's mark; it leads to what explains the limit."""
-    return f"[{MARKS[cell.expected]}]({cell.limit})" if cell.limit else MARKS[cell.expected]
+    """Return a cell's mark."""
+    return linked(cell.expected, cell.limit)
+
+
+def linked(expected: Expected, limit: str = "") -> str:
+    """Return a mark that leads to what explains the limit."""
+    return f"[{MARKS[expected]}]({limit})" if limit else MARKS[expected]
+
+
+def _of_formats(*shown: TableFormat) -> Callable[[], str]:
+    """Return the maker of a table with one mark for each of these formats in every field."""
+    return lambda: table(cells.load(), shown)
+
+
+# Which block a page has, and who makes the table in it.
+PAGES: Mapping[Path, tuple[str, Callable[[], str]]] = {
+    run.ROOT / "README.md": ("matrix", _of_formats(formats.ICEBERG, formats.DELTA)),
+    run.ROOT / "docs" / "matrix.md": ("matrix", _of_formats(formats.HIVE_PARQUET, formats.HIVE_ORC)),
+    run.ROOT / "docs" / "across-engines.md": ("views", view_table),
+}
 
 
 def page(path: Path) -> str:
     """Return the page with its table as declared now."""
-    wanted = table(cells.load(), PAGES[path])
-    return _BLOCK.sub(lambda block: block[1] + wanted + block[2], path.read_text(encoding="utf-8"))
+    name, make = PAGES[path]
+    block = re.compile(rf"(<!-- {name}:start[^\n]*-->\n).*?(<!-- {name}:end -->)", re.DOTALL)
+    wanted = make()
+    return block.sub(lambda found: found[1] + wanted + found[2], path.read_text(encoding="utf-8"))
 
 
 def main() -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from smoke import evidence
 from smoke.matrix import cells
 from smoke.matrix.cells import Cell, Expected
-from smoke.matrix.conftest import SECONDS
 from smoke.matrix.proofs import unchanged
 from smoke.matrix.workers import NotDeployedError, Workers
 from smoke.namenode import NameNode
@@ -28,7 +28,7 @@ def test_cell(cell: Cell, request: pytest.FixtureRequest) -> None:
         outcome = workers.outcome(cell, _SECONDS)
     except NotDeployedError as missing:
         pytest.skip(str(missing))
-    request.node.stash[SECONDS] = outcome.seconds
+    request.node.stash[evidence.SECONDS] = outcome.seconds
     note.extend(("statement", text) for text in outcome.statements)
     if outcome.message:
         note.append(("message", outcome.said(cell)))

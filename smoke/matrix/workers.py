@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 
-from smoke.engines import EngineError
+from smoke.engines import EngineError, telling
 from smoke.lake import Row
 from smoke.matrix.asking import Asking
 from smoke.matrix.cells import Cell, Expected
@@ -19,8 +19,6 @@ from smoke.matrix.proofs import PROOFS, Scene
 from smoke.matrix.recipes import RECIPES
 from smoke.matrix.recipes.recipe import Recipe
 from smoke.matrix.stage import Stage
-
-_LONGEST = 300
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,7 @@ class Outcome:
 
     def said(self, cell: Cell) -> str:
         """Return the line of the message that matters."""
-        lines = self.message.splitlines()
-        return next((line for line in lines if re.search(cell.reason, line)), lines[0]).strip()[:_LONGEST]
+        return telling(self.message, cell.reason)
 
 
 def verdict(cell: Cell, refusal: str, disproof: str) -> str:

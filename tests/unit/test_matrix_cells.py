@@ -10,7 +10,7 @@ import yaml
 
 from lakehouse.errors import LakehouseError
 from smoke.matrix import cells, formats, operations
-from smoke.matrix.cells import ENGINES, EVERY, Cell, Expected
+from smoke.matrix.cells import ENGINES, EVERY, Cell, Design, Expected
 from smoke.matrix.proofs import PROOFS
 from smoke.matrix.recipes import RECIPES
 from smoke.matrix.recipes.recipe import Names
@@ -61,6 +61,13 @@ class TestLoad:
             "expected": "works", "note": "if asked", "limit": "https://host/2",
         }  # fmt: skip
 
+    def test_what_nobody_is_to_mend_says_by_whose_design(self, tmp_path: Path) -> None:
+        data = declared()
+        data["spark"]["hive-orc"]["rollback"] = {"absent": "no versions", "design": "format"}
+        [cell] = [cell for cell in load(tmp_path, data) if str(cell) == "spark-hive-orc-rollback"]
+        assert (cell.design, cell.limit) == (Design.FORMAT, "")
+        assert ("design", "format") in cell.properties()
+
     @pytest.mark.parametrize(
         ("declaration", "message"),
         [
@@ -70,7 +77,15 @@ class TestLoad:
             ({"refused": "("}, "has '(', which is no regular expression: missing ), unterminated subpattern"),
             ({"refused": ""}, "is refused without a word why"),
             ({"absent": "no", "limit": "an issue"}, "has the limit 'an issue', expected an address"),
-            ({"absent": "no", "since": "1"}, "has 'since', expected works, wrong, refused, absent or limit"),
+            (
+                {"absent": "no", "since": "1"},
+                "has 'since', expected works, wrong, refused, absent, limit or design",
+            ),
+            ({"absent": "no", "design": "luck"}, "has the design 'luck', expected format, engine, kit"),
+            (
+                {"absent": "no", "design": "kit", "limit": "https://host/1"},
+                "has a limit and a design, expected one of them",
+            ),
             (
                 {"absent": None},
                 "is {'absent': None}, expected works, or wrong, refused or absent with a reason",
@@ -136,6 +151,15 @@ class TestDeclarations:
         else:
             assert recipe is not None
             assert recipe.steps
+
+    @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.expected is not Expected.WORKS], ids=str)
+    def test_what_does_not_work_says_why(self, cell: Cell) -> None:
+        assert cell.limit or cell.design, "it has no limit: look for the upstream issue, or name the design"
+
+    def test_a_refusal_is_by_design_only_where_the_format_or_the_engine_has_no_such_thing(self) -> None:
+        silent = (Expected.REFUSED, Expected.WRONG)
+        found = {cell.design for cell in CELLS if cell.expected in silent and cell.design}
+        assert found <= {Design.FORMAT, Design.ENGINE}
 
     def test_every_statement_names_what_there_is(self) -> None:
         steps = [

@@ -33,8 +33,11 @@ REFUSED = case(
     limit="https://example.test/18829",
 )
 ABSENT = case("flink", expected="absent", status=Status.SKIPPED)
-ANSWER = case("spark", operation="TPC-H q01", expected="")
-PROOF = case("polars", operation="types written by trino", expected="")
+ANSWER = case("spark", operation="TPC-H q01", expected="", name="test_the_answer_is_right[spark-q01]")
+PROOF = case("polars", operation="types written by trino", expected="", name="test_rows[trino-polars]")
+LIMIT = replace(
+    PROOF, engine="flink", expected="refused", said="no such view", limit="https://example.test/17858"
+)
 
 
 def report(*cases: Case) -> Report:
@@ -73,6 +76,37 @@ def test_cells_are_counted() -> None:
     assert engines.counts(cells) == {"works": 1, "refused": 1, "absent": 1, "failed": 1}
 
 
+def test_the_proof_of_a_limit_looks_like_a_cell_and_is_counted_with_them() -> None:
+    arranged = engines.arrange([REFUSED, PROOF, LIMIT])
+    assert [cell.cases for cell in arranged.proofs.cells] == [(PROOF,), (LIMIT,)]
+    assert engines.counts(arranged.declared) == {"refused": 2}
+    assert arranged.proven == 1
+    html = page.render_matrix(report(REFUSED, PROOF, LIMIT))
+    assert '<td class="works"><a href="#evidence-2"' in html
+    assert '<td class="refused"><a href="#evidence-3"' in html
+    for text in ("✕ 1.5", "no such view", 'href="https://example.test/17858"', "refused, as declared"):
+        assert text in html
+
+
+def test_a_limit_that_is_none_any_more_fails_as_loudly() -> None:
+    html = page.render_matrix(report(PROOF, replace(LIMIT, status=Status.FAILED)))
+    assert '<td class="failed"><a href="#evidence-2"' in html
+    assert "<b>1</b> failed" in html
+
+
+def test_several_tests_of_one_operation_look_like_the_one_that_says_most() -> None:
+    right, gone = replace(LIMIT, expected=""), replace(LIMIT, expected="wrong")
+    for cases, look in (
+        ((right, right), "works"),
+        ((right, LIMIT), "refused"),
+        ((LIMIT, gone), "wrong"),
+        ((gone, replace(right, status=Status.ERROR)), "failed"),
+        ((right, replace(right, status=Status.SKIPPED)), "works"),
+    ):
+        [cell] = engines.arrange(cases).proofs.cells
+        assert engines.shown(cell) == look
+
+
 def test_strangers_are_said_once() -> None:
     assert engines.arrange([REFUSED, ABSENT]).strangers == (("flink", "delta"),)
 
@@ -109,12 +143,12 @@ def test_what_was_not_run_is_not_called_executed() -> None:
 
 
 def test_a_proof_of_several_engines_is_a_row() -> None:
-    alone = case("all", operation="appends at once", expected="")
+    alone = replace(PROOF, engine="all", operation="appends at once")
     arranged = engines.arrange([PROOF, replace(PROOF, engine="duckdb"), alone, replace(alone, engine="hdfs")])
     assert arranged.shared == (("types written by trino", "delta"),)
     html = page.render_matrix(report(PROOF, replace(PROOF, engine="duckdb"), alone))
     assert html.count('<th scope="row">types written by trino <small>delta</small></th>') == 1
-    assert html.count('<li class="passed">') == 1
+    assert html.count("<li><a") == 1
 
 
 def test_a_limit_that_is_no_address_is_no_link() -> None:
@@ -123,7 +157,10 @@ def test_a_limit_that_is_no_address_is_no_link() -> None:
 
 def test_the_terminal_has_a_row_for_each_engine_and_format() -> None:
     printed = StringIO()
-    terminal.show(report(REFUSED, ABSENT, ANSWER, PROOF), Path("x"), Console(file=printed, width=200))
+    cases = (REFUSED, ABSENT, ANSWER, PROOF, replace(LIMIT, engine="trino"))
+    terminal.show(report(*cases), Path("x"), Console(file=printed, width=200))
     lines = [line.split() for line in printed.getvalue().splitlines()]
-    assert ["trino", "delta", "1", "1.5"] in lines
+    assert ["engine", "format", "refused", "absent", "TPC-H", "proofs", "seconds"] in lines
+    assert ["trino", "delta", "2", "3.0"] in lines
+    assert ["polars", "delta", "1", "1.5"] in lines
     assert not [line for line in lines if line[:1] == ["flink"]]

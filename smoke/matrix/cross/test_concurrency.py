@@ -15,6 +15,7 @@ import pytest
 from deltalake.exceptions import CommitFailedError
 from pyiceberg.exceptions import CommitFailedException
 
+from smoke.engines.facade import Facade
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.lake import Lake
 from smoke.matrix.cross.engines import (
@@ -25,7 +26,6 @@ from smoke.matrix.cross.engines import (
     SPARK,
     TRINO,
     Engines,
-    Sql,
     name,
 )
 from smoke.namenode import NameNode
@@ -74,7 +74,7 @@ def patiently(append: Callable[[int], object]) -> Callable[[int], None]:
     return again
 
 
-def sql(session: Sql, engine: str, table: Table) -> Callable[[int], object]:
+def sql(session: Facade, engine: str, table: Table) -> Callable[[int], object]:
     """Append a row through SQL."""
     return lambda value: session.sql(f"INSERT INTO {name(engine, table)} VALUES ({value}, '{engine}')")
 
@@ -113,7 +113,7 @@ def second_spark(engines: Engines) -> Iterator[Lake]:
 @pytest.mark.operation("appends at once", engine="all")
 @pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
 def test_iceberg(
-    fmt: Format, engines: Engines, second_spark: Lake, second_trino: Sql, iceberg: Tables
+    fmt: Format, engines: Engines, second_spark: Lake, second_trino: Facade, iceberg: Tables
 ) -> None:
     table = iceberg.name()
     retries = f"TBLPROPERTIES ('commit.retry.num-retries' = '{_RETRIES}')"

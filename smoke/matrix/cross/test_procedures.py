@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from lakehouse_clients import file_io
 
+from smoke.engines.facade import Facade
 from smoke.formats import ICEBERG
 from smoke.lake import Row
-from smoke.matrix.cross.engines import READERS, SPARK, TRINO, Engines, Sql, name
+from smoke.matrix.cross.engines import READERS, SPARK, TRINO, Engines, name
+from smoke.matrix.cross.limits import refused
 from smoke.matrix.cross.making import AnyEnginesTables
 from smoke.namenode import NameNode
 from smoke.tables import Table, data_files
@@ -15,6 +19,7 @@ from smoke.tables import Table, data_files
 pytestmark = [pytest.mark.parametrize("fmt", [ICEBERG], ids=str)]
 
 _ROWS = "SELECT CAST(id AS INT) AS id FROM range(1, 4, 1, 3)"
+NO_MIGRATION = refused(r"non-Iceberg Spark Session Catalog", "https://github.com/apache/iceberg/issues/7317")
 THREE: list[Row] = [(1,), (2,), (3,)]
 
 
@@ -26,6 +31,13 @@ def seen(engines: Engines, table: Table) -> dict[str, list[Row]]:
 def everywhere(rows: list[Row]) -> dict[str, list[Row]]:
     """Return what `seen` must return."""
     return dict.fromkeys(READERS[ICEBERG], rows)
+
+
+def of_hive(engines: Engines, iceberg: AnyEnginesTables) -> Table:
+    """Return a Hive table with one row, under a name for a table of Iceberg."""
+    table = iceberg.name()
+    engines.trino.sql(f"CREATE TABLE hive.{table.short} WITH (format = 'PARQUET') AS SELECT 1 AS id")
+    return table
 
 
 def newest_metadata(engines: Engines, table: Table) -> str:
@@ -62,18 +74,26 @@ def test_spark_registers_what_trino_forgot(engines: Engines, iceberg: AnyEngines
 
 @pytest.mark.operation("migrate a Hive table", engine=TRINO)
 def test_trino_migrates_a_hive_table(engines: Engines, iceberg: AnyEnginesTables, fmt: object) -> None:
-    """Spark's own procedure wants the catalog that is Delta's; Trino's does the work in place."""
-    table = iceberg.name()
-    engines.trino.sql(f"CREATE TABLE hive.{table.short} WITH (format = 'PARQUET') AS SELECT 1 AS id")
+    table = of_hive(engines, iceberg)
     engines.trino.sql(f"INSERT INTO hive.{table.short} VALUES 2, 3")
-    engines.refuses(
-        SPARK, f"CALL iceberg.system.migrate('{table.short}')", r"non-Iceberg Spark Session Catalog"
-    )
     engines.trino.sql(f"CALL iceberg.system.migrate('{table.database}', '{table.name}')")
     assert table.format is fmt
     assert seen(engines, table) == everywhere(THREE)
     engines.spark.sql(f"INSERT INTO {table} VALUES (4)")
     assert seen(engines, table) == everywhere([*THREE, (4,)])
+
+
+@pytest.mark.operation("migrate a Hive table", engine=SPARK)
+@NO_MIGRATION.mark
+def test_spark_does_not_migrate_a_hive_table(
+    engines: Engines, iceberg: AnyEnginesTables, fmt: object, record_property: Callable[[str, object], None]
+) -> None:
+    """Its procedure wants the catalog that is Delta's."""
+    table = of_hive(engines, iceberg)
+    assert table.format is fmt
+    migrate = f"CALL iceberg.system.migrate('{table.short}')"
+    record_property("message", engines.refuses(SPARK, migrate, NO_MIGRATION.reason))
+    assert engines.trino.sql(f"SELECT id FROM hive.{table.short}") == [(1,)]
 
 
 @pytest.mark.operation("rollback", engine=TRINO)
@@ -88,7 +108,7 @@ def test_trino_rolls_back_what_spark_did(engines: Engines, iceberg: AnyEnginesTa
 
 @pytest.mark.operation("compact, expire, remove orphans", engine=TRINO)
 def test_trino_clears_up_after_spark(
-    engines: Engines, second_trino: Sql, iceberg: AnyEnginesTables, namenode: NameNode, fmt: object
+    engines: Engines, second_trino: Facade, iceberg: AnyEnginesTables, namenode: NameNode, fmt: object
 ) -> None:
     table = iceberg.new("", _ROWS)
     engines.spark.sql(f"INSERT INTO {table} VALUES (4)")

@@ -14,18 +14,19 @@ from lakehouse_clients import ClientError
 from lakehouse import risky
 from smoke.formats import DELTA
 from smoke.matrix.cross.engines import DELTA_RS, SPARK, TRINO, Engines, name
+from smoke.matrix.cross.limits import Limit, wrong
 from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
 
 @dataclass(frozen=True)
 class Danger:
-    """A Delta feature, what switches it on, and what makes it show; `link` is where upstream explains it."""
+    """A Delta feature, what switches it on, what makes it show, and what is wrong then."""
 
     feature: str
     properties: str
     statements: tuple[str, ...]
-    link: str
+    limit: Limit
 
     def __str__(self) -> str:
         return self.feature
@@ -35,20 +36,21 @@ WIDENING = Danger(
     "typeWidening",
     "'delta.enableTypeWidening' = 'true'",
     ("ALTER TABLE {table} ALTER COLUMN amount TYPE BIGINT", "INSERT INTO {table} VALUES (3, 4294967296)"),
-    "https://github.com/trinodb/trino/pull/22458",
+    wrong("the widened column is left out", "https://github.com/trinodb/trino/pull/22458"),
 )
 VECTORS = Danger(
     "deletionVectors",
     "'delta.enableDeletionVectors' = 'true'",
     ("DELETE FROM {table} WHERE id = 1",),
-    "https://github.com/trinodb/trino/issues/30685",
+    wrong("deleted rows come back", "https://github.com/trinodb/trino/issues/30685"),
 )
 MAPPING = Danger(
     "columnMapping",
     "'delta.columnMapping.mode' = 'name'",
     ("ALTER TABLE {table} RENAME COLUMN amount TO price",),
-    "https://github.com/delta-io/delta-rs/issues/930",
+    wrong("the renamed column is null", "https://github.com/delta-io/delta-rs/issues/930"),
 )
+CUT = wrong("cut to milliseconds", "https://github.com/trinodb/trino/issues/20359")
 DANGERS = (WIDENING, VECTORS, MAPPING)
 _ROWS = "SELECT CAST(id AS INT) AS id, CAST(id AS INT) AS amount FROM range(1, 3, 1, 1)"
 
@@ -101,6 +103,7 @@ def test_the_check_finds_it(
 
 
 @pytest.mark.operation("risky features: type widening", engine=TRINO)
+@WIDENING.limit.mark
 def test_trino_leaves_out_a_widened_column(engines: Engines, carrying: Callable[[Danger], Table]) -> None:
     """The danger itself: no error, and a column less. When this fails, Trino has learnt to read it."""
     table = carrying(WIDENING)
@@ -110,6 +113,7 @@ def test_trino_leaves_out_a_widened_column(engines: Engines, carrying: Callable[
 
 
 @pytest.mark.operation("risky features: deletion vectors", engine=TRINO)
+@VECTORS.limit.mark
 def test_deleted_rows_come_back(engines: Engines, carrying: Callable[[Danger], Table]) -> None:
     """With the property off again, a checkpoint makes Trino forget the deletion vectors."""
     table = carrying(VECTORS)
@@ -124,15 +128,22 @@ def test_deleted_rows_come_back(engines: Engines, carrying: Callable[[Danger], T
 
 
 @pytest.mark.operation("risky features: column mapping", engine=DELTA_RS)
-def test_the_clients_refuse_what_delta_rs_reads_as_null(
+@MAPPING.limit.mark
+def test_delta_rs_reads_a_renamed_column_as_null(
+    engines: Engines, carrying: Callable[[Danger], Table]
+) -> None:
+    ours = engines.clients.delta(carrying(MAPPING).short)
+    plain = DeltaTable(ours.table_uri, storage_options=dict(engines.clients.settings.hdfs))
+    assert plain.to_pyarrow_table().column("price").to_pylist() == [None, None]
+
+
+@pytest.mark.operation("risky features: column mapping in the kit's client", engine=DELTA_RS)
+def test_the_clients_refuse_that_call_and_read_it_right(
     engines: Engines, carrying: Callable[[Danger], Table]
 ) -> None:
     table = carrying(MAPPING)
-    ours = engines.clients.delta(table.short)
-    plain = DeltaTable(ours.table_uri, storage_options=dict(engines.clients.settings.hdfs))
-    assert plain.to_pyarrow_table().column("price").to_pylist() == [None, None]
     with pytest.raises(ClientError, match="column mapping"):
-        ours.to_pyarrow_table()
+        engines.clients.delta(table.short).to_pyarrow_table()
     assert sorted(engines.read(DELTA_RS, table)) == [(1, 1), (2, 2)]
     assert sorted(engines.read(TRINO, table)) == [(1, 1), (2, 2)]
 
@@ -149,7 +160,8 @@ def test_trino_sees_a_table_that_was_made_again(engines: Engines, delta: Tables,
     assert engines.read(TRINO, table) == [("other",)]
 
 
-@pytest.mark.operation("Delta timestamps are cut", engine=TRINO)
+@pytest.mark.operation("microseconds of Delta", engine=TRINO)
+@CUT.mark
 @pytest.mark.parametrize("fmt", [DELTA], ids=str)
 def test_trino_cuts_microseconds_of_delta(
     engines: Engines, delta: Tables, endpoints: Endpoints, fmt: object

@@ -2,71 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from smoke.matrix.cross.engines import FLINK, SPARK, TRINO, Engines
+from smoke.matrix.cross.engines import SPARK, TRINO, Engines
+from smoke.matrix.cross.limits import marks
 from smoke.matrix.cross.making import AnyEnginesTables
+from smoke.matrix.cross.views import READERS, VIEWS, View
 from smoke.tables import suffix
 
-_HIVE = "https://trino.io/docs/476/connector/hive.html#hive-views"
-_ICEBERG = "https://trino.io/docs/476/connector/iceberg.html#views"
-_OF_TRINO = "https://github.com/trinodb/trino/issues/13080"
-
-
-@dataclass(frozen=True)
-class View:
-    """A kind of view: who makes it, in which catalog, and what it shows a part of.
-
-    `refused` holds the words with which an engine refuses to read it; the other engines must read it. `link`
-    is where that is explained.
-    """
-
-    kind: str
-    maker: str
-    catalog: str
-    base: str
-    refused: dict[str, str]
-    link: str
-
-    def __str__(self) -> str:
-        return self.kind
-
-
-_UNKNOWN_TO_FLINK = {FLINK: r"not found within 'iceberg"}
-_NO_SQL_FOR_SPARK = {SPARK: r"PARSE_SYNTAX_ERROR"}
-VIEWS = (
-    View("hive-view", SPARK, "spark_catalog", "{hive}", _UNKNOWN_TO_FLINK, _HIVE),
-    View(
-        "hive-view-that-names-a-catalog",
-        SPARK,
-        "spark_catalog",
-        "iceberg.{iceberg}",
-        {TRINO: r"Failed to translate Hive view"} | _UNKNOWN_TO_FLINK,
-        _HIVE,
-    ),
-    View(
-        "iceberg-view",
-        SPARK,
-        "iceberg",
-        "iceberg.{iceberg}",
-        {TRINO: r"Not an Iceberg table"} | _UNKNOWN_TO_FLINK,
-        _ICEBERG,
-    ),
-    View("trino-view", TRINO, "hive", "iceberg.{iceberg}", _NO_SQL_FOR_SPARK | _UNKNOWN_TO_FLINK, _OF_TRINO),
-    View(
-        "trino-view-in-iceberg",
-        TRINO,
-        "iceberg",
-        "hive.{hive}",
-        _NO_SQL_FOR_SPARK | _UNKNOWN_TO_FLINK,
-        _OF_TRINO,
-    ),
-)
-# Where an engine finds what another made: views are Hive's to Spark, unless they are Iceberg's.
-_CATALOGS = {SPARK: "spark_catalog", TRINO: "hive", FLINK: "iceberg"}
+PAIRS = [
+    pytest.param(
+        view,
+        reader,
+        id=f"{view}-{reader}",
+        marks=marks(view.refused.get(reader)),
+    )
+    for view in VIEWS
+    for reader in READERS
+]
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +33,7 @@ def numbers(_engines: Engines, iceberg: AnyEnginesTables) -> dict[str, str]:
     return {"iceberg": made.short, "hive": hive.short}
 
 
-@pytest.fixture(scope="module", params=VIEWS, ids=str)
+@pytest.fixture(scope="module")
 def view(
     request: pytest.FixtureRequest, _engines: Engines, numbers: dict[str, str]
 ) -> Iterator[tuple[View, str]]:
@@ -92,14 +47,16 @@ def view(
 
 
 @pytest.mark.operation("read a {view}", engine="{reader}")
-@pytest.mark.parametrize("reader", _CATALOGS)
-def test_a_view(reader: str, view: tuple[View, str], engines: Engines) -> None:
+@pytest.mark.parametrize(("view", "reader"), PAIRS, indirect=["view"])
+def test_a_view(
+    reader: str, view: tuple[View, str], engines: Engines, record_property: Callable[[str, object], None]
+) -> None:
     kind, short = view
-    catalog = "iceberg" if kind.catalog == "iceberg" else _CATALOGS[reader]
+    catalog = "iceberg" if kind.catalog == "iceberg" else READERS[reader]
     if reader == SPARK and kind.maker == TRINO:
-        catalog = _CATALOGS[SPARK]
+        catalog = READERS[SPARK]
     query = f"SELECT id FROM {catalog}.{short}"
-    if reader in kind.refused:
-        engines.refuses(reader, query, kind.refused[reader])
+    if limit := kind.refused.get(reader):
+        record_property("message", engines.refuses(reader, query, limit.reason))
     else:
         assert sorted(engines.sql(reader, query)) == [(2,), (3,)]

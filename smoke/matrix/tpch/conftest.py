@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 
@@ -14,23 +14,12 @@ from smoke.engines.trino import Trino
 from smoke.formats import FORMATS, Format
 from smoke.lake import Lake
 from smoke.matrix.tpch import source as sources
-from smoke.matrix.tpch.lanes import SECONDS, Race, Session
+from smoke.matrix.tpch.lanes import Race, Session
 from smoke.matrix.tpch.load import Landing, Target, load
 from smoke.matrix.tpch.reference import Reference
 from smoke.matrix.tpch.source import Source
 from smoke.namenode import NameNode
 from smoke.settings import Endpoints
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """The time of a test is its query's: waiting for an answer that is under way says nothing."""
-    report = yield
-    if call.when == "call":
-        report.duration = item.stash.get(SECONDS, report.duration)
-    return report
 
 
 @pytest.fixture(scope="session")

@@ -8,16 +8,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-import pytest
-
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.matrix.tpch.compare import Row
 from smoke.matrix.tpch.queries import Query
 
 # From the first query to the last answer: a session that hangs holds up the suite once, not for each query.
 PATIENCE_SECONDS = 900
-# Where a test leaves the seconds of its query.
-SECONDS = pytest.StashKey[float]()
 
 
 class Session(Protocol):

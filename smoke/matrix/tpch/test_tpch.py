@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from smoke import evidence
 from smoke.formats import Format
 from smoke.lake import Lake
-from smoke.matrix.tpch.lanes import LANES, SECONDS, Race, Task
+from smoke.matrix.tpch.lanes import LANES, Race, Task
 from smoke.matrix.tpch.load import Target
 from smoke.matrix.tpch.queries import QUERIES
 from smoke.matrix.tpch.reference import Reference
@@ -46,7 +47,7 @@ def test_the_answer_is_right(
     request.node.user_properties.append(("statement", query.text))
     expected = reference.answer(query)
     run = race.result(task)
-    request.node.stash[SECONDS] = run.seconds
+    request.node.stash[evidence.SECONDS] = run.seconds
     if difference := expected.difference(run.rows):
         pytest.fail(f"{query} ({query.title}), {task.lane.engine} on {fmt}: {difference}\n\n{query.text}")
 
