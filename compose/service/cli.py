@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from ansible.module_utils.refused import RefusedError
 
+from service import settings
+
 USAGE = "usage: service run UNIT | ready NAME | step NAME"
 
 
@@ -44,6 +46,9 @@ def main(arguments: list[str]) -> int:
         VERBS[verb](name)
     except RefusedError as error:
         return _refused(f"{name}: {error}", error.log)
+    except KeyError as error:
+        line = f"{name}: {settings.PATH} has no {error} where {verb} {name} needs one"
+        return _refused(f"{line}; next: render the configuration again", [])
     except OSError as error:
         following = f"ls -ld {error.filename}" if error.filename else "docker compose logs"
         return _refused(f"{name}: {error}; next: {following}", [])

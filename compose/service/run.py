@@ -20,7 +20,7 @@ def main(name: str) -> None:
     """Replace this process by the unit's, or raise RefusedError."""
     unit = load(name)
     guard(name)
-    environment = {**os.environ, **identity(name, unit), **unit.variables, **variables_of_files(unit)}
+    environment = {**os.environ, **identity(unit), **unit.variables, **variables_of_files(unit)}
     argv = unit.argv(environment)
     os.umask(unit.umask)
     os.chdir(unit.folder)
@@ -46,7 +46,7 @@ def guard(name: str) -> None:
         check(wish.get("name_dirs", []), wish.get("data_dirs", []), wish["cluster_id"])
 
 
-def identity(name: str, unit: Unit) -> dict[str, str]:
+def identity(unit: Unit) -> dict[str, str]:
     """Return the variables that systemd derives from User=; refuse to run as somebody else."""
     if unit.user is None:
         return {}
@@ -56,7 +56,7 @@ def identity(name: str, unit: Unit) -> dict[str, str]:
         raise RefusedError(f"there is no user {unit.user} in this image", "build the image again") from None
     if user.pw_uid != os.geteuid():
         raise RefusedError(
-            f"{name} runs as {unit.user} (user id {user.pw_uid}), not as user id {os.geteuid()}",
+            f"runs as {unit.user} (user id {user.pw_uid}), not as user id {os.geteuid()}",
             f"set user: {unit.user} for this service in compose.yaml",
         )
     return {"HOME": user.pw_dir, "LOGNAME": unit.user, "SHELL": user.pw_shell, "USER": unit.user}

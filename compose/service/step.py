@@ -32,16 +32,12 @@ def main(name: str) -> str:
     if name not in STEPS:
         raise RefusedError("there is no such step", f"name one of these: {', '.join(STEPS)}")
     # Who is told to stop takes with him what he started: a server, a lock.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(1))
     parameters = settings.entry("steps", name)
-    try:
-        if "wait" in parameters:
-            wait(parameters["wait"], parameters.get("wait_seconds", WAIT_SECONDS))
-        return STEPS[name](parameters)
-    except KeyError as error:
-        raise RefusedError(
-            f"{settings.PATH} has no {error} where steps.{name} needs one", "render the configuration again"
-        ) from error
+    if "wait" in parameters:
+        wait(parameters["wait"], parameters.get("wait_seconds", WAIT_SECONDS))
+    return STEPS[name](parameters)
 
 
 def wait(probe: dict[str, Any], seconds: float) -> None:

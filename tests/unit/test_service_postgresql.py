@@ -92,7 +92,7 @@ def test_a_directory_on_which_a_server_may_run_is_left_alone(parameters: dict[st
     data = Path(parameters["data"])
     a_directory(data)
     (data / "postmaster.pid").touch()
-    assert postgresql.apply(parameters) == ""
+    assert postgresql.apply(parameters) == f"left alone: a server runs on {data}, or was killed"
 
 
 @pytest.mark.parametrize("moved", [(), ("base",), ("base", "PG_VERSION")])
@@ -103,22 +103,50 @@ def test_a_move_that_was_interrupted_is_finished(parameters: dict[str, Any], mov
     for name in moved:
         (data / postgresql.MADE / name).rename(data / name)
     (data / "postmaster.pid").touch()
-    assert postgresql.apply(parameters) == ""
+    assert postgresql.apply(parameters) == f"left alone: a server runs on {data}, or was killed"
     assert names(parameters["data"]) == {"PG_VERSION", "base", "lost+found", "postmaster.pid"}
     assert data.stat().st_mode & 0o777 == 0o700
+
+
+def a_program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
 
 
 def test_a_server_that_cannot_be_made_is_one_line_and_the_program_s_words(
     parameters: dict[str, Any], tmp_path: Path
 ) -> None:
-    (tmp_path / "initdb").write_text(
-        "#!/bin/sh\necho why >&2; echo no space left >&2; exit 1\n", encoding="utf-8"
-    )
-    (tmp_path / "initdb").chmod(0o755)
+    a_program(tmp_path / "initdb", "echo why >&2; echo no space left >&2; exit 1")
     with pytest.raises(RefusedError, match=r"^initdb: no space left; next: read the lines below$") as error:
         postgresql.apply({**parameters, "bin": str(tmp_path)})
     assert error.value.log == ["why", "no space left"]
     assert not names(parameters["data"])
+
+
+def test_a_server_that_does_not_start_shows_its_log(parameters: dict[str, Any], tmp_path: Path) -> None:
+    a_directory(Path(parameters["data"]))
+    a_program(tmp_path / "pg_ctl", 'echo "the port is taken" > "$6"; echo could not start >&2; exit 1')
+    with pytest.raises(RefusedError, match=r"^pg_ctl: could not start; next: read the log below") as error:
+        postgresql.apply({**parameters, "bin": str(tmp_path)})
+    assert error.value.log == ["could not start", "the port is taken"]
+
+
+def test_who_is_interrupted_stops_the_server(
+    parameters: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise SystemExit(1)
+
+    data = Path(parameters["data"])
+    a_directory(data)
+    a_program(
+        tmp_path / "pg_ctl",
+        f'case "$*" in *start) touch {data}/postmaster.pid;; *stop) rm {data}/postmaster.pid;; esac',
+    )
+    monkeypatch.setattr(postgresql, "apply_login", interrupt)
+    with pytest.raises(SystemExit):
+        postgresql.apply({**parameters, "bin": str(tmp_path)})
+    assert names(parameters["data"]) == {"PG_VERSION", "base"}
 
 
 def attempt(parameters: dict[str, Any]) -> tuple[str, str]:

@@ -108,6 +108,13 @@ class TestMetastore:
         assert metastore.apply(parameters) == answer
         assert asked == [{**parameters, "password": 'a "b" $c'}]
 
+    def test_a_file_without_the_password_is_named(self, parameters: dict[str, Any]) -> None:
+        path = parameters["environment_file"]
+        Path(path).write_text("# nothing\n", encoding="utf-8")
+        with pytest.raises(RefusedError) as error:
+            metastore.apply(parameters)
+        assert str(error.value) == f"{path} has no {metastore.PASSWORD}; next: render the configuration again"
+
     def test_a_database_that_does_not_answer_is_named(
         self, parameters: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

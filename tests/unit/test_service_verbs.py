@@ -6,6 +6,7 @@ import getpass
 import json
 import os
 import pwd
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,25 @@ TRUE = {"kind": "command", "argv": ["/bin/sh", "-c", "echo alive"], "prints": "a
 FALSE = {"kind": "command", "argv": ["/bin/sh", "-c", "echo no; echo luck; exit 3"]}
 
 Told = Callable[..., None]
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    """A folder with the program as it lies in the image."""
+    (tmp_path / "service").symlink_to(REPOSITORY / "compose" / "service")
+    (tmp_path / "ansible").mkdir()
+    (tmp_path / "ansible" / "module_utils").symlink_to(REPOSITORY / "plugins" / "module_utils")
+    return tmp_path
+
+
+def program(image: Path, told: dict[str, Any], *lines: str) -> list[str]:
+    """The command that runs these lines of Python with the image's program and what it is told."""
+    (image / "service.json").write_text(json.dumps(told), encoding="utf-8")
+    start = (
+        f"import sys; sys.path.insert(0, {str(image)!r})",
+        f"from service import cli, settings; settings.PATH = '{image}/service.json'",
+    )
+    return [sys.executable, "-I", "-S", "-B", "-c", "\n".join([*start, *lines])]
 
 
 @pytest.fixture
@@ -118,6 +138,20 @@ class TestRun:
         assert daemon.environment["HOME"] == pwd.getpwuid(os.geteuid()).pw_dir
         assert daemon.calls == [0o027, "/var"]
 
+    def test_it_is_the_same_process(self, image: Path) -> None:
+        (image / "x.service").write_text(
+            '[Service]\nExecStart=/bin/sh -c "echo $$$$ $$A; umask; pwd"\n'
+            "Environment=A=1\nUMask=0027\nWorkingDirectory=/usr\n",
+            encoding="utf-8",
+        )
+        argv = program(
+            image, {}, "from service import run", "run.FOLDER = run.Path(settings.PATH).parent",
+            "sys.exit(cli.main(['run', 'x']))",
+        )  # fmt: skip
+        with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+            output, _ = process.communicate(timeout=30)
+        assert output == f"{process.pid} 1\n0027\n/usr\n"
+
     def test_an_unknown_unit_is_answered_with_the_known_ones(
         self, tmp_path: Path, told: Told, daemon: Daemon, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -145,7 +179,7 @@ class TestRun:
         other = next(user for user in pwd.getpwall() if user.pw_uid != os.geteuid())
         a_unit(tmp_path, f"User={other.pw_name}")
         assert said(capsys, "run", "x") == (
-            f"x: x runs as {other.pw_name} (user id {other.pw_uid}), not as user id {os.geteuid()};"
+            f"x: runs as {other.pw_name} (user id {other.pw_uid}), not as user id {os.geteuid()};"
             f" next: set user: {other.pw_name} for this service in compose.yaml"
         )
         assert not hasattr(daemon, "argv")
@@ -208,6 +242,11 @@ class TestReady:
 class TestStep:
     """What happens once."""
 
+    @pytest.fixture(autouse=True)
+    def signals(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Leave the signals of the tests' own process alone."""
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
+
     @pytest.fixture
     def parameters(self, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         """What the step ``upload`` was called with; the first time it has something to do."""
@@ -251,7 +290,7 @@ class TestStep:
     ) -> None:
         told(steps={"upload": {}})
         assert said(capsys, "step", "upload") == (
-            f"upload: {settings.PATH} has no 'file' where steps.upload needs one;"
+            f"upload: {settings.PATH} has no 'file' where step upload needs one;"
             " next: render the configuration again"
         )
         assert len(parameters) == 1
@@ -267,15 +306,12 @@ class TestStep:
 
 
 @pytest.mark.parametrize("options", [["-S"], ["-I", "-S"]])
-def test_it_runs_as_it_lies_in_the_image(tmp_path: Path, options: list[str]) -> None:
-    (tmp_path / "service").symlink_to(REPOSITORY / "compose" / "service")
-    (tmp_path / "ansible").mkdir()
-    (tmp_path / "ansible" / "module_utils").symlink_to(REPOSITORY / "plugins" / "module_utils")
-    how = [str(tmp_path / "service")] if "-I" in options else ["-m", "service"]
+def test_it_runs_as_it_lies_in_the_image(image: Path, options: list[str]) -> None:
+    how = [str(image / "service")] if "-I" in options else ["-m", "service"]
     for verb, name in (("ready", "x"), ("step", "layout"), ("run", "x")):
         done = subprocess.run(
             [sys.executable, *options, *how, verb, name],
-            cwd=tmp_path, env={"PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, check=False,
+            cwd=image, env={"PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.startswith(f"{name}: ")
@@ -283,23 +319,13 @@ def test_it_runs_as_it_lies_in_the_image(tmp_path: Path, options: list[str]) -> 
         assert done.stderr.count("\n") == 1
 
 
-def test_a_health_check_loads_only_what_it_asks_with(tmp_path: Path) -> None:
+def test_a_health_check_loads_only_what_it_asks_with(image: Path) -> None:
     """Ten containers ask every few seconds."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     probe = {"kind": "thrift", "host": "127.0.0.1", "port": port, "call": "x"}
-    (tmp_path / "service.json").write_text(json.dumps({"ready": {"x": [probe]}}), encoding="utf-8")
-    (tmp_path / "ansible").mkdir()
-    (tmp_path / "ansible" / "module_utils").symlink_to(REPOSITORY / "plugins" / "module_utils")
-    program = (
-        f"import sys; sys.path[:0] = {[str(REPOSITORY / 'compose'), str(tmp_path)]}\n"
-        f"from service import cli, settings; settings.PATH = '{tmp_path}/service.json'\n"
-        "assert cli.main(['ready', 'x']) == 1\n"
-        "print(*sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True
-    )
+    argv = program(image, {"ready": {"x": [probe]}}, "cli.main(['ready', 'x'])", "print(*sys.modules)")
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "refused" in done.stderr
     assert not loaded & {"argparse", "http.client", "pathlib", "ssl", "subprocess", "urllib.request"}

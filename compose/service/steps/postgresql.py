@@ -25,7 +25,7 @@ from service import settings
 MAKING, MADE = ".lakehouse-making", ".lakehouse-made"
 # A mount point's own folder, and what we make.
 IGNORED = {"lost+found", MAKING, MADE}
-VERSION_FILE = "PG_VERSION"
+VERSION_FILE, LOCK_FILE = "PG_VERSION", "postmaster.pid"
 LOG_LINES = 20
 
 
@@ -39,12 +39,13 @@ def apply(parameters: dict[str, Any]) -> str:
     done = []
     if not (data / VERSION_FILE).exists() and not (data / MADE).exists():
         done = [f"initialised version {parameters['version']} in {data}", *_make(data, parameters, logins)]
-    elif (data / VERSION_FILE).exists() and not (data / "postmaster.pid").exists():
-        # A second server would destroy the data, and from here a process of another container cannot be seen:
-        # where a server may run, roles and databases stay what they were made as.
-        done = _databases(Path(parameters["bin"]), data, parameters["port"], logins)
     _adopt(data)
-    return "; ".join(done)
+    if done:
+        return "; ".join(done)
+    # A second server would destroy the data, and a process of another container cannot be seen from here.
+    if (data / LOCK_FILE).exists():
+        return f"left alone: a server runs on {data}, or was killed"
+    return "; ".join(_databases(Path(parameters["bin"]), data, parameters["port"], logins))
 
 
 def refuse_foreign(data: Path, version: str) -> None:
@@ -127,11 +128,12 @@ def _server(programs: Path, data: Path, port: int) -> Iterator[Server]:
         options = shlex.join(f"--{name}={value}" for name, value in overrides.items())
         control = (programs / "pg_ctl", "--pgdata", str(data), "--wait", "--silent")
         try:
-            _run(*control, "--log", str(log), "--options", options, "start")
             try:
+                _run(*control, "--log", str(log), "--options", options, "start")
                 yield Server(port, sockets)
             finally:
-                _run(*control, "--mode=fast", "stop")
+                if (data / LOCK_FILE).exists():
+                    _run(*control, "--mode=fast", "stop")
         except RefusedError as error:
             lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
             raise RefusedError(
