@@ -74,7 +74,7 @@ def from_endpoints(data: Mapping[str, Any], user: str | None) -> Settings:
     """Return the settings of a machine outside of the cluster, where the nodes' names mean nothing.
 
     The NameNode is named by its address, and DataNodes are reached by theirs, which is the Hadoop client's
-    default; those of docker compose by their names, for their addresses are Docker's own affair. Who runs this is
+    default; those of docker compose by their names, for their addresses are Docker's affair. Who runs this is
     unknown to the cluster, so that the user is Spark's unless another is wished.
     """
     name, machine = data["nameservice"], data["namenode"]["host"]
