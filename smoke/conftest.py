@@ -18,8 +18,9 @@ from smoke import evidence, settings, waiting
 from smoke.formats import FORMATS, Format
 from smoke.lake import Lake
 from smoke.namenode import NameNode
-from smoke.nodes import Nodes, Ssh
+from smoke.nodes import Nodes
 from smoke.placement import Ledger
+from smoke.reaching import reach
 from smoke.settings import Endpoints
 from smoke.tables import Databases, Table, Tables, suffix
 
@@ -74,10 +75,10 @@ def endpoints(pytestconfig: pytest.Config) -> Iterator[Endpoints]:
 
 
 @pytest.fixture(scope="session")
-def nodes(endpoints: Endpoints, pytestconfig: pytest.Config) -> Nodes:
-    nodes = Nodes(Ssh(endpoints.inventory))
-    pytestconfig.stash[evidence.CLUSTER] = (nodes, endpoints)
-    return nodes
+def nodes(endpoints: Endpoints, pytestconfig: pytest.Config) -> Iterator[Nodes]:
+    with reach(endpoints) as nodes:
+        pytestconfig.stash[evidence.CLUSTER] = (nodes, endpoints)
+        yield nodes
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,7 +24,7 @@ class NameNodeError(Exception):
 
 @dataclass(frozen=True)
 class Block:
-    """A block: its id, its length in bytes and the `address:port` of each DataNode that has a replica."""
+    """A block: its id, its length in bytes and the `name:port` of each DataNode that has a replica."""
 
     id: str
     length: int
@@ -60,6 +61,15 @@ def parse_fsck(report: str) -> tuple[File, ...]:
     )
 
 
+def named(files: tuple[File, ...], names: Mapping[str, str]) -> tuple[File, ...]:
+    """Return the files with a name in place of each DataNode's address that has one."""
+
+    def one(block: Block) -> Block:
+        return replace(block, datanodes=tuple(names.get(address, address) for address in block.datanodes))
+
+    return tuple(replace(file, blocks=tuple(map(one, file.blocks))) for file in files)
+
+
 class NameNode:
     """Questions to one NameNode; `superuser` is whom fsck and listings of any folder are asked as."""
 
@@ -72,13 +82,18 @@ class NameNode:
         """Every file below a path with its blocks; none if there is no such path."""
         query = {"ugi": self._superuser, "path": path, "files": "1", "blocks": "1", "locations": "1"}
         report = self._get("/fsck", query).text
-        return () if f"Path '{path}' does not exist" in report else parse_fsck(report)
+        if f"Path '{path}' does not exist" in report:
+            return ()
+        return named(parse_fsck(report), self.datanodes())
+
+    def datanodes(self) -> dict[str, str]:
+        """Return the `name:port` of each live DataNode by its `address:port`."""
+        [info] = self._beans("NameNodeInfo")
+        return {found["xferaddr"]: name for name, found in json.loads(info["LiveNodes"]).items()}
 
     def state(self) -> Mapping[str, Any]:
         """Counters of the whole file system: live DataNodes, low-redundancy and missing blocks."""
-        beans: list[dict[str, Any]] = []
-        for name in ("FSNamesystemState", "FSNamesystem"):
-            beans += self._get("/jmx", {"qry": f"Hadoop:service=NameNode,name={name}"}).json()["beans"]
+        beans = [*self._beans("FSNamesystemState"), *self._beans("FSNamesystem")]
         return {key: value for bean in beans for key, value in bean.items()}
 
     def lacking(self) -> int:
@@ -113,6 +128,10 @@ class NameNode:
         answer = self._session.put(address.geturl(), data=b"", timeout=_SECONDS)
         if answer.status_code >= 400:
             raise NameNodeError(f"CREATE {path}: {answer.status_code} {answer.reason}")
+
+    def _beans(self, name: str) -> list[dict[str, Any]]:
+        query = {"qry": f"Hadoop:service=NameNode,name={name}"}
+        return list(self._get("/jmx", query).json()["beans"])
 
     def _get(self, path: str, query: Mapping[str, str]) -> requests.Response:
         answer = self._ask("GET", path, query)

@@ -15,7 +15,7 @@ VARIABLE = "LAKEHOUSE_ENDPOINTS"
 
 @dataclass(frozen=True)
 class Host:
-    """A machine: its inventory name, its address and the groups that say what runs on it."""
+    """A machine: its inventory name, its address for clients and the groups that say what runs on it."""
 
     name: str
     address: str
@@ -62,23 +62,24 @@ class Trino:
 
 @dataclass(frozen=True)
 class Flink:
-    """The session cluster: its JobManager's machine, and the HTTP addresses of its three services."""
+    """The session cluster: its JobManager's machine, and the HTTP addresses of its services."""
 
     host: str
     rest: str
     sql_gateway: str
-    history: str
+    history: str | None
 
 
 @dataclass(frozen=True, repr=False)
 class Endpoints:
     """One cluster as a client sees it. `warehouse` is the URI of `root`, the HDFS folder of all tables.
 
-    An engine that is not deployed is None.
+    An engine that is not deployed is None. `project` is docker compose's, None where hosts are machines.
     """
 
     path: Path
     inventory: str
+    project: str | None
     nameservice: str
     root: str
     warehouse: str
@@ -123,6 +124,7 @@ def load(path: Path) -> Endpoints:
     return Endpoints(
         path=path,
         inventory=data.text("inventory"),
+        project=data.text("compose_project") if "compose_project" in data else None,
         nameservice=data.text("nameservice"),
         root=data.text("root"),
         warehouse=data.text("warehouse"),
@@ -169,5 +171,5 @@ def _flink(flink: Record) -> Flink:
         host=flink.text("host"),
         rest=flink.text("rest"),
         sql_gateway=flink.text("sql_gateway"),
-        history=flink.text("history"),
+        history=flink.text("history") if "history" in flink else None,
     )

@@ -74,7 +74,8 @@ def from_endpoints(data: Mapping[str, Any], user: str | None) -> Settings:
     """Return the settings of a machine outside of the cluster, where the nodes' names mean nothing.
 
     The NameNode is named by its address, and DataNodes are reached by theirs, which is the Hadoop client's
-    default. Who runs this is unknown to the cluster, so that the user is Spark's unless another is wished.
+    default; those of docker compose by their names, for their addresses are Docker's affair. Who runs this is
+    unknown to the cluster, so that the user is Spark's unless another is wished.
     """
     name, machine = data["nameservice"], data["namenode"]["host"]
     return Settings(
@@ -89,6 +90,7 @@ def from_endpoints(data: Mapping[str, Any], user: str | None) -> Settings:
             f"dfs.namenode.rpc-address.{name}.nn1": (
                 f"{data['hosts'][machine]['address']}:{data['namenode']['rpc_port']}"
             ),
+            "dfs.client.use.datanode.hostname": "true" if data.get("compose_project") else "false",
             "dfs.replication": str(data["replication"]),
             "dfs.client.block.write.replace-datanode-on-failure.policy": "NEVER",
         },

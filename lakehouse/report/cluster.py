@@ -70,8 +70,10 @@ def _addresses(endpoints: Record) -> Iterator[Address]:
     if "history_http" in spark:
         yield Address("Spark history", spark.text("history_http"), spark.text("history_http"))
     if "flink" in endpoints:
+        flink = endpoints["flink"]
         for service, key in FLINK.items():
-            yield Address(service, endpoints["flink"].text(key), endpoints["flink"].text(key))
+            if key in flink:
+                yield Address(service, flink.text(key), flink.text(key))
     named = {"namenode", "metastore", "spark", "flink"}
     # An engine that is not one of the first: its section says a `url`, or at least `http`.
     for key, section in endpoints.items():

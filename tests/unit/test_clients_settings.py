@@ -52,7 +52,13 @@ def test_outside_of_the_cluster_addresses_take_the_place_of_names(tmp_path: Path
     assert found.user == "compute"
     assert found.hdfs["dfs.namenode.rpc-address.proving.nn1"] == "172.29.7.21:18020"
     assert found.hadoop_conf_dir is None
+    assert found.hdfs["dfs.client.use.datanode.hostname"] == "false"
     assert "alpha1" not in str(found)
+
+
+def test_containers_are_reached_by_their_names(tmp_path: Path) -> None:
+    found = settings.load(written(tmp_path, ENDPOINTS | {"compose_project": "lake"}))
+    assert found.hdfs["dfs.client.use.datanode.hostname"] == "true"
 
 
 def test_the_user_is_the_wished_one_then_the_environment_s_then_the_file_s(
