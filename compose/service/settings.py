@@ -1,4 +1,8 @@
-"""What a container is told: one JSON file, rendered from the inventory."""
+"""What a container is told: one JSON file, rendered from the inventory.
+
+``ready`` has a list of probes by name, ``steps`` the parameters of each step, and ``guard`` by unit the
+directories that must be empty or of the cluster (``name_dirs``, ``data_dirs``, ``cluster_id``).
+"""
 
 from __future__ import annotations
 

@@ -128,17 +128,16 @@ def _server(programs: Path, data: Path, port: int) -> Iterator[Server]:
         options = shlex.join(f"--{name}={value}" for name, value in overrides.items())
         control = (programs / "pg_ctl", "--pgdata", str(data), "--wait", "--silent")
         try:
-            try:
-                _run(*control, "--log", str(log), "--options", options, "start")
-                yield Server(port, sockets)
-            finally:
-                if (data / LOCK_FILE).exists():
-                    _run(*control, "--mode=fast", "stop")
+            _run(*control, "--log", str(log), "--options", options, "start")
+            yield Server(port, sockets)
         except RefusedError as error:
             lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
             raise RefusedError(
                 error.what, "read the log below, and pg_hba.conf", [*error.log, *lines[-LOG_LINES:]]
             ) from error
+        finally:
+            if (data / LOCK_FILE).exists():
+                _run(*control, "--mode=fast", "stop")
 
 
 def _run(program: Path, *arguments: str) -> None:
