@@ -1,5 +1,7 @@
 # `make` shows what there is. INVENTORY= names other machines: make lakehouse INVENTORY=inventory/three-node
 # PROFILE=core leaves Trino, Flink and the Python clients out.
+# TARGET=compose asks the stack of docker compose: make smoke TARGET=compose
+TARGET ?= nodes
 INVENTORY ?= inventory/local
 TEST_INVENTORY ?= tests/inventory
 PROFILE ?= full
@@ -10,6 +12,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export LAKEHOUSE_PROFILE := $(PROFILE)
 LAKEHOUSE = .venv/bin/lakehouse
 STARTED := $(shell date +%s)
+ENV_OPTION = $(if $(ENV_FILE),--env-file $(ENV_FILE))
+WHOM = --target $(TARGET) --inventory $(INVENTORY) $(ENV_OPTION)
 
 .PHONY: help
 help: ## Show the targets
@@ -25,11 +29,11 @@ test: tools-dev ## Lint, unit, render, and every cluster test on nodes of their 
 
 .PHONY: smoke
 smoke: tools ## Run the smoke suite against the cluster and write the report
-	@$(LAKEHOUSE) smoke --inventory $(INVENTORY) --started $(STARTED)
+	@$(LAKEHOUSE) smoke $(WHOM) --started $(STARTED)
 
 .PHONY: matrix
 matrix: tools ## Run every engine on every format, operation by operation, and write the report
-	@$(LAKEHOUSE) matrix --inventory $(INVENTORY) --started $(STARTED)
+	@$(LAKEHOUSE) matrix $(WHOM) --started $(STARTED)
 
 .PHONY: down
 down: tools ## Remove the local nodes and their data
@@ -37,19 +41,19 @@ down: tools ## Remove the local nodes and their data
 
 .PHONY: compose-up
 compose-up: tools ## Start the same lakehouse with docker compose on this computer
-	@$(LAKEHOUSE) compose up --started $(STARTED) $(if $(ENV_FILE),--env-file $(ENV_FILE))
+	@$(LAKEHOUSE) compose up --started $(STARTED) $(ENV_OPTION)
 
 .PHONY: compose-image
 compose-image: tools ## Build the images of docker compose
-	@$(LAKEHOUSE) compose image --started $(STARTED) $(if $(ENV_FILE),--env-file $(ENV_FILE))
+	@$(LAKEHOUSE) compose image --started $(STARTED) $(ENV_OPTION)
 
 .PHONY: compose-down
 compose-down: tools ## Stop docker compose and keep its data; VOLUMES=1 removes them too
-	@$(LAKEHOUSE) compose down $(if $(ENV_FILE),--env-file $(ENV_FILE)) $(if $(VOLUMES),--volumes)
+	@$(LAKEHOUSE) compose down $(ENV_OPTION) $(if $(VOLUMES),--volumes)
 
 .PHONY: risky-tables
 risky-tables: tools ## List tables that another engine reads wrongly or not at all
-	@$(LAKEHOUSE) risky-tables --inventory $(INVENTORY)
+	@$(LAKEHOUSE) risky-tables $(WHOM)
 
 .PHONY: bench
 bench: tools ## Measure what the README promises, into build/bench/

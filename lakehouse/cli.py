@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lakehouse import artifacts, bench, features, lock, nodes, report, risky, run, verbs
+from lakehouse import artifacts, bench, features, lock, nodes, report, risky, run, targets, verbs
 from lakehouse.compose import settings as compose_settings
 from lakehouse.errors import LakehouseError
+from lakehouse.targets import Target
 
 DEFAULT_INVENTORY = "inventory/local"
 
@@ -39,15 +40,22 @@ def _status(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _target(arguments: argparse.Namespace) -> Target:
+    target = targets.choose(arguments.target, arguments.inventory, arguments.env_file)
+    target.check()
+    return target
+
+
 def _smoke(arguments: argparse.Namespace) -> int:
-    phases = verbs.start(arguments.started)
-    verbs.smoke(phases, arguments.inventory, *arguments.selection)
+    phases, target = verbs.start(arguments.started), _target(arguments)
+    target.load(phases)
+    verbs.smoke(phases, target.inventory, *arguments.selection, environment=target.environment)
     return report.build(run.BUILD, verbs.bill().versions)
 
 
 def _matrix(arguments: argparse.Namespace) -> int:
-    phases = verbs.start(arguments.started)
-    verbs.matrix(phases, arguments.inventory, *arguments.selection)
+    phases, target = verbs.start(arguments.started), _target(arguments)
+    verbs.matrix(phases, target.inventory, *arguments.selection, environment=target.environment)
     return report.build(run.BUILD, verbs.bill().versions)
 
 
@@ -76,7 +84,9 @@ def _compose_down(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _risky_tables(_: argparse.Namespace) -> int:
+def _risky_tables(arguments: argparse.Namespace) -> int:
+    target = _target(arguments)
+    run.playbook("endpoints", target.inventory, environment=target.environment)
     findings = risky.find(run.BUILD / "endpoints.json")
     for line in risky.summary(findings):
         print(line)  # noqa: T201 -- this is the verb's answer
@@ -112,14 +122,26 @@ def parser() -> argparse.ArgumentParser:
     add("up", _up, "start the local nodes")
     add("down", _down, "remove the local nodes and their data")
     add("status", _status, "show the local nodes")
-    add("smoke", _smoke, "run the smoke suite and write the report").add_argument(
-        "selection", nargs="*", help="arguments for pytest"
+    suites = (
+        add("smoke", _smoke, "run the smoke suite and write the report"),
+        add("matrix", _matrix, "run every engine on every format and write the report"),
     )
-    add("matrix", _matrix, "run every engine on every format and write the report").add_argument(
-        "selection", nargs="*", help="arguments for pytest"
-    )
+    for suite in suites:
+        suite.add_argument("selection", nargs="*", help="arguments for pytest")
     add("bench", _bench, "measure what the README promises, into build/bench/")
-    add("risky-tables", _risky_tables, "list tables that another engine reads wrongly; 1 if there are any")
+    risks = add(
+        "risky-tables", _risky_tables, "list tables that another engine reads wrongly; 1 if there are any"
+    )
+    for question in (*suites, risks):
+        question.add_argument(
+            "--target",
+            choices=targets.KINDS,
+            default=targets.MACHINES,
+            help="whom to ask (default: %(default)s)",
+        )
+        question.add_argument(
+            "--env-file", type=Path, help="settings of docker compose (default: compose/.env)"
+        )
     _add_compose(verb.add_parser("compose", help="the stack of docker compose").add_subparsers(required=True))
     bill = verb.add_parser("artifacts", help="fetch or lock the files of versions.yml").add_subparsers(
         required=True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -84,23 +85,30 @@ def load(phases: Phases, path: str) -> None:
         run.playbook("load", path)
 
 
-def smoke(phases: Phases, path: str, *selection: str) -> bool:
+def endpoints(phases: Phases, path: str, environment: Mapping[str, str] | None = None) -> None:
+    """Write down where everything is, for the suites and the report.
+
+    The inventory's lookups see `environment` in addition to this program's own.
+    """
+    with phases.phase("endpoints"):
+        run.playbook("endpoints", path, environment=environment)
+
+
+def smoke(phases: Phases, path: str, *selection: str, environment: Mapping[str, str] | None = None) -> bool:
     """Run the smoke suite; tell whether it passed. Its results are the report's source."""
     for old in REPORT.glob("*-junit.xml"):
         old.unlink()
-    with phases.phase("endpoints"):
-        run.playbook("endpoints", path)
+    endpoints(phases, path, environment)
     results = f"--junit-xml={REPORT / 'smoke-junit.xml'}"
     argv = [run.program("pytest"), "smoke", f"--ignore={MATRIX}", results, *selection]
     return timed(phases, "smoke", argv)
 
 
-def matrix(phases: Phases, path: str, *selection: str) -> bool:
+def matrix(phases: Phases, path: str, *selection: str, environment: Mapping[str, str] | None = None) -> bool:
     """Run the matrix of engines, formats and operations; tell whether it passed, or has nothing to run on."""
-    with phases.phase("endpoints"):
-        run.playbook("endpoints", path)
-    endpoints = record.load(run.BUILD / "endpoints.json", "make lakehouse")
-    if not any(engine in endpoints for engine in MATRIX_ENGINES):
+    endpoints(phases, path, environment)
+    found = record.load(run.BUILD / "endpoints.json", "make lakehouse")
+    if not any(engine in found for engine in MATRIX_ENGINES):
         phases.log("no matrix: Spark is the one engine of this cluster")
         return True
     argv = [run.program("pytest"), MATRIX, f"--junit-xml={REPORT / 'matrix-junit.xml'}", *selection]

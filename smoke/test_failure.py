@@ -6,15 +6,16 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pyspark.errors import PySparkException
 from thrift.transport.TTransport import TTransportException
 
 from smoke import metastore
-from smoke.lake import Lake
+from smoke.lake import Lake, Row
 from smoke.namenode import NameNode
 from smoke.nodes import Nodes
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
-from smoke.tables import Tables
+from smoke.settings import Endpoints, Host
+from smoke.tables import ORDERS, Table, Tables
 from smoke.waiting import wait_for
 
 pytestmark = [pytest.mark.drill]
@@ -22,6 +23,14 @@ pytestmark = [pytest.mark.drill]
 INSERTS = 4
 # A copy that was ordered to the lost machine is ordered anew when its time is up: in five minutes by default.
 RESTORED_SECONDS = 400
+# Every attempt of the task asks several times whether there is not a DataNode after all.
+REFUSED_SECONDS = 180
+
+
+@pytest.fixture
+def datanodes(endpoints: Endpoints) -> tuple[Host, ...]:
+    """All DataNodes, in the order of the inventory."""
+    return endpoints.in_group("datanodes")
 
 
 @pytest.mark.operation("DataNode stopped")
@@ -31,11 +40,14 @@ def test_a_datanode_stops_while_a_job_writes(  # noqa: PLR0913, PLR0917 (all are
     nodes: Nodes,
     namenode: NameNode,
     ledger: Ledger,
+    datanodes: tuple[Host, ...],
     endpoints: Endpoints,
 ) -> None:
+    if len(datanodes) == 1:
+        pytest.skip("there is no second DataNode that could take the rows meanwhile")
     victim = next(
         host.name
-        for host in reversed(endpoints.in_group("datanodes"))
+        for host in reversed(datanodes)
         if host.name not in (endpoints.namenode.host, endpoints.spark.connect_host)
     )
     made = [tables.new() for tables in all_tables]
@@ -68,6 +80,41 @@ def test_a_datanode_stops_while_a_job_writes(  # noqa: PLR0913, PLR0917 (all are
     )
     assert namenode.state()["MissingBlocks"] == 0
     for table in made:
+        placement = ledger.measure(table.short, table.format.name, table.path)
+        assert placement is not None
+        assert placement.complete, placement
+
+
+@pytest.mark.operation("only DataNode stopped")
+def test_the_only_datanode_stops(  # noqa: PLR0913, PLR0917 (all are fixtures)
+    lake: Lake,
+    all_tables: list[Tables],
+    nodes: Nodes,
+    ledger: Ledger,
+    datanodes: tuple[Host, ...],
+    endpoints: Endpoints,
+) -> None:
+    """Nothing can be written meanwhile, and nobody is told that it was; what was there comes back."""
+    if len(datanodes) > 1:
+        pytest.skip("there is a second DataNode, which the drill above is about")
+    made = [tables.new() for tables in all_tables]
+    inserts = [f"INSERT INTO {table} VALUES (100, 'job', NULL, 1)" for table in made]
+    with (
+        ThreadPoolExecutor(len(made)) as pool,
+        nodes.stopped(datanodes[0].name, endpoints.units["datanode"]),
+    ):
+        answers = [pool.submit(lake.sql, insert) for insert in inserts]
+        refusals = [answer.exception(timeout=REFUSED_SECONDS) for answer in answers]
+    assert [type(refusal) for refusal in refusals if not isinstance(refusal, PySparkException)] == []
+
+    for table, insert in zip(made, inserts, strict=True):
+
+        def read(table: Table = table) -> list[Row]:
+            return lake.sql(f"SELECT * FROM {table} ORDER BY id")
+
+        assert wait_for(f"rows of {table}", read, seconds=60, ignoring=(PySparkException,)) == ORDERS
+        lake.sql(insert)
+        lake.expect(f"SELECT id FROM {table} ORDER BY id", [(1,), (2,), (3,), (100,)])
         placement = ledger.measure(table.short, table.format.name, table.path)
         assert placement is not None
         assert placement.complete, placement

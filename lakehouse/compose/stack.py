@@ -60,6 +60,13 @@ def up(phases: Phases, settings: Settings) -> None:
         _run(settings, "up", "--detach", "--wait", "--remove-orphans")
 
 
+def load(settings: Settings) -> None:
+    """Load the real data into a stack that runs; what is there already stays as it is."""
+    run.logged(
+        compose(settings, "run", "--rm", "--no-TTY", "load"), run.LOGS / "compose-load.log", settings.values
+    )
+
+
 def down(settings: Settings, *, volumes: bool = False) -> None:
     """Remove the containers; with `volumes` the data too."""
     everything = ["--profile", "*"]

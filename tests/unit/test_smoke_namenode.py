@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.namenode import Block, File, NameNodeError, parse_fsck
+from smoke.namenode import Block, File, NameNodeError, named, parse_fsck
 
 HEAD = "FSCK started by hdfs (auth:SIMPLE) from /10.0.0.1 for path /lake at Sat Nov 21 04:57:59 UTC 2026\n\n"
 TAIL = "\nStatus: HEALTHY\n Number of data-nodes:\t3\n\n\nThe filesystem under path '/lake' is HEALTHY"
@@ -60,3 +60,9 @@ def test_a_block_that_nobody_has() -> None:
 def test_half_a_report_is_refused(report: str) -> None:
     with pytest.raises(NameNodeError, match="did not finish"):
         parse_fsck(report)
+
+
+def test_a_datanode_is_called_by_its_name_and_a_dead_one_by_its_address() -> None:
+    block = Block("blk_1", 5, ("172.18.0.8:9866", "172.18.0.9:9866"))
+    [file] = named((File("/lake/f", 5, 2, (block,)),), {"172.18.0.8:9866": "datanode1:9866"})
+    assert file.blocks == (Block("blk_1", 5, ("datanode1:9866", "172.18.0.9:9866")),)

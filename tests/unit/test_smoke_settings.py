@@ -48,6 +48,7 @@ def test_everything_is_read(tmp_path: Path) -> None:
     assert endpoints.postgresql == settings.Service("beta", "10.1.0.2", 5433)
     assert endpoints.spark.connect_url == "sc://10.1.0.2:15102"
     assert endpoints.flink is None
+    assert endpoints.project is None
     assert endpoints.report == tmp_path / "report"
 
 
@@ -55,6 +56,13 @@ def test_an_engine_that_is_deployed_has_its_addresses(tmp_path: Path) -> None:
     flink = {"host": "beta", "rest": "http://b:1", "sql_gateway": "http://b:2", "history": "http://b:3"}
     endpoints = settings.load(written(tmp_path, ENDPOINTS | {"flink": flink}))
     assert endpoints.flink == settings.Flink("beta", "http://b:1", "http://b:2", "http://b:3")
+
+
+def test_containers_have_a_project_and_not_every_service(tmp_path: Path) -> None:
+    flink = {"host": "beta", "rest": "http://b:1", "sql_gateway": "http://b:2", "history": None}
+    found = settings.load(written(tmp_path, ENDPOINTS | {"compose_project": "lake", "flink": flink}))
+    assert found.project == "lake"
+    assert found.flink == settings.Flink("beta", "http://b:1", "http://b:2", None)
 
 
 @pytest.mark.parametrize(

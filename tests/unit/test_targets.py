@@ -1,0 +1,91 @@
+"""Whom the suites ask: machines as before, or the stack of docker compose, if all of it runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import docker
+import pytest
+
+from lakehouse import run, targets, verbs
+from lakehouse.compose import running, settings, stack
+from lakehouse.errors import LakehouseError
+
+CORE = {
+    "postgres", "namenode", "datanode1", "metastore", "spark-master", "spark-worker", "spark-connect",
+}  # fmt: skip
+
+
+def chosen(**environment: str) -> settings.Settings:
+    """Return the settings of compose/.env where these variables are set."""
+    return settings.load(environment=environment)
+
+
+def engine(*services: str) -> docker.DockerClient:
+    """Return a Docker in which containers of these services run."""
+    found = [SimpleNamespace(labels={"com.docker.compose.service": name}) for name in services]
+    return cast("docker.DockerClient", SimpleNamespace(containers=SimpleNamespace(list=lambda **_: found)))
+
+
+class TestRunning:
+    """What has to run."""
+
+    @pytest.mark.parametrize(
+        ("environment", "more"),
+        [
+            ({"COMPOSE_PROFILES": "core"}, set()),
+            ({"COMPOSE_PROFILES": "trino"}, {"trino"}),
+            ({"COMPOSE_PROFILES": "core", "DATANODES": "3"}, {"datanode2", "datanode3"}),
+        ],
+    )
+    def test_it_follows_from_the_profiles(self, environment: dict[str, str], more: set[str]) -> None:
+        assert running.wanted(chosen(**environment)) == CORE | more
+
+    def test_all_is_all_that_plays_a_host(self) -> None:
+        wanted = running.wanted(chosen(COMPOSE_PROFILES="all"))
+        assert wanted > CORE | {"client", "trino", "flink-jobmanager", "flink-taskmanager"}
+        assert not wanted & {"load", "postgres-init", "namenode-format"}
+
+    def test_all_of_it_may_be_asked(self) -> None:
+        running.require(engine(*CORE), chosen(COMPOSE_PROFILES="core"))
+
+    @pytest.mark.parametrize(
+        ("there", "line"),
+        [
+            ([], "lakehouse: the stack does not run; next: make compose-up"),
+            (sorted(CORE - {"namenode"}), "lakehouse: namenode does not run; next: make compose-up"),
+        ],
+    )
+    def test_what_is_missing_is_named(self, there: list[str], line: str) -> None:
+        with pytest.raises(LakehouseError) as refused:
+            running.require(engine(*there), chosen(COMPOSE_PROFILES="core"))
+        assert str(refused.value) == line
+
+
+class TestTarget:
+    """What the verbs do with it."""
+
+    @pytest.fixture(autouse=True)
+    def _build(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(verbs, "PHASES", tmp_path / "phases.json")
+
+    def test_machines_are_asked_as_they_are(self) -> None:
+        target = targets.choose(targets.MACHINES, "inventory/mine", None)
+        target.check()
+        target.load(verbs.start())
+        assert (target.inventory, target.environment) == ("inventory/mine", {})
+
+    def test_the_stack_has_an_inventory_of_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(os.environ, "DATANODES", "3")
+        target = targets.choose(targets.COMPOSE, "inventory/mine", None)
+        assert target.inventory == "inventory/compose-three"
+        assert target.environment["COMPOSE_PROJECT_NAME"]
+
+    def test_the_stack_is_given_its_data(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[Any] = []
+        monkeypatch.setattr(run, "logged", lambda argv, *_: asked.append(argv))
+        targets.Stack(chosen()).load(verbs.start())
+        assert asked == [stack.compose(chosen(), "run", "--rm", "--no-TTY", "load")]
