@@ -57,6 +57,12 @@ _FORMAT_V3 = Risk(
     "Trino 476 cannot read the table",
     "https://github.com/trinodb/trino/pull/27786",
 )
+_EQUALITY_DELETES = Risk(
+    "equality deletes",
+    REFUSED,
+    "PyIceberg cannot read the table, nor DuckDB and Polars through it; optimize it in Trino",
+    "https://github.com/apache/iceberg-python/issues/1210",
+)
 # What every engine of the kit reads as Spark does.
 _DELTA_HARMLESS = frozenset({
     "appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors", "domainMetadata",
@@ -91,7 +97,11 @@ def delta_risks(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> lis
 
 def iceberg_risks(metadata: Mapping[str, Any]) -> list[Risk]:
     """Judge an Iceberg table by its metadata file."""
-    return [_FORMAT_V3] if metadata.get("format-version", 1) > 2 else []  # noqa: PLR2004 -- what engines share
+    found = [_FORMAT_V3] if metadata.get("format-version", 1) > 2 else []  # noqa: PLR2004 -- what engines share
+    current = metadata.get("current-snapshot-id")
+    snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata.get("snapshots", ())}
+    summary = snapshots.get(current, {}).get("summary", {})
+    return found + ([_EQUALITY_DELETES] if int(summary.get("total-equality-deletes", 0)) else [])
 
 
 def _named(risk: Risk, columns: Sequence[str]) -> Risk:

@@ -40,10 +40,11 @@ class Flink(Facade):
 
     @classmethod
     def connect(
-        cls, url: str, catalog: str = "iceberg", properties: Mapping[str, str] | None = None
+        cls, url: str, catalog: str = "iceberg", properties: Mapping[str, str | None] | None = None
     ) -> Flink:
-        """Open a session on `http://host:port`; `properties` change what `SESSION` says."""
-        wished = {**SESSION, **(properties or {})}
+        """Open a session on `http://host:port`; `properties` change what `SESSION` says, None removes."""
+        named = {**SESSION, **(properties or {})}
+        wished = {key: value for key, value in named.items() if value is not None}
         base = f"{url.rstrip('/')}/v3"
         handle = _call("POST", f"{base}/sessions", {"properties": wished})["sessionHandle"]
         flink = cls(base, handle, catalog, wished)

@@ -78,6 +78,19 @@ def test_a_new_iceberg_format_is_refused() -> None:
     assert [risk.effect for risk in iceberg_risks({"format-version": 3})] == [REFUSED]
 
 
+def test_rows_that_are_gone_by_their_key_count_in_the_current_version_alone() -> None:
+    versions = [
+        {"snapshot-id": number, "summary": {"total-equality-deletes": str(deletes)}}
+        for number, deletes in ((1, 7), (2, 0), (3, 4))
+    ]
+    metadata = {"format-version": 2, "snapshots": [*versions, {"snapshot-id": 4}]}
+    found = {
+        current: [risk.feature for risk in iceberg_risks({**metadata, "current-snapshot-id": current})]
+        for current in (-1, 2, 3, 4)
+    }
+    assert found == {-1: [], 2: [], 3: ["equality deletes"], 4: []}
+
+
 class Folder(risky.Files):
     """A folder without a cluster."""
 

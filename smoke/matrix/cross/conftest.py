@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -32,6 +32,12 @@ def engines(lake: Lake, _engines: Engines) -> Engines:
     for engine in SQL_ENGINES:
         _engines.of(engine).statements = lake.statements
     return _engines
+
+
+@pytest.fixture
+def note(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Give the report an engine's words when it refused."""
+    return lambda words: request.node.user_properties.append(("message", words))
 
 
 @pytest.fixture

@@ -8,8 +8,22 @@ from functools import cache
 
 import pytest
 
+from lakehouse import risky
+from smoke.engines import telling
 from smoke.formats import DELTA, ICEBERG, Format
-from smoke.matrix.cross.engines import READERS, SPARK, TRINO, Engines, name
+from smoke.matrix.cross.engines import (
+    DUCKDB,
+    FLINK,
+    POLARS,
+    PYICEBERG,
+    READERS,
+    SPARK,
+    TRINO,
+    Engines,
+    name,
+)
+from smoke.matrix.cross.limits import marks, refused
+from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
 MODES = ("delete", "update", "merge")
@@ -42,6 +56,23 @@ PAIRS = [
 ]
 
 
+# What a delete file holds, in Iceberg's metadata: rows by their place (1) or by columns that are equal.
+EQUALITY_DELETES = 2
+UPSERTED = [(id_, "first" if id_ % 4 else "changed") for id_ in range(1, 21)]
+# PyIceberg, and what reads through it.
+UNREAD = dict.fromkeys(
+    (PYICEBERG, DUCKDB, POLARS),
+    refused(
+        r"PyIceberg does not yet support equality deletes",
+        "https://github.com/apache/iceberg-python/issues/1210",
+    ),
+)
+UPSERT_READERS = [
+    pytest.param(ICEBERG, reader, id=f"{ICEBERG}-{reader}", marks=marks(UNREAD.get(reader)))
+    for reader in READERS[ICEBERG]
+]
+
+
 @pytest.fixture(scope="module")
 def thinned(_engines: Engines, makers: dict[str, Tables]) -> Callable[[Way], Table]:
     """Give the table in which every fourth row was deleted and one was changed."""
@@ -67,6 +98,66 @@ def test_deleted_rows_are_gone(
 ) -> None:
     assert fmt is way.fmt
     assert sorted(engines.read(reader, thinned(way), ["id", "state"])) == LEFT
+
+
+def upsert(engines: Engines, iceberg: Tables) -> Table:
+    """Let Flink write every fourth row of a table twice: the first one is gone by its key."""
+    table = iceberg.name()
+    engines.flink.sql(
+        f"CREATE TABLE {name(FLINK, table)} (id INT NOT NULL, state STRING, PRIMARY KEY (id) NOT ENFORCED)"
+        " WITH ('format-version' = '2', 'write.upsert.enabled' = 'true')"
+    )
+    for state, step in (("first", 1), ("changed", 4)):
+        rows = ", ".join(f"({id_}, '{state}')" for id_ in range(step, 21, step))
+        engines.flink.sql(f"INSERT INTO {name(FLINK, table)} VALUES {rows}")
+    return table
+
+
+@pytest.fixture(scope="module")
+def upserted(_engines: Engines, iceberg: Tables) -> Table:
+    """A table of Flink's upserts that nobody changes any more."""
+    return upsert(_engines, iceberg)
+
+
+@pytest.mark.operation("rows upserted by flink", engine="{reader}")
+@pytest.mark.parametrize(("fmt", "reader"), UPSERT_READERS)
+def test_upserted_rows_are_there_once(
+    fmt: Format,
+    reader: str,
+    upserted: Table,
+    engines: Engines,
+    note: Callable[[str], None],
+) -> None:
+    assert upserted.format is fmt
+    if limit := UNREAD.get(reader):
+        with pytest.raises(ValueError, match=limit.reason) as refusal:
+            engines.read(reader, upserted, ["id", "state"])
+        note(telling(str(refusal.value), limit.reason))
+    else:
+        assert sorted(engines.read(reader, upserted, ["id", "state"])) == UPSERTED
+
+
+@pytest.mark.operation("delete files of flink, upsert")
+@pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
+def test_an_upsert_writes_what_is_gone_by_its_key(
+    fmt: Format, upserted: Table, engines: Engines, endpoints: Endpoints
+) -> None:
+    """The check of risky tables finds it."""
+    assert upserted.format is fmt
+    kinds = engines.spark.sql(f"SELECT DISTINCT content FROM {upserted}.delete_files")
+    assert kinds == [(EQUALITY_DELETES,)]
+    risks = [found.risk.feature for found in risky.find(endpoints.path) if found.table == upserted.short]
+    assert risks == ["equality deletes"]
+
+
+@pytest.mark.operation("compact what flink upserted", engine=TRINO)
+@pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
+def test_everybody_reads_upserts_that_were_compacted(fmt: Format, iceberg: Tables, engines: Engines) -> None:
+    table = upsert(engines, iceberg)
+    assert table.format is fmt
+    engines.trino.sql(f"ALTER TABLE {name(TRINO, table)} EXECUTE optimize")
+    found = {reader: sorted(engines.read(reader, table, ["id", "state"])) for reader in READERS[ICEBERG]}
+    assert found == dict.fromkeys(READERS[ICEBERG], UPSERTED)
 
 
 @pytest.mark.operation("delete files of {way}")

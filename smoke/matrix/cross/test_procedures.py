@@ -86,13 +86,13 @@ def test_trino_migrates_a_hive_table(engines: Engines, iceberg: AnyEnginesTables
 @pytest.mark.operation("migrate a Hive table", engine=SPARK)
 @NO_MIGRATION.mark
 def test_spark_does_not_migrate_a_hive_table(
-    engines: Engines, iceberg: AnyEnginesTables, fmt: object, record_property: Callable[[str, object], None]
+    engines: Engines, iceberg: AnyEnginesTables, fmt: object, note: Callable[[str], None]
 ) -> None:
     """Its procedure wants the catalog that is Delta's."""
     table = of_hive(engines, iceberg)
     assert table.format is fmt
     migrate = f"CALL iceberg.system.migrate('{table.short}')"
-    record_property("message", engines.refuses(SPARK, migrate, NO_MIGRATION.reason))
+    note(engines.refuses(SPARK, migrate, NO_MIGRATION.reason))
     assert engines.trino.sql(f"SELECT id FROM hive.{table.short}") == [(1,)]
 
 

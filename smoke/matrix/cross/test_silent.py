@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -12,8 +12,10 @@ from deltalake import DeltaTable
 from lakehouse_clients import ClientError
 
 from lakehouse import risky
-from smoke.formats import DELTA
-from smoke.matrix.cross.engines import DELTA_RS, SPARK, TRINO, Engines, name
+from smoke.engines.flink import Flink
+from smoke.formats import DELTA, ICEBERG
+from smoke.lake import Lake
+from smoke.matrix.cross.engines import DELTA_RS, FLINK, SPARK, TRINO, Engines, name
 from smoke.matrix.cross.limits import Limit, wrong
 from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
@@ -52,6 +54,9 @@ MAPPING = Danger(
 )
 CUT = wrong("cut to milliseconds", "https://github.com/trinodb/trino/issues/20359")
 DANGERS = (WIDENING, VECTORS, MAPPING)
+MODE = "execution.runtime-mode"
+NUMBERS, RUNS = 10_000, 3
+_WHOLE = "count(*), count(DISTINCT id), bit_xor(xxhash64(id))"
 _ROWS = "SELECT CAST(id AS INT) AS id, CAST(id AS INT) AS amount FROM range(1, 3, 1, 1)"
 
 
@@ -176,6 +181,42 @@ def test_trino_cuts_microseconds_of_delta(
     [(moment, wall)] = engines.trino.sql(f"SELECT moment, wall FROM {name(TRINO, table)}")
     assert (moment.microsecond, wall.microsecond) == (123000, 123456)
     assert _risks(endpoints, table) == ["timestamp: moment"]
+
+
+@pytest.fixture
+def untold(_flink: Flink, endpoints: Endpoints, lake: Lake) -> Iterator[Flink]:
+    """A session of the SQL gateway that was not told whether it is for queries that end."""
+    assert endpoints.flink
+    session = Flink.connect(endpoints.flink.sql_gateway, properties={MODE: None})
+    session.statements = lake.statements
+    yield session
+    session.close()
+
+
+@pytest.mark.operation("bounded source arrives whole", engine=FLINK)
+@pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
+def test_a_source_that_ends_arrives_whole(
+    engines: Engines, iceberg: Tables, untold: Flink, fmt: object
+) -> None:
+    """As a stream the readers that end first can lose their last rows; the default is no stream."""
+    settings = {row[0]: row[1] for row in untold.sql("SET")}
+    assert settings[MODE] == "batch"
+    assert int(settings["parallelism.default"]) > 1, "one reader cannot end before another"
+    table = iceberg.name()
+    assert table.format is fmt
+    engines.spark.sql(f"CREATE TABLE {table} (run INT, id BIGINT) USING {fmt}")
+    untold.sql(f"""
+        CREATE TEMPORARY TABLE default_catalog.default_database.numbers (id BIGINT) WITH (
+          'connector' = 'datagen', 'number-of-rows' = '{NUMBERS}', 'fields.id.kind' = 'sequence',
+          'fields.id.start' = '1', 'fields.id.end' = '{NUMBERS}')
+    """)
+    for run in range(RUNS):
+        untold.sql(
+            f"INSERT INTO {name(FLINK, table)} SELECT {run}, id FROM default_catalog.default_database.numbers"
+        )
+    whole = engines.spark.sql(f"SELECT {_WHOLE} FROM range(1, {NUMBERS + 1})")
+    found = engines.spark.sql(f"SELECT run, {_WHOLE} FROM {table} GROUP BY run ORDER BY run")
+    assert found == [(run, *whole[0]) for run in range(RUNS)]
 
 
 @pytest.mark.operation("microseconds of a client", engine=TRINO)

@@ -48,15 +48,13 @@ def view(
 
 @pytest.mark.operation("read a {view}", engine="{reader}")
 @pytest.mark.parametrize(("view", "reader"), PAIRS, indirect=["view"])
-def test_a_view(
-    reader: str, view: tuple[View, str], engines: Engines, record_property: Callable[[str, object], None]
-) -> None:
+def test_a_view(reader: str, view: tuple[View, str], engines: Engines, note: Callable[[str], None]) -> None:
     kind, short = view
     catalog = "iceberg" if kind.catalog == "iceberg" else READERS[reader]
     if reader == SPARK and kind.maker == TRINO:
         catalog = READERS[SPARK]
     query = f"SELECT id FROM {catalog}.{short}"
     if limit := kind.refused.get(reader):
-        record_property("message", engines.refuses(reader, query, limit.reason))
+        note(engines.refuses(reader, query, limit.reason))
     else:
         assert sorted(engines.sql(reader, query)) == [(2,), (3,)]
