@@ -47,6 +47,10 @@ compose-up: tools ## Start the same lakehouse with docker compose on this comput
 compose-image: tools ## Build the images of docker compose
 	@$(LAKEHOUSE) compose image --started $(STARTED) $(ENV_OPTION)
 
+.PHONY: compose-names
+compose-names: tools ## Let programs on this computer find the DataNodes: their names in /etc/hosts (as root)
+	@$(LAKEHOUSE) compose names $(ENV_OPTION) $(if $(FORGET),--forget)
+
 .PHONY: compose-down
 compose-down: tools ## Stop docker compose and keep its data; VOLUMES=1 removes them too
 	@$(LAKEHOUSE) compose down $(ENV_OPTION) $(if $(VOLUMES),--volumes)

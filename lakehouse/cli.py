@@ -79,6 +79,11 @@ def _compose_image(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _compose_names(arguments: argparse.Namespace) -> int:
+    verbs.compose_names(compose_settings.load(arguments.env_file), forget=arguments.forget)
+    return 0
+
+
 def _compose_down(arguments: argparse.Namespace) -> int:
     verbs.compose_down(compose_settings.load(arguments.env_file), volumes=arguments.volumes)
     return 0
@@ -155,12 +160,15 @@ def _add_compose(verb: Any) -> None:
     for name, action, text in (
         ("up", _compose_up, "build, render and start the stack, and wait until every service answers"),
         ("image", _compose_image, "build the images"),
+        ("names", _compose_names, "make the names of the containers lead to this computer, in /etc/hosts"),
         ("down", _compose_down, "remove the containers and keep the data"),
     ):
         one = verb.add_parser(name, help=text, description=text)
         one.set_defaults(action=action)
         one.add_argument("--env-file", type=Path, help="settings (default: compose/.env)")
         one.add_argument("--started", type=float, help="when the calling program began")
+        if name == "names":
+            one.add_argument("--forget", action="store_true", help="take them out again")
         if name == "down":
             one.add_argument("--volumes", action="store_true", help="remove the data too")
 

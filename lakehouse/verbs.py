@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from lakehouse import artifacts, inventory, manifest, nodes, releases, report, run
-from lakehouse.compose import stack
+from lakehouse.compose import names, stack
+from lakehouse.compose import settings as compose_settings
 from lakehouse.compose.settings import Settings
 from lakehouse.errors import LakehouseError
 from lakehouse.phases import PASSED, Phase, Phases
@@ -19,6 +20,7 @@ PHASES = REPORT / "phases.json"
 # Tests of several engines, and those beside Spark without which there is nothing to compare.
 MATRIX = "smoke/matrix"
 MATRIX_ENGINES = ("trino", "flink")
+COMPOSE_TESTS = run.ROOT / "tests" / "compose"
 FAST_CHECKS = {
     "lint": ["make", "--no-print-directory", "lint"],
     "unit": ["make", "--no-print-directory", "unit"],
@@ -155,8 +157,19 @@ def compose_up(phases: Phases, settings: Settings) -> None:
     stack.check(phases, settings, bill())
     fetch(phases, core=stack.is_core(settings))
     stack.build(phases, settings, bill())
-    stack.render(phases, settings)
-    stack.up(phases, settings)
+    changed = stack.render(phases, settings)
+    stack.up(phases, settings, restart=changed)
+    if names.unknown(names.of(settings)):
+        phases.log("programs on this computer that read HDFS need its names; next: sudo make compose-names")
+
+
+def compose_names(settings: Settings, *, forget: bool) -> None:
+    """Make the names of the containers lead to this computer, or forget them."""
+    wanted = [] if forget else names.of(settings)
+    try:
+        names.write(wanted)
+    except PermissionError as error:
+        raise LakehouseError(f"{names.HOSTS} belongs to root", "sudo make compose-names") from error
 
 
 def compose_down(settings: Settings, *, volumes: bool) -> None:
@@ -179,7 +192,29 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
     code = report.build(run.BUILD, bill().versions)
     if not keep:
         nodes.down(path, phases.log)
-    return int(bool(code or changed or not cluster))
+    return int(bool(code or changed or not cluster or not compose_test(phases, keep=keep)))
+
+
+def compose_test(phases: Phases, *, keep: bool) -> bool:
+    """The stack of docker compose, under names and ports of its own: its smoke suite and its tests."""
+    settings = compose_settings.load(COMPOSE_TESTS / "test.env")
+    endpoints = settings.rendered / "endpoints.json"
+    compose_up(phases, settings)
+    try:
+        compose_names(settings, forget=False)
+        with phases.phase("compose data"):
+            stack.load(settings)
+        with phases.phase("compose endpoints"):
+            target = f"lakehouse_endpoints_file={endpoints}"
+            run.playbook("endpoints", settings.inventory, "--extra-vars", target, environment=settings.values)
+        pytest = run.program("pytest")
+        smoke = [pytest, "smoke", f"--ignore={MATRIX}", f"--endpoints={endpoints}"]
+        passed = timed(phases, "compose smoke", smoke)
+        return timed(phases, "compose tests", [pytest, str(COMPOSE_TESTS)]) and passed
+    finally:
+        compose_names(settings, forget=True)
+        if not keep:
+            compose_down(settings, volumes=True)
 
 
 def start(started: float | None = None) -> Phases:

@@ -26,7 +26,7 @@ def unknown(names: Sequence[str]) -> list[str]:
 
 
 def block(text: str, names: Sequence[str]) -> str:
-    """Return the text of a hosts file in which the names lead to this computer; without names, without them."""
+    """Return the hosts file with these names leading to this computer; with no names, without its block."""
     kept, inside = [], False
     for line in text.splitlines():
         inside = inside or line == _BEGIN

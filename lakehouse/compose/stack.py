@@ -42,22 +42,33 @@ def build(phases: Phases, settings: Settings, bill: Manifest) -> None:
         images.ensure(client, bill, artifacts.cache_dir(), is_core(settings), phases.log)
 
 
-def render(phases: Phases, settings: Settings) -> None:
-    """Write the configuration of every container below build/compose/."""
+def render(phases: Phases, settings: Settings) -> bool:
+    """Write the configuration of every container below build/compose/; tell whether a file changed."""
     with phases.phase("configuration"):
-        run.playbook(
+        changed = run.playbook(
             "render",
             settings.inventory,
             "--extra-vars",
             f"lakehouse_render_dir={settings.rendered}",
             environment=settings.values,
         )
+    return changed > 0
 
 
-def up(phases: Phases, settings: Settings) -> None:
-    """Start the stack, and wait until every service has answered; LakehouseError says which did not."""
+def up(phases: Phases, settings: Settings, *, restart: bool = False) -> None:
+    """Start the stack, and wait until every service has answered; LakehouseError says which did not.
+
+    With `restart` also what runs is started anew: a daemon reads its configuration once.
+    """
     with phases.phase("compose", spinner=False):
-        _run(settings, "up", "--detach", "--wait", "--remove-orphans")
+        _run(
+            settings,
+            "up",
+            "--detach",
+            "--wait",
+            "--remove-orphans",
+            *(["--force-recreate"] if restart else []),
+        )
 
 
 def load(settings: Settings) -> None:

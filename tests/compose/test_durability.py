@@ -1,0 +1,124 @@
+"""What was acknowledged is there: after a kill in the midst of writes, a stop, another image."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator
+
+import docker
+import pytest
+
+from lakehouse.compose.settings import Settings
+from lakehouse.nodes import engine
+from smoke.lake import Lake
+from tests.compose.conftest import compose, connect, up, with_values
+
+pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+
+# Commits before the kill: some, so that it meets the writers at work, and not too many for a busy machine.
+COMMITS = 4
+PATIENCE = 240
+
+
+@pytest.fixture
+def tables(core: Settings, lake: Lake) -> Iterator[dict[str, str]]:
+    """An empty table of each format, by format."""
+    run = secrets.token_hex(3)
+    names = {
+        "iceberg": f"iceberg.default.kill_{run}",
+        "delta": f"spark_catalog.default.kill_{run}_delta",
+    }
+    for fmt, name in names.items():
+        lake.sql(f"CREATE TABLE {name} (id INT) USING {fmt}")
+    yield names
+    up(core)
+    last = connect(core)
+    for name in names.values():
+        last.sql(f"DROP TABLE {name} PURGE" if name.startswith("iceberg") else f"DROP TABLE {name}")
+    last.session.stop()
+
+
+class Writer(threading.Thread):
+    """Appends one row after another until an append fails; remembers what was acknowledged."""
+
+    def __init__(self, meant: Settings, table: str) -> None:
+        super().__init__(daemon=True)
+        self.table = table
+        self.acknowledged: list[int] = []
+        self.enough = threading.Event()
+        self._lake = connect(meant)
+        # A client that tries again for two minutes would only say later what became of the row.
+        self._lake.session.client.set_retry_policies([])
+
+    def run(self) -> None:
+        for row in range(100_000):
+            try:
+                self._lake.sql(f"INSERT INTO {self.table} VALUES ({row})")
+            except Exception:  # noqa: BLE001 -- the stack is being killed, and whatever that looks like ends it
+                break
+            self.acknowledged.append(row)
+            if len(self.acknowledged) >= COMMITS:
+                self.enough.set()
+
+
+def test_a_kill_during_writes_loses_nothing_that_was_acknowledged(
+    core: Settings, tables: dict[str, str]
+) -> None:
+    writers = [Writer(core, table) for table in tables.values()]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        assert writer.enough.wait(PATIENCE), f"{writer.table}: {writer.acknowledged}"
+    compose(core, "kill")
+    for writer in writers:
+        writer.join(PATIENCE)
+        assert not writer.is_alive()
+
+    up(core)
+
+    lake = connect(core)
+    for writer in writers:
+        found = [row for (row,) in lake.sql(f"SELECT id FROM {writer.table} ORDER BY id")]
+        # The one whose answer the kill cut off may be there or not; none is there twice.
+        assert found[: len(writer.acknowledged)] == writer.acknowledged
+        assert found[len(writer.acknowledged) :] in ([], [len(writer.acknowledged)])
+        lake.sql(f"INSERT INTO {writer.table} VALUES (-1)")
+    lake.session.stop()
+
+
+def test_down_and_another_image_keep_the_data(core: Settings, lake: Lake, tables: dict[str, str]) -> None:
+    for table in tables.values():
+        lake.sql(f"INSERT INTO {table} VALUES (1), (2)")
+    compose(core, "down")
+    with engine.connect() as client, upgraded(client) as tag:
+        up(with_values(core, IMAGE_TAG=tag))
+        after = connect(core)
+        for table in tables.values():
+            assert after.sql(f"SELECT id FROM {table} ORDER BY id") == [(1,), (2,)]
+            after.sql(f"INSERT INTO {table} VALUES (3)")
+        after.session.stop()
+        up(core)
+    again = connect(core)
+    for table in tables.values():
+        assert again.sql(f"SELECT max(id) FROM {table}") == [(3,)]
+    again.session.stop()
+
+
+class upgraded:  # noqa: N801 -- a context, named as it reads
+    """An image that differs from the stack's in its content, under a tag of its own."""
+
+    def __init__(self, client: docker.DockerClient) -> None:
+        self._client = client
+        self._tag = f"test-{secrets.token_hex(3)}"
+
+    def __enter__(self) -> str:
+        container = self._client.containers.create("lakehouse-core:latest", ["true"], user="root")
+        try:
+            container.commit("lakehouse-core", self._tag, changes=["USER nobody", "LABEL upgraded=yes"])
+        finally:
+            container.remove()
+        return self._tag
+
+    def __exit__(self, *_: object) -> None:
+        self._client.images.remove(f"lakehouse-core:{self._tag}", force=True)
