@@ -27,12 +27,12 @@ def unknown(names: Sequence[str]) -> list[str]:
 
 def block(text: str, names: Sequence[str]) -> str:
     """Return the text of a hosts file in which the names lead to this computer; without names, without them."""
-    kept, inside = [], False
+    kept, before = [], ""
     for line in text.splitlines():
-        inside = inside or line == _BEGIN
-        if not inside:
+        # Between the marks stands one line. Whoever has cut the block's end away keeps what follows that line.
+        if line not in (_BEGIN, _END) and before != _BEGIN:
             kept.append(line)
-        inside = inside and line != _END
+        before = line
     if names:
         kept += [_BEGIN, f"127.0.0.1 {' '.join(names)}", _END]
     return "\n".join(kept) + "\n"
