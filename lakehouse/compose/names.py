@@ -26,10 +26,10 @@ def unknown(names: Sequence[str]) -> list[str]:
 
 
 def block(text: str, names: Sequence[str]) -> str:
-    """Return the text of a hosts file in which the names lead to this computer; without names, without them."""
+    """Return the text of a hosts file in which the names lead to this computer, or without the block."""
     kept, before = [], ""
     for line in text.splitlines():
-        # Between the marks stands one line. Whoever has cut the block's end away keeps what follows that line.
+        # One line stands between the marks: if somebody has cut the second away, what follows is kept.
         if line not in (_BEGIN, _END) and before != _BEGIN:
             kept.append(line)
         before = line
