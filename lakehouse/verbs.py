@@ -199,6 +199,8 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
     """The stack of docker compose, under names and ports of its own: its smoke suite and its tests."""
     settings = compose_settings.load(COMPOSE_TESTS / "test.env")
     endpoints = settings.rendered / "endpoints.json"
+    # The tests start the other engines where they need them.
+    compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))
     compose_up(phases, settings)
     try:
         compose_names(settings, forget=False)

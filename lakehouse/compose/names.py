@@ -26,13 +26,13 @@ def unknown(names: Sequence[str]) -> list[str]:
 
 
 def block(text: str, names: Sequence[str]) -> str:
-    """Return the hosts file with these names leading to this computer; with no names, without its block."""
-    kept, inside = [], False
+    """Return the text of a hosts file in which the names lead to this computer, or without the block."""
+    kept, before = [], ""
     for line in text.splitlines():
-        inside = inside or line == _BEGIN
-        if not inside:
+        # One line stands between the marks: if somebody has cut the second away, what follows is kept.
+        if line not in (_BEGIN, _END) and before != _BEGIN:
             kept.append(line)
-        inside = inside and line != _END
+        before = line
     if names:
         kept += [_BEGIN, f"127.0.0.1 {' '.join(names)}", _END]
     return "\n".join(kept) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dotenv import dotenv_values
@@ -43,6 +43,10 @@ class Settings:
     def ports(self) -> dict[str, str]:
         """The ports on this computer, as they were written, by variable."""
         return {name: value for name, value in self.values.items() if name.endswith("_PORT")}
+
+    def with_values(self, **values: str) -> Settings:
+        """Return the settings with other values."""
+        return replace(self, values={**self.values, **values})
 
     @property
     def rendered(self) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,6 @@ from smoke.lake import Lake
 
 ENV_FILE = Path(__file__).with_name("test.env")
 EVIDENCE_LINES = "15"
-
-
-def with_values(base: Settings, **values: str) -> Settings:
-    """The settings with other values."""
-    return replace(base, values={**base.values, **values})
 
 
 def compose(meant: Settings, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
@@ -91,7 +85,7 @@ def lake(core: Settings) -> Iterator[Lake]:
 @pytest.fixture(scope="session")
 def everything(core: Settings) -> Settings:
     """The same stack with all engines and the client."""
-    complete = with_values(core, COMPOSE_PROFILES="all")
+    complete = core.with_values(COMPOSE_PROFILES="all")
     up(complete)
     return complete
 

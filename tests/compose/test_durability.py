@@ -12,7 +12,7 @@ import pytest
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import engine
 from smoke.lake import Lake
-from tests.compose.conftest import compose, connect, up, with_values
+from tests.compose.conftest import compose, connect, up
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
@@ -92,7 +92,7 @@ def test_down_and_another_image_keep_the_data(core: Settings, lake: Lake, tables
         lake.sql(f"INSERT INTO {table} VALUES (1), (2)")
     compose(core, "down")
     with engine.connect() as client, upgraded(client) as tag:
-        up(with_values(core, IMAGE_TAG=tag))
+        up(core.with_values(IMAGE_TAG=tag))
         after = connect(core)
         for table in tables.values():
             assert after.sql(f"SELECT id FROM {table} ORDER BY id") == [(1,), (2,)]

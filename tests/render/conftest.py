@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,15 @@ import pytest
 from tests.render import rendering
 
 AGAIN = "again"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_set() -> Iterator[None]:
+    """Render what the files say, whatever the person's own stack is called."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in rendering.SETTINGS:
+            patch.delenv(name, raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,10 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import yaml
+from dotenv import dotenv_values
+
+from lakehouse import inventory as inventories
+from lakehouse.compose.settings import DATANODES_VARIABLE, DEFAULT_FILE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_name("golden")
@@ -18,9 +21,17 @@ INVENTORIES = {
     "local": Path("inventory/local"),
     "three-node": Path("inventory/three-node"),
     "tests": Path("tests/inventory"),
+    "compose": Path("inventory/compose"),
+    "compose-three": Path("inventory/compose-three"),
 }
-# The database password of every rendering. It must not be in any of them.
+# Every password of every rendering. It must not be in any of them.
 MARK = "KnownToTheTestAlone"
+SECRETS = ("metastore", "federation")
+# What a person may have set, and an expected rendering does not follow.
+SETTINGS = (*dotenv_values(DEFAULT_FILE), DATANODES_VARIABLE, "LAKEHOUSE_PROFILE")
+# Whoever renders, on whatever: inventory/compose is for the computer that it is read on.
+SAME_EVERYWHERE = ("-e", "java_architecture=amd64")
+NO_SECRETS = ("-e", '{"lakehouse_render_secrets": false}')
 
 
 def copy(inventory: Path, root: Path) -> Path:
@@ -29,38 +40,42 @@ def copy(inventory: Path, root: Path) -> Path:
     shutil.copytree(REPOSITORY / inventory, copied)
     variables = copied / "group_vars" / "all"
     (variables / "vault.yml").write_text(f"---\nvault_metastore_password: {MARK}\n", encoding="utf-8")
-    cluster = yaml.safe_load((variables / "cluster.yml").read_text(encoding="utf-8"))["lakehouse_cluster"]
-    secret = root / ".state" / cluster / "secrets" / "metastore"
-    secret.parent.mkdir(parents=True)
-    secret.write_text(f"{MARK}\n", encoding="utf-8")
+    cluster = str(inventories.load(copied).hosts[0].variables["lakehouse_cluster"])
+    folder = root / ".state" / cluster / "secrets"
+    folder.mkdir(parents=True)
+    for name in SECRETS:
+        (folder / name).write_text(f"{MARK}\n", encoding="utf-8")
     return copied
 
 
-def render(inventory: Path, target: Path) -> None:
-    """Run the render playbook for an inventory; raise RuntimeError with its output where it fails."""
-    with tempfile.TemporaryDirectory() as scratch:
-        program = Path(sys.executable).with_name("ansible-playbook")
-        copied = copy(inventory, Path(scratch))
-        argv = [
-            str(program),
-            "-i",
-            str(copied),
-            "playbooks/render.yml",
-            "-e",
-            f"lakehouse_render_dir={target}",
-        ]
-        environment = os.environ | {"ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
-        done = subprocess.run(
-            argv, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
-        )
+def render(copied: Path, target: Path, *options: str) -> None:
+    """Run the render playbook for a copied inventory; raise RuntimeError with its output where it fails."""
+    program = Path(sys.executable).with_name("ansible-playbook")
+    argv = [
+        str(program),
+        "-i",
+        str(copied),
+        "playbooks/render.yml",
+        "-e",
+        f"lakehouse_render_dir={target}",
+        *SAME_EVERYWHERE,
+        *options,
+    ]
+    environment = os.environ | {"ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}
+    done = subprocess.run(argv, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{inventory} cannot be rendered:\n{done.stdout}{done.stderr}")
+        raise RuntimeError(f"{copied} cannot be rendered:\n{done.stdout}{done.stderr}")
 
 
 def render_all(jobs: dict[Path, Path]) -> None:
-    """Render inventories by target, at the same time."""
-    with ThreadPoolExecutor() as pool:
-        for job in [pool.submit(render, inventory, target) for target, inventory in jobs.items()]:
+    """Render inventories by target, at the same time and without their secrets."""
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor() as pool:
+        # Ansible's own loader is not made for threads.
+        copies = {
+            target: copy(inventory, Path(scratch) / str(number))
+            for number, (target, inventory) in enumerate(jobs.items())
+        }
+        for job in [pool.submit(render, copied, target, *NO_SECRETS) for target, copied in copies.items()]:
             job.result()
 
 
@@ -77,6 +92,8 @@ def read(root: Path) -> dict[str, str]:
 
 def main() -> None:
     """Write the golden files again."""
+    for name in SETTINGS:
+        os.environ.pop(name, None)
     shutil.rmtree(GOLDEN, ignore_errors=True)
     render_all({GOLDEN / name: inventory for name, inventory in INVENTORIES.items()})
 

@@ -9,9 +9,22 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from lakehouse import inventory
 from tests.render import rendering
 
 Rendered = dict[str, dict[str, str]]
+# A unit that each host of a group has.
+UNITS = {
+    "namenode": "hdfs-namenode",
+    "datanodes": "hdfs-datanode",
+    "metastore": "hive-metastore",
+    "spark_master": "spark-master",
+    "spark_workers": "spark-worker",
+    "trino_coordinator": "trino",
+    "trino_workers": "trino",
+    "flink_jobmanager": "flink-jobmanager",
+    "flink_taskmanagers": "flink-taskmanager",
+}
 each_inventory = pytest.mark.parametrize("name", rendering.INVENTORIES)
 
 
@@ -26,12 +39,16 @@ def test_it_is_rendered_as_the_golden_files_say(rendered: Rendered, name: str) -
 
 
 @each_inventory
-def test_every_host_has_its_files(rendered: Rendered, name: str) -> None:
-    hosts = {path.split("/")[0] for path in rendered[name]}
-    for host in hosts:
-        units = {Path(path).stem for path in rendered[name] if path.startswith(f"{host}/etc/systemd/")}
-        assert {"hdfs-datanode", "spark-worker"} <= units
-    assert len(hosts) == 3
+def test_every_host_has_the_units_of_its_groups(rendered: Rendered, name: str) -> None:
+    for host in inventory.load(rendering.REPOSITORY / rendering.INVENTORIES[name]).hosts:
+        units = {Path(path).stem for path in rendered[name] if path.startswith(f"{host.name}/etc/systemd/")}
+        assert {unit for group, unit in UNITS.items() if group in host.groups} <= units, host.name
+
+
+@each_inventory
+def test_no_other_host_has_files(rendered: Rendered, name: str) -> None:
+    hosts = {host.name for host in inventory.load(rendering.REPOSITORY / rendering.INVENTORIES[name]).hosts}
+    assert {path.split("/")[0] for path in rendered[name]} == hosts
 
 
 @each_inventory
@@ -54,7 +71,7 @@ def test_every_file_ends_with_one_line_break_and_no_line_with_a_blank(rendered: 
 @each_inventory
 def test_no_file_holds_the_password(rendered: Rendered, name: str) -> None:
     assert not [path for path, text in rendered[name].items() if rendering.MARK in text]
-    assert not [path for path in rendered[name] if path.endswith(".env")]
+    assert not [path for path in rendered[name] if path.endswith((".env", "secrets.json"))]
 
 
 @each_inventory
@@ -65,3 +82,16 @@ def test_no_file_knows_the_machine_that_rendered_it(rendered: Rendered, name: st
 
 def test_a_second_rendering_is_the_same_to_the_byte(rendered: Rendered) -> None:
     assert rendered["again"] == rendered["tests"]
+
+
+def test_with_secrets_the_folder_is_its_owners_alone(tmp_path: Path) -> None:
+    copied = rendering.copy(rendering.INVENTORIES["compose"], tmp_path / "copy")
+    target = tmp_path / "build" / "lakehouse"
+    rendering.render(copied, target, "--limit", "postgres,metastore,trino")
+    assert target.stat().st_mode & 0o777 == 0o700
+    holding = {path for path, text in rendering.read(target).items() if rendering.MARK in text}
+    assert holding == {
+        "postgres/etc/lakehouse/secrets.json",
+        "metastore/etc/hive/metastore.env",
+        "trino/etc/trino/trino.env",
+    }

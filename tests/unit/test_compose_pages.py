@@ -24,7 +24,7 @@ def services() -> dict[str, Any]:
 
 def number(published: str) -> str:
     """Return the port of this computer unless it is set."""
-    return re.findall(r":-(\d+)\}", published)[-1]
+    return str(re.findall(r":-(\d+)\}", published)[-1])
 
 
 def test_the_table_is_the_compose_file() -> None:

@@ -1,0 +1,412 @@
+"""What `make compose-up` reads, refuses, names and builds; without Docker."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import stat
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse import inventory, manifest, releases, run
+from lakehouse.cache import Cache
+from lakehouse.compose import checks, images, names, plugin, sbom, settings
+from lakehouse.coordinates import Coordinate
+from lakehouse.errors import LakehouseError
+from lakehouse.manifest import Artifact, Manifest
+
+COMPOSE = run.ROOT / "inventory" / "compose"
+
+
+def chosen(**environment: str) -> settings.Settings:
+    """Return the settings of compose/.env where these variables are set."""
+    return settings.load(environment=environment)
+
+
+class TestSettings:
+    """What holds: the environment, then the person's file, then compose/.env."""
+
+    def test_the_file_of_the_repository_has_every_value(self) -> None:
+        found = chosen()
+        assert (found.file, found.project, found.profiles) == (settings.DEFAULT_FILE, "lakehouse", ("all",))
+        assert found.inventory == "inventory/compose"
+        assert all(found.values.values())
+        assert found.rendered == run.BUILD / "compose" / "lakehouse"
+
+    def test_another_file_may_leave_things_out(self, tmp_path: Path) -> None:
+        own = tmp_path / "my.env"
+        own.write_text("COMPOSE_PROJECT_NAME=mine\nMETASTORE_PORT=19083\n", encoding="utf-8")
+        found = settings.load(own, {})
+        assert (found.file, found.project) == (own, "mine")
+        assert found.ports == chosen().ports | {"METASTORE_PORT": "19083"}
+
+    def test_the_environment_wins(self, tmp_path: Path) -> None:
+        own = tmp_path / "my.env"
+        own.write_text("COMPOSE_PROJECT_NAME=mine\n", encoding="utf-8")
+        assert settings.load(own, {"COMPOSE_PROJECT_NAME": "yours", "HOME": "/"}).project == "yours"
+        assert "HOME" not in settings.load(own, {"HOME": "/"}).values
+
+    def test_an_empty_variable_is_none(self) -> None:
+        assert chosen(COMPOSE_PROJECT_NAME="").project == "lakehouse"
+
+    def test_three_datanodes_are_an_inventory_and_a_profile(self) -> None:
+        found = chosen(DATANODES="3", COMPOSE_PROFILES="core")
+        assert found.inventory == "inventory/compose-three"
+        assert found.profiles == ("core", "three-datanodes")
+
+    @pytest.mark.parametrize("count", ["2", "0", "many"])
+    def test_another_number_is_refused(self, count: str) -> None:
+        with pytest.raises(LakehouseError) as refused:
+            chosen(DATANODES=count)
+        assert str(refused.value) == (
+            f"DATANODES is '{count}' (expected 1 or 3); next: make compose-up DATANODES=3"
+        )
+
+    def test_a_file_that_is_missing_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(LakehouseError, match=r"none\.env does not exist; next: cp compose/\.env "):
+            settings.load(tmp_path / "none.env", {})
+
+    def test_the_file_says_what_the_inventory_does_without_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in chosen().values:
+            monkeypatch.delenv(name, raising=False)
+        silent = inventory.load(COMPOSE).hosts
+        ports = [host.variables["lakehouse_ports"] for host in silent]
+        for name, value in chosen().values.items():
+            monkeypatch.setenv(name, value)
+        said = inventory.load(COMPOSE).hosts
+        assert ports == [host.variables["lakehouse_ports"] for host in said]
+
+
+class TestChecks:
+    """What is refused before anything is started, in a line each."""
+
+    @pytest.mark.parametrize("name", ["lakehouse", "a", "my-lakehouse2"])
+    def test_a_good_name(self, name: str) -> None:
+        assert not checks.name(chosen(COMPOSE_PROJECT_NAME=name))
+
+    @pytest.mark.parametrize("name", ["my_lakehouse", "Mine", "-a", "a-", "a b"])
+    def test_a_name_that_no_uri_takes(self, name: str) -> None:
+        (line,) = checks.name(chosen(COMPOSE_PROJECT_NAME=name))
+        assert line.startswith(f"COMPOSE_PROJECT_NAME '{name}' ")
+        assert "; next: use small letters, digits and dashes in " in line
+        assert ("_" in line.partition("contains")[2]) == ("_" in name)
+
+    @pytest.mark.parametrize("names", ["core", "trino, flink", "all", "core,client"])
+    def test_good_profiles(self, names: str) -> None:
+        assert not checks.profiles(chosen(COMPOSE_PROFILES=names))
+
+    @pytest.mark.parametrize(
+        ("names", "words"),
+        [("core,spark", "has no profile spark;"), (",", "is empty;"), ("client", "is empty;")],
+    )
+    def test_profiles_that_start_nothing(self, names: str, words: str) -> None:
+        (line,) = checks.profiles(chosen(COMPOSE_PROFILES=names))
+        assert words in line
+        assert "; next: choose of core, trino, flink, all in " in line
+
+    @pytest.mark.parametrize("port", ["no", "80", "65536", "-1", "9000.0"])
+    def test_what_is_no_port(self, port: str) -> None:
+        (line,) = checks.ports(chosen(METASTORE_PORT=port))
+        assert line.startswith(f"METASTORE_PORT is '{port}' (expected 1024 to 65535); next: change it in ")
+
+    def test_a_port_that_stands_there_twice(self) -> None:
+        (line,) = checks.ports(chosen(METASTORE_PORT="9000"))
+        assert line.startswith(
+            "METASTORE_PORT is 9000, as NAMENODE_RPC_PORT is; next: change one of them in "
+        )
+
+    def test_the_ports_of_the_repository_are_good(self) -> None:
+        assert not checks.ports(chosen())
+
+    def test_a_busy_port_is_named_with_who_asks_for_it(self) -> None:
+        (line,) = checks.busy(chosen(), {9000}, lambda _, port: port not in {9000, 9083})
+        assert line.startswith("port 9083 of METASTORE_PORT is busy on 127.0.0.1; next: ss -ltnp")
+
+    @pytest.mark.parametrize(("profiles", "wanted"), checks.MEMORY_MB.items())
+    def test_little_memory_is_refused(self, profiles: str, wanted: int) -> None:
+        found = chosen(COMPOSE_PROFILES=profiles)
+        assert not checks.memory(found, wanted)
+        (line,) = checks.memory(found, wanted // 2)
+        assert f"Docker has {wanted // 2} MB of memory" in line
+        assert f"need {wanted} MB; next: " in line
+
+    def test_the_ports_of_a_container_are_its_own(self) -> None:
+        found = {"8080/tcp": [{"HostIp": "127.0.0.1", "HostPort": "18080"}], "7077/tcp": None}
+        assert checks.published({"NetworkSettings": {"Ports": found}}) == {18080}
+        assert checks.published({"NetworkSettings": {"Ports": None}}) == set()
+
+
+class TestNames:
+    """The block in the hosts file of this computer."""
+
+    BEFORE = "127.0.0.1 localhost\n::1 localhost\n"
+    BLOCK = "# BEGIN lakehouse compose\n127.0.0.1 namenode datanode1\n# END lakehouse compose\n"
+
+    def test_it_is_added(self) -> None:
+        assert names.block(self.BEFORE, ["namenode", "datanode1"]) == self.BEFORE + self.BLOCK
+
+    def test_it_is_replaced_and_the_rest_stays(self) -> None:
+        text = self.BEFORE + self.BLOCK + "10.0.0.1 other\n"
+        after = names.block(text, ["namenode"])
+        assert after.startswith(self.BEFORE + "10.0.0.1 other\n")
+        assert after.count("BEGIN") == 1
+        assert "datanode1" not in after
+
+    def test_it_is_removed(self) -> None:
+        assert (
+            names.block(self.BEFORE + self.BLOCK + "10.0.0.1 other\n", []) == self.BEFORE + "10.0.0.1 other\n"
+        )
+
+    def test_a_second_time_changes_nothing(self) -> None:
+        once = names.block(self.BEFORE, ["namenode"])
+        assert names.block(once, ["namenode"]) == once
+
+    def test_a_block_that_somebody_cut_takes_nothing_with_it(self) -> None:
+        cut = self.BEFORE + "# BEGIN lakehouse compose\n127.0.0.1 namenode\n10.0.0.1 other\n"
+        assert "10.0.0.1 other" in names.block(cut, ["namenode"])
+
+    def test_the_file_is_written_in_place(self, tmp_path: Path) -> None:
+        hosts = tmp_path / "hosts"
+        hosts.write_text(self.BEFORE, encoding="utf-8")
+        inode = hosts.stat().st_ino
+        names.write(["namenode", "datanode1"], hosts)
+        assert hosts.read_text("utf-8") == self.BEFORE + self.BLOCK
+        names.write([], hosts)
+        assert (hosts.read_text("utf-8"), hosts.stat().st_ino) == (self.BEFORE, inode)
+
+
+@pytest.fixture(scope="module")
+def bill() -> Manifest:
+    """The repository's own bill of materials."""
+    return manifest.load(run.ROOT / "versions.yml")
+
+
+class TestBillOfMaterials:
+    """What tools read of an image."""
+
+    @pytest.mark.parametrize(
+        ("written", "url"),
+        [
+            ("g.h:a:1", "pkg:maven/g.h/a@1"),
+            ("g:a:tar.gz:1", "pkg:maven/g/a@1?type=tar.gz"),
+            ("g:a:tar.gz:bin:1", "pkg:maven/g/a@1?classifier=bin&type=tar.gz"),
+            ("g:a:jar:executable:1", "pkg:maven/g/a@1?classifier=executable"),
+            ("some_thing==1:py3-none-any", "pkg:pypi/some-thing@1"),
+        ],
+    )
+    def test_a_file_has_a_package_url(self, bill: Manifest, written: str, url: str) -> None:
+        hive = bill.component("hive")
+        artifact = Artifact(Coordinate.parse(written), "0" * 64, 1, "Apache-2.0")
+        one = replace(hive, layers=(replace(hive.layers[0], artifacts=(artifact,)),))
+        (entry,) = json.loads(sbom.document(replace(bill, components={"hive": one}), ["hive"]))["components"]
+        assert (entry["purl"], entry["bom-ref"]) == (url, url)
+        assert entry["hashes"] == [{"alg": "SHA-256", "content": "0" * 64}]
+
+    def test_every_family_has_a_document_with_every_file_once(self, bill: Manifest) -> None:
+        for family in images.FAMILIES:
+            if not family.components:
+                continue
+            content = json.loads(sbom.document(bill, family.components))
+            assert (content["bomFormat"], content["specVersion"], content["version"]) == (
+                "CycloneDX",
+                "1.5",
+                1,
+            )
+            wanted = {
+                str(file.coordinate.purl)
+                for name in family.components
+                for file in bill.component(name).artifacts
+            }
+            references = [entry["bom-ref"] for entry in content["components"]]
+            assert references == sorted(wanted)
+            for entry in content["components"]:
+                assert {"type", "name", "version", "purl", "licenses"} <= entry.keys()
+                assert re.fullmatch(r"[0-9a-f]{64}", entry["hashes"][0]["content"])
+
+
+Make = Callable[..., images.Context]
+BY_NAME = {family.name: family for family in images.FAMILIES}
+
+
+@pytest.fixture
+def make(bill: Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Return a function that makes the context of a family, with archives that have the right names alone."""
+
+    def archive(component: manifest.Component, _: Cache) -> Path:
+        path = tmp_path / f"{component.name}-{component.digest[:12]}.tar"
+        path.write_bytes(component.name.encode())
+        return path
+
+    monkeypatch.setattr(releases, "archive", archive)
+
+    def context(name: str, parent: str = "parent:1", of: Manifest = bill) -> images.Context:
+        return images.Context(BY_NAME[name], parent, of, Cache(tmp_path))
+
+    return context
+
+
+class TestImages:
+    """What an image is made of, and when it is another one."""
+
+    @pytest.mark.parametrize("name", BY_NAME)
+    def test_the_same_content_has_the_same_tag(self, make: Make, name: str) -> None:
+        assert make(name).tag == make(name).tag
+        assert make(name, parent="parent:2").tag != make(name).tag
+
+    def test_another_dockerfile_is_another_image(
+        self, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = {name: make(name).tag for name in BY_NAME}
+        for path in images.DOCKERFILES.iterdir():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+        (tmp_path / "flink.Dockerfile").write_text(make("flink").dockerfile + "# more\n", encoding="utf-8")
+        monkeypatch.setattr(images, "DOCKERFILES", tmp_path)
+        assert {name for name in BY_NAME if make(name).tag != before[name]} == {"flink"}
+
+    def test_another_release_is_another_image(self, make: Make, bill: Manifest) -> None:
+        trino = replace(bill.component("trino"), version="0")
+        other = replace(bill, components={**bill.components, "trino": trino})
+        assert {name for name in BY_NAME if make(name, of=other).tag != make(name).tag} == {"trino"}
+
+    def test_another_package_is_another_image(self, make: Make, bill: Manifest) -> None:
+        packages = {**bill.debian.packages, "postgresql": "postgresql-0"}
+        other = replace(bill, debian=replace(bill.debian, packages=packages))
+        assert {name for name in BY_NAME if make(name, of=other).tag != make(name).tag} == {"core"}
+
+    def test_another_program_is_another_image(
+        self, make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = make("core").tag, make("base").tag
+        for folder in {source for group in images.FOLDERS.values() for source in group.values()}:
+            (tmp_path / folder).mkdir(parents=True)
+        monkeypatch.setattr(images, "ROOT", tmp_path)
+        assert make("core").tag != before[0]
+        assert make("base").tag == before[1]
+
+    @pytest.mark.parametrize("name", BY_NAME)
+    def test_every_argument_has_a_value(self, make: Make, name: str) -> None:
+        context = make(name)
+        declared = set(re.findall(r"^ARG (\w+)$", context.dockerfile, re.MULTILINE))
+        assert context.arguments.keys() == declared
+        assert all(context.arguments.values())
+        assert set(re.findall(r"^ADD (\S+)\.tar ", context.dockerfile, re.MULTILINE)) == set(
+            context.family.components
+        )
+        assert set(re.findall(r"^COPY (\S+) ", context.dockerfile, re.MULTILINE)) == set(
+            context.family.folders
+        )
+
+    @pytest.mark.parametrize("name", BY_NAME)
+    def test_the_archive_holds_what_the_dockerfile_takes(self, make: Make, name: str) -> None:
+        context, stream = make(name), io.BytesIO()
+        context.write(stream)
+        with tarfile.open(fileobj=io.BytesIO(stream.getvalue())) as tar:
+            members = {member.name: member for member in tar}
+        assert set(members) == {"Dockerfile", *context.files, *context.archives}
+        assert {member.uid for member in members.values()} == {0}
+        runnable = {path for path, member in members.items() if member.mode & stat.S_IXOTH}
+        wanted = {"kit/usr/local/bin/lakehouse-service"} if "kit" in context.family.folders else set()
+        assert runnable == wanted
+
+    def test_every_place_of_the_program_is_in_it(self, make: Make) -> None:
+        files = set(make("core").files)
+        assert {
+            "pipeline/load.py",
+            "kit/opt/lakehouse/service/__main__.py",
+            "kit/opt/lakehouse/ansible/module_utils/probes.py",
+            "kit/usr/share/lakehouse/sbom.cdx.json",
+        } <= files
+        assert not {path for path in files if "__pycache__" in path}
+
+    def test_the_bill_of_an_image_has_its_parents_files(self, make: Make, bill: Manifest) -> None:
+        content = json.loads(make("client").files["kit/usr/share/lakehouse/sbom.cdx.json"])
+        references = {entry["bom-ref"] for entry in content["components"]}
+        for component in ("hadoop", "spark", "python_clients"):
+            assert {file.coordinate.purl for file in bill.component(component).artifacts} <= references
+
+
+class TestDockerfiles:
+    """The few lines that are no data."""
+
+    @pytest.mark.parametrize("name", sorted(BY_NAME))
+    def test_what_runs_is_not_root(self, make: Make, name: str) -> None:
+        users = re.findall(r"^USER (\S+)$", make(name).dockerfile, re.MULTILINE)
+        assert name == "base" or users[-1] not in ("root", "0")
+
+    def test_nothing_runs_in_the_base(self) -> None:
+        assert any(family.parent == "base" for family in images.FAMILIES)
+
+    def test_the_accounts_are_those_of_the_inventory(self, make: Make) -> None:
+        text, variables = make("base").dockerfile, inventory.load(COMPOSE).hosts[0].variables
+        (daemons,) = re.findall(r"for user in ([a-z ]+); do \\\n\s+useradd", text)
+        assert daemons.split() == list(variables["lakehouse_users"].values())
+        others = re.findall(r"useradd --uid (\d+) .* (\w+); \\$", text, re.MULTILINE)
+        assert [name for _, name in others if name != "postgres"] == list(variables["lakehouse_readers"])
+        (first,) = re.findall(r"uid=(\d+);", text)
+        numbers = [int(first) + place for place, _ in enumerate(daemons.split())]
+        numbers += [int(number) for number, _ in others]
+        assert len(numbers) == len(set(numbers))
+        assert min(numbers) > 1000
+
+    @pytest.mark.parametrize("name", sorted(BY_NAME))
+    def test_no_secret_and_no_address_is_in_it(self, make: Make, name: str) -> None:
+        text = make(name).dockerfile
+        assert not re.search(r"\d+\.\d+\.\d+\.\d+|https?://|password|secret|token|proxy", text, re.IGNORECASE)
+
+
+class TestPlugin:
+    """Which docker compose there is."""
+
+    @pytest.fixture
+    def program(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+        """Return a function that makes a program `docker` of these lines, the only one on the PATH."""
+        monkeypatch.setenv("PATH", str(tmp_path))
+
+        def write(lines: str) -> None:
+            path = tmp_path / "docker"
+            path.write_text(f"#!/bin/sh\n{lines}\n", encoding="utf-8")
+            path.chmod(0o755)
+
+        return write
+
+    def test_there_is_no_docker(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert plugin.version() is None
+
+    def test_docker_without_it_has_none(self, program: Callable[[str], None]) -> None:
+        program("echo \"docker: 'compose' is not a docker command.\" >&2; exit 1")
+        assert plugin.version() is None
+
+    @pytest.mark.parametrize(
+        ("said", "found"),
+        [("2.26.1", (2, 26)), ("v2.39.4", (2, 39)), ("2.26.1-4", (2, 26)), ("unknown", None)],
+    )
+    def test_it_says_its_version(
+        self, program: Callable[[str], None], said: str, found: tuple[int, ...] | None
+    ) -> None:
+        program(f'test "$*" = "compose version --short" && echo {said}')
+        assert plugin.version() == found
+
+    def test_a_new_one_is_taken(self, program: Callable[[str], None]) -> None:
+        program("echo 2.20.0")
+        said: list[str] = []
+        client: Any = None
+        plugin.ensure(client, "suite", said.append)
+        assert not said
+
+    @pytest.mark.parametrize("said", ["2.19.9", "1.29.2"])
+    def test_an_old_one_is_refused(self, program: Callable[[str], None], said: str) -> None:
+        program(f"echo {said}")
+        client: Any = None
+        with pytest.raises(LakehouseError) as refused:
+            plugin.ensure(client, "suite", print)
+        line = str(refused.value)
+        assert line.startswith(
+            f"docker compose is {said.rpartition('.')[0]} (expected 2.20 or newer); next: "
+        )

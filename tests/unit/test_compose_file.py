@@ -1,0 +1,139 @@
+"""compose/compose.yaml as data: what every service has, what it publishes, how much memory it may take."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from lakehouse import inventory, run
+from lakehouse.compose import checks, images, settings
+
+Service = dict[str, Any]
+DOCUMENT = yaml.safe_load((settings.FOLDER / "compose.yaml").read_text("utf-8"))
+SERVICES: dict[str, Service] = DOCUMENT["services"]
+DEFAULTS = settings.load(environment={}).values
+# What ends by itself says so; the rest runs as long as the stack.
+RUNNING = {name: service for name, service in SERVICES.items() if service["restart"] != "no"}
+STEPS = {name: service for name, service in SERVICES.items() if name not in RUNNING}
+PORT = re.compile(r"\$\{(\w+):-([^}]+)\}:\$\{(\w+):-(\d+)\}:(?:\$\{(\w+):-(\d+)\}|(\d+))")
+VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
+# What a variable is where compose/.env says nothing of it.
+OWN = {"CONFIG": "../build/compose"}
+
+each_service = pytest.mark.parametrize("name", SERVICES)
+each_running = pytest.mark.parametrize("name", RUNNING)
+
+
+def megabytes(service: Service) -> int:
+    """The limit of a service in MiB."""
+    return int(service["mem_limit"].removesuffix("m"))
+
+
+@each_service
+def test_no_service_is_root_and_none_becomes_it(name: str) -> None:
+    service = SERVICES[name]
+    assert service["user"].split(":")[0] not in ("root", "0")
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["init"] is True
+
+
+@each_service
+def test_every_service_has_its_limits(name: str) -> None:
+    service = SERVICES[name]
+    assert megabytes(service)
+    assert service["logging"]["options"].keys() == {"max-size", "max-file"}
+    image, tag = re.fullmatch(r"([a-z-]+):(\S+)", service["image"]).groups()  # type: ignore[union-attr]
+    assert image in {family.repository for family in images.FAMILIES}
+    assert tag == "${IMAGE_TAG:-latest}"
+    assert set(service["profiles"]) <= set(checks.PROFILES)
+
+
+@each_running
+def test_what_runs_comes_back_and_says_who_it_is(name: str) -> None:
+    service = RUNNING[name]
+    assert service["restart"] == "unless-stopped"
+    assert service["ulimits"]["nofile"] >= 16384
+    assert service["hostname"] == name
+    # Who works in the client is a person; nothing runs there that could be asked.
+    assert ("healthcheck" in service) == (name != "client")
+    assert ("lakehouse.unit" in service["labels"]) == (name != "client")
+
+
+def test_what_runs_plays_a_host_of_the_inventory_each() -> None:
+    hosts = {host.name for host in inventory.load(run.ROOT / "inventory" / "compose-three").hosts}
+    assert {service["labels"]["lakehouse.host"] for service in RUNNING.values()} == hosts
+
+
+@each_service
+def test_its_configuration_is_that_of_its_host(name: str) -> None:
+    (mount,) = [volume for volume in SERVICES[name]["volumes"] if ":/config" in volume]
+    host = SERVICES[name].get("labels", {}).get("lakehouse.host")
+    source = VARIABLE.sub(lambda found: found[1], mount)
+    assert re.fullmatch(rf"CONFIG/COMPOSE_PROJECT_NAME/{host or '[a-z0-9-]+'}:/config:ro", source)
+
+
+@each_running
+def test_its_ports_are_settings_of_this_computer(name: str) -> None:
+    for written in RUNNING[name].get("ports", []):
+        match = PORT.fullmatch(written)
+        assert match, written
+        bind, address, outside, default, inside, same, fixed = match.groups()
+        assert (bind, address) == ("BIND_ADDRESS", "127.0.0.1")
+        assert DEFAULTS[outside] == default
+        # A notebook is told its port by who starts it; a daemon tells its own to clients.
+        assert (inside, same) == (outside, default) or (name == "client" and fixed)
+
+
+def test_every_port_of_the_settings_is_published_once() -> None:
+    published = [PORT.fullmatch(port)[3] for service in RUNNING.values() for port in service.get("ports", [])]  # type: ignore[index]
+    assert sorted(published) == sorted(name for name in DEFAULTS if name.endswith("_PORT"))
+
+
+def test_a_variable_is_what_the_settings_say() -> None:
+    text = (settings.FOLDER / "compose.yaml").read_text("utf-8")
+    assert not [found for found in VARIABLE.findall(text) if {**DEFAULTS, **OWN}[found[0]] != found[1]]
+
+
+@pytest.mark.parametrize(("profile", "most"), checks.MEMORY_MB.items())
+def test_the_limits_of_a_profile_fit(profile: str, most: int) -> None:
+    # A step ends before its daemon starts.
+    assert sum(megabytes(service) for service in RUNNING.values() if profile in service["profiles"]) <= most
+
+
+def test_a_step_needs_no_more_than_what_it_comes_before() -> None:
+    for service in RUNNING.values():
+        for name, how in service.get("depends_on", {}).items():
+            if how["condition"] == "service_completed_successfully" and name != "hdfs-layout":
+                assert megabytes(SERVICES[name]) <= megabytes(service), name
+
+
+def test_the_promises_of_memory() -> None:
+    assert checks.MEMORY_MB["core"] <= 3072
+    assert max(checks.MEMORY_MB.values()) <= 8192
+
+
+def test_the_unit_of_postgresql_has_its_version() -> None:
+    versions = yaml.safe_load((run.ROOT / "versions.yml").read_text("utf-8"))["versions"]
+    assert SERVICES["postgres"]["labels"]["lakehouse.unit"] == f"postgresql@{versions['postgresql']}-main"
+
+
+@each_service
+def test_what_it_runs_is_in_its_rendered_configuration(name: str) -> None:
+    service = SERVICES[name]
+    golden = run.ROOT / "tests" / "render" / "golden" / "compose-three"
+    (mount,) = [volume for volume in service["volumes"] if ":/config" in volume]
+    host = golden / mount.rsplit("/config", 1)[0].rstrip(":").rsplit("/", 1)[1]
+    told = json.loads((host / "etc" / "lakehouse" / "service.json").read_text("utf-8"))
+    asked = service.get("healthcheck", {}).get("test", [])
+    for verb, what in re.findall(r"lakehouse-service (\w+) ([\w-]+)", " ".join(service["command"])):
+        if verb == "step":
+            assert what in told["steps"]
+        else:
+            assert (host / "etc" / "systemd" / "system" / f"{what}.service").is_file()
+    if asked:
+        assert asked[:3] == ["CMD", "lakehouse-service", "ready"]
+        assert asked[3] in told["ready"]
