@@ -26,7 +26,7 @@ COMMON_WORDS = {
 }
 # Where such a word would be the cluster's value after all.
 MEANT = {
-    "lakehouse": (r"hdfs://lakehouse\b", r"\.lakehouse\b(?!\.conf)", r"(?<!\w)@lakehouse\b"),
+    "lakehouse": (r"hdfs://lakehouse\b", r"\.lakehouse\b(?!\.conf|-)", r"(?<!\w)@lakehouse\b"),
     "hdfs": (r"User=hdfs\b", r"\bu hdfs\b", r"owner: hdfs\b"),
     "hive": (r"User=hive\b", r"\bu hive\b", r"owner: hive\b"),
     "spark": (r"User=spark\b", r"\bu spark\b", r"owner: spark\b"),
@@ -96,12 +96,20 @@ def test_the_exceptions_are_values_of_the_inventory(own_values: set[str]) -> Non
     assert COMMON_WORDS.keys() == MEANT.keys()
 
 
-def test_no_role_and_no_template_knows_the_local_cluster(own_values: set[str]) -> None:
-    folders = ("roles/*/defaults", "roles/*/tasks", "roles/*/vars", "templates")
+def test_no_role_no_template_and_no_container_knows_the_local_cluster(own_values: set[str]) -> None:
+    folders = (
+        "roles/*/defaults",
+        "roles/*/tasks",
+        "roles/*/vars",
+        "templates",
+        "compose/service",
+        "compose/service/steps",
+    )
     files = {
         str(path.relative_to(rendering.REPOSITORY)): path.read_text(encoding="utf-8")
         for folder in folders
         for path in rendering.REPOSITORY.glob(f"{folder}/*")
+        if path.is_file()
     }
     assert len(files) > 30
     places = found(files, own_values)
