@@ -21,7 +21,7 @@ def main(target: str = "/work/flights.png") -> None:
     figure, axes = pyplot.subplots(figsize=(8, 4))
     axes.bar(columns["hour"], columns["delay"], color="steelblue")
     axes.set(xlabel="scheduled hour", ylabel="mean delay at departure, minutes", xticks=columns["hour"])
-    axes.set_title("Flights from New York, 2013: the later, the later")
+    axes.set_title("Flights from New York, 2013")
     figure.tight_layout()
     figure.savefig(target, dpi=80)
     print(f"{sum(columns['flights'])} flights, {len(columns['hour'])} hours: {target}")  # noqa: T201 -- it is a program

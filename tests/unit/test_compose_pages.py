@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from lakehouse import run
+from lakehouse.compose import checks
 
 DOCS = run.ROOT / "docs"
 PAGE = (DOCS / "compose.md").read_text(encoding="utf-8")
@@ -45,6 +46,11 @@ def test_the_sums_are_those_of_the_limits() -> None:
     for profile in ("core", "all"):
         limits = [int(s["mem_limit"][:-1]) for s in services().values() if profile in s["profiles"]]
         assert f"{sum(limits):,} MiB with `{profile}`" in PAGE
+
+
+def test_the_memory_that_is_asked_for_is_on_the_page() -> None:
+    for profile, megabytes in checks.MEMORY_MB.items():
+        assert re.search(rf"`{profile}` (asks )?for {megabytes:,}", PAGE)
 
 
 def test_the_workflow_for_github_is_one() -> None:
