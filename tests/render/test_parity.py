@@ -104,7 +104,9 @@ OF_CONTAINERS_ALONE = "*/etc/lakehouse/service.json"
 
 def knobs() -> dict[str, Any]:
     """The sizes of inventory/compose without what makes it containers, and its names."""
-    sizes: dict[str, Any] = yaml.safe_load((COMPOSE / "group_vars" / "all" / "sizes.yml").read_text("utf-8"))
+    sizes: dict[str, Any] = {}
+    for name in ("sizes", "spark"):
+        sizes |= yaml.safe_load((COMPOSE / "group_vars" / "all" / f"{name}.yml").read_text("utf-8"))
     for variable, keys in OF_CONTAINERS.items():
         value = sizes.pop(variable)
         kept = {key: value[key] for key in value if key not in keys} if keys else None
