@@ -39,13 +39,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "limit(expected, reason, limit): the proof is that something does not work, and how"
     )
-    config.addinivalue_line("markers", "closing: looks back on all other tests")
+    config.addinivalue_line("markers", "closing: looks back on other tests, or on what went on beside them")
     # The client would log every statement that is refused on purpose, with the server's stack.
     logging.getLogger("SQLQueryContextLogger").disabled = True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What looks back comes after the tests it looks back on, and what breaks things comes last."""
+    """What looks back comes after what it looks back on, and what breaks things comes last."""
     items.sort(
         key=lambda item: (bool(item.get_closest_marker("drill")), bool(item.get_closest_marker("closing")))
     )
@@ -140,14 +140,15 @@ def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
 
 
 @pytest.fixture(scope="session")
-def databases(_lake: Lake, endpoints: Endpoints) -> Iterator[Databases]:
+def databases(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[Databases]:
     run = suffix()
     names = {fmt: f"smoke_{fmt}_{run}" for fmt in FORMATS}
     for fmt, name in names.items():
         _lake.sql(
             f"CREATE DATABASE {fmt.catalog}.{name} LOCATION '{endpoints.warehouse}/{fmt.folder}/{name}'"
         )
-    yield Databases(names, {fmt: f"{endpoints.root}/{fmt.folder}/{name}" for fmt, name in names.items()})
+    paths = {fmt: f"{endpoints.root}/{fmt.folder}/{name}" for fmt, name in names.items()}
+    yield Databases(names, paths, endpoints, namenode)
     for fmt, name in names.items():
         _lake.sql(f"DROP DATABASE {fmt.catalog}.{name}")
 

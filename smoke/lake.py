@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.connect.client.retries import DefaultPolicy
+from pyspark.sql.connect.dataframe import DataFrame as Frame
+from pyspark.sql.connect.plan import SQL
 from pyspark.sql.connect.session import SparkSession
 
 from smoke.engines.facade import Facade, Row
@@ -53,7 +55,9 @@ class Lake(Facade):
 
     def sql(self, statement: str) -> list[Row]:
         """Run one statement; return its rows."""
-        return [tuple(row) for row in self.frame(statement).collect()]
+        self.statements.append(statement)
+        # `session.sql` first asks whether it is a command; fetching the rows would be a second round trip.
+        return [tuple(row) for row in Frame(SQL(statement), self.session).collect()]
 
     def plan(self, query: str) -> str:
         """Return the physical plan of a query."""

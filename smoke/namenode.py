@@ -110,6 +110,10 @@ class NameNode:
         listing = self.webhdfs("GET", "LISTSTATUS", path)["FileStatuses"]["FileStatus"]
         return sorted(entry["pathSuffix"] for entry in listing)
 
+    def remove(self, path: str) -> None:
+        """Delete a folder with all that is in it, past the trash; it need not exist."""
+        self.webhdfs("DELETE", "DELETE", path, recursive="true")
+
     def webhdfs(
         self, method: str, operation: str, path: str, user: str | None = None, **query: str
     ) -> dict[str, Any]:

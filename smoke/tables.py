@@ -5,13 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from urllib.parse import urlsplit
 
+from hive_metastore.ttypes import NoSuchObjectException
+
+from smoke import metastore
 from smoke.formats import Format
 from smoke.lake import Lake, Row
+from smoke.namenode import NameNode
 from smoke.placement import Ledger
+from smoke.settings import Endpoints
 
 # What a new table holds unless a test says otherwise: orders of two months.
 ORDERS: list[Row] = [
@@ -81,11 +87,25 @@ class Databases:
 
     names: Mapping[Format, str]
     paths: Mapping[Format, str]
+    endpoints: Endpoints
+    namenode: NameNode
 
     def table(self, fmt: Format) -> Table:
         """Return a table that does not exist yet."""
         name = f"orders_{suffix()}"
         return Table(fmt, self.names[fmt], name, f"{self.paths[fmt]}/{name}")
+
+    def remove(self, table: Table) -> None:
+        """Take a table, if there is one, out of the metastore, and its folder out of HDFS.
+
+        No engine is asked: what a test left may be more than it can read, and Spark makes a job of it.
+        """
+        with (
+            metastore.Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client,
+            suppress(NoSuchObjectException),
+        ):
+            client.drop_table(table.database, table.name, False)
+        self.namenode.remove(table.path)
 
 
 @dataclass
@@ -113,9 +133,10 @@ class Tables:
         return table
 
     def close(self) -> None:
-        """Note where the blocks of every table are, then drop it: the second also if the first fails."""
-        for table in self._made:
+        """Note where the blocks of every table are, then remove it: the second also if the first fails."""
+        while self._made:
+            table = self._made.pop()
             try:
                 self.ledger.measure(table.short, table.format.name, table.path)
             finally:
-                self.lake.sql(f"DROP TABLE IF EXISTS {table} PURGE")
+                self.databases.remove(table)

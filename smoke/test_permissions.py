@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+
 import pytest
 from hive_metastore.ttypes import MetaException
 
 from smoke import metastore
+from smoke.formats import FORMATS
 from smoke.lake import SESSION, Lake
 from smoke.namenode import NameNode, NameNodeError
 from smoke.nodes import Nodes
+from smoke.placement import Ledger
 from smoke.settings import Endpoints
-from smoke.tables import ORDERS, Table, Tables
+from smoke.tables import ORDERS, Databases, Table, Tables
 
 OUTSIDER = "nobody"
 READ_WRITE_DROP: list[tuple[str, str, dict[str, str]]] = [
@@ -22,30 +29,66 @@ READ_WRITE_DROP: list[tuple[str, str, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.operation("change by another member")
-def test_another_member_changes_it(
-    lake: Lake, all_tables: list[Tables], nodes: Nodes, endpoints: Endpoints
-) -> None:
-    """Another application under another Unix user, which is also a second reader of what was written."""
+@dataclass(frozen=True)
+class Work:
+    """What another member does: a row into each of our tables, and a table of theirs from it."""
+
+    member: str
+    makers: list[Tables]
+    ours: list[Table]
+    theirs: list[Table]
+    done: Future[str]
+
+
+@pytest.fixture(scope="session")
+def begun(
+    _lake: Lake, databases: Databases, ledger: Ledger, nodes: Nodes, endpoints: Endpoints
+) -> Iterator[Work | None]:
+    """The work; it goes on beside other tests, as a program starts slowly. None: there is no place for it."""
     if endpoints.project and endpoints.spark.client == endpoints.spark.connect_host:
-        pytest.skip("there is no container in which people work: it comes with the profiles client and all")
-    ours = [tables.new() for tables in all_tables]
-    theirs = [tables.name() for tables in all_tables]
-    statements = []
-    for our, their in zip(ours, theirs, strict=True):
-        statements += [
-            f"INSERT INTO {our} VALUES (4, current_user(), NULL, 40)",
-            f"CREATE TABLE {their} USING {their.format} AS SELECT id, customer FROM {our} WHERE id > 2",
-        ]
+        yield None
+        return
     member = endpoints.users["hive"]
-    spark_sql(nodes, endpoints, member, statements)
+    with ExitStack() as stack:
+        makers = [stack.enter_context(closing(Tables(_lake, databases, ledger, fmt))) for fmt in FORMATS]
+        pool = stack.enter_context(ThreadPoolExecutor(1))
+        ours = [tables.new() for tables in makers]
+        theirs = [tables.name() for tables in makers]
+        statements = []
+        for our, their in zip(ours, theirs, strict=True):
+            statements += [
+                f"INSERT INTO {our} VALUES (4, current_user(), NULL, 40)",
+                f"CREATE TABLE {their} USING {their.format} AS SELECT id, customer FROM {our} WHERE id > 2",
+            ]
+        done = pool.submit(spark_sql, nodes, endpoints, member, statements)
+        yield Work(member, makers, ours, theirs, done)
 
-    for our, their in zip(ours, theirs, strict=True):
-        lake.expect(f"SELECT id, customer FROM {our} WHERE id > 2 ORDER BY id", [(3, "eve"), (4, member)])
+
+@pytest.fixture
+def work(begun: Work | None) -> Iterator[Work]:
+    """The same; its tables are measured and removed after the test, like those of any other."""
+    if begun is None:
+        pytest.skip("there is no container in which people work: it comes with the profiles client and all")
+    yield begun
+    for tables in begun.makers:
+        tables.close()
+
+
+# Begun with the first test of this file, awaited after all others.
+@pytest.mark.closing
+@pytest.mark.operation("change by another member")
+def test_another_member_changes_it(lake: Lake, work: Work) -> None:
+    """Another application under another Unix user, which is also a second reader of what was written."""
+    work.done.result()
+    for our, their in zip(work.ours, work.theirs, strict=True):
+        lake.expect(
+            f"SELECT id, customer FROM {our} WHERE id > 2 ORDER BY id", [(3, "eve"), (4, work.member)]
+        )
         lake.sql(f"DELETE FROM {their} WHERE id = 3")
-        lake.expect(f"SELECT id, customer FROM {their}", [(4, member)])
+        lake.expect(f"SELECT id, customer FROM {their}", [(4, work.member)])
 
 
+@pytest.mark.usefixtures("begun")
 @pytest.mark.operation("outsider refused")
 def test_an_outsider_is_refused(lake: Lake, namenode: NameNode, table: Table, endpoints: Endpoints) -> None:
     """HDFS guards the files; the metastore asks HDFS before it drops a table."""

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 from smoke.lake import Lake
+from smoke.namenode import NameNode
 from smoke.tables import ORDERS, Table, Tables
 
 
@@ -66,6 +67,14 @@ def test_merge(lake: Lake, table: Table) -> None:
         f"SELECT id, customer, amount FROM {table} ORDER BY id",
         [(2, "bob", Decimal("25.00")), (3, "eve", Decimal("30.00")), (9, "new", Decimal("90.00"))],
     )
+
+
+@pytest.mark.operation("drop")
+def test_drop(lake: Lake, namenode: NameNode, table: Table) -> None:
+    """What is dropped past the trash leaves neither a name nor a file."""
+    lake.sql(f"DROP TABLE {table} PURGE")
+    lake.refuses(f"SELECT * FROM {table}", "TABLE_OR_VIEW_NOT_FOUND")
+    assert not namenode.files(table.path)
 
 
 @pytest.mark.operation("view")
