@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -136,6 +137,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory, addresses: dict[str, str]) -
     # Ansible reads this one last.
     last = copied / "group_vars" / "all" / "zz-knobs.yml"
     last.write_text(yaml.safe_dump(knobs()), encoding="utf-8")
+    shutil.copytree(COMPOSE / "host_vars", copied / "host_vars", dirs_exist_ok=True)
     rendering.render(copied, root / "files", *rendering.NO_SECRETS)
     names = {address: name for name, address in addresses.items()}
     pattern = re.compile("|".join(rf"\b{re.escape(address)}\b" for address in names))

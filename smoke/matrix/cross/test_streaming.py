@@ -31,7 +31,8 @@ ROWS = 20_000
 PER_SECOND = 100
 # Rows that must be written after the kill.
 MORE = 300
-# The unit comes back after 5 s at most, and the job starts anew from its last checkpoint.
+# The JobManager gives a TaskManager up after two heartbeats without an answer, 10 s apart. Then the job
+# starts anew from its last checkpoint, on whatever TaskManager there is.
 SECONDS = 90
 STREAMING = {
     "execution.runtime-mode": "streaming",
@@ -60,7 +61,8 @@ def ask(flink: FlinkEndpoints, path: str) -> Any:
 def working_host(flink: FlinkEndpoints, job: str) -> str:
     """Return the machine on which the job reads its source."""
     vertex = ask(flink, f"/jobs/{job}")["vertices"][0]["id"]
-    return str(ask(flink, f"/jobs/{job}/vertices/{vertex}/taskmanagers")["taskmanagers"][0]["taskmanager-id"])
+    [taskmanager] = ask(flink, f"/jobs/{job}/vertices/{vertex}/taskmanagers")["taskmanagers"]
+    return str(taskmanager["endpoint"]).rsplit(":", maxsplit=1)[0]
 
 
 def stop(flink: FlinkEndpoints, job: str) -> None:
