@@ -25,7 +25,7 @@ lakehouse: tools ## From a fresh machine to a verified lakehouse, with a report
 
 .PHONY: test
 test: tools-dev ## Lint, unit, render, and every cluster test on nodes of their own
-	@$(LAKEHOUSE) test --inventory $(TEST_INVENTORY) --started $(STARTED) $(if $(KEEP),--keep)
+	@$(LAKEHOUSE) test --inventory $(TEST_INVENTORY) --started $(STARTED) $(if $(filter 1,$(KEEP)),--keep)
 
 .PHONY: smoke
 smoke: tools ## Run the smoke suite against the cluster and write the report
@@ -49,11 +49,11 @@ compose-image: tools ## Build the images of docker compose
 
 .PHONY: compose-names
 compose-names: tools ## Let programs on this computer find the DataNodes: their names in /etc/hosts (as root)
-	@$(LAKEHOUSE) compose names $(ENV_OPTION) $(if $(FORGET),--forget)
+	@$(LAKEHOUSE) compose names $(ENV_OPTION) $(if $(filter 1,$(FORGET)),--forget)
 
 .PHONY: compose-down
 compose-down: tools ## Stop docker compose and keep its data; VOLUMES=1 removes them too
-	@$(LAKEHOUSE) compose down $(ENV_OPTION) $(if $(VOLUMES),--volumes)
+	@$(LAKEHOUSE) compose down $(ENV_OPTION) $(if $(filter 1,$(VOLUMES)),--volumes)
 
 .PHONY: risky-tables
 risky-tables: tools ## List tables that another engine reads wrongly or not at all

@@ -13,7 +13,7 @@ from lakehouse.cache import Cache, translated_disk_errors
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Artifact, Manifest
 
-FETCH_COMMAND = "lakehouse artifacts fetch"
+FETCH_COMMAND = ".venv/bin/lakehouse artifacts fetch"
 
 
 def cache_dir() -> Cache:

@@ -182,8 +182,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 -- the one place that speaks to a person
         return 1
     except OSError as error:
-        place = error.filename or "a file"
-        print(f"error: {place}: {error.strerror}; next: df -h, ls -ld {place}", file=sys.stderr)  # noqa: T201 -- as above
+        said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"error: {said}; next: df -h, ls -ld {error.filename or '.'}", file=sys.stderr)  # noqa: T201 -- as above
         return 1
     except KeyboardInterrupt:
         print("interrupted; next: run the same command again", file=sys.stderr)  # noqa: T201 -- as above

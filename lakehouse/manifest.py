@@ -14,7 +14,7 @@ import yaml
 from lakehouse.coordinates import Coordinate
 from lakehouse.errors import LakehouseError
 
-LOCK_COMMAND = "lakehouse artifacts lock"
+LOCK_COMMAND = ".venv/bin/lakehouse artifacts lock"
 
 
 @dataclass(frozen=True)

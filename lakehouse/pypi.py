@@ -74,7 +74,8 @@ def explain(output: str) -> Failure:
         return Failure(
             f"{mismatch['what']}: wrong checksum: expected sha256 {mismatch['expected'][:12]}, "
             f"got {mismatch['got'][:12]}; the file was thrown away",
-            "lakehouse artifacts fetch; if it happens again, the index serves another file than versions.yml",
+            ".venv/bin/lakehouse artifacts fetch; if it happens again, "
+            "the index serves another file than versions.yml",
         )
     if broken := re.findall(r"after connection broken by '(.+)': (/\S*)", output):
         reason, place = broken[-1]

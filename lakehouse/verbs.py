@@ -157,8 +157,8 @@ def compose_up(phases: Phases, settings: Settings) -> None:
     stack.check(phases, settings, bill())
     fetch(phases, core=stack.is_core(settings))
     stack.build(phases, settings, bill())
-    changed = stack.render(phases, settings)
-    stack.up(phases, settings, restart=changed)
+    stack.render(phases, settings)
+    stack.up(phases, settings)
     if names.unknown(names.of(settings)):
         phases.log("programs on this computer that read HDFS need its names; next: sudo make compose-names")
 
@@ -197,7 +197,8 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
 
 def compose_test(phases: Phases, *, keep: bool) -> bool:
     """The stack of docker compose, under names and ports of its own: its smoke suite and its tests."""
-    settings = compose_settings.load(COMPOSE_TESTS / "test.env")
+    # Nothing of the person's own stack: what is set in the environment would win.
+    settings = compose_settings.load(COMPOSE_TESTS / "test.env", environment={})
     endpoints = settings.rendered / "endpoints.json"
     # The tests start the other engines where they need them.
     compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))
@@ -214,9 +215,9 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
         passed = timed(phases, "compose smoke", smoke)
         return timed(phases, "compose tests", [pytest, str(COMPOSE_TESTS)]) and passed
     finally:
-        compose_names(settings, forget=True)
         if not keep:
             compose_down(settings, volumes=True)
+        compose_names(settings, forget=True)
 
 
 def start(started: float | None = None) -> Phases:
@@ -235,5 +236,5 @@ def down(path: str) -> None:
     else:
         raise LakehouseError(
             f"{path} has real machines, which are never removed",
-            f"ansible-playbook -i {path} playbooks/teardown.yml",
+            f".venv/bin/ansible-playbook -i {path} playbooks/teardown.yml",
         )

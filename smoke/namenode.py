@@ -114,6 +114,10 @@ class NameNode:
         """Delete a folder with all that is in it, past the trash; it need not exist."""
         self.webhdfs("DELETE", "DELETE", path, recursive="true")
 
+    def replicate(self, path: str, replicas: int) -> None:
+        """Say how many replicas a file is to have; they come and go in the background."""
+        self.webhdfs("PUT", "SETREPLICATION", path, replication=str(replicas))
+
     def webhdfs(
         self, method: str, operation: str, path: str, user: str | None = None, **query: str
     ) -> dict[str, Any]:

@@ -55,6 +55,9 @@ class Unit:
 def parse(text: str) -> Unit:
     """Read a unit file; raise RefusedError for what only systemd can do."""
     settings = _service(text)
+    others = sorted(name for name in settings if name.startswith(("ExecStartP", "ExecCondition")))
+    if others:
+        raise RefusedError(f"{', '.join(others)}: only systemd runs that", "leave it out for containers")
     commands = settings.get("ExecStart", [])
     if len(commands) != 1:
         raise RefusedError(f"{len(commands)} lines ExecStart= where one is needed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -9,6 +10,7 @@ from contextlib import closing
 
 import docker
 
+from lakehouse.compose import services
 from lakehouse.compose.settings import Settings
 from lakehouse.errors import LakehouseError
 
@@ -16,8 +18,8 @@ from lakehouse.errors import LakehouseError
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 PROFILES = ("core", "trino", "flink", "client", "load", "all", "three-datanodes")
 LOWEST_PORT, HIGHEST_PORT = 1024, 65535
-# The sum of the limits in compose.yaml, in MiB, by profile; tests/unit/test_compose.py adds them up.
-MEMORY_MB = {"core": 3072, "trino": 4864, "flink": 5440, "all": 8192}
+# Each of them is a stack; the others add to one.
+STACKS = ("core", "trino", "flink", "all")
 LABEL = "com.docker.compose.project"
 
 
@@ -38,7 +40,7 @@ def profiles(settings: Settings) -> list[str]:
             f"COMPOSE_PROFILES has no profile {', '.join(unknown)};"
             f" next: choose of core, trino, flink, all in {settings.file}"
         ]
-    if not set(settings.profiles) & set(MEMORY_MB):
+    if not set(settings.profiles) & set(STACKS):
         return [f"COMPOSE_PROFILES is empty; next: choose of core, trino, flink, all in {settings.file}"]
     return []
 
@@ -59,26 +61,41 @@ def ports(settings: Settings) -> list[str]:
     return lines
 
 
-def busy(settings: Settings, held: Iterable[int], is_free: Callable[[str, int], bool]) -> list[str]:
-    """Check that no other program holds a port; those that the stack itself holds (`held`) are its own."""
-    address = settings.values["BIND_ADDRESS"]
+def address(settings: Settings, is_free: Callable[[str, int], bool]) -> list[str]:
+    """Check that the ports can be bound where they are to be."""
+    value = settings.values["BIND_ADDRESS"]
+    try:
+        if is_free(str(ipaddress.IPv4Address(value)), 0):
+            return []
+    except ValueError:
+        pass
     return [
-        f"port {value} of {variable} is busy on {address}; next: ss -ltnp 'sport = :{value}' shows"
+        f"BIND_ADDRESS {value!r} is no IPv4 address of this computer;"
+        f" next: ip -4 -brief address, and change it in {settings.file}"
+    ]
+
+
+def busy(settings: Settings, held: Iterable[int], is_free: Callable[[str, int], bool]) -> list[str]:
+    """Check that no other program holds a port that is needed; those in `held` are the stack's own."""
+    where = settings.values["BIND_ADDRESS"]
+    needed = {variable for service in services.chosen(settings.profiles) for variable in service.ports}
+    return [
+        f"port {value} of {variable} is busy on {where}; next: ss -ltnp 'sport = :{value}' shows"
         f" who holds it, or change {variable} in {settings.file}"
         for variable, value in settings.ports.items()
-        if int(value) not in held and not is_free(address, int(value))
+        if variable in needed and int(value) not in held and not is_free(where, int(value))
     ]
 
 
 def memory(settings: Settings, total_mb: int) -> list[str]:
-    """Check that Docker's machine has the memory of the largest profile."""
-    wanted = max(MEMORY_MB[profile] for profile in settings.profiles if profile in MEMORY_MB)
+    """Check that Docker's machine has the memory of everything that is to run."""
+    wanted, least = services.memory_mb(settings.profiles), services.memory_mb(["core"])
     # What a machine of 8 GiB shows is a little less.
     if total_mb >= wanted * 0.95:
         return []
     return [
         f"Docker has {total_mb} MB of memory, the profiles {', '.join(settings.profiles)} need {wanted} MB;"
-        f" next: give Docker more, or set COMPOSE_PROFILES=core ({MEMORY_MB['core']} MB) in {settings.file}"
+        f" next: give Docker more, or set COMPOSE_PROFILES=core ({least} MB) in {settings.file}"
     ]
 
 
@@ -87,13 +104,14 @@ def refuse(client: docker.DockerClient, settings: Settings) -> None:
     lines = name(settings) + profiles(settings) + ports(settings)
     if not lines:
         total = int(client.info()["MemTotal"]) >> 20
-        lines = busy(settings, _held(client, settings.project), _is_free) + memory(settings, total)
+        lines = address(settings, _is_free) or busy(settings, _held(client, settings.project), _is_free)
+        lines += memory(settings, total)
     if lines:
         raise LakehouseError("\n".join(lines))
 
 
 def _held(client: docker.DockerClient, project: str) -> set[int]:
-    containers = client.containers.list(filters={"label": f"{LABEL}={project}"})
+    containers = client.containers.list(filters={"label": f"{LABEL}={project}"}, ignore_removed=True)
     return {port for container in containers for port in published(container.attrs)}
 
 

@@ -79,10 +79,13 @@ FOLDERS = {
 }
 
 
-def ensure(client: docker.DockerClient, bill: Manifest, cache: Cache, core: bool, log: Log) -> dict[str, str]:
+def ensure(  # noqa: PLR0913, PLR0917 -- each decides something else
+    client: docker.DockerClient, bill: Manifest, cache: Cache, core: bool, called: str, log: Log
+) -> dict[str, str]:
     """Build the images that this Docker does not have; return each family's reference, by its name.
 
-    Raises LakehouseError with the build's last words. With `core`, only what the small profile needs.
+    All of them get the tag `called`, and latest. With `core`, only what the small profile needs is built.
+    Raises LakehouseError with the build's last words.
     """
     references: dict[str, str] = {}
     for family in FAMILIES:
@@ -91,6 +94,8 @@ def ensure(client: docker.DockerClient, bill: Manifest, cache: Cache, core: bool
         parent = references[family.parent] if family.parent else _base(client, bill, log)
         context = Context(family, parent, bill, cache)
         references[family.name] = _ensure(client, context, log)
+        for tag in {called, LATEST}:
+            client.api.tag(references[family.name], family.repository, tag)
     return references
 
 
@@ -188,7 +193,6 @@ def _ensure(client: docker.DockerClient, context: Context, log: Log) -> str:
         started = time.monotonic()
         _build(client, context, reference)
         log(f"{reference} built in {time.monotonic() - started:.0f} s")
-    client.api.tag(reference, repository, LATEST)
     return reference
 
 

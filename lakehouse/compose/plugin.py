@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import docker
+import requests
 from docker.errors import DockerException
 
 from lakehouse.errors import LakehouseError
@@ -51,7 +52,7 @@ def ensure(client: docker.DockerClient, suite: str, log: Callable[[str], None]) 
     log("installing docker compose for this user")
     try:
         _install(client, image.ensure(client, suite, log))
-    except (DockerException, LakehouseError, KeyError) as error:
+    except (DockerException, requests.RequestException, LakehouseError, KeyError) as error:
         raise LakehouseError(
             f"Docker has no compose, version 2, and it cannot be had from Debian: {error}",
             "install the package docker-compose-plugin (Docker's), docker-compose-v2 (Ubuntu's)"

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-import docker
-import yaml
+from collections.abc import Callable
 
-from lakehouse.compose.settings import FOLDER, Settings
+import docker
+from docker.models.containers import Container
+
+from lakehouse.compose import services
+from lakehouse.compose.settings import Settings
 from lakehouse.errors import LakehouseError
 
-# What plays a host of the inventory runs as long as the stack is up; steps and programs have no such label.
-HOST_LABEL = "lakehouse.host"
 _PROJECT_LABEL = "com.docker.compose.project"
 _SERVICE_LABEL = "com.docker.compose.service"
+# As stop_grace_period in compose.yaml.
+_STOP_SECONDS = 60
 
 
 def wanted(settings: Settings) -> set[str]:
     """Return the services of the profiles that were chosen."""
-    services = yaml.safe_load((FOLDER / "compose.yaml").read_text("utf-8"))["services"]
-    return {
-        name
-        for name, service in services.items()
-        if HOST_LABEL in service.get("labels", {}) and set(service["profiles"]) & set(settings.profiles)
-    }
+    return {service.name for service in services.chosen(settings.profiles)}
 
 
 def require(client: docker.DockerClient, settings: Settings) -> None:
     """Raise LakehouseError with the services that do not run."""
-    found = client.containers.list(
-        filters={"label": [f"{_PROJECT_LABEL}={settings.project}", HOST_LABEL], "status": "running"},
-        ignore_removed=True,
-    )
+    found = containers(client, settings)
     missing = sorted(wanted(settings) - {container.labels[_SERVICE_LABEL] for container in found})
     if missing:
         what = ", ".join(missing) if found else "the stack"
         raise LakehouseError(f"{settings.project}: {what} does not run", "make compose-up")
+
+
+def stop_others(client: docker.DockerClient, settings: Settings, log: Callable[[str], None]) -> None:
+    """Remove the services that run and were not chosen: of another profile, with another configuration."""
+    for container in containers(client, settings):
+        name = container.labels[_SERVICE_LABEL]
+        if name not in wanted(settings):
+            log(f"removing {name}, which is not of {', '.join(settings.profiles)}")
+            container.stop(timeout=_STOP_SECONDS)
+            container.remove()
+
+
+def containers(client: docker.DockerClient, settings: Settings) -> list[Container]:
+    """Return the containers of the stack that play a host and run."""
+    labels = [f"{_PROJECT_LABEL}={settings.project}", services.HOST_LABEL]
+    return list(client.containers.list(filters={"label": labels, "status": "running"}, ignore_removed=True))

@@ -64,7 +64,7 @@ def load(file: Path | None = None, environment: Mapping[str, str] = os.environ) 
         raise LakehouseError(f"{path} does not exist", f"cp {DEFAULT_FILE.relative_to(run.ROOT)} {path}")
     written = {**dotenv_values(DEFAULT_FILE), **dotenv_values(path)}
     values = {name: environment.get(name) or value or "" for name, value in written.items()}
-    count = environment.get(DATANODES_VARIABLE) or "1"
+    count = values.get(DATANODES_VARIABLE) or environment.get(DATANODES_VARIABLE) or "1"
     if count not in INVENTORIES:
         raise LakehouseError(
             f"{DATANODES_VARIABLE} is {count!r} (expected {' or '.join(INVENTORIES)})",

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import stat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 from lakehouse import artifacts, run
-from lakehouse.compose import checks, images, plugin
+from lakehouse.compose import checks, images, plugin, running
 from lakehouse.compose.settings import FOLDER, THREE_DATANODES, Settings
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Manifest
 from lakehouse.nodes import engine
 from lakehouse.phases import Phases
+
+# Beside the folders of the containers: the digest of the configuration that all of them run with.
+STARTED_WITH = ".started-with"
+# There are passwords below it.
+PRIVATE = 0o700
 
 
 def compose(settings: Settings, *arguments: str) -> list[str]:
@@ -16,8 +27,8 @@ def compose(settings: Settings, *arguments: str) -> list[str]:
     return [
         "docker",
         "compose",
-        "--project-directory",
-        str(FOLDER),
+        "--file",
+        str(FOLDER / "compose.yaml"),
         "--env-file",
         str(settings.file),
         *arguments,
@@ -39,27 +50,38 @@ def check(phases: Phases, settings: Settings, bill: Manifest) -> None:
 def build(phases: Phases, settings: Settings, bill: Manifest) -> None:
     """Have the images that the profiles need."""
     with phases.phase("images"), engine.connect() as client:
-        images.ensure(client, bill, artifacts.cache_dir(), is_core(settings), phases.log)
+        images.ensure(
+            client, bill, artifacts.cache_dir(), is_core(settings), settings.values["IMAGE_TAG"], phases.log
+        )
 
 
-def render(phases: Phases, settings: Settings) -> bool:
-    """Write the configuration of every container below build/compose/; tell whether a file changed."""
-    with phases.phase("configuration"):
-        changed = run.playbook(
+def render(phases: Phases, settings: Settings) -> None:
+    """Write the configuration of every container below build/compose/, and nothing that it has no more."""
+    target = settings.rendered
+    target.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    # Docker makes the folder itself, open to all, for a stack that was never rendered.
+    target.chmod(PRIVATE)
+    with phases.phase("configuration"), TemporaryDirectory(dir=target.parent) as fresh:
+        run.playbook(
             "render",
             settings.inventory,
             "--extra-vars",
-            f"lakehouse_render_dir={settings.rendered}",
+            f"lakehouse_render_dir={fresh}",
             environment=settings.values,
         )
-    return changed > 0
+        mirror(Path(fresh), target)
 
 
-def up(phases: Phases, settings: Settings, *, restart: bool = False) -> None:
+def up(phases: Phases, settings: Settings) -> None:
     """Start the stack, and wait until every service has answered; LakehouseError says which did not.
 
-    With `restart` also what runs is started anew: a daemon reads its configuration once.
+    What runs is started anew where the configuration is not the one that it was started with: a daemon reads
+    it once.
     """
+    wanted, started = digest(settings.rendered), settings.rendered / STARTED_WITH
+    restart = not started.is_file() or started.read_text(encoding="utf-8") != wanted
+    with engine.connect() as client:
+        running.stop_others(client, settings, phases.log)
     with phases.phase("compose", spinner=False):
         _run(
             settings,
@@ -69,6 +91,37 @@ def up(phases: Phases, settings: Settings, *, restart: bool = False) -> None:
             "--remove-orphans",
             *(["--force-recreate"] if restart else []),
         )
+    started.write_text(wanted, encoding="utf-8")
+
+
+def mirror(source: Path, target: Path) -> None:
+    """Make the folders in `target` what they are in `source`; containers have mounted them, so they stay."""
+    for path in sorted(source.rglob("*")):
+        place = target / path.relative_to(source)
+        if path.is_symlink():
+            place.unlink(missing_ok=True)
+            place.symlink_to(path.readlink())
+            continue
+        if path.is_dir():
+            place.mkdir(exist_ok=True)
+        elif not place.is_file() or place.read_bytes() != path.read_bytes():
+            place.write_bytes(path.read_bytes())
+        place.chmod(stat.S_IMODE(path.stat().st_mode))
+    for place in sorted(target.glob("*/**/*"), reverse=True):
+        if not os.path.lexists(source / place.relative_to(target)):
+            place.unlink() if place.is_symlink() or place.is_file() else place.rmdir()
+
+
+def digest(folder: Path) -> str:
+    """Return what changes with any file of any container's folder."""
+    content = hashlib.sha256()
+    for path in sorted(folder.glob("*/**/*")):
+        content.update(f"{path.relative_to(folder)}\0".encode())
+        if path.is_symlink():
+            content.update(str(path.readlink()).encode())
+        elif path.is_file():
+            content.update(f"{path.stat().st_mode:o}\0".encode() + path.read_bytes())
+    return content.hexdigest()
 
 
 def load(settings: Settings) -> None:
@@ -80,6 +133,8 @@ def load(settings: Settings) -> None:
 
 def down(settings: Settings, *, volumes: bool = False) -> None:
     """Remove the containers; with `volumes` the data too."""
+    if plugin.version() is None:
+        raise LakehouseError("Docker has no compose, version 2", "make compose-up, which installs it")
     everything = ["--profile", "*"]
     argv = compose(settings, *everything, "down", "--remove-orphans", *(["--volumes"] if volumes else []))
     if run.shown(argv, settings.values):

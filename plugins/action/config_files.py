@@ -23,6 +23,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.template import trust_as_template
 
+_FOLDER_MODE = 0o755
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
 
@@ -55,6 +56,13 @@ def _link(path: Path, target: str) -> bool:
     path.unlink(missing_ok=True)
     path.symlink_to(target)
     return True
+
+
+def _open(root: Path) -> None:
+    """Let everybody into the folders, whatever the umask: the users of containers are not this one."""
+    for folder in (root, *(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())):
+        if folder.is_dir() and folder.stat().st_mode & 0o777 != _FOLDER_MODE:
+            folder.chmod(_FOLDER_MODE)
 
 
 def _executable(entry: dict[str, Any]) -> bool:
@@ -112,4 +120,8 @@ class ActionModule(ActionBase):
                 continue
             if differs:
                 changed.append(str(entry["dest"]))
+        _open(root)
+        if secrets:
+            # Also where somebody else made the folder: Docker does, for a stack that was never rendered.
+            root.parent.chmod(0o700)
         return {"changed": bool(changed), "files": changed}

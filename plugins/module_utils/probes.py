@@ -18,9 +18,15 @@ HTTP_SUCCESS = 2
 # Thrift's strict binary protocol: version word with the message type in the low byte.
 THRIFT_VERSION_1 = 0x80010000
 THRIFT_CALL, THRIFT_REPLY = 1, 2
-# What every HTTP/2 client sends first (RFC 9113, section 3.4). A gRPC server answers with a SETTINGS frame.
+# What every HTTP/2 client sends first (RFC 9113, section 3.4), the SETTINGS frame without a setting included.
 HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-HTTP2_SETTINGS = 4
+HTTP2_DATA, HTTP2_HEADERS, HTTP2_SETTINGS = 0, 1, 4
+HTTP2_END_STREAM, HTTP2_END_HEADERS = 1, 4
+GRPC_PREFIX = 5
+# AnalyzePlanRequest of spark/connect/base.proto: 1 session_id, 2 user_context (1 user_id), 10 spark_version.
+# The session is always the same, so that the server keeps one.
+SPARK_CONNECT_CALL = "/spark.connect.SparkConnectService/AnalyzePlan"
+SPARK_CONNECT_VERSION = b"\n$00000000-0000-4000-8000-000000000000\x12\x0b\n\treadiness" + b"R\x00"
 
 
 def lookup(document: Any, path: str) -> Any:
@@ -104,16 +110,50 @@ def thrift(probe: dict[str, Any]) -> str | None:
     return None
 
 
-def http2(probe: dict[str, Any]) -> str | None:
-    """``host``:``port`` speaks HTTP/2, as a gRPC server does."""
+def http2_frame(kind: int, flags: int, payload: bytes) -> bytes:
+    """Return a frame of stream 1."""
+    return struct.pack(">BHBBI", 0, len(payload), kind, flags, 1) + payload
+
+
+def grpc_request(authority: str, call: str, message: bytes) -> bytes:
+    """Return the frames of one call, its header fields as literals without coding (RFC 7541, 6.2.2)."""
+    fields = {
+        ":method": "POST", ":scheme": "http", ":path": call, ":authority": authority,
+        "te": "trailers", "content-type": "application/grpc",
+    }  # fmt: skip
+    block = b"".join(
+        b"\x00" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
+        for name, value in fields.items()
+    )
+    body = struct.pack(">BI", 0, len(message)) + message
+    return http2_frame(HTTP2_HEADERS, HTTP2_END_HEADERS, block) + http2_frame(
+        HTTP2_DATA, HTTP2_END_STREAM, body
+    )
+
+
+def spark_connect(probe: dict[str, Any]) -> str | None:
+    """A Spark Connect server at ``host``:``port`` says which version it has."""
     where = f"{probe['host']}:{probe['port']}"
+    request = HTTP2_PREFACE + grpc_request(where, SPARK_CONNECT_CALL, SPARK_CONNECT_VERSION)
     try:
         with socket.create_connection((probe["host"], probe["port"]), timeout=TIMEOUT_SECONDS) as stream:
-            stream.sendall(HTTP2_PREFACE)
-            frame = read_exactly(stream, 9)
+            stream.sendall(request)
+            first = read_exactly(stream, 9)
+            if first[3] != HTTP2_SETTINGS:
+                return f"{where}: not HTTP/2: {first!r}"
+            read_exactly(stream, int.from_bytes(first[:3], "big"))
+            while True:
+                head = read_exactly(stream, 9)
+                length, kind, flags = int.from_bytes(head[:3], "big"), head[3], head[4]
+                read_exactly(stream, length)
+                if head[5:] != b"\x00\x00\x00\x01":
+                    continue
+                if kind == HTTP2_DATA and length > GRPC_PREFIX:
+                    return None
+                if flags & HTTP2_END_STREAM or kind not in (HTTP2_DATA, HTTP2_HEADERS):
+                    return f"{where}: no answer from Spark Connect"
     except OSError as error:
         return f"{where}: {error}"
-    return None if frame[3] == HTTP2_SETTINGS else f"{where}: not HTTP/2: {frame!r}"
 
 
 def command(probe: dict[str, Any]) -> str | None:
@@ -156,7 +196,7 @@ def trino(probe: dict[str, Any]) -> str | None:
 PROBES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "http": http,
     "thrift": thrift,
-    "http2": http2,
+    "spark_connect": spark_connect,
     "command": command,
     "trino": trino,
 }

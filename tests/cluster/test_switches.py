@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
 from pyspark.sql import SparkSession
 
+from lakehouse import run
 from lakehouse.inventory import Inventory
 from tests.cluster.daemons import Daemon, placements
 from tests.cluster.machines import Machine, Machines
@@ -84,6 +88,20 @@ def test_spark_connect_answers(node: Machine) -> None:
         assert [tuple(row) for row in session.sql("select 1").collect()] == [(1,)]
     finally:
         session.stop()
+
+
+@pytest.mark.group("clients")
+@pytest.mark.usefixtures("switched")
+def test_the_example_of_the_readme_runs(node: Machine) -> None:
+    page = (run.ROOT / "README.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    server = f"sc://{node.host.address}:{node.variable('lakehouse_ports')['spark_connect']}"
+    done = subprocess.run(
+        [sys.executable, "-c", re.sub(r"sc://[\d.:]+", server, example)],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "EWR" in done.stdout
 
 
 @pytest.mark.usefixtures("switched")

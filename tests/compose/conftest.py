@@ -55,7 +55,7 @@ def connect(meant: Settings) -> Lake:
 
 @pytest.fixture(scope="session")
 def meant() -> Settings:
-    return settings.load(ENV_FILE)
+    return settings.load(ENV_FILE, environment={})
 
 
 @pytest.fixture(scope="session")
@@ -100,5 +100,11 @@ def lakehouse(
         text=True,
         check=False,
         cwd=run.ROOT,
-        env={**os.environ, **(environment or {})},
+        env={**surroundings(), **(environment or {})},
     )
+
+
+def surroundings() -> dict[str, str]:
+    """The environment without what would be a setting: it would win, and mean a person's own stack."""
+    own = {*settings.load(environment={}).values, settings.DATANODES_VARIABLE}
+    return {name: value for name, value in os.environ.items() if name not in own}

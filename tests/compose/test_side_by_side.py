@@ -32,7 +32,7 @@ def second(tmp_path: Path) -> Iterator[Settings]:
     try:
         done = lakehouse("compose", "up", "--env-file", str(file))
         assert done.returncode == 0, f"{done.stdout}{done.stderr}"
-        yield settings.load(file)
+        yield settings.load(file, environment={})
     finally:
         done = lakehouse("compose", "down", "--volumes", "--env-file", str(file))
         assert done.returncode == 0, f"{done.stdout}{done.stderr}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -87,8 +88,15 @@ def test_a_second_rendering_is_the_same_to_the_byte(rendered: Rendered) -> None:
 def test_with_secrets_the_folder_is_its_owners_alone(tmp_path: Path) -> None:
     copied = rendering.copy(rendering.INVENTORIES["compose"], tmp_path / "copy")
     target = tmp_path / "build" / "lakehouse"
-    rendering.render(copied, target, "--limit", "postgres,metastore,trino")
+    before = os.umask(0o077)
+    try:
+        rendering.render(copied, target, "--limit", "postgres,metastore,trino")
+    finally:
+        os.umask(before)
     assert target.stat().st_mode & 0o777 == 0o700
+    # The users of containers are not this one, and must read theirs whatever its mask.
+    folders = [path for host in target.iterdir() for path in (host, *host.rglob("*")) if path.is_dir()]
+    assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o755}
     holding = {path for path, text in rendering.read(target).items() if rendering.MARK in text}
     assert holding == {
         "postgres/etc/lakehouse/secrets.json",

@@ -185,7 +185,7 @@ def test_other_content_is_thrown_away_here_and_in_maven(jars: Bench, served: byt
     jars.offer("org.example:one:1", served)
     message = jars.fails()
     assert message.startswith(words)
-    assert "; the file was thrown away; next: lakehouse artifacts fetch" in message
+    assert "; the file was thrown away; next: .venv/bin/lakehouse artifacts fetch" in message
     assert list(jars.cached()) == ["two-1.jar"], "the good file stays"
     assert jars.maven_runs() == ["copy", "purge-local-repository"]
     jars.offer("org.example:one:1", jars.wanted["org.example:one:1"])

@@ -16,7 +16,7 @@ import pytest
 
 from lakehouse import inventory, manifest, releases, run
 from lakehouse.cache import Cache
-from lakehouse.compose import checks, images, names, plugin, sbom, settings
+from lakehouse.compose import checks, images, names, plugin, sbom, settings, stack
 from lakehouse.coordinates import Coordinate
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Artifact, Manifest
@@ -128,7 +128,9 @@ class TestChecks:
         (line,) = checks.busy(chosen(), {9000}, lambda _, port: port not in {9000, 9083})
         assert line.startswith("port 9083 of METASTORE_PORT is busy on 127.0.0.1; next: ss -ltnp")
 
-    @pytest.mark.parametrize(("profiles", "wanted"), checks.MEMORY_MB.items())
+    @pytest.mark.parametrize(
+        ("profiles", "wanted"), [("core", 3072), ("all", 8192), ("core,client", 4032), ("trino,flink", 7232)]
+    )
     def test_little_memory_is_refused(self, profiles: str, wanted: int) -> None:
         found = chosen(COMPOSE_PROFILES=profiles)
         assert not checks.memory(found, wanted)
@@ -136,10 +138,70 @@ class TestChecks:
         assert f"Docker has {wanted // 2} MB of memory" in line
         assert f"need {wanted} MB; next: " in line
 
+    def test_a_busy_port_of_what_does_not_run_is_no_matter(self) -> None:
+        assert not checks.busy(chosen(COMPOSE_PROFILES="core"), set(), lambda _, port: port != 8090)
+
+    @pytest.mark.parametrize("value", ["::1", "localhost", "127.0.0"])
+    def test_what_is_no_address(self, value: str) -> None:
+        (line,) = checks.address(chosen(BIND_ADDRESS=value), lambda *_: True)
+        assert line.startswith(f"BIND_ADDRESS {value!r} is no IPv4 address of this computer; next: ip ")
+
+    def test_an_address_of_another_computer(self) -> None:
+        (line,) = checks.address(chosen(BIND_ADDRESS="192.0.2.1"), lambda *_: False)
+        assert "192.0.2.1" in line
+
     def test_the_ports_of_a_container_are_its_own(self) -> None:
         found = {"8080/tcp": [{"HostIp": "127.0.0.1", "HostPort": "18080"}], "7077/tcp": None}
         assert checks.published({"NetworkSettings": {"Ports": found}}) == {18080}
         assert checks.published({"NetworkSettings": {"Ports": None}}) == set()
+
+
+class TestDigest:
+    """What the stack was started with."""
+
+    def test_it_changes_with_every_file_of_a_container(self, tmp_path: Path) -> None:
+        file = tmp_path / "namenode" / "etc" / "core-site.xml"
+        file.parent.mkdir(parents=True)
+        seen = {stack.digest(tmp_path)}
+        for change in (
+            lambda: file.write_text("a"),
+            lambda: file.write_text("b"),
+            lambda: file.chmod(0o755),
+            lambda: (file.parent / "link").symlink_to("core-site.xml"),
+            file.unlink,
+        ):
+            change()
+            assert stack.digest(tmp_path) not in seen
+            seen.add(stack.digest(tmp_path))
+
+    def test_it_is_the_same_for_the_same(self, tmp_path: Path) -> None:
+        (tmp_path / "namenode").mkdir()
+        (tmp_path / "namenode" / "a").write_text("a")
+        before = stack.digest(tmp_path)
+        (tmp_path / stack.STARTED_WITH).write_text(before)
+        assert stack.digest(tmp_path) == before
+
+
+class TestMirror:
+    """The folder that containers have mounted becomes what was rendered."""
+
+    def test_it_has_what_is_new_and_nothing_that_is_gone(self, tmp_path: Path) -> None:
+        source, target = tmp_path / "source", tmp_path / "target"
+        for folder in (source / "trino" / "catalog", target / "trino" / "catalog", target / "trino" / "old"):
+            folder.mkdir(parents=True)
+        (source / "trino" / "catalog" / "delta").write_text("new")
+        (source / "trino" / "catalog" / "delta").chmod(0o755)
+        (source / "trino" / "link").symlink_to("catalog/delta")
+        (target / "trino" / "catalog" / "delta").write_text("old")
+        (target / "trino" / "catalog" / "tpch").write_text("gone")
+        (target / "trino" / "old" / "file").write_text("gone")
+        (target / stack.STARTED_WITH).write_text("kept")
+        same = (target / "trino").stat().st_ino
+        for _ in range(2):
+            stack.mirror(source, target)
+            assert stack.digest(target) == stack.digest(source)
+        assert (target / "trino").stat().st_ino == same
+        assert (target / stack.STARTED_WITH).read_text() == "kept"
 
 
 class TestNames:

@@ -21,8 +21,8 @@ RUNNING = {name: service for name, service in SERVICES.items() if service["resta
 STEPS = {name: service for name, service in SERVICES.items() if name not in RUNNING}
 PORT = re.compile(r"\$\{(\w+):-([^}]+)\}:\$\{(\w+):-(\d+)\}:(?:\$\{(\w+):-(\d+)\}|(\d+))")
 VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
-# What a variable is where compose/.env says nothing of it.
-OWN = {"CONFIG": "../build/compose"}
+# What the kit promises, in MiB.
+PROMISED = {"core": 3072, "all": 8192}
 
 each_service = pytest.mark.parametrize("name", SERVICES)
 each_running = pytest.mark.parametrize("name", RUNNING)
@@ -73,7 +73,7 @@ def test_its_configuration_is_that_of_its_host(name: str) -> None:
     (mount,) = [volume for volume in SERVICES[name]["volumes"] if ":/config" in volume]
     host = SERVICES[name].get("labels", {}).get("lakehouse.host")
     source = VARIABLE.sub(lambda found: found[1], mount)
-    assert re.fullmatch(rf"CONFIG/COMPOSE_PROJECT_NAME/{host or '[a-z0-9-]+'}:/config:ro", source)
+    assert re.fullmatch(rf"\.\./build/compose/COMPOSE_PROJECT_NAME/{host or '[a-z0-9-]+'}:/config:ro", source)
 
 
 @each_running
@@ -95,10 +95,10 @@ def test_every_port_of_the_settings_is_published_once() -> None:
 
 def test_a_variable_is_what_the_settings_say() -> None:
     text = (settings.FOLDER / "compose.yaml").read_text("utf-8")
-    assert not [found for found in VARIABLE.findall(text) if {**DEFAULTS, **OWN}[found[0]] != found[1]]
+    assert not [found for found in VARIABLE.findall(text) if DEFAULTS[found[0]] != found[1]]
 
 
-@pytest.mark.parametrize(("profile", "most"), checks.MEMORY_MB.items())
+@pytest.mark.parametrize(("profile", "most"), PROMISED.items())
 def test_the_limits_of_a_profile_fit(profile: str, most: int) -> None:
     # A step ends before its daemon starts.
     assert sum(megabytes(service) for service in RUNNING.values() if profile in service["profiles"]) <= most
@@ -109,11 +109,6 @@ def test_a_step_needs_no_more_than_what_it_comes_before() -> None:
         for name, how in service.get("depends_on", {}).items():
             if how["condition"] == "service_completed_successfully" and name != "hdfs-layout":
                 assert megabytes(SERVICES[name]) <= megabytes(service), name
-
-
-def test_the_promises_of_memory() -> None:
-    assert checks.MEMORY_MB["core"] <= 3072
-    assert max(checks.MEMORY_MB.values()) <= 8192
 
 
 def test_the_unit_of_postgresql_has_its_version() -> None:

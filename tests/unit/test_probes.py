@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from ansible.module_utils import probes
+from pyspark.sql.connect import proto
 
 PAGES = {
     "/jmx": (200, json.dumps({"beans": [{"State": "active", "Live": 3, "Nodes": [1, 2]}]}).encode()),
@@ -161,29 +162,50 @@ class TestThrift:
         assert "refused" in str(self.ask({"host": "127.0.0.1", "port": closed_port}))
 
 
-class TestHttp2:
-    """What a gRPC server says first."""
+class TestSparkConnect:
+    """A call of gRPC and its answer, frame by frame."""
+
+    SETTINGS = b"\x00\x00\x06\x04\x00\x00\x00\x00\x00" + bytes(6)
+    PING = b"\x00\x00\x08\x06\x00\x00\x00\x00\x00" + bytes(8)
+    HEADERS = probes.http2_frame(probes.HTTP2_HEADERS, probes.HTTP2_END_HEADERS, b"\x88")
+    TRAILERS = probes.http2_frame(
+        probes.HTTP2_HEADERS, probes.HTTP2_END_HEADERS | probes.HTTP2_END_STREAM, b"\x88"
+    )
+    DATA = probes.http2_frame(probes.HTTP2_DATA, 0, b"\x00\x00\x00\x00\x05" + b"4.1.4")
 
     @staticmethod
-    def greet(greeting: bytes) -> Callable[[socket.socket], None]:
-        """A service that reads the preface and greets."""
+    def answer(frames: bytes) -> Callable[[socket.socket], None]:
+        """A service that reads the request and answers."""
 
         def talk(connection: socket.socket) -> None:
-            assert connection.recv(64).startswith(b"PRI * HTTP/2.0\r\n")
-            connection.sendall(greeting)
+            asked = connection.recv(4096)
+            assert asked.startswith(b"PRI * HTTP/2.0\r\n")
+            assert b"AnalyzePlan" in asked
+            connection.sendall(frames)
 
         return talk
 
-    def test_settings(self) -> None:
-        with service(self.greet(b"\x00\x00\x06\x04\x00\x00\x00\x00\x00" + bytes(6))) as where:
-            assert probes.ask({"kind": "http2", **where}) is None
+    def test_its_version(self) -> None:
+        with service(self.answer(self.SETTINGS + self.PING + self.HEADERS + self.DATA)) as where:
+            assert probes.ask({"kind": "spark_connect", **where}) is None
+
+    @pytest.mark.parametrize("frames", [TRAILERS, HEADERS + TRAILERS, probes.http2_frame(3, 0, bytes(4))])
+    def test_an_error_is_no_answer(self, frames: bytes) -> None:
+        with service(self.answer(self.SETTINGS + frames)) as where:
+            said = probes.spark_connect(where)
+        assert said == f"127.0.0.1:{where['port']}: no answer from Spark Connect"
 
     def test_another_protocol_is_quoted(self) -> None:
-        with service(self.greet(b"HTTP/1.1 400 Bad Request\r\n")) as where:
-            assert probes.http2(where) == f"127.0.0.1:{where['port']}: not HTTP/2: b'HTTP/1.1 '"
+        with service(self.answer(b"HTTP/1.1 400 Bad Request\r\n")) as where:
+            assert probes.spark_connect(where) == f"127.0.0.1:{where['port']}: not HTTP/2: b'HTTP/1.1 '"
 
     def test_nobody_listens(self, closed_port: int) -> None:
-        assert "refused" in str(probes.http2({"host": "127.0.0.1", "port": closed_port}))
+        assert "refused" in str(probes.spark_connect({"host": "127.0.0.1", "port": closed_port}))
+
+    def test_the_question_is_spark_s_own(self) -> None:
+        request = proto.AnalyzePlanRequest.FromString(probes.SPARK_CONNECT_VERSION)
+        assert request.WhichOneof("analyze") == "spark_version"
+        assert (len(request.session_id), request.user_context.user_id) == (36, "readiness")
 
 
 class TestCommand:

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from lakehouse import cli, inventory, manifest
+from lakehouse.compose import services
 from lakehouse.inventory import Host
 from lakehouse.validation import variables
 
@@ -31,10 +32,14 @@ FENCE = re.compile(
 LINK = re.compile(r"\[[^\]]+\]\((?!https?://)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 ROOMS = re.compile(
-    r"(docs|inventory|lakehouse|library|pipeline|playbooks|plugins|requirements|roles|scripts|smoke|templates|tests)/"
+    r"(clients|compose|docs|inventory|lakehouse|library|pipeline|playbooks|plugins|requirements|roles|scripts|smoke|templates|tests)/"
 )
 # Made by a run, or by the reader.
-ABSENT = ("inventory/mine", "inventory/local/group_vars/all/tuning.yml")
+ABSENT = (
+    "inventory/mine",
+    "inventory/mine/group_vars/all/tuning.yml",
+    "inventory/local/group_vars/all/tuning.yml",
+)
 # What a group is called in the picture.
 SERVICES = {
     "Spark master": "spark_master",
@@ -88,7 +93,9 @@ def calls(program: str) -> list[Any]:
     """Return a test parameter for each call of the program: its words from the program's name on."""
     found = []
     for page in PAGES:
-        for words in commands(page):
+        text = FENCE.sub("", page.read_text(encoding="utf-8"))
+        inline = [shlex.split(span) for span in CODE.findall(text) if span.startswith(f"{program} ")]
+        for words in [*commands(page), *inline]:
             if program in words[:2]:
                 arguments = words[words.index(program) :]
                 found.append(pytest.param(arguments, id=f"{page.name}: {' '.join(arguments)}"))
@@ -117,10 +124,13 @@ def test_a_make_command_names_targets_of_the_makefile(words: list[str]) -> None:
     asked = {word for word in words[1:] if "=" not in word}
     assert asked <= targets
     assert {word.partition("=")[0] for word in words[1:] if "=" in word} <= {
+        "COMPOSE_PROFILES",
+        "DATANODES",
         "ENV_FILE",
         "FORGET",
         "INVENTORY",
         "KEEP",
+        "PROFILE",
         "TARGET",
         "TEST_INVENTORY",
         "VOLUMES",
@@ -239,6 +249,12 @@ def test_the_support_table_says_what_the_bill_of_materials_says() -> None:
     system, python = rows["Control machine"][0].split("; ")
     assert system in bootstrap
     assert python in bootstrap
+
+
+def test_the_memory_of_compose_is_that_of_its_limits() -> None:
+    text = README.read_text(encoding="utf-8")
+    for profile in ("core", "all"):
+        assert f"{services.memory_mb([profile]) / 1024:.1f} GiB (`{profile}`)" in text
 
 
 def test_the_nodes_are_what_preflight_accepts() -> None:

@@ -179,6 +179,7 @@ def test_what_is_not_said_is_as_systemd_has_it() -> None:
     [
         ("User=x", r"^0 lines ExecStart="),
         ("ExecStart=/a\nExecStart=/b", r"^2 lines ExecStart="),
+        ("ExecStart=/a\nExecStartPre=/b", r"^ExecStartPre: only systemd runs that"),
         ("ExecStart=java -jar x", r"^ExecStart=java -jar x does not start with"),
         ("ExecStart=/a %H", r"^%H in %H is known to systemd alone; next: write its value"),
         ("ExecStart=/a 'b", r"^a quote is not closed: 'b"),

@@ -1,0 +1,43 @@
+"""What compose/compose.yaml says of the services that profiles choose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import yaml
+
+from lakehouse.compose.settings import FOLDER
+
+# What plays a host of the inventory runs as long as the stack is up; steps and programs have no such label.
+HOST_LABEL = "lakehouse.host"
+_PORT = re.compile(r"\$\{(\w+_PORT)\b")
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service that runs: its limit of memory in MiB, and the variables of its ports on this computer."""
+
+    name: str
+    memory_mb: int
+    ports: frozenset[str]
+
+
+def chosen(profiles: Collection[str]) -> tuple[Service, ...]:
+    """Return the services that run with these profiles."""
+    services = yaml.safe_load((FOLDER / "compose.yaml").read_text("utf-8"))["services"]
+    return tuple(
+        Service(
+            name,
+            int(service["mem_limit"].removesuffix("m")),
+            frozenset(variable for port in service.get("ports", []) for variable in _PORT.findall(port)),
+        )
+        for name, service in services.items()
+        if HOST_LABEL in service.get("labels", {}) and set(service["profiles"]) & set(profiles)
+    )
+
+
+def memory_mb(profiles: Collection[str]) -> int:
+    """Return the sum of the limits in MiB."""
+    return sum(service.memory_mb for service in chosen(profiles))
