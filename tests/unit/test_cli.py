@@ -85,7 +85,10 @@ class TestMain:
     def test_real_machines_are_never_removed(self, capsys: pytest.CaptureFixture[str]) -> None:
         real = str(run.ROOT / "inventory" / "three-node")
         assert cli.main(["down", "-i", real]) == 1
-        assert "has real machines, which are never removed; next: ansible-playbook" in capsys.readouterr().err
+        assert (
+            "has real machines, which are never removed; next: .venv/bin/ansible-playbook"
+            in capsys.readouterr().err
+        )
 
     def test_the_code_of_the_verb_is_the_exit_code(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(bench, "measure", lambda _: 7)
