@@ -8,7 +8,7 @@ from smoke.formats import ICEBERG
 from smoke.lake import Lake
 from smoke.namenode import NameNode
 from smoke.settings import Endpoints
-from smoke.tables import Table, data_files
+from smoke.tables import Tables, data_files
 from smoke.test_cluster import THIS_HOST
 from smoke.waiting import wait_for
 
@@ -20,11 +20,12 @@ QUERIES = 5
 @pytest.mark.operation("data locality")
 @pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
 def test_a_task_runs_where_its_only_block_is(
-    lake: Lake, table: Table, namenode: NameNode, endpoints: Endpoints
+    lake: Lake, tables: Tables, namenode: NameNode, endpoints: Endpoints
 ) -> None:
     workers = {host.name for host in endpoints.in_group("spark_workers")}
     if not workers <= {host.name for host in endpoints.in_group("datanodes")}:
         pytest.skip("the workers are not where the DataNodes are")
+    table = tables.new(query="SELECT /*+ COALESCE(1) */ id FROM range(3)")
     [path] = data_files(lake, table)
 
     def owner() -> str | None:
@@ -35,5 +36,5 @@ def test_a_task_runs_where_its_only_block_is(
     namenode.replicate(path, 1)
     host = wait_for(f"one replica of {path}", owner, seconds=30)
     for _ in range(QUERIES):
-        assert lake.sql(f"SELECT DISTINCT {THIS_HOST} FROM {table} WHERE id > 0") == [(host,)]
+        assert lake.sql(f"SELECT DISTINCT {THIS_HOST} FROM {table} WHERE id >= 0") == [(host,)]
     namenode.replicate(path, endpoints.replication)
