@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -179,6 +180,12 @@ def compose_down(settings: Settings, *, volumes: bool) -> None:
 
 def test(phases: Phases, path: str, *, keep: bool) -> int:
     """Everything that `make test` promises: fast checks, then a cluster of its own from bare nodes on."""
+    if names.unknown(names.of(_compose_of_tests())) and not os.access(names.HOSTS, os.W_OK):
+        # Said now, not after half an hour.
+        raise LakehouseError(
+            f"{names.HOSTS} belongs to root, and lacks names that the tests of docker compose need",
+            f"sudo make compose-names ENV_FILE={COMPOSE_TESTS.relative_to(run.ROOT) / 'test.env'}",
+        )
     for name, argv in FAST_CHECKS.items():
         if not timed(phases, name, argv):
             return 1
@@ -197,14 +204,15 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
 
 def compose_test(phases: Phases, *, keep: bool) -> bool:
     """The stack of docker compose, under names and ports of its own: its smoke suite and its tests."""
-    # Nothing of the person's own stack: what is set in the environment would win.
-    settings = compose_settings.load(COMPOSE_TESTS / "test.env", environment={})
+    settings = _compose_of_tests()
+    added = bool(names.unknown(names.of(settings)))
     endpoints = settings.rendered / "endpoints.json"
     # The tests start the other engines where they need them.
     compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))
     compose_up(phases, settings)
     try:
-        compose_names(settings, forget=False)
+        if added:
+            compose_names(settings, forget=False)
         with phases.phase("compose data"):
             stack.load(settings)
         with phases.phase("compose endpoints"):
@@ -217,7 +225,13 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
     finally:
         if not keep:
             compose_down(settings, volumes=True)
-        compose_names(settings, forget=True)
+        if added:
+            compose_names(settings, forget=True)
+
+
+def _compose_of_tests() -> Settings:
+    """The stack of the tests, and nothing of a person's own: what is set in the environment would win."""
+    return compose_settings.load(COMPOSE_TESTS / "test.env", environment={})
 
 
 def start(started: float | None = None) -> Phases:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse import nodes, phases, run, verbs
+from lakehouse.compose import names
 from lakehouse.errors import LakehouseError
 
 RECAP = """\
@@ -113,11 +114,21 @@ def test_a_failed_check_ends_the_test_before_any_cluster(
     def untouched(*_: object) -> None:
         raise AssertionError("a cluster was touched")
 
+    monkeypatch.setattr(names, "unknown", lambda _: [])
     monkeypatch.setattr(nodes, "down", untouched)
     monkeypatch.setattr(verbs, "provision", untouched)
     monkeypatch.setattr(verbs, "FAST_CHECKS", {"lint": ["true"], "unit": ["true"], broken: ["false"]})
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == 1
     assert statuses()[broken] == phases.FAILED
+
+
+def test_who_may_not_write_the_names_hears_it_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(names, "unknown", list)
+    monkeypatch.setattr(names, "HOSTS", tmp_path / "of-root")
+    with pytest.raises(LakehouseError, match=r"sudo make compose-names ENV_FILE=tests/compose/test\.env"):
+        verbs.test(verbs.start(), "tests/inventory", keep=False)
 
 
 def test_an_earlier_smoke_result_is_never_taken_for_this_one(ansible: Path, build: Path) -> None:
