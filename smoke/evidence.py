@@ -62,10 +62,12 @@ def attach(item: pytest.Item, report: pytest.TestReport) -> None:
 
 
 def _services(endpoints: Endpoints) -> list[tuple[str, str]]:
+    flink = [(endpoints.flink.host, endpoints.units["flink_jobmanager"])] if endpoints.flink else []
     return [
         (endpoints.namenode.host, endpoints.units["namenode"]),
         (endpoints.metastore.host, endpoints.units["metastore"]),
         (endpoints.spark.connect_host, endpoints.spark.connect_unit),
+        *flink,
     ]
 
 

@@ -9,7 +9,9 @@ default.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -65,6 +67,18 @@ def working_host(flink: FlinkEndpoints, job: str) -> str:
     return str(taskmanager["endpoint"]).rsplit(":", maxsplit=1)[0]
 
 
+@contextmanager
+def running(flink: FlinkEndpoints, job: str) -> Iterator[None]:
+    """Leave no job behind; if the block fails, its error says what Flink knows of the job."""
+    try:
+        yield
+    except BaseException as error:
+        for path in (f"/jobs/{job}", f"/jobs/{job}/exceptions", f"/jobs/{job}/checkpoints", "/taskmanagers"):
+            error.add_note(f"{path}: {json.dumps(ask(flink, path))[:2000]}")
+        requests.patch(f"{flink.rest}/jobs/{job}?mode=cancel", timeout=30)
+        raise
+
+
 def stop(flink: FlinkEndpoints, job: str) -> None:
     """Stop a job with a savepoint, whose rows are committed before it ends."""
     answer = requests.post(f"{flink.rest}/jobs/{job}/stop", json={"drain": False}, timeout=30)
@@ -100,18 +114,19 @@ def test_every_row_exactly_once(  # noqa: PLR0913, PLR0917 (all are fixtures)
     def committed() -> int:
         return int(engines.spark.value(f"SELECT count(*) FROM {table}"))
 
-    wait_for("a first checkpoint's rows", committed, seconds=60)
-    victim = working_host(flink, job)
-    nodes.kill(victim, unit)
-    wait_for(
-        "the job has begun anew from a checkpoint",
-        lambda: ask(flink, f"/jobs/{job}/checkpoints")["counts"]["restored"],
-        seconds=SECONDS,
-        pause=0.5,
-    )
-    resumed = committed()
-    wait_for("rows written after that", lambda: committed() >= resumed + MORE, seconds=SECONDS, pause=1)
-    stop(flink, job)
+    with running(flink, job):
+        wait_for("a first checkpoint's rows", committed, seconds=60)
+        victim = working_host(flink, job)
+        nodes.kill(victim, unit)
+        wait_for(
+            "the job has begun anew from a checkpoint",
+            lambda: ask(flink, f"/jobs/{job}/checkpoints")["counts"]["restored"],
+            seconds=SECONDS,
+            pause=0.5,
+        )
+        resumed = committed()
+        wait_for("rows written after that", lambda: committed() >= resumed + MORE, seconds=SECONDS, pause=1)
+        stop(flink, job)
 
     for engine in (SPARK, TRINO):
         [(count, distinct, first, last)] = engines.sql(
