@@ -9,11 +9,8 @@ import docker
 from docker.errors import APIError
 from docker.models.containers import Container
 
+from lakehouse.compose.labels import HOST_LABEL, PROJECT_LABEL, UNIT_LABEL
 from smoke.nodes import CommandError, Ended, Nodes
-
-PROJECT_LABEL = "com.docker.compose.project"
-HOST_LABEL = "lakehouse.host"
-UNIT_LABEL = "lakehouse.unit"
 
 # A daemon that has not ended by then is killed, as systemd does it.
 _STOP_SECONDS = 90

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import docker
 
-from lakehouse.compose import services
+from lakehouse.compose import running, services
 from lakehouse.compose.settings import Settings
 from lakehouse.errors import LakehouseError
 
@@ -20,7 +20,6 @@ PROFILES = ("core", "trino", "flink", "client", "load", "all", "three-datanodes"
 LOWEST_PORT, HIGHEST_PORT = 1024, 65535
 # Each of them is a stack; the others add to one.
 STACKS = ("core", "trino", "flink", "all")
-LABEL = "com.docker.compose.project"
 
 
 def name(settings: Settings) -> list[str]:
@@ -104,15 +103,15 @@ def refuse(client: docker.DockerClient, settings: Settings) -> None:
     lines = name(settings) + profiles(settings) + ports(settings)
     if not lines:
         total = int(client.info()["MemTotal"]) >> 20
-        lines = address(settings, _is_free) or busy(settings, _held(client, settings.project), _is_free)
+        lines = address(settings, _is_free) or busy(settings, _held(client, settings), _is_free)
         lines += memory(settings, total)
     if lines:
         raise LakehouseError("\n".join(lines))
 
 
-def _held(client: docker.DockerClient, project: str) -> set[int]:
-    containers = client.containers.list(filters={"label": f"{LABEL}={project}"}, ignore_removed=True)
-    return {port for container in containers for port in published(container.attrs)}
+def _held(client: docker.DockerClient, settings: Settings) -> set[int]:
+    found = running.containers(client, settings)
+    return {port for container in found for port in published(container.attrs)}
 
 
 def published(attributes: Mapping[str, object]) -> set[int]:

@@ -8,11 +8,10 @@ import docker
 from docker.models.containers import Container
 
 from lakehouse.compose import services
+from lakehouse.compose.labels import HOST_LABEL, PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.errors import LakehouseError
 
-_PROJECT_LABEL = "com.docker.compose.project"
-_SERVICE_LABEL = "com.docker.compose.service"
 # As stop_grace_period in compose.yaml.
 _STOP_SECONDS = 60
 
@@ -25,7 +24,7 @@ def wanted(settings: Settings) -> set[str]:
 def require(client: docker.DockerClient, settings: Settings) -> None:
     """Raise LakehouseError with the services that do not run."""
     found = containers(client, settings)
-    missing = sorted(wanted(settings) - {container.labels[_SERVICE_LABEL] for container in found})
+    missing = sorted(wanted(settings) - {container.labels[SERVICE_LABEL] for container in found})
     if missing:
         what = ", ".join(missing) if found else "the stack"
         raise LakehouseError(f"{settings.project}: {what} does not run", "make compose-up")
@@ -33,9 +32,10 @@ def require(client: docker.DockerClient, settings: Settings) -> None:
 
 def stop_others(client: docker.DockerClient, settings: Settings, log: Callable[[str], None]) -> None:
     """Remove the services that run and were not chosen: of another profile, with another configuration."""
+    chosen = wanted(settings)
     for container in containers(client, settings):
-        name = container.labels[_SERVICE_LABEL]
-        if name not in wanted(settings):
+        name = container.labels[SERVICE_LABEL]
+        if name not in chosen:
             log(f"removing {name}, which is not of {', '.join(settings.profiles)}")
             container.stop(timeout=_STOP_SECONDS)
             container.remove()
@@ -43,5 +43,5 @@ def stop_others(client: docker.DockerClient, settings: Settings, log: Callable[[
 
 def containers(client: docker.DockerClient, settings: Settings) -> list[Container]:
     """Return the containers of the stack that play a host and run."""
-    labels = [f"{_PROJECT_LABEL}={settings.project}", services.HOST_LABEL]
+    labels = [f"{PROJECT_LABEL}={settings.project}", HOST_LABEL]
     return list(client.containers.list(filters={"label": labels, "status": "running"}, ignore_removed=True))

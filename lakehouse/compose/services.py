@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import yaml
 
+from lakehouse.compose.labels import HOST_LABEL
 from lakehouse.compose.settings import FOLDER
 
-# What plays a host of the inventory runs as long as the stack is up; steps and programs have no such label.
-HOST_LABEL = "lakehouse.host"
 _PORT = re.compile(r"\$\{(\w+_PORT)\b")
 
 

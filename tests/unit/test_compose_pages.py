@@ -45,8 +45,7 @@ def test_the_table_is_the_compose_file() -> None:
 
 def test_the_sums_are_those_of_the_limits() -> None:
     for profile in ("core", "all"):
-        limits = [int(s["mem_limit"][:-1]) for s in services().values() if profile in s["profiles"]]
-        assert f"{sum(limits):,} MiB with `{profile}`" in PAGE
+        assert f"{compose_services.memory_mb([profile]):,} MiB with `{profile}`" in PAGE
 
 
 def test_the_memory_that_is_asked_for_is_on_the_page() -> None:

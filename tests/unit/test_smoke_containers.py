@@ -9,7 +9,8 @@ import docker
 import pytest
 from docker.errors import APIError
 
-from smoke.containers import HOST_LABEL, PROJECT_LABEL, UNIT_LABEL, ContainerNodes
+from lakehouse.compose.labels import HOST_LABEL, PROJECT_LABEL, UNIT_LABEL
+from smoke.containers import ContainerNodes
 from smoke.nodes import CommandError
 
 

@@ -1,0 +1,9 @@
+"""Labels of the stack's containers: docker compose sets the first two, compose/compose.yaml the others."""
+
+from __future__ import annotations
+
+PROJECT_LABEL = "com.docker.compose.project"
+SERVICE_LABEL = "com.docker.compose.service"
+# What plays a host of the inventory runs as long as the stack is up; steps and programs have no such label.
+HOST_LABEL = "lakehouse.host"
+UNIT_LABEL = "lakehouse.unit"
