@@ -83,14 +83,7 @@ def up(phases: Phases, settings: Settings) -> None:
     with engine.connect() as client:
         running.stop_others(client, settings, phases.log)
     with phases.phase("compose", spinner=False):
-        _run(
-            settings,
-            "up",
-            "--detach",
-            "--wait",
-            "--remove-orphans",
-            *(["--force-recreate"] if restart else []),
-        )
+        _start(settings, *(["--force-recreate"] if restart else []))
     started.write_text(wanted, encoding="utf-8")
 
 
@@ -141,6 +134,11 @@ def down(settings: Settings, *, volumes: bool = False) -> None:
         raise LakehouseError("docker compose down failed", "docker compose ls")
 
 
-def _run(settings: Settings, *arguments: str) -> None:
-    if run.shown(compose(settings, *arguments), settings.values):
-        raise LakehouseError(f"docker compose {arguments[0]} failed", checks.advice(settings))
+def _start(settings: Settings, *arguments: str) -> None:
+    argv = compose(settings, "up", "--detach", "--wait", "--remove-orphans", *arguments)
+    if run.shown(argv, settings.values):
+        with engine.connect() as client:
+            lines = running.refusals(client, settings)
+        if lines:
+            raise LakehouseError("\n".join(lines))
+        raise LakehouseError("docker compose up failed", checks.advice(settings))

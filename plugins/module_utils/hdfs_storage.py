@@ -8,8 +8,10 @@ from pathlib import Path
 
 from ansible.module_utils.refused import RefusedError
 
-# A mount point's own folder, and what a daemon that never registered leaves behind.
-IGNORED = ("lost+found", "in_use.lock")
+# The folder of a format that is not complete yet.
+MAKING = ".lakehouse-making"
+# A mount point's own folder, and what a daemon that never registered or an interrupted format leaves behind.
+IGNORED = ("lost+found", "in_use.lock", MAKING)
 # An image by its last transaction; neither its checksum nor one that is still being written (fsimage.ckpt_0).
 IMAGE = re.compile(r"fsimage_\d+")
 
