@@ -209,8 +209,11 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
     endpoints = settings.rendered / "endpoints.json"
     # The tests start the other engines where they need them.
     compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))
-    compose_up(phases, settings)
+    # With what an earlier run has left, nothing would be from nothing; to remove it takes docker compose.
+    stack.check(phases, settings, bill())
+    compose_down(settings, volumes=True)
     try:
+        compose_up(phases, settings)
         if added:
             compose_names(settings, forget=False)
         with phases.phase("compose data"):
