@@ -18,6 +18,7 @@ DEFAULT_FILE = FOLDER / ".env"
 DATANODES_VARIABLE = "DATANODES"
 INVENTORIES = {"1": "inventory/compose", "3": "inventory/compose-three"}
 THREE_DATANODES = "three-datanodes"
+EVERYWHERE, LOOPBACK = "0.0.0.0", "127.0.0.1"  # noqa: S104 -- what a person may ask for
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,12 @@ class Settings:
     def ports(self) -> dict[str, str]:
         """The ports on this computer, as they were written, by variable."""
         return {name: value for name, value in self.values.items() if name.endswith("_PORT")}
+
+    @property
+    def published(self) -> str:
+        """The address at which programs on this computer reach the ports, as the inventory has it."""
+        bound = self.values["BIND_ADDRESS"]
+        return LOOPBACK if bound == EVERYWHERE else bound
 
     def with_values(self, **values: str) -> Settings:
         """Return the settings with other values."""

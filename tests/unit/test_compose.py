@@ -208,38 +208,60 @@ class TestNames:
     """The block in the hosts file of this computer."""
 
     BEFORE = "127.0.0.1 localhost\n::1 localhost\n"
-    BLOCK = "# BEGIN lakehouse compose\n127.0.0.1 namenode datanode1\n# END lakehouse compose\n"
+    ENTRY = "127.0.0.1 namenode datanode1"
+    BLOCK = f"# BEGIN lakehouse compose\n{ENTRY}\n# END lakehouse compose\n"
+
+    @pytest.mark.parametrize(
+        ("bound", "address"),
+        [("127.0.0.1", "127.0.0.1"), (settings.EVERYWHERE, "127.0.0.1"), ("192.0.2.7", "192.0.2.7")],
+    )
+    def test_they_lead_to_where_the_ports_are(self, bound: str, address: str) -> None:
+        entry = names.of(chosen(BIND_ADDRESS=bound, COMPOSE_PROFILES="core"))
+        assert entry.split()[:3] == [address, "namenode", "datanode1"]
+
+    def test_a_name_that_leads_elsewhere_is_unknown(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        known = {"namenode": "192.0.2.7", "datanode1": "127.0.0.1"}
+        monkeypatch.setattr("socket.gethostbyname", known.__getitem__)
+        assert names.unknown("192.0.2.7 namenode datanode1") == ["datanode1"]
+
+    def test_the_command_repeats_what_was_asked_for(self, tmp_path: Path) -> None:
+        own = tmp_path / "my.env"
+        own.write_text("COMPOSE_PROJECT_NAME=mine\n", encoding="utf-8")
+        assert names.command(chosen()) == "sudo make compose-names"
+        assert names.command(settings.load(own, {"DATANODES": "3", "BIND_ADDRESS": "192.0.2.7"})) == (
+            f"sudo make compose-names DATANODES=3 ENV_FILE={own} BIND_ADDRESS=192.0.2.7"
+        )
 
     def test_it_is_added(self) -> None:
-        assert names.block(self.BEFORE, ["namenode", "datanode1"]) == self.BEFORE + self.BLOCK
+        assert names.block(self.BEFORE, self.ENTRY) == self.BEFORE + self.BLOCK
 
     def test_it_is_replaced_and_the_rest_stays(self) -> None:
         text = self.BEFORE + self.BLOCK + "10.0.0.1 other\n"
-        after = names.block(text, ["namenode"])
+        after = names.block(text, "127.0.0.1 namenode")
         assert after.startswith(self.BEFORE + "10.0.0.1 other\n")
         assert after.count("BEGIN") == 1
         assert "datanode1" not in after
 
     def test_it_is_removed(self) -> None:
         assert (
-            names.block(self.BEFORE + self.BLOCK + "10.0.0.1 other\n", []) == self.BEFORE + "10.0.0.1 other\n"
+            names.block(self.BEFORE + self.BLOCK + "10.0.0.1 other\n", "") == self.BEFORE + "10.0.0.1 other\n"
         )
 
     def test_a_second_time_changes_nothing(self) -> None:
-        once = names.block(self.BEFORE, ["namenode"])
-        assert names.block(once, ["namenode"]) == once
+        once = names.block(self.BEFORE, self.ENTRY)
+        assert names.block(once, self.ENTRY) == once
 
     def test_a_block_that_somebody_cut_takes_nothing_with_it(self) -> None:
         cut = self.BEFORE + "# BEGIN lakehouse compose\n127.0.0.1 namenode\n10.0.0.1 other\n"
-        assert "10.0.0.1 other" in names.block(cut, ["namenode"])
+        assert "10.0.0.1 other" in names.block(cut, "127.0.0.1 namenode")
 
     def test_the_file_is_written_in_place(self, tmp_path: Path) -> None:
         hosts = tmp_path / "hosts"
         hosts.write_text(self.BEFORE, encoding="utf-8")
         inode = hosts.stat().st_ino
-        names.write(["namenode", "datanode1"], hosts)
+        names.write(self.ENTRY, hosts)
         assert hosts.read_text("utf-8") == self.BEFORE + self.BLOCK
-        names.write([], hosts)
+        names.write("", hosts)
         assert (hosts.read_text("utf-8"), hosts.stat().st_ino) == (self.BEFORE, inode)
 
 
