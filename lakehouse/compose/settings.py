@@ -14,10 +14,10 @@ from lakehouse.errors import LakehouseError
 
 FOLDER = run.ROOT / "compose"
 DEFAULT_FILE = FOLDER / ".env"
-# How many DataNodes there are is a matter of the inventory.
+# How many DataNodes there are is a matter of the inventory: DATANODES=3 is short for the profile.
 DATANODES_VARIABLE = "DATANODES"
-INVENTORIES = {"1": "inventory/compose", "3": "inventory/compose-three"}
 THREE_DATANODES = "three-datanodes"
+PROFILES_OF = {"1": "", "3": f",{THREE_DATANODES}"}
 EVERYWHERE, LOOPBACK = "0.0.0.0", "127.0.0.1"  # noqa: S104 -- what a person may ask for
 
 
@@ -27,7 +27,6 @@ class Settings:
 
     file: Path
     values: Mapping[str, str]
-    inventory: str
 
     @property
     def project(self) -> str:
@@ -37,8 +36,13 @@ class Settings:
     @property
     def profiles(self) -> tuple[str, ...]:
         """The profiles whose services run."""
-        names = [name.strip() for name in self.values["COMPOSE_PROFILES"].split(",")]
+        names = dict.fromkeys(name.strip() for name in self.values["COMPOSE_PROFILES"].split(","))
         return tuple(name for name in names if name)
+
+    @property
+    def inventory(self) -> str:
+        """The inventory with as many DataNodes as the profiles start."""
+        return "inventory/compose-three" if THREE_DATANODES in self.profiles else "inventory/compose"
 
     @property
     def ports(self) -> dict[str, str]:
@@ -72,11 +76,10 @@ def load(file: Path | None = None, environment: Mapping[str, str] = os.environ) 
     written = {**dotenv_values(DEFAULT_FILE), **dotenv_values(path)}
     values = {name: environment.get(name) or value or "" for name, value in written.items()}
     count = values.get(DATANODES_VARIABLE) or environment.get(DATANODES_VARIABLE) or "1"
-    if count not in INVENTORIES:
+    if count not in PROFILES_OF:
         raise LakehouseError(
-            f"{DATANODES_VARIABLE} is {count!r} (expected {' or '.join(INVENTORIES)})",
+            f"{DATANODES_VARIABLE} is {count!r} (expected {' or '.join(PROFILES_OF)})",
             f"make compose-up {DATANODES_VARIABLE}=3",
         )
-    if count == "3":
-        values["COMPOSE_PROFILES"] += f",{THREE_DATANODES}"
-    return Settings(path, values, INVENTORIES[count])
+    values["COMPOSE_PROFILES"] += PROFILES_OF[count]
+    return Settings(path, values)

@@ -55,10 +55,19 @@ class TestSettings:
     def test_an_empty_variable_is_none(self) -> None:
         assert chosen(COMPOSE_PROJECT_NAME="").project == "lakehouse"
 
-    def test_three_datanodes_are_an_inventory_and_a_profile(self) -> None:
-        found = chosen(DATANODES="3", COMPOSE_PROFILES="core")
+    @pytest.mark.parametrize(
+        "environment",
+        [
+            {"DATANODES": "3", "COMPOSE_PROFILES": "core"},
+            {"COMPOSE_PROFILES": "core,three-datanodes"},
+            {"DATANODES": "3", "COMPOSE_PROFILES": "core, three-datanodes"},
+        ],
+    )
+    def test_three_datanodes_are_an_inventory_and_a_profile(self, environment: dict[str, str]) -> None:
+        found = chosen(**environment)
         assert found.inventory == "inventory/compose-three"
         assert found.profiles == ("core", "three-datanodes")
+        assert {"datanode1", "datanode2", "datanode3"} < set(names.of(found).split())
 
     @pytest.mark.parametrize("count", ["2", "0", "many"])
     def test_another_number_is_refused(self, count: str) -> None:
