@@ -45,18 +45,27 @@ def profiles(settings: Settings) -> list[str]:
 
 
 def ports(settings: Settings) -> list[str]:
-    """Check that every port is one, and stands there once."""
+    """Check that every port is one, stands there once, and is none that its container has for itself."""
     lines = []
-    owner: dict[str, str] = {}
+    owner: dict[int, str] = {}
+    taken = {
+        (variable, port): service.name
+        for service in services.chosen(settings.profiles)
+        for variable in service.ports
+        for port in service.own
+    }
     for variable, value in settings.ports.items():
         if not value.isdecimal() or not LOWEST_PORT <= int(value) <= HIGHEST_PORT:
             span = f"{LOWEST_PORT} to {HIGHEST_PORT}"
             lines.append(f"{variable} is {value!r} (expected {span}); next: change it in {settings.file}")
-        elif value in owner:
+            continue
+        port = int(value)
+        if (first := owner.setdefault(port, variable)) != variable:
+            lines.append(f"{variable} is {port}, as {first} is; next: change one of them in {settings.file}")
+        if service := taken.get((variable, port)):
             lines.append(
-                f"{variable} is {value}, as {owner[value]} is; next: change one of them in {settings.file}"
+                f"{variable} is {port}, which {service} has inside; next: change it in {settings.file}"
             )
-        owner.setdefault(value, variable)
     return lines
 
 

@@ -124,11 +124,27 @@ class TestChecks:
         (line,) = checks.ports(chosen(METASTORE_PORT=port))
         assert line.startswith(f"METASTORE_PORT is '{port}' (expected 1024 to 65535); next: change it in ")
 
-    def test_a_port_that_stands_there_twice(self) -> None:
-        (line,) = checks.ports(chosen(METASTORE_PORT="9000"))
+    @pytest.mark.parametrize("port", ["9000", "09000"])
+    def test_a_port_that_stands_there_twice(self, port: str) -> None:
+        (line,) = checks.ports(chosen(METASTORE_PORT=port))
         assert line.startswith(
             "METASTORE_PORT is 9000, as NAMENODE_RPC_PORT is; next: change one of them in "
         )
+
+    @pytest.mark.parametrize(
+        ("variable", "port", "service"),
+        [
+            ("DATANODE1_DATA_PORT", "9867", "datanode1"),
+            ("SPARK_MASTER_HTTP_PORT", "7077", "spark-master"),
+            ("FLINK_REST_PORT", "6124", "flink-jobmanager"),
+        ],
+    )
+    def test_a_port_that_its_container_has_for_itself(self, variable: str, port: str, service: str) -> None:
+        (line,) = checks.ports(chosen(**{variable: port}))
+        assert line.startswith(f"{variable} is {port}, which {service} has inside; next: change it in ")
+
+    def test_a_port_that_another_container_has_inside_is_free(self) -> None:
+        assert not checks.ports(chosen(METASTORE_PORT="7077", TRINO_HTTP_PORT="9867"))
 
     def test_the_ports_of_the_repository_are_good(self) -> None:
         assert not checks.ports(chosen())
