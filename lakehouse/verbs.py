@@ -149,7 +149,7 @@ def compose_image(phases: Phases, settings: Settings) -> None:
     """From a fresh machine to the images of the stack."""
     engine(phases)
     fetch(phases, core=stack.is_core(settings))
-    stack.build(phases, settings, bill())
+    stack.build(phases, settings, bill(), renewed=True)
 
 
 def compose_up(phases: Phases, settings: Settings) -> None:

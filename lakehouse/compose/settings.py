@@ -17,6 +17,8 @@ DEFAULT_FILE = FOLDER / ".env"
 # How many DataNodes there are is a matter of the inventory: DATANODES=3 is short for the profile.
 DATANODES_VARIABLE = "DATANODES"
 THREE_DATANODES = "three-datanodes"
+# What the images are built on, if not on that of a node: one with apt, of the release that versions.yml says.
+BASE_VARIABLE = "BASE_IMAGE"
 PROFILES_OF = {"1": "", "3": f",{THREE_DATANODES}"}
 EVERYWHERE, LOOPBACK = "0.0.0.0", "127.0.0.1"  # noqa: S104 -- what a person may ask for
 
@@ -75,7 +77,10 @@ def load(file: Path | None = None, environment: Mapping[str, str] = os.environ) 
         raise LakehouseError(f"{path} does not exist", f"cp {DEFAULT_FILE.relative_to(run.ROOT)} {path}")
     written = {**dotenv_values(DEFAULT_FILE), **dotenv_values(path)}
     values = {name: environment.get(name) or value or "" for name, value in written.items()}
-    count = values.get(DATANODES_VARIABLE) or environment.get(DATANODES_VARIABLE) or "1"
+    # compose/.env leaves these out.
+    optional = (DATANODES_VARIABLE, BASE_VARIABLE)
+    values |= {name: environment[name] for name in optional if environment.get(name)}
+    count = values.get(DATANODES_VARIABLE) or "1"
     if count not in PROFILES_OF:
         raise LakehouseError(
             f"{DATANODES_VARIABLE} is {count!r} (expected {' or '.join(PROFILES_OF)})",

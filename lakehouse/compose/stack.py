@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from lakehouse import artifacts, run
 from lakehouse.compose import checks, images, plugin, running
-from lakehouse.compose.settings import FOLDER, THREE_DATANODES, Settings
+from lakehouse.compose.settings import BASE_VARIABLE, FOLDER, THREE_DATANODES, Settings
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Manifest
 from lakehouse.nodes import engine
@@ -47,12 +47,12 @@ def check(phases: Phases, settings: Settings, bill: Manifest) -> None:
         plugin.ensure(client, bill.debian.suite, phases.log)
 
 
-def build(phases: Phases, settings: Settings, bill: Manifest) -> None:
-    """Have the images that the profiles need."""
+def build(phases: Phases, settings: Settings, bill: Manifest, *, renewed: bool = False) -> None:
+    """Have the images that the profiles need; `renewed` under a tag that others may have."""
+    base = settings.values.get(BASE_VARIABLE)
+    wish = images.Wish(settings.values["IMAGE_TAG"], is_core(settings), base, renewed)
     with phases.phase("images"), engine.connect() as client:
-        images.ensure(
-            client, bill, artifacts.cache_dir(), is_core(settings), settings.values["IMAGE_TAG"], phases.log
-        )
+        images.ensure(client, bill, artifacts.cache_dir(), wish, phases.log)
 
 
 def render(phases: Phases, settings: Settings) -> None:

@@ -10,9 +10,11 @@ import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import docker
 import pytest
+from docker.errors import ImageNotFound
 
 from lakehouse import inventory, manifest, releases, run
 from lakehouse.cache import Cache
@@ -51,6 +53,13 @@ class TestSettings:
         own.write_text("COMPOSE_PROJECT_NAME=mine\n", encoding="utf-8")
         assert settings.load(own, {"COMPOSE_PROJECT_NAME": "yours", "HOME": "/"}).project == "yours"
         assert "HOME" not in settings.load(own, {"HOME": "/"}).values
+
+    def test_what_the_file_leaves_out_may_be_set(self, tmp_path: Path) -> None:
+        own = tmp_path / "my.env"
+        own.write_text("BASE_IMAGE=debian:mine\n", encoding="utf-8")
+        assert "BASE_IMAGE" not in chosen(BASE_IMAGE="").values
+        assert settings.load(own, {}).values["BASE_IMAGE"] == "debian:mine"
+        assert settings.load(own, {"BASE_IMAGE": "debian:yours"}).values["BASE_IMAGE"] == "debian:yours"
 
     def test_an_empty_variable_is_none(self) -> None:
         assert chosen(COMPOSE_PROJECT_NAME="").project == "lakehouse"
@@ -340,6 +349,7 @@ class TestBillOfMaterials:
 
 
 Make = Callable[..., images.Context]
+Ensure = Callable[[images.Wish], list[str]]
 BY_NAME = {family.name: family for family in images.FAMILIES}
 
 
@@ -438,6 +448,92 @@ class TestImages:
         references = {entry["bom-ref"] for entry in content["components"]}
         for component in ("hadoop", "spark", "python_clients"):
             assert {file.coordinate.purl for file in bill.component(component).artifacts} <= references
+
+
+class Engine:
+    """A Docker that has images by their names, and builds what it is asked for."""
+
+    def __init__(self, **there: str) -> None:
+        self.there = dict(there)
+        self.built: dict[str, str] = {}
+        self.images = self.api = self
+
+    def get(self, reference: str) -> str:
+        if reference not in self.there:
+            raise ImageNotFound(reference)
+        return self.there[reference]
+
+    def tag(self, reference: str, repository: str, tag: str) -> None:
+        self.there[f"{repository}:{tag}"] = self.there[reference]
+
+    def build(self, _: Any, context: images.Context, reference: str) -> None:
+        self.there[reference] = reference
+        self.built[context.family.name] = context.parent
+
+
+@pytest.mark.usefixtures("make")
+class TestTags:
+    """Which images the stack runs, and what is built for that."""
+
+    RUN = ("lakehouse-core:{}", "lakehouse-client:{}", "lakehouse-trino:{}", "lakehouse-flink:{}")
+
+    @pytest.fixture
+    def engine(self, monkeypatch: pytest.MonkeyPatch) -> Engine:
+        engine = Engine()
+        monkeypatch.setattr(images, "_build", engine.build)
+        monkeypatch.setattr("lakehouse.nodes.image.ensure", lambda *_: "lakehouse-node:1")
+        return engine
+
+    @pytest.fixture
+    def ensure(self, engine: Engine, bill: Manifest, tmp_path: Path) -> Ensure:
+        """Return a function that has what is wished, and returns what it says."""
+
+        def ensured(wish: images.Wish) -> list[str]:
+            said: list[str] = []
+            engine.built.clear()
+            images.ensure(cast("docker.DockerClient", engine), bill, Cache(tmp_path), wish, said.append)
+            return said
+
+        return ensured
+
+    @pytest.mark.parametrize("tag", ["latest", "mine"])
+    def test_a_tag_that_nothing_has_is_given(self, engine: Engine, ensure: Ensure, tag: str) -> None:
+        ensure(images.Wish(tag))
+        assert engine.built.keys() == BY_NAME.keys()
+        assert {name.format(tag) for name in self.RUN} < engine.there.keys()
+        other = {"latest": "mine", "mine": "latest"}[tag]
+        assert not {name.format(other) for name in self.RUN} & engine.there.keys()
+
+    def test_a_tag_of_ones_own_stays_what_it_is(self, engine: Engine, ensure: Ensure) -> None:
+        engine.there = {name.format("mine"): "old" for name in self.RUN}
+        (line,) = ensure(images.Wish("mine"))
+        assert line.startswith("used as they are: lakehouse-core:mine, ")
+        assert (set(engine.there.values()), engine.built) == ({"old"}, {})
+
+    def test_an_image_that_lacks_it_is_built(self, engine: Engine, ensure: Ensure) -> None:
+        engine.there = {"lakehouse-core:mine": "old"}
+        ensure(images.Wish("mine"))
+        assert engine.there["lakehouse-core:mine"] == "old"
+        assert engine.there["lakehouse-trino:mine"].startswith("lakehouse-trino:")
+
+    @pytest.mark.parametrize("wish", [images.Wish("latest"), images.Wish("mine", renewed=True)])
+    def test_latest_moves_and_so_does_what_is_renewed(
+        self, engine: Engine, ensure: Ensure, wish: images.Wish
+    ) -> None:
+        engine.there = {name.format(wish.tag): "old" for name in self.RUN}
+        ensure(wish)
+        assert "old" not in engine.there.values()
+
+    def test_the_small_profile_needs_one_image(self, engine: Engine, ensure: Ensure) -> None:
+        ensure(images.Wish("latest", core=True))
+        assert engine.built.keys() == {"base", "core"}
+
+    @pytest.mark.parametrize(("base", "parent"), [(None, "lakehouse-node:1"), ("debian:mine", "debian:mine")])
+    def test_it_begins_with_the_node_or_with_the_base_that_was_named(
+        self, engine: Engine, ensure: Ensure, base: str | None, parent: str
+    ) -> None:
+        ensure(images.Wish("latest", core=True, base=base))
+        assert engine.built["base"] == parent
 
 
 class TestDockerfiles:
