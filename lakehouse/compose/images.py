@@ -24,6 +24,7 @@ from lakehouse.compose import sbom
 from lakehouse.compose.settings import BASE_VARIABLE
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Manifest
+from lakehouse.nodes import apt
 from lakehouse.nodes import image as node_image
 
 Log = Callable[[str], None]
@@ -231,7 +232,8 @@ def _build(client: docker.DockerClient, context: Context, reference: str) -> Non
             fileobj=stream,
             custom_context=True,
             tag=reference,
-            buildargs=context.arguments,
+            # A proxy with a password is not in the image below; Docker keeps these names out of the new one.
+            buildargs={**context.arguments, **apt.proxies()},
             labels=_labels(context),
             rm=True,
             forcerm=True,
