@@ -6,10 +6,11 @@ import hashlib
 import io
 import json
 import os
+import re
 import tarfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,14 @@ Log = Callable[[str], None]
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = ROOT / "compose" / "images"
 LATEST = "latest"
+# What a build says that has failed, and the command that shows more of it.
+_NEXT = {
+    r"no space left on device": "docker system df",
+    r"Failed to fetch|Unable to locate package|no installation candidate": (
+        "sudo apt-get update, for the images are built from this computer's mirrors"
+    ),
+    r"": "make compose-image",
+}
 _LAUNCHER = '#!/bin/sh\nPYTHONPATH=/opt/lakehouse exec /usr/bin/python3 -S -m service "$@"\n'
 
 
@@ -243,8 +252,13 @@ def _build(client: docker.DockerClient, context: Context, reference: str) -> Non
         for line in lines:
             said += str(line.get("stream", "")).strip().splitlines()
             if "error" in line:
-                last = " | ".join([text for text in said[-3:] if text] + [str(line["error"]).strip()])
-                raise LakehouseError(f"the image {reference} cannot be built: {last}", "docker system df")
+                raise _failed(reference, [*said, str(line["error"]).strip()])
+
+
+def _failed(reference: str, said: list[str]) -> LakehouseError:
+    last = " | ".join(text for text in said[-4:] if text)
+    command = next(command for words, command in _NEXT.items() if re.search(words, "\n".join(said)))
+    return LakehouseError(f"the image {reference} cannot be built: {last}", command)
 
 
 def _labels(context: Context) -> dict[str, str]:
@@ -271,11 +285,14 @@ def _piped(write: Callable[[IO[bytes]], None]) -> Iterator[IO[bytes]]:
         with suppress(BrokenPipeError), os.fdopen(writing, "wb") as target:
             write(target)
 
-    writer = threading.Thread(target=run, daemon=True)
-    with os.fdopen(reading, "rb") as source:
-        writer.start()
-        yield source
-    writer.join()
+    with ThreadPoolExecutor() as pool:
+        writer = pool.submit(run)
+        try:
+            with os.fdopen(reading, "rb") as source:
+                yield source
+        finally:
+            # Why it could not be written is also why the build failed that read half of it.
+            writer.result()
 
 
 def _ours(info: tarfile.TarInfo) -> tarfile.TarInfo:

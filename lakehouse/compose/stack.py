@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -96,6 +97,10 @@ def up(phases: Phases, settings: Settings) -> None:
 
 def mirror(source: Path, target: Path) -> None:
     """Make the folders in `target` what they are in `source`; containers have mounted them, so they stay."""
+    for place in sorted(target.glob("*/**/*")):
+        # A folder that goes takes with it what is in it; what is of another kind is not written through.
+        if _kind(place) not in (None, _kind(source / place.relative_to(target))):
+            shutil.rmtree(place) if _kind(place) == stat.S_IFDIR else place.unlink()
     for path in sorted(source.rglob("*")):
         place = target / path.relative_to(source)
         if path.is_symlink():
@@ -107,9 +112,11 @@ def mirror(source: Path, target: Path) -> None:
         elif not place.is_file() or place.read_bytes() != path.read_bytes():
             place.write_bytes(path.read_bytes())
         place.chmod(stat.S_IMODE(path.stat().st_mode))
-    for place in sorted(target.glob("*/**/*"), reverse=True):
-        if not os.path.lexists(source / place.relative_to(target)):
-            place.unlink() if place.is_symlink() or place.is_file() else place.rmdir()
+
+
+def _kind(path: Path) -> int | None:
+    """Whether it is a file, a folder or a link; None if nothing is there."""
+    return stat.S_IFMT(path.lstat().st_mode) if os.path.lexists(path) else None
 
 
 def digest(folder: Path) -> str:

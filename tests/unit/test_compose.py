@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 import stat
@@ -10,7 +11,8 @@ import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import IO, Any, cast
 
 import docker
 import pytest
@@ -172,6 +174,13 @@ class TestChecks:
         assert f"Docker has {wanted // 2} MB of memory" in line
         assert f"need {wanted} MB; next: " in line
 
+    def test_the_small_stack_is_advised_where_it_fits(self) -> None:
+        advice = ", or: COMPOSE_PROFILES=core DATANODES=1 make compose-up (3072 MB)"
+        three = chosen(COMPOSE_PROFILES="core", DATANODES="3")
+        for found, total, fits in ((chosen(), 4000, True), (three, 3100, True), (three, 2000, False)):
+            (line,) = checks.memory(found, total)
+            assert line.endswith(f"; next: give Docker more{advice if fits else ''}")
+
     def test_a_busy_port_of_what_does_not_run_is_no_matter(self) -> None:
         assert not checks.busy(chosen(COMPOSE_PROFILES="core"), set(), lambda _, port: port != 8090)
 
@@ -183,6 +192,32 @@ class TestChecks:
     def test_an_address_of_another_computer(self) -> None:
         (line,) = checks.address(chosen(BIND_ADDRESS="192.0.2.1"), lambda *_: False)
         assert "192.0.2.1" in line
+
+    def test_all_that_is_wrong_is_said_at_once_a_line_each(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        own = SimpleNamespace(
+            attrs={"NetworkSettings": {"Ports": {"9000/tcp": [{"HostIp": "127.0.0.1", "HostPort": "9000"}]}}}
+        )
+        client = cast(
+            "docker.DockerClient",
+            SimpleNamespace(
+                info=lambda: {"MemTotal": 2 << 30},
+                containers=SimpleNamespace(list=lambda **_: [own]),
+            ),
+        )
+        # Its own container holds 9000; who holds 9083 is a stranger.
+        monkeypatch.setattr(checks, "_is_free", lambda _, port: port not in {9000, 9083})
+        with pytest.raises(LakehouseError) as refused:
+            checks.refuse(client, chosen(COMPOSE_PROFILES="core"))
+        busy, memory = str(refused.value).splitlines()
+        assert busy.startswith("port 9083 of METASTORE_PORT is busy on 127.0.0.1; next: ")
+        assert memory == (
+            "Docker has 2048 MB of memory, the profiles core need 3072 MB; next: give Docker more"
+        )
+
+    def test_docker_is_not_asked_about_settings_that_are_none(self) -> None:
+        asked: Any = None
+        with pytest.raises(LakehouseError, match=r"^METASTORE_PORT is 'no'.*; next: change it in .*env$"):
+            checks.refuse(asked, chosen(METASTORE_PORT="no"))
 
     def test_the_ports_of_a_container_are_its_own(self) -> None:
         found = {"8080/tcp": [{"HostIp": "127.0.0.1", "HostPort": "18080"}], "7077/tcp": None}
@@ -218,6 +253,29 @@ class TestDigest:
 
 class TestMirror:
     """The folder that containers have mounted becomes what was rendered."""
+
+    def test_what_became_of_another_kind_is_replaced(self, tmp_path: Path) -> None:
+        def link(path: Path) -> None:
+            path.symlink_to(tmp_path / "elsewhere")
+
+        def file(path: Path) -> None:
+            path.write_text("file")
+
+        def folder(path: Path) -> None:
+            path.mkdir()
+            (path / "inside").write_text("inside")
+
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "inside").write_text("untouched")
+        kinds = (link, file, folder)
+        for before, after in itertools.permutations(range(len(kinds)), 2):
+            source, target = tmp_path / f"source{before}{after}", tmp_path / f"target{before}{after}"
+            for root, kind in ((target, kinds[before]), (source, kinds[after])):
+                (root / "trino").mkdir(parents=True)
+                kind(root / "trino" / "catalog")
+            stack.mirror(source, target)
+            assert stack.digest(target) == stack.digest(source), (before, after)
+        assert (tmp_path / "elsewhere" / "inside").read_text() == "untouched"
 
     def test_it_has_what_is_new_and_nothing_that_is_gone(self, tmp_path: Path) -> None:
         source, target = tmp_path / "source", tmp_path / "target"
@@ -534,6 +592,57 @@ class TestTags:
     ) -> None:
         ensure(images.Wish("latest", core=True, base=base))
         assert engine.built["base"] == parent
+
+
+class TestBuild:
+    """One build, and what becomes of one that fails."""
+
+    @staticmethod
+    def engine(*said: dict[str, str]) -> docker.DockerClient:
+        """Return a Docker that reads what it is sent, and says this."""
+
+        def build(fileobj: io.BufferedReader, **_: object) -> list[dict[str, str]]:
+            fileobj.read()
+            return list(said)
+
+        return cast("docker.DockerClient", SimpleNamespace(api=SimpleNamespace(build=build)))
+
+    @pytest.mark.parametrize(
+        ("said", "line"),
+        [
+            (
+                "E: Unable to locate package openjdk",
+                "E: Unable to locate package openjdk | exit 100; next: sudo apt-get ",
+            ),
+            (
+                "write /x: no space left on device",
+                "write /x: no space left on device | exit 100; next: docker system df",
+            ),
+            ("Step 3", "Step 3 | exit 100; next: make compose-image"),
+        ],
+    )
+    def test_it_says_what_was_said_last_and_what_to_do(self, make: Make, said: str, line: str) -> None:
+        client = self.engine({"stream": f"{said}\n"}, {"error": "exit 100"})
+        with pytest.raises(LakehouseError) as failed:
+            images._build(client, make("base"), "lakehouse-base:1")
+        assert str(failed.value).startswith(f"the image lakehouse-base:1 cannot be built: {line}")
+
+    def test_what_cannot_be_sent_is_why(self, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+        def write(*_: object) -> None:
+            raise FileNotFoundError("hadoop.tar")
+
+        monkeypatch.setattr(images.Context, "write", write)
+        for said in ([], [{"error": "unexpected EOF"}]):
+            with pytest.raises(FileNotFoundError, match=r"hadoop\.tar"):
+                images._build(self.engine(*said), make("base"), "lakehouse-base:1")
+
+    def test_who_stops_reading_has_said_why(self) -> None:
+        def write(stream: IO[bytes]) -> None:
+            while True:
+                stream.write(b"0" * 65536)
+
+        with images._piped(write) as stream:
+            assert stream.read(1) == b"0"
 
 
 class TestDockerfiles:
