@@ -72,6 +72,12 @@ def image(meant: Settings, family: str) -> str:
     return f"lakehouse-{family}:{meant.values['IMAGE_TAG']}"
 
 
+def elsewhere(first: Settings, project: str, apart: int) -> dict[str, str]:
+    """The settings in which a second stack differs from one that runs: its name, and ports so far apart."""
+    ports = {name: str(int(port) + apart) for name, port in first.ports.items()}
+    return {**ports, "COMPOSE_PROJECT_NAME": project}
+
+
 def volumes(meant: Settings) -> set[str]:
     """The names of the volumes that Docker has of a stack."""
     with engine.connect() as client:
@@ -157,9 +163,9 @@ def lakehouse(
     )
 
 
-def succeed(*arguments: str) -> None:
+def succeed(*arguments: str, environment: Mapping[str, str] | None = None) -> None:
     """Run the kit's program; fail with what it said unless it succeeds."""
-    done = lakehouse(*arguments)
+    done = lakehouse(*arguments, environment=environment)
     assert done.returncode == 0, f"lakehouse {' '.join(arguments)}\n{done.stdout}{done.stderr}"
 
 
