@@ -1,4 +1,4 @@
-"""The numbers that the README promises, measured: nodes to services, second run, idle memory, docker compose."""
+"""The numbers that the README promises, measured: times of nodes and of docker compose, idle memory."""
 
 from __future__ import annotations
 
