@@ -156,6 +156,11 @@ class TestDeclarations:
     def test_what_does_not_work_says_why(self, cell: Cell) -> None:
         assert cell.limit or cell.design, "it has no limit: look for the upstream issue, or name the design"
 
+    @pytest.mark.parametrize(("fmt", "other"), [("iceberg", "delta"), ("delta", "iceberg")])
+    def test_no_limit_of_one_format_is_explained_by_the_other(self, fmt: str, other: str) -> None:
+        limits = {cell.limit for cell in CELLS if cell.format.name == fmt}
+        assert [limit for limit in limits if other in limit] == []
+
     def test_a_refusal_is_by_design_only_where_the_format_or_the_engine_has_no_such_thing(self) -> None:
         silent = (Expected.REFUSED, Expected.WRONG)
         found = {cell.design for cell in CELLS if cell.expected in silent and cell.design}
