@@ -29,7 +29,7 @@ _DELTA_FEATURES = {
     "deletionVectors": Risk(
         "deletionVectors",
         WRONG,
-        "deleted rows come back in Trino once the property is set to false; delta-rs refuses the table",
+        "deleted rows come back in Trino once the property is false; delta-rs' to_pyarrow_table refuses it",
         f"{_TRINO}30685",
     ),
 }

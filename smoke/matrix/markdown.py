@@ -17,14 +17,11 @@ MARKS = {Expected.WORKS: "✓", Expected.WRONG: "!", Expected.REFUSED: "✕", Ex
 
 
 def table(declared: Iterable[Cell], shown: tuple[TableFormat, ...]) -> str:
-    """Return operations down and engines across; an engine that knows none of the formats is left out."""
-    marks = {(cell.operation, cell.engine, cell.format): mark(cell) for cell in declared}
-    absent = MARKS[Expected.ABSENT]
-    engines = [
-        engine
-        for engine in cells.ENGINES
-        if any(marks[each, engine, fmt] != absent for each in operations.OPERATIONS for fmt in shown)
-    ]
+    """Return operations down and engines across; an engine with which nothing works is left out."""
+    known = tuple(declared)
+    marks = {(cell.operation, cell.engine, cell.format): mark(cell) for cell in known}
+    able = {cell.engine for cell in known if cell.format in shown and cell.expected is Expected.WORKS}
+    engines = [engine for engine in cells.ENGINES if engine in able]
     lines = [f"| | {' | '.join(engines)} |", "|---|" + "---|" * len(engines)]
     for each in operations.OPERATIONS:
         fields = (" ".join(marks[each, engine, fmt] for fmt in shown) for engine in engines)

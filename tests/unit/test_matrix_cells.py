@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
 import yaml
+from deltalake.table import TableAlterer, TableOptimizer
+from pyiceberg.table.maintenance import MaintenanceTable
+from pyiceberg.table.update.statistics import UpdateStatistics
 
 from lakehouse.errors import LakehouseError
 from smoke.matrix import cells, formats, operations
-from smoke.matrix.cells import ENGINES, EVERY, Cell, Design, Expected
+from smoke.matrix.cells import ENGINES, REST, Cell, Design, Expected
 from smoke.matrix.proofs import PROOFS
 from smoke.matrix.recipes import RECIPES
 from smoke.matrix.recipes.recipe import Names
@@ -21,6 +26,21 @@ NAMES = Names(
     copy_uri="hdfs://n/d/u", view="c.d.v", version="7", committed="2024-01-01", committed_ms="1",
 )  # fmt: skip
 CELLS = cells.load()
+# All that the libraries offer where a cell is absent because they offer nothing for it: if an upgrade brings
+# more, a person looks whether the cell can be executed.
+OFFERED = {
+    MaintenanceTable: {"expire_snapshots"},
+    UpdateStatistics: {"commit", "remove_statistics", "set_statistics"},
+    TableAlterer: {
+        "add_columns", "add_constraint", "add_feature", "drop_column_not_null", "drop_constraint",
+        "set_column_metadata", "set_table_description", "set_table_name", "set_table_properties",
+    },
+    TableOptimizer: {"compact", "z_order"},
+}  # fmt: skip
+POLARS = {
+    "delete_iceberg", "read_delta", "scan_delta", "scan_iceberg", "sink_delta", "sink_iceberg", "write_delta",
+    "write_iceberg",
+}  # fmt: skip
 
 
 def declared() -> dict[str, Any]:
@@ -44,13 +64,16 @@ class TestLoad:
         assert [str(cell) for cell in found[:2]] == ["spark-iceberg-read", "spark-iceberg-create"]
         assert len({str(cell) for cell in found}) == len(found)
 
-    def test_one_word_stands_for_every_operation(self, tmp_path: Path) -> None:
+    def test_one_word_stands_for_every_operation_that_is_not_named(self, tmp_path: Path) -> None:
         data = declared()
-        data["flink"]["delta"] = {EVERY: {"absent": "no connector", "limit": "https://host/1"}}
-        found = [cell for cell in load(tmp_path, data) if str(cell).startswith("flink-delta-")]
-        assert {(cell.expected, cell.reason, cell.limit) for cell in found} == {
-            (Expected.ABSENT, "no connector", "https://host/1")
+        data["flink"]["delta"] = {
+            "merge": "works",
+            REST: {"absent": "no connector", "limit": "https://host/1"},
         }
+        cells = [cell for cell in load(tmp_path, data) if str(cell).startswith("flink-delta-")]
+        found = {cell.operation.name: (cell.expected, cell.reason, cell.limit) for cell in cells}
+        assert found.pop("merge") == (Expected.WORKS, "", "")
+        assert set(found.values()) == {(Expected.ABSENT, "no connector", "https://host/1")}
 
     def test_a_cell_says_what_it_is_to_the_report(self, tmp_path: Path) -> None:
         data = declared()
@@ -110,9 +133,8 @@ class TestLoad:
             (("spark", "hudi"), "spark has 'hudi', expected one of: iceberg, delta, hive-parquet, hive-orc"),
             (
                 ("spark", "delta", "truncate"),
-                "spark.delta has 'truncate', expected one of: every operation, ",
+                "spark.delta has 'truncate', expected one of: every other operation, ",
             ),
-            (("spark", "delta", EVERY), "spark.delta has 'every operation' beside others"),
         ],
     )
     def test_an_unknown_name_is_refused(self, tmp_path: Path, place: tuple[str, ...], message: str) -> None:
@@ -156,10 +178,30 @@ class TestDeclarations:
     def test_what_does_not_work_says_why(self, cell: Cell) -> None:
         assert cell.limit or cell.design, "it has no limit: look for the upstream issue, or name the design"
 
-    def test_a_refusal_is_by_design_only_where_the_format_or_the_engine_has_no_such_thing(self) -> None:
-        silent = (Expected.REFUSED, Expected.WRONG)
-        found = {cell.design for cell in CELLS if cell.expected in silent and cell.design}
-        assert found <= {Design.FORMAT, Design.ENGINE}
+    @pytest.mark.parametrize(("fmt", "other"), [("iceberg", "delta"), ("delta", "iceberg")])
+    def test_no_limit_of_one_format_is_explained_by_the_other(self, fmt: str, other: str) -> None:
+        limits = {cell.limit for cell in CELLS if cell.format.name == fmt}
+        assert [limit for limit in limits if other in limit] == []
+
+    def test_the_kit_is_why_only_where_it_leaves_a_format_out_altogether(self) -> None:
+        left_out = {(cell.engine, cell.format) for cell in CELLS if cell.design == Design.KIT}
+        works = {(cell.engine, cell.format) for cell in CELLS if cell.expected is Expected.WORKS}
+        assert not left_out & works
+
+    def test_every_engine_is_asked_for_every_format(self) -> None:
+        asked = {(cell.engine, cell.format) for cell in CELLS if cell.expected is not Expected.ABSENT}
+        assert asked == set(product(ENGINES, formats.FORMATS))
+
+    @pytest.mark.parametrize(
+        ("owner", "methods"), OFFERED.items(), ids=lambda each: getattr(each, "__name__", "")
+    )
+    def test_what_is_absent_is_not_offered_yet(self, owner: object, methods: set[str]) -> None:
+        found = {name for name in dir(owner) if not name.startswith("_")}
+        assert found == methods, "look again at what is absent in cells.yml"
+
+    def test_polars_offers_no_more_for_tables(self) -> None:
+        names = {*dir(polars), *dir(polars.DataFrame), *dir(polars.LazyFrame)}
+        assert {name for name in names if "delta" in name or "iceberg" in name} == POLARS
 
     def test_every_statement_names_what_there_is(self) -> None:
         steps = [

@@ -6,6 +6,7 @@ import pytest
 
 from smoke.engines import EngineError
 from smoke.engines.facade import Facade, Row
+from smoke.matrix.cross.engines import Missing
 
 TWO: list[Row] = [(1,), (2,)]
 
@@ -31,6 +32,11 @@ class Plain(Answering):
 
     def sql(self, statement: str) -> list[Row]:
         raise KeyError(statement)
+
+
+def test_an_engine_that_is_not_there_skips_who_asks_it() -> None:
+    with pytest.raises(pytest.skip.Exception, match="flink is not deployed"):
+        Missing("flink").value("SELECT 1")
 
 
 def test_a_value_is_the_only_one() -> None:

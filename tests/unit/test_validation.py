@@ -312,11 +312,17 @@ class TestSettings:
 
 
 Edit = Callable[[dict[str, Any]], object]
+SALES = {"connector.name": "hive", "hive.metastore.uri": "thrift://elsewhere:9083"}
 
 
-def set_(name: str, value: object) -> Edit:
-    """Give all hosts a variable, whatever their groups say."""
-    return lambda top: [host.update({name: value}) for host in top["all"]["hosts"].values()]
+def set_(**variables: object) -> Edit:
+    """Give all hosts variables, whatever their groups say."""
+    return lambda top: [host.update(variables) for host in top["all"]["hosts"].values()]
+
+
+def catalogs(*properties: dict[str, str]) -> Edit:
+    """Give Trino catalogs of one name."""
+    return set_(trino_catalogs=[{"name": "sales", "properties": each} for each in properties])
 
 
 def rename(old: str, new: str) -> Edit:
@@ -334,6 +340,11 @@ def one_address(top: dict[str, Any]) -> None:
     """Give the second host the address of the first."""
     first, second, *_ = top["all"]["hosts"].values()
     second["ansible_host"] = first["ansible_host"]
+
+
+def no_coordinator(top: dict[str, Any]) -> None:
+    """Leave Trino's workers alone."""
+    top["trino_coordinator"] = {"hosts": {}}
 
 
 @pytest.fixture
@@ -372,20 +383,31 @@ def test_the_reference_inventory_is_sound(
     ("edit", "line"),
     [
         (
-            set_("hdfs_replicaton", 3),
+            set_(hdfs_replicaton=3),
             "no role knows the variable hdfs_replicaton: did you mean hdfs_replication?",
         ),
-        (set_("hdfs_replication", "three"), "FAIL vars.type all: hdfs_replication is 'three' (expected int)"),
-        (set_("hdfs_replication", "{{ 2 + 2 }}"), "hdfs_replication is 4 with 3 DataNodes (expected 1 to 3)"),
+        (set_(hdfs_replication="three"), "FAIL vars.type all: hdfs_replication is 'three' (expected int)"),
+        (set_(hdfs_replication="{{ 2 + 2 }}"), "hdfs_replication is 4 with 3 DataNodes (expected 1 to 3)"),
         (one_address, "FAIL net.address cpu-node1,cpu-node2: all have the address 192.168.1.184"),
         (rename("worker-node3", "worker_node3"), 'FAIL net.names worker_node3: the name contains "_"'),
         (
-            set_("lakehouse_readers", ["ada", "spark"]),
+            set_(lakehouse_readers=["ada", "spark"]),
             "FAIL names.users all: lakehouse_readers names spark, which is lakehouse_users.spark",
         ),
         (
-            set_("lakehouse_versions", {"scala": "2.12"}),
+            set_(lakehouse_versions={"scala": "2.12"}),
             "FAIL versions.pair all: scala 2.12 with spark",
+        ),
+        (catalogs(SALES, SALES), "trino_catalogs[1]: catalog sales is there already"),
+        (catalogs({"connector.name": "hive"}), "trino_catalogs[0] (sales) lacks hive.metastore.uri"),
+        (no_coordinator, "group trino_workers has hosts, but trino_coordinator has none"),
+        (
+            set_(trino_heap_mb=8192, node_memory_mb=6144),
+            "FAIL trino.heap all: trino_heap_mb is 8192 on a node with 6144 MiB",
+        ),
+        (
+            set_(lakehouse_versions={"trino_java": "21"}),
+            "FAIL versions.pair all: trino_java 21 with trino 476",
         ),
     ],
 )

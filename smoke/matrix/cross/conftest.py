@@ -10,11 +10,11 @@ from typing import Any
 import lakehouse_clients
 import pytest
 
-from smoke.engines.flink import Flink
+from smoke.engines.facade import Facade
 from smoke.engines.trino import Trino
 from smoke.formats import DELTA, FORMATS, ICEBERG
 from smoke.lake import Lake
-from smoke.matrix.cross.engines import SQL_ENGINES, Engines
+from smoke.matrix.cross.engines import FLINK, SQL_ENGINES, TRINO, Engines, Missing
 from smoke.matrix.cross.making import AnyEnginesTables, Made
 from smoke.placement import Ledger
 from smoke.settings import Endpoints
@@ -22,8 +22,10 @@ from smoke.tables import Databases
 
 
 @pytest.fixture(scope="session")
-def _engines(_lake: Lake, _trino: Trino, _flink: Flink, endpoints: Endpoints) -> Engines:
-    return Engines(_lake, _trino, _flink, lakehouse_clients.connect(endpoints.path))
+def _engines(request: pytest.FixtureRequest, _lake: Lake, endpoints: Endpoints) -> Engines:
+    trino: Facade = request.getfixturevalue("_trino") if endpoints.trino else Missing(TRINO)
+    flink: Facade = request.getfixturevalue("_flink") if endpoints.flink else Missing(FLINK)
+    return Engines(_lake, trino, flink, lakehouse_clients.connect(endpoints.path))
 
 
 @pytest.fixture

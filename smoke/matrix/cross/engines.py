@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from smoke.engines.facade import Facade
 from smoke.formats import DELTA, ICEBERG, Format
@@ -23,6 +24,19 @@ READERS: Mapping[Format, tuple[str, ...]] = {
 SQL_ENGINES = (SPARK, TRINO, FLINK)
 # What the catalogs are called, where it is not the format's own name.
 _CATALOGS = {(SPARK, DELTA): DELTA.catalog}
+
+
+class Missing(Facade):
+    """An engine that the cluster does not have: a test that asks it is skipped, and no other."""
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
+        self.statements = []
+
+    def sql(self, statement: str) -> list[Row]:
+        """Skip the test."""
+        self.statements.append(statement)
+        pytest.skip(f"{self.engine} is not deployed")
 
 
 @dataclass

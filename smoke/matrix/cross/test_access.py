@@ -10,9 +10,11 @@ import pytest
 from hive_metastore.ttypes import MetaException
 
 from smoke import metastore
+from smoke.engines.facade import Facade
 from smoke.formats import Format
-from smoke.matrix.cross.engines import PYICEBERG, TRINO, Engines, name
-from smoke.matrix.cross.making import MAKERS, Made
+from smoke.lake import Lake
+from smoke.matrix.cross.engines import FLINK, PYICEBERG, SPARK, TRINO, Engines, name
+from smoke.matrix.cross.making import MAKERS, AnyEnginesTables, Made
 from smoke.namenode import NameNode, NameNodeError
 from smoke.settings import Endpoints
 
@@ -92,6 +94,26 @@ def test_a_reader_in_trino(fmt: Format, maker: str, made: Made, reader_in_trino:
     assert reader_in_trino.sql(TRINO, f"SELECT id FROM {table}") == [(1,)]
     for statement in ("INSERT INTO {} VALUES 2", "DROP TABLE {}", "CREATE TABLE {}_2 (id INT)"):
         reader_in_trino.refuses(TRINO, statement.format(table), r"(?i)access denied")
+
+
+@pytest.mark.operation("permissions: nobody is asked for a name", engine="{server}")
+@pytest.mark.parametrize("server", [SPARK, FLINK])
+def test_a_server_acts_as_its_own_user(  # noqa: PLR0913, PLR0917 (fixtures and a server)
+    server: str,
+    engines: Engines,
+    iceberg: AnyEnginesTables,
+    reader: str,
+    endpoints: Endpoints,
+    namenode: NameNode,
+) -> None:
+    """A reader who reaches Spark Connect or Flink's SQL gateway writes: docs/security.md."""
+    table = iceberg.name()
+    connect = f"{endpoints.spark.connect_url}/;user_id={reader}"
+    session: Facade = Lake.connect(connect) if server == SPARK else engines.flink
+    session.sql(f"CREATE TABLE {name(server, table)} (id INT)")
+    location = iceberg.location(table)
+    assert location
+    assert namenode.status(location)["owner"] == endpoints.users[server]
 
 
 @pytest.mark.operation("permissions: a reader", engine=PYICEBERG)

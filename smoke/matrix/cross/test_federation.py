@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
+from smoke.engines.trino import Trino
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.matrix.cross.engines import SPARK, TRINO, Engines, name
 from smoke.matrix.cross.making import AnyEnginesTables
-from smoke.tables import Table
+from smoke.nodes import Nodes
+from smoke.settings import Endpoints
+from smoke.tables import Table, suffix
 
 _ORDERS = """
 SELECT CAST(id AS INT) AS id, CAST(id % 4 AS INT) AS part, concat('o', id) AS label, id * 10 AS amount
 FROM range(0, 40, 1, 1)
 """
+_DATABASE = "SELECT current_database()::text AS name"
 SPARK_PRUNES = {ICEBERG: r"filters=[^\]]*part = 1", DELTA: r"PartitionFilters: \[[^\]]*part"}
 
 
@@ -24,21 +29,40 @@ def orders(makers: dict[str, AnyEnginesTables]) -> dict[Format, Table]:
     return {fmt: makers[fmt.name].new("PARTITIONED BY (part)", _ORDERS) for fmt in SPARK_PRUNES}
 
 
+@pytest.fixture(scope="module")
+def customers(_trino: Trino, nodes: Nodes, endpoints: Endpoints) -> Iterator[str]:
+    """A table of two customers that PostgreSQL's owner has made where Trino looks, as Trino calls it."""
+    if ("postgresql",) not in _trino.sql("SHOW CATALOGS"):
+        pytest.skip("the inventory has no lakehouse_federation")
+    database = _trino.value(f"SELECT * FROM TABLE(postgresql.system.query(query => '{_DATABASE}'))")
+    table = f"customers_{suffix()}"
+
+    def run(statement: str) -> None:
+        psql = ("psql", "-d", database, "-XAtqc", statement)
+        nodes.run(endpoints.postgresql.host, *psql, user="postgres")
+
+    run(f"CREATE TABLE {table} AS SELECT * FROM (VALUES (5, 'ada'), (7, 'bob')) AS new (id, name)")
+    yield f"postgresql.public.{table}"
+    run(f"DROP TABLE {table}")
+
+
 @pytest.mark.operation("join of Iceberg, Delta and PostgreSQL", engine=TRINO)
-def test_one_query_over_three_systems(engines: Engines, orders: dict[Format, Table]) -> None:
-    """The rows of PostgreSQL are the metastore's own: which databases there are."""
+def test_one_query_over_three_systems(engines: Engines, orders: dict[Format, Table], customers: str) -> None:
     iceberg, delta = name(TRINO, orders[ICEBERG]), name(TRINO, orders[DELTA])
     found = engines.trino.sql(f"""
-        SELECT i.label, d.amount, p.nspname
-        FROM {iceberg} i JOIN {delta} d ON i.id = d.id
-        JOIN TABLE(postgresql.system.query(query => 'SELECT 5 AS id, ''pg'' AS nspname')) p ON p.id = i.id
+        SELECT i.label, d.amount, c.name
+        FROM {iceberg} i JOIN {delta} d ON i.id = d.id JOIN {customers} c ON c.id = d.id
+        ORDER BY i.id
     """)
-    assert found == [("o5", 50, "pg")]
+    assert found == [("o5", 50, "ada"), ("o7", 70, "bob")]
 
 
 @pytest.mark.operation("PostgreSQL is read only", engine=TRINO)
-def test_postgresql_cannot_be_written(engines: Engines) -> None:
-    engines.refuses(TRINO, "CREATE TABLE postgresql.public.mine (id INT)", r"(?i)permission denied")
+@pytest.mark.parametrize(
+    "statement", ["CREATE TABLE {}_2 (id INT)", "INSERT INTO {} VALUES (9, 'eve')", "DROP TABLE {}"]
+)
+def test_postgresql_cannot_be_written(engines: Engines, customers: str, statement: str) -> None:
+    engines.refuses(TRINO, statement.format(customers), r"(?i)permission denied|must be owner")
 
 
 @pytest.mark.operation("pruning in the plan", engine=TRINO)

@@ -3,57 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 
 import pytest
 import requests
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaProtocolError
 from lakehouse_clients import ClientError
 
 from lakehouse import risky
 from smoke.engines.flink import Flink
 from smoke.formats import DELTA, ICEBERG
 from smoke.lake import Lake
-from smoke.matrix.cross.engines import DELTA_RS, FLINK, SPARK, TRINO, Engines, name
-from smoke.matrix.cross.limits import Limit, wrong
+from smoke.matrix.cross.dangers import (
+    CLIENTS,
+    DANGERS,
+    MAPPING,
+    UNREAD,
+    UNSCANNED,
+    VECTORS,
+    WIDENING,
+    Danger,
+)
+from smoke.matrix.cross.engines import DELTA_RS, FLINK, READERS, SPARK, TRINO, Engines, name
+from smoke.matrix.cross.limits import Limit, marks, wrong
 from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
-
-@dataclass(frozen=True)
-class Danger:
-    """A Delta feature, what switches it on, what makes it show, and what is wrong then."""
-
-    feature: str
-    properties: str
-    statements: tuple[str, ...]
-    limit: Limit
-
-    def __str__(self) -> str:
-        return self.feature
-
-
-WIDENING = Danger(
-    "typeWidening",
-    "'delta.enableTypeWidening' = 'true'",
-    ("ALTER TABLE {table} ALTER COLUMN amount TYPE BIGINT", "INSERT INTO {table} VALUES (3, 4294967296)"),
-    wrong("the widened column is left out", "https://github.com/trinodb/trino/pull/22458"),
-)
-VECTORS = Danger(
-    "deletionVectors",
-    "'delta.enableDeletionVectors' = 'true'",
-    ("DELETE FROM {table} WHERE id = 1",),
-    wrong("deleted rows come back", "https://github.com/trinodb/trino/issues/30685"),
-)
-MAPPING = Danger(
-    "columnMapping",
-    "'delta.columnMapping.mode' = 'name'",
-    ("ALTER TABLE {table} RENAME COLUMN amount TO price",),
-    wrong("the renamed column is null", "https://github.com/delta-io/delta-rs/issues/930"),
-)
 CUT = wrong("cut to milliseconds", "https://github.com/trinodb/trino/issues/20359")
-DANGERS = (WIDENING, VECTORS, MAPPING)
 MODE = "execution.runtime-mode"
 NUMBERS, RUNS = 10_000, 3
 _WHOLE = "count(*), count(DISTINCT id), bit_xor(xxhash64(id))"
@@ -72,6 +49,15 @@ def carrying(_engines: Engines, delta: Tables) -> Callable[[Danger], Table]:
         return table
 
     return make
+
+
+@pytest.fixture(scope="module")
+def checkpointed(_engines: Engines, delta: Tables) -> Table:
+    """A Delta table with a checkpoint of the second kind."""
+    properties = "'delta.checkpointPolicy' = 'v2', 'delta.checkpointInterval' = '1'"
+    table = delta.new(f"TBLPROPERTIES ({properties})", _ROWS)
+    _engines.spark.sql(f"INSERT INTO {table} VALUES (3, 3)")
+    return table
 
 
 @pytest.mark.operation("risky features: off by default", engine=SPARK)
@@ -107,6 +93,57 @@ def test_the_check_finds_it(
     assert risk.split(":")[0] == danger.feature
 
 
+@pytest.mark.operation("risky features: {danger}", engine="{reader}")
+@pytest.mark.parametrize(
+    ("danger", "reader"),
+    [
+        pytest.param(danger, reader, id=f"{danger}-{reader}", marks=marks(UNREAD.get(danger)))
+        for danger in DANGERS
+        for reader in CLIENTS
+    ],
+)
+def test_the_clients_read_it_right_or_refuse(
+    danger: Danger,
+    reader: str,
+    carrying: Callable[[Danger], Table],
+    engines: Engines,
+    note: Callable[[str], None],
+) -> None:
+    table = carrying(danger)
+    if limit := UNREAD.get(danger):
+        with pytest.raises(ClientError, match=limit.reason) as refusal:
+            engines.read(reader, table)
+        note(str(refusal.value))
+    else:
+        assert sorted(engines.read(reader, table)) == list(danger.rows)
+
+
+@pytest.mark.operation("risky features: {danger}, by to_pyarrow_table", engine=DELTA_RS)
+@pytest.mark.parametrize(
+    ("danger", "limit"),
+    [pytest.param(danger, limit, id=str(danger), marks=limit.mark) for danger, limit in UNSCANNED.items()],
+)
+def test_deltalake_alone_refuses_it(
+    danger: Danger,
+    limit: Limit,
+    carrying: Callable[[Danger], Table],
+    engines: Engines,
+    note: Callable[[str], None],
+) -> None:
+    table = engines.clients.delta(carrying(danger).short)
+    with pytest.raises(DeltaProtocolError, match=limit.reason) as refusal:
+        table.to_pyarrow_table()
+    note(str(refusal.value))
+
+
+@pytest.mark.operation("v2 checkpoints", engine="{reader}")
+@pytest.mark.parametrize("reader", READERS[DELTA])
+def test_everybody_reads_v2_checkpoints(reader: str, checkpointed: Table, engines: Engines) -> None:
+    """Not a danger, but a feature for which a client has to be asked: the kit's lets it pass."""
+    assert engines.clients.delta(checkpointed.short).protocol().reader_features == ["v2Checkpoint"]
+    assert sorted(engines.read(reader, checkpointed)) == [(1, 1), (2, 2), (3, 3)]
+
+
 @pytest.mark.operation("risky features: type widening", engine=TRINO)
 @WIDENING.limit.mark
 def test_trino_leaves_out_a_widened_column(engines: Engines, carrying: Callable[[Danger], Table]) -> None:
@@ -122,13 +159,14 @@ def test_trino_leaves_out_a_widened_column(engines: Engines, carrying: Callable[
 def test_deleted_rows_come_back(engines: Engines, carrying: Callable[[Danger], Table]) -> None:
     """With the property off again, a checkpoint makes Trino forget the deletion vectors."""
     table = carrying(VECTORS)
-    assert sorted(engines.read(TRINO, table)) == [(2, 2)]
+    assert sorted(engines.read(TRINO, table)) == list(VECTORS.rows)
     engines.spark.sql(
         f"ALTER TABLE {table} SET TBLPROPERTIES"
         " ('delta.enableDeletionVectors' = 'false', 'delta.checkpointInterval' = '1')"
     )
     engines.spark.sql(f"INSERT INTO {table} VALUES (3, 3)")
-    assert sorted(engines.read(SPARK, table)) == [(2, 2), (3, 3)]
+    for reader in (SPARK, *CLIENTS):
+        assert sorted(engines.read(reader, table)) == [(2, 2), (3, 3)]
     assert sorted(engines.read(TRINO, table)) == [(1, 1), (2, 2), (3, 3)]
 
 
@@ -143,14 +181,13 @@ def test_delta_rs_reads_a_renamed_column_as_null(
 
 
 @pytest.mark.operation("risky features: column mapping in the kit's client", engine=DELTA_RS)
-def test_the_clients_refuse_that_call_and_read_it_right(
+def test_the_clients_refuse_that_call_and_trino_reads_it_right(
     engines: Engines, carrying: Callable[[Danger], Table]
 ) -> None:
     table = carrying(MAPPING)
     with pytest.raises(ClientError, match="column mapping"):
         engines.clients.delta(table.short).to_pyarrow_table()
-    assert sorted(engines.read(DELTA_RS, table)) == [(1, 1), (2, 2)]
-    assert sorted(engines.read(TRINO, table)) == [(1, 1), (2, 2)]
+    assert sorted(engines.read(TRINO, table)) == list(MAPPING.rows)
 
 
 @pytest.mark.operation("table dropped and made again", engine=TRINO)

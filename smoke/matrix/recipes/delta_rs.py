@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from deltalake import Field, write_deltalake
+from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
 from smoke.lake import Row
@@ -16,6 +16,10 @@ from smoke.matrix.recipes.recipe import Names, Recipes, recipe
 
 def read(lake: Any, names: Names) -> list[Row]:
     return rows(lake.arrow(f"delta.{names.short}"))
+
+
+def read_folder(lake: Any, names: Names) -> list[Row]:
+    return rows(DeltaTable(names.uri, storage_options=dict(lake.settings.hdfs)).to_pyarrow_table())
 
 
 def create(lake: Any, names: Names) -> None:
@@ -88,6 +92,7 @@ def remove_orphans(lake: Any, names: Names) -> None:
 
 
 RECIPES: Recipes = {
+    **{other: {"read": recipe(read_folder)} for other in ("iceberg", "hive-parquet", "hive-orc")},
     "delta": {
         "read": recipe(read),
         "create": recipe(create),
@@ -105,5 +110,5 @@ RECIPES: Recipes = {
         "rollback": recipe(rollback),
         "compact": recipe(compact),
         "remove orphans": recipe(remove_orphans),
-    }
+    },
 }

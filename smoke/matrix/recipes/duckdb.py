@@ -83,6 +83,10 @@ def delta_read_timestamp(lake: Any, names: Names) -> list[Row]:
     return _past(lake, f"delta.{names.short}", table.version())
 
 
+def hive_read(lake: Any, names: Names) -> list[Row]:
+    return rows(lake.sql(f"SELECT * FROM hive.{names.short}"))
+
+
 def _duckdb(fmt: str) -> dict[str, Recipe]:
     """Return what is asked in SQL."""
     statements = {
@@ -93,7 +97,9 @@ def _duckdb(fmt: str) -> dict[str, Recipe]:
         "rename column": "ALTER TABLE {table} RENAME COLUMN customer TO buyer",
         "drop column": "ALTER TABLE {table} DROP COLUMN amount",
         "widen column": "ALTER TABLE {table} ALTER COLUMN id TYPE BIGINT",
+        "partition evolution": "ALTER TABLE {table} SET PARTITIONED BY (day)",
         "statistics": "ANALYZE {table}",
+        "compact": "VACUUM {table}",
     }
     named = {"{table}": f'"{fmt}.{{short}}"', "{view}": f'"{fmt}.{{short}}_view"'}
     recipes = {}
@@ -106,6 +112,7 @@ def _duckdb(fmt: str) -> dict[str, Recipe]:
 
 
 RECIPES: Recipes = {
+    **{other: {"read": recipe(hive_read)} for other in ("hive-parquet", "hive-orc")},
     "iceberg": {
         **_duckdb("iceberg"),
         "create": recipe(iceberg_create),

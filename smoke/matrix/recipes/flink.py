@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smoke.matrix.recipes.recipe import Recipes, recipe
+from smoke.matrix.recipes.recipe import Recipe, Recipes, recipe
 from smoke.matrix.recipes.sql import common
 
 _COLUMNS = "id, customer, `day`, amount"
@@ -11,7 +11,25 @@ _CHANGED = (
     "SELECT 2 AS id, 'bob' AS customer, DATE '2024-02-15' AS `day`, CAST(25 AS DECIMAL(10, 2)) AS amount"
 )
 
+# A table of the session alone: in the catalog `iceberg` the statement would make an Iceberg table.
+_OURS = "default_catalog.default_database.{name}"
+
+
+def _without_connector(kind: str) -> dict[str, Recipe]:
+    """Return how a table is asked for that the kit's only catalog, `iceberg`, does not show."""
+    return {
+        "read": common("`day`")["read"],
+        "create": recipe(
+            f"CREATE TEMPORARY TABLE {_OURS} (id INT) WITH ('connector' = '{kind}', 'path' = '{{uri}}')",
+            f"INSERT INTO {_OURS} VALUES (1)",
+        ),
+    }
+
+
 RECIPES: Recipes = {
+    "delta": _without_connector("delta"),
+    "hive-parquet": _without_connector("hive"),
+    "hive-orc": _without_connector("hive"),
     "iceberg": {
         **common("`day`"),
         "create": recipe("CREATE TABLE {table} (id INT, customer STRING, `day` DATE, amount DECIMAL(10, 2))"),

@@ -38,6 +38,10 @@ def iceberg_overwrite(lake: Any, names: Names) -> None:
     pl.DataFrame(frame(FAY)).write_iceberg(lake.iceberg.load_table(names.short), mode="overwrite")
 
 
+def iceberg_delete(lake: Any, names: Names) -> None:
+    pl.delete_iceberg(lake.iceberg.load_table(names.short), pl.col("id") == 2)
+
+
 def iceberg_read_version(lake: Any, names: Names) -> list[Row]:
     table = lake.iceberg.load_table(names.short)
     return rows(pl.scan_iceberg(table, snapshot_id=int(names.version), reader_override="pyiceberg").collect())
@@ -96,7 +100,12 @@ def delta_read_timestamp(lake: Any, names: Names) -> list[Row]:
     return rows(lake.polars(f"delta.{names.short}", version=table.version()))
 
 
+def hive_read(lake: Any, names: Names) -> list[Row]:
+    return rows(lake.polars(f"hive.{names.short}"))
+
+
 RECIPES: Recipes = {
+    **{other: {"read": recipe(hive_read)} for other in ("hive-parquet", "hive-orc")},
     "iceberg": {
         "read": recipe(iceberg_read),
         "create": recipe(iceberg_create),
@@ -104,6 +113,7 @@ RECIPES: Recipes = {
         "insert": recipe(iceberg_insert),
         "append": recipe(iceberg_append),
         "overwrite": recipe(iceberg_overwrite),
+        "delete": recipe(iceberg_delete),
         "read version": recipe(iceberg_read_version),
         "read timestamp": recipe(iceberg_read_timestamp),
     },

@@ -112,6 +112,7 @@ def drop(lake: Any, names: Names) -> None:
 
 
 RECIPES: Recipes = {
+    **{other: {"read": recipe(read)} for other in ("delta", "hive-parquet", "hive-orc")},
     "iceberg": {
         "read": recipe(read),
         "create": recipe(create),
@@ -133,5 +134,5 @@ RECIPES: Recipes = {
         "read view": recipe(read_view),
         "expire": recipe(expire),
         "drop": recipe(drop),
-    }
+    },
 }

@@ -49,6 +49,10 @@ _ICEBERG = {
 }
 
 
+# Iceberg's procedure, where there is no other.
+_EXPIRE = recipe("CALL iceberg.system.expire_snapshots(table => '{short}')")
+
+
 def _mapped(statement: str) -> Recipe:
     return recipe(
         "ALTER TABLE {table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
@@ -67,6 +71,7 @@ _DELTA = {
     "partition evolution": recipe(_PARTITIONING),
     "rollback": recipe("RESTORE TABLE {table} TO VERSION AS OF {version}"),
     "compact": recipe("OPTIMIZE {table}"),
+    "expire": _EXPIRE,
     "remove orphans": recipe("VACUUM {table}"),
 }
 
@@ -77,7 +82,9 @@ def _hive(storage: str) -> dict[str, Recipe]:
         "partition evolution": recipe(_PARTITIONING),
         "read version": recipe("SELECT * FROM {table} VERSION AS OF 1"),
         "read timestamp": recipe("SELECT * FROM {table} TIMESTAMP AS OF '2026-01-01'"),
+        "rollback": recipe("CALL iceberg.system.rollback_to_snapshot('{short}', 1)"),
         "compact": recipe("ALTER TABLE {table} COMPACT 'major'"),
+        "expire": _EXPIRE,
     }
 
 

@@ -33,10 +33,12 @@ def _trino(clause: str = "") -> dict[str, Recipe]:
         "read timestamp": recipe(
             "SELECT * FROM {table} FOR TIMESTAMP AS OF TIMESTAMP '{committed} UTC' ORDER BY id"
         ),
+        "rollback": recipe("ALTER TABLE {table} EXECUTE rollback_to_snapshot(1)"),
         "statistics": recipe(
             "ANALYZE {table}", "SHOW STATS FOR {table}", answer=r"'customer', [^,]+, 3\.0, 0\.0"
         ),
         "compact": recipe("ALTER TABLE {table} EXECUTE optimize"),
+        "expire": recipe("ALTER TABLE {table} EXECUTE expire_snapshots(retention_threshold => '7d')"),
     }
 
 
