@@ -78,6 +78,10 @@ SCHEMA = pa.schema({
     "note": pa.string(), "gone": pa.int32(),
 })  # fmt: skip
 COLUMNS = SCHEMA.names
+_OLD = """
+SELECT 1 AS id, 'old' AS name, CAST(0.5 AS FLOAT) AS ratio, CAST(999.99 AS DECIMAL(5, 2)) AS amount,
+  'lost' AS gone
+"""
 ROWS: list[Row] = [
     (1, "old", 0.5, Decimal("999.99"), None, None),
     (2**40, "new", 1e300, Decimal("9999999.99"), "added", 7),
@@ -95,10 +99,7 @@ def changed(_engines: Engines, iceberg: Tables) -> Callable[[str], Table]:
 
     @cache
     def change(engine: str) -> Table:
-        table = iceberg.name()
-        columns = "id INT, name STRING, ratio FLOAT, amount DECIMAL(5, 2), gone STRING"
-        _engines.spark.sql(f"CREATE TABLE {table} ({columns}) USING iceberg")
-        _engines.spark.sql(f"INSERT INTO {table} VALUES (1, 'old', 0.5, 999.99, 'lost')")
+        table = iceberg.new("", _OLD)
         for each in CHANGES[engine]:
             if isinstance(each, str):
                 _engines.sql(engine, f"ALTER TABLE {name(engine, table)} {each}")
@@ -134,9 +135,7 @@ def extended(_engines: Engines, delta: Tables) -> Callable[[str], Table]:
 
     @cache
     def extend(engine: str) -> Table:
-        table = delta.name()
-        _engines.spark.sql(f"CREATE TABLE {table} (id INT) USING delta")
-        _engines.spark.sql(f"INSERT INTO {table} VALUES (1)")
+        table = delta.new("", "SELECT 1 AS id")
         if engine == SPARK:
             _engines.spark.sql(f"ALTER TABLE {table} ADD COLUMN note STRING")
             _engines.spark.sql(f"INSERT INTO {table} VALUES (2, 'added')")
