@@ -73,12 +73,13 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
 
     with ThreadPoolExecutor(2) as pool, ExitStack() as end:
         end.callback(gone.set)  # also when the stop fails, or the reader would never end
-        work = [pool.submit(write), pool.submit(read_flights, lake, gone)]
-        assert writing.wait(60) or work[0].result() is None
+        writer = pool.submit(write)
+        assert writing.wait(60) or writer.result() is None
+        reader = pool.submit(read_flights, lake, gone)
         with nodes.stopped(victim, endpoints.units["datanode"]):
             gone.set()
-            for job in work:
-                job.result(timeout=120)
+            writer.result(timeout=120)
+            reader.result(timeout=120)
             for table in made:
                 lake.expect(
                     f"SELECT id FROM {table} ORDER BY id",
