@@ -101,6 +101,12 @@ class Endpoints:
         """Machines of an inventory group, in the order of the inventory."""
         return tuple(host for host in self.hosts.values() if group in host.groups)
 
+    @property
+    def spare_datanode(self) -> Host:
+        """The last DataNode's machine that is neither the NameNode's nor the client's, or the last of all."""
+        busy = {self.namenode.host, self.spark.connect_host}
+        return min(reversed(self.in_group("datanodes")), key=lambda host: host.name in busy)
+
     def name_of(self, address: str) -> str:
         """Inventory name of the machine with that `address:port`; the address itself if nobody has it."""
         bare = address.partition(":")[0]

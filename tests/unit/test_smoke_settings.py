@@ -73,6 +73,26 @@ def test_a_datanode_is_called_by_its_machine(tmp_path: Path, address: str, name:
     assert settings.load(written(tmp_path, ENDPOINTS)).name_of(address) == name
 
 
+@pytest.mark.parametrize(
+    ("client", "datanodes", "spare"),
+    [
+        ("beta", ("alpha", "beta", "gamma"), "gamma"),
+        ("gamma", ("alpha", "beta", "gamma"), "beta"),
+        ("alpha", ("alpha", "beta"), "beta"),
+        ("beta", ("alpha", "beta"), "beta"),
+    ],
+)
+def test_a_datanode_to_stop_is_found_on_every_cluster(
+    tmp_path: Path, client: str, datanodes: tuple[str, ...], spare: str
+) -> None:
+    hosts = {name: {"address": f"10.1.0.{n}", "groups": ["datanodes"]} for n, name in enumerate(datanodes)}
+    connect = ENDPOINTS["spark_connect"] | {"host": client}
+    found = settings.load(
+        written(tmp_path, ENDPOINTS | {"hosts": ENDPOINTS["hosts"] | hosts, "spark_connect": connect})
+    )
+    assert found.spare_datanode.name == spare
+
+
 def test_an_engine_that_is_not_deployed_is_none(tmp_path: Path) -> None:
     coordinator = {"host": "beta", "http": "http://10.1.0.2:8090"}
     with_trino = settings.load(written(tmp_path, ENDPOINTS | {"trino": coordinator}))
