@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.preflight_machine import check_disk, check_kind, check_memory
+from ansible.module_utils.preflight_machine import check_disk, check_kind, check_memory, memory_mb
 from ansible.module_utils.preflight_names import (
     HOSTS_FILE,
     check_hosts_file,
@@ -64,6 +64,7 @@ findings:
   elements: dict
   returned: always
   description: One entry per fault, with check, fact, action and expected.
+memory_mb: {type: int, returned: always, description: Memory that the node may use, in MiB.}
 started: {type: float, returned: always, description: The node's clock before the checks, in seconds.}
 finished: {type: float, returned: always, description: The node's clock after them.}
 """
@@ -102,7 +103,9 @@ def main() -> None:
         "storage": lambda: check_storage(root, options["services"], options["cluster_id"]),
     }
     findings = [found for name in options["checks"] for found in checks[name]()]
-    module.exit_json(changed=False, findings=findings, started=started, finished=time.time())
+    module.exit_json(
+        changed=False, findings=findings, memory_mb=memory_mb(root), started=started, finished=time.time()
+    )
 
 
 def check_names(name: str, addresses: dict[str, str], manage_hosts: bool) -> list[dict[str, str]]:

@@ -1,20 +1,22 @@
 """Run the module ``preflight`` on a host and turn what it found into lines.
 
-Takes the module's options, and ``max_clock_offset_seconds``. The result is failed if there is a finding; the
-caller decides whether that ends the play at once or is collected first. A host that cannot be reached, or has
-no Python, is a finding like any other, so that one run shows all there is to mend.
+Takes the module's options, and ``max_clock_offset_seconds``. Sizes in the inventory are compared with the
+memory that the module found. The result is failed if there is a finding; the caller decides whether that
+ends the play at once or is collected first. A host that cannot be reached, or has no Python, is a finding
+like any other, so that one run shows all there is to mend.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import Any
 
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleUndefinedVariable
 from ansible.plugins.action import ActionBase
 
 try:
-    from lakehouse.validation import Finding, report
+    from lakehouse.validation import Finding, memory, report
 except ImportError as error:  # Ansible runs in another Python than the kit's
     raise AnsibleActionFail(
         f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
@@ -62,6 +64,8 @@ class ActionModule(ActionBase):
             advice = f"check Python and sudo: ansible {host} --become -m ansible.builtin.ping"
             return [Finding("node.python", host, f"cannot run a module: {reason}", advice)]
         findings = [Finding(host=host, **found) for found in result["findings"]]
+        wished = self._sizes(options.get("services", []), variables, result["memory_mb"])
+        findings += memory.sizes(host, wished, result["memory_mb"])
         offset = clock_offset(before, result["started"], result["finished"], after)
         if abs(offset) > tolerance:
             side = "ahead of" if offset > 0 else "behind"
@@ -69,6 +73,19 @@ class ActionModule(ActionBase):
             advice = "set both clocks by NTP: timedatectl set-ntp true"
             findings.append(Finding("time.offset", host, fact, advice, f"at most {tolerance:g} s"))
         return findings
+
+    def _sizes(
+        self, services: list[dict[str, Any]], variables: dict[str, Any], memory_mb: int
+    ) -> dict[str, int]:
+        """What is set for the services of this host; a share of the memory is one of what was found."""
+        known = variables | {"ansible_facts": {"memtotal_mb": memory_mb}}
+        templar = self._templar.copy_with_new_env(available_variables=known)
+        found = {}
+        for name in memory.variables(services):
+            if name in variables:
+                with suppress(AnsibleUndefinedVariable):  # it takes another fact
+                    found[name] = int(templar.template(variables[name]))
+        return found
 
 
 def _last_line(text: str) -> str:

@@ -58,6 +58,7 @@ def refusal(cluster: Inventory, machines: Machines, ansible: Ansible) -> Iterato
             "preflight",
             node_supported_os=["debian-1"],
             node_min_memory_mb=MEMORY_MB,
+            hive_metastore_heap_mb=MEMORY_MB,
             spark_thrift_enabled=True,
             lakehouse_datanode_dirs=[folder],
         )
@@ -70,8 +71,10 @@ def main_pid(machine: Machine) -> str:
 
 def test_every_finding_of_every_host_is_counted(refusal: Refusal, cluster: Inventory) -> None:
     assert refusal.outcome.code != 0, refusal.outcome
-    on_every_host = 2
-    assert f"findings: {on_every_host * len(cluster.hosts) + 2} " in refusal.outcome.text, refusal.outcome
+    on_every_host, on_one_host = 2, 3
+    assert f"findings: {on_every_host * len(cluster.hosts) + on_one_host} " in refusal.outcome.text, (
+        refusal.outcome
+    )
 
 
 def test_an_operating_system_that_nobody_tested(refusal: Refusal, node: Machine) -> None:
@@ -83,6 +86,12 @@ def test_an_operating_system_that_nobody_tested(refusal: Refusal, node: Machine)
 def test_too_little_memory(refusal: Refusal, node: Machine) -> None:
     assert f"FAIL node.memory {node.name}: " in refusal.outcome.text, refusal.outcome
     assert f"(expected at least {MEMORY_MB} MiB): give the machine more memory, or" in refusal.outcome.text
+
+
+@pytest.mark.group("metastore")
+def test_a_heap_larger_than_the_machine(refusal: Refusal, node: Machine) -> None:
+    line = f"FAIL node.sizes {node.name}: hive_metastore_heap_mb is {MEMORY_MB} on a machine with "
+    assert line in refusal.outcome.text, refusal.outcome
 
 
 def test_a_port_that_somebody_else_holds(refusal: Refusal) -> None:

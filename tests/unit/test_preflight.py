@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +17,8 @@ from ansible.module_utils import preflight_machine as machine
 from ansible.module_utils import preflight_names as names
 from ansible.module_utils import preflight_ports as ports
 from ansible.module_utils import preflight_storage as storage
+
+from lakehouse.validation import memory
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ADDRESSES = {"n1": "10.0.0.11", "n2": "10.0.0.12"}
@@ -82,6 +88,48 @@ class TestMachine:
         (fact,) = facts(machine.check_disk(tmp_path, ["/data/nn", "/data/dn/deep"], 10**12))
         assert fact.endswith("MiB are free on the file system of /data/nn")
         assert machine.check_disk(tmp_path, ["/data/nn"], 0) == []
+
+
+class TestSizes:
+    """What the inventory sets, on a machine whose memory is known."""
+
+    def test_a_service_names_what_sizes_it(self) -> None:
+        services = [{"memory": ["b_mb", "a_mb"]}, {"memory": ["b_mb"]}, {"ports": ["p"]}]
+        assert memory.variables(services) == ["node_memory_mb", "a_mb", "b_mb"]
+
+    @pytest.mark.parametrize(
+        ("size", "memory_mb", "count"), [(8192, 8192, 0), (8193, 8192, 1), (999_999, 8192, 1)]
+    )
+    def test_a_heap_is_at_most_the_memory(self, size: int, memory_mb: int, count: int) -> None:
+        assert len(memory.sizes("n1", {"trino_heap_mb": size}, memory_mb)) == count
+
+    def test_a_machine_is_called_by_what_it_was_sold_with(self) -> None:
+        assert memory.sizes("n1", {"node_memory_mb": 8192}, 7500) == []
+        (found,) = memory.sizes("n1", {"node_memory_mb": 16384}, 7500)
+        assert str(found) == (
+            "FAIL node.sizes n1: node_memory_mb is 16384 on a machine with 7500 MiB (expected at most 8333): "
+            "lower it, or leave it out: then it follows from the memory"
+        )
+
+    def test_a_machine_whose_memory_the_inventory_does_not_tell(self, tmp_path: Path) -> None:
+        """This one plays all hosts of the reference inventory: it is only looked at."""
+        inventory = tmp_path / "copy"
+        shutil.copytree(REPOSITORY / "inventory/three-node", inventory)
+        (inventory / "group_vars/all/mine.yml").write_text(
+            "{vault_metastore_password: x, ansible_connection: local, ansible_become: false,"
+            " trino_heap_mb: 99999999, hive_metastore_heap_mb: 88888888,"
+            ' spark_worker_memory_mb: "{{ node_memory_mb | int // 2 }}"}'
+        )
+        program = Path(sys.executable).with_name("ansible-playbook")
+        done = subprocess.run(
+            [program, "-i", inventory, "playbooks/preflight.yml"],
+            cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        said = re.findall(r"FAIL node.sizes (\S+): (\w+) is (\d+) on a machine with \d+ MiB", done.stdout)
+        assert sorted(set(said)) == [
+            ("cpu-node1", "hive_metastore_heap_mb", "88888888"),
+            *[(host, "trino_heap_mb", "99999999") for host in ("cpu-node1", "cpu-node2", "worker-node3")],
+        ], done.stdout
 
 
 class TestNames:
