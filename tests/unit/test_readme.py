@@ -18,7 +18,7 @@ import yaml
 from lakehouse import cli, inventory, manifest
 from lakehouse.compose import services
 from lakehouse.inventory import Host
-from lakehouse.validation import variables
+from lakehouse.validation import memory, variables
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -40,6 +40,8 @@ ABSENT = (
     "inventory/mine/group_vars/all/tuning.yml",
     "inventory/local/group_vars/all/tuning.yml",
 )
+# Debian, and what a JVM takes beside its heap.
+SYSTEM_MB = 512
 # What a group is called in the picture.
 SERVICES = {
     "Spark master": "spark_master",
@@ -262,6 +264,44 @@ def test_the_nodes_are_what_preflight_accepts() -> None:
     assert defaults["node_supported_os"] == [
         f"debian-{manifest.load(ROOT / 'versions.yml').versions['debian']}"
     ]
+
+
+def least_mb(path: str, *, core: bool) -> int:
+    """The least that a node needs: a system, and the least sizes of all services of the fullest host."""
+    share = re.compile(r"^(\w+): .*share_mb\([^,]+, (\d+), \d+\)", re.MULTILINE)
+    least = {
+        name: int(number)
+        for defaults in ROOT.glob("roles/*/defaults/main.yml")
+        for name, number in share.findall(defaults.read_text(encoding="utf-8"))
+    }
+    rows = yaml.safe_load((ROOT / "playbooks/vars/placement.yml").read_text(encoding="utf-8"))
+    placed = [
+        row
+        for row in rows["lakehouse_placement"]
+        if not (core and row["group"].startswith(("trino_", "flink_")))
+    ]
+    return SYSTEM_MB + max(
+        sum(
+            least[name]
+            for memory in {
+                row["unit"]: row["memory"] for row in placed if row["group"] in host.groups
+            }.values()
+            for name in memory
+        )
+        for host in inventory.load(ROOT / path).hosts
+    )
+
+
+def test_the_memory_of_a_node_is_what_preflight_accepts_and_its_services_need() -> None:
+    defaults = yaml.safe_load((ROOT / "roles/node/defaults/main.yml").read_text(encoding="utf-8"))
+    accepted = [int(number) for number in re.findall(r"\d+", defaults["node_min_memory_mb"])]
+    promised = re.search(
+        r"has (\d) GiB of memory or more \((\d) GiB for `PROFILE=core`\)", README.read_text(encoding="utf-8")
+    )
+    assert promised
+    for size, gib, core in zip(accepted, promised.groups(), (False, True), strict=True):
+        assert least_mb("inventory/three-node", core=core) <= size
+        assert size <= int(gib) * 1024 * (1 - memory.KEPT)
 
 
 def test_the_picture_shows_the_local_inventory() -> None:
