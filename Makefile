@@ -2,8 +2,9 @@
 # PROFILE=core leaves Trino, Flink and the Python clients out.
 # TARGET=compose asks the stack of docker compose: make smoke TARGET=compose
 TARGET ?= nodes
+# Before the default of the other targets: `make test` has a cluster of its own.
+TEST_INVENTORY := $(or $(INVENTORY),tests/inventory)
 INVENTORY ?= inventory/local
-TEST_INVENTORY ?= tests/inventory
 PROFILE ?= full
 
 SHELL := /bin/bash

@@ -189,6 +189,8 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
     for name, argv in FAST_CHECKS.items():
         if not timed(phases, name, argv):
             return 1
+    if not is_local(path):
+        engine(phases)  # the tests of local nodes and of docker compose need one all the same
     provision(phases, path, bare=True)
     changed = converge(phases, path, "converge again")
     if changed:

@@ -134,7 +134,6 @@ def test_a_make_command_names_targets_of_the_makefile(words: list[str]) -> None:
         "KEEP",
         "PROFILE",
         "TARGET",
-        "TEST_INVENTORY",
         "VOLUMES",
     }
 

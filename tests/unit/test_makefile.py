@@ -1,0 +1,34 @@
+"""What a target calls, without calling it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from lakehouse.run import ROOT
+
+# What a `make` that runs these tests hands down.
+HANDED_DOWN = ("INVENTORY", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PROFILE", "TARGET")
+
+
+def called(*words: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name not in HANDED_DOWN}
+    return subprocess.run(
+        ["make", "--dry-run", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "default"),
+    [
+        ("lakehouse", "inventory/local"),
+        ("smoke", "inventory/local"),
+        ("down", "inventory/local"),
+        ("test", "tests/inventory"),
+    ],
+)
+def test_a_target_has_an_inventory_of_its_own_unless_one_is_named(target: str, default: str) -> None:
+    assert f" --inventory {default}" in called(target)
+    assert " --inventory inventory/mine" in called(target, "INVENTORY=inventory/mine")
