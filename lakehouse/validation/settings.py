@@ -68,9 +68,10 @@ def setting(host: Host, path: str) -> Any:
 
 def names(host: Host) -> list[Finding]:
     """Check that every identifier has the syntax of the place where it ends up."""
+    named = {path: (setting(host, path), syntax) for path, syntax in NAMES.items()}
+    named |= {f"lakehouse_readers[{index}]": (name, ACCOUNT) for index, name in enumerate(readers(host))}
     findings = []
-    for path, syntax in NAMES.items():
-        value = setting(host, path)
+    for path, (value, syntax) in named.items():
         if value is not None and not re.fullmatch(syntax.pattern, str(value)):
             fact = f"{path} is {str(value)!r}"
             findings.append(
@@ -81,13 +82,34 @@ def names(host: Host) -> list[Finding]:
     return findings
 
 
+def readers(host: Host) -> list[str]:
+    """Return the people who may read, an empty list where there are none."""
+    return list(host.variables.get("lakehouse_readers") or [])
+
+
 def accounts(host: Host) -> list[Finding]:
-    """Check that each engine has a user of its own."""
+    """Check that each engine has a user of its own, and that none of them, nor the group, is to read only."""
     users = host.variables.get("lakehouse_users")
-    if not isinstance(users, Mapping) or len(set(users.values())) == len(users):
-        return []
-    fact = f"lakehouse_users gives two engines one user ({', '.join(map(str, users.values()))})"
-    return [Finding("names.users", host.name, fact, "give each engine its own", "different users")]
+    engines = users if isinstance(users, Mapping) else {}
+    findings = []
+    if len(set(engines.values())) < len(engines):
+        fact = f"lakehouse_users gives two engines one user ({', '.join(map(str, engines.values()))})"
+        findings.append(
+            Finding("names.users", host.name, fact, "give each engine its own", "different users")
+        )
+    taken = {name: f"lakehouse_users.{engine}" for engine, name in engines.items()}
+    taken |= {host.variables.get("lakehouse_group"): "lakehouse_group"}
+    return findings + [
+        Finding(
+            "names.users",
+            host.name,
+            f"lakehouse_readers names {reader}, which is {taken[reader]}",
+            "leave it out",
+            "people outside the group",
+        )
+        for reader in readers(host)
+        if reader in taken
+    ]
 
 
 def paths(host: Host) -> list[Finding]:

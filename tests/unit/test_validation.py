@@ -244,6 +244,7 @@ class TestSettings:
             ({"lakehouse_users": {"hdfs": "1hdfs"}}, "lakehouse_users.hdfs"),
             ({"lakehouse_database": {"name": "meta-store"}}, "lakehouse_database.name"),
             ({"lakehouse_database": {"user": "Hive"}}, "lakehouse_database.user"),
+            ({"lakehouse_readers": ["ada", "Ada Lovelace"]}, "lakehouse_readers[1]"),
         ],
     )
     def test_names_that_break(self, values: dict[str, Any], path: str) -> None:
@@ -261,6 +262,17 @@ class TestSettings:
             a_host(lakehouse_users={"hdfs": "hadoop", "hive": "hive", "spark": "hadoop"})
         )
         assert [one.check for one in found] == ["names.users"]
+
+    @pytest.mark.parametrize(
+        ("reader", "taken"),
+        [("spark", "lakehouse_users.spark"), ("lakers", "lakehouse_group"), ("ada", None)],
+    )
+    def test_a_reader_who_is_somebody_else(self, reader: str, taken: str | None) -> None:
+        host = a_host(
+            lakehouse_users={"spark": "spark"}, lakehouse_group="lakers", lakehouse_readers=[reader]
+        )
+        said = f"FAIL names.users n1: lakehouse_readers names {reader}, which is {taken} "
+        assert [line.startswith(said) for line in map(str, settings.accounts(host))] == [True] * bool(taken)
 
     @pytest.mark.parametrize(
         ("values", "check"),
@@ -303,8 +315,8 @@ Edit = Callable[[dict[str, Any]], object]
 
 
 def set_(name: str, value: object) -> Edit:
-    """Give all hosts a variable."""
-    return lambda top: top["all"].setdefault("vars", {}).update({name: value})
+    """Give all hosts a variable, whatever their groups say."""
+    return lambda top: [host.update({name: value}) for host in top["all"]["hosts"].values()]
 
 
 def rename(old: str, new: str) -> Edit:
@@ -367,6 +379,10 @@ def test_the_reference_inventory_is_sound(
         (set_("hdfs_replication", "{{ 2 + 2 }}"), "hdfs_replication is 4 with 3 DataNodes (expected 1 to 3)"),
         (one_address, "FAIL net.address cpu-node1,cpu-node2: all have the address 192.168.1.184"),
         (rename("worker-node3", "worker_node3"), 'FAIL net.names worker_node3: the name contains "_"'),
+        (
+            set_("lakehouse_readers", ["ada", "spark"]),
+            "FAIL names.users all: lakehouse_readers names spark, which is lakehouse_users.spark",
+        ),
         (
             set_("lakehouse_versions", {"scala": "2.12"}),
             "FAIL versions.pair all: scala 2.12 with spark",
