@@ -197,11 +197,15 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
         phases.log(
             f"the second converge changed {changed} tasks (expected 0); next: less {run.LOGS / 'site.log'}"
         )
-    cluster = timed(phases, "cluster tests", [run.program("pytest"), "tests/cluster", "--inventory", path])
+    pytest = run.program("pytest")
+    # Not before: now there is a Maven.
+    network = timed(phases, "network tests", [pytest, "tests/unit", "-m", "network"])
+    cluster = timed(phases, "cluster tests", [pytest, "tests/cluster", "--inventory", path])
     code = report.build(run.BUILD, bill().versions)
     if not keep:
         nodes.down(path, phases.log)
-    return int(bool(code or changed or not cluster or not compose_test(phases, keep=keep)))
+    passed = network and cluster and not code and not changed
+    return int(not (passed and compose_test(phases, keep=keep)))
 
 
 def compose_test(phases: Phases, *, keep: bool) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from lakehouse import nodes, phases, run, verbs
+from lakehouse import nodes, phases, report, run, verbs
 from lakehouse.compose import names
 from lakehouse.errors import LakehouseError
 
@@ -120,6 +121,28 @@ def test_a_failed_check_ends_the_test_before_any_cluster(
     monkeypatch.setattr(verbs, "FAST_CHECKS", {"lint": ["true"], "unit": ["true"], broken: ["false"]})
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == 1
     assert statuses()[broken] == phases.FAILED
+
+
+@pytest.mark.parametrize("broken", ["", "network tests", "cluster tests"])
+def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    ran: dict[str, list[str]] = {}
+
+    def timed(_: phases.Phases, name: str, argv: list[str]) -> bool:
+        ran[name] = argv[1:]
+        return name != broken
+
+    def done(result: object) -> Callable[..., object]:
+        return lambda *_, **__: result
+
+    monkeypatch.setattr(names, "unknown", done([]))
+    monkeypatch.setattr(nodes, "down", done(None))
+    monkeypatch.setattr(report, "build", done(0))
+    for verb, result in {"provision": None, "converge": 0, "compose_test": True}.items():
+        monkeypatch.setattr(verbs, verb, done(result))
+    monkeypatch.setattr(verbs, "timed", timed)
+    assert verbs.test(verbs.start(), "tests/inventory", keep=False) == int(bool(broken))
+    assert ran["network tests"] == ["tests/unit", "-m", "network"]
+    assert ran["cluster tests"] == ["tests/cluster", "--inventory", "tests/inventory"]
 
 
 def test_who_may_not_write_the_names_hears_it_at_once(
