@@ -1,16 +1,17 @@
-"""The metastore's password is where the metastore reads it, and nowhere else."""
+"""Each password of a database is where its one service reads it, and nowhere else."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from lakehouse.inventory import Inventory
 from lakehouse.run import BUILD, ROOT
-from tests.cluster.machines import Machine
+from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 
 pytestmark = pytest.mark.cluster
@@ -18,22 +19,41 @@ pytestmark = pytest.mark.cluster
 SEARCH = str(Path(__file__).with_name("find_secret.yml").relative_to(ROOT))
 
 
-def secret_file(config_dir: str) -> str:
-    return f"{config_dir}/hive/metastore.env"
+@dataclass(frozen=True)
+class Secret:
+    """The password of a variable; the machines of these groups have it in this file of the configuration."""
+
+    variable: str
+    groups: frozenset[str]
+    file: str
+
+    def path(self, machine: Machine) -> str | None:
+        """Where it stands on a machine, None if nothing there reads it."""
+        reads_it = self.groups & machine.host.groups
+        return f"{machine.variable('lakehouse_config_dir')}/{self.file}" if reads_it else None
+
+
+SECRETS = (
+    Secret("lakehouse_database", frozenset({"metastore"}), "hive/metastore.env"),
+    Secret("lakehouse_federation", frozenset({"trino_coordinator", "trino_workers"}), "trino/trino.env"),
+)
+
+
+@pytest.fixture(scope="module", params=SECRETS, ids=lambda secret: secret.variable)
+def secret(request: pytest.FixtureRequest, cluster: Inventory) -> Secret:
+    found: Secret = request.param
+    if found.variable not in cluster.hosts[0].variables:
+        pytest.skip(f"this inventory has no {found.variable}")
+    return found
 
 
 @pytest.fixture(scope="module")
-def places(ansible: Ansible, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+def places(secret: Secret, ansible: Ansible, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """By host: files, command lines and journals in which the password stands."""
     report = tmp_path_factory.mktemp("secrets") / "places.json"
-    outcome = ansible.playbook(SEARCH, report=str(report))
+    outcome = ansible.playbook(SEARCH, report=str(report), secret=secret.variable)
     assert outcome.code == 0, outcome
     return {host: set(found) for host, found in json.loads(report.read_text()).items()}
-
-
-@pytest.fixture(scope="module")
-def password(cluster: Inventory) -> str:
-    return str(cluster.group("metastore")[0].variables["lakehouse_database"]["password"])
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +65,17 @@ def state(cluster: Inventory) -> Path:
 
 
 def test_it_stands_in_one_file_and_in_no_argument_or_journal(
-    node: Machine, places: dict[str, set[str]]
+    secret: Secret, machines: Machines, places: dict[str, set[str]]
 ) -> None:
-    reads_it = "metastore" in node.host.groups
-    assert places[node.name] == ({secret_file(node.variable("lakehouse_config_dir"))} if reads_it else set())
+    paths = {machine.name: secret.path(machine) for machine in machines.values()}
+    assert places == {name: {path} if path else set() for name, path in paths.items()}
 
 
-@pytest.mark.group("metastore")
-def test_only_root_reads_that_file(node: Machine) -> None:
-    file = node.shell.file(secret_file(node.variable("lakehouse_config_dir")))
-    assert (file.user, file.group, oct(file.mode)) == ("root", "root", "0o600")
+def test_only_root_reads_that_file(secret: Secret, machines: Machines) -> None:
+    for machine in machines.values():
+        if path := secret.path(machine):
+            file = machine.shell.file(path)
+            assert (file.user, file.group, oct(file.mode)) == ("root", "root", "0o600"), machine.name
 
 
 @pytest.mark.group("metastore")
@@ -79,8 +100,8 @@ def test_git_never_sees_the_state(state: Path) -> None:
     assert (tracked, ignored) == (b"", 0)
 
 
-def test_what_the_control_machine_keeps_does_not_tell_it(password: str) -> None:
-    secret = password.encode()
+def test_what_the_control_machine_keeps_does_not_tell_it(secret: Secret, cluster: Inventory) -> None:
+    word = str(cluster.hosts[0].variables[secret.variable]["password"]).encode()
     # The list of names alone: a failure must not print the password either.
-    telling = [str(path) for path in BUILD.rglob("*") if path.is_file() and secret in path.read_bytes()]
+    telling = [str(path) for path in BUILD.rglob("*") if path.is_file() and word in path.read_bytes()]
     assert telling == []
