@@ -62,7 +62,7 @@ risky-tables: tools ## List tables that another engine reads wrongly or not at a
 
 .PHONY: bench
 bench: tools ## Measure what the README promises, into build/bench/
-	@$(LAKEHOUSE) bench --inventory $(INVENTORY)
+	@$(LAKEHOUSE) bench $(WHOM)
 
 .PHONY: lint
 lint: tools-dev ## Style, types and the rules of Ansible and shell

@@ -99,6 +99,8 @@ def _risky_tables(arguments: argparse.Namespace) -> int:
 
 
 def _bench(arguments: argparse.Namespace) -> int:
+    if arguments.target == targets.COMPOSE:
+        return bench.measure_compose(compose_settings.load(arguments.env_file))
     return bench.measure(arguments.inventory)
 
 
@@ -133,11 +135,11 @@ def parser() -> argparse.ArgumentParser:
     )
     for suite in suites:
         suite.add_argument("selection", nargs="*", help="arguments for pytest")
-    add("bench", _bench, "measure what the README promises, into build/bench/")
+    measured = add("bench", _bench, "measure what the README promises, into build/bench/")
     risks = add(
         "risky-tables", _risky_tables, "list tables that another engine reads wrongly; 1 if there are any"
     )
-    for question in (*suites, risks):
+    for question in (*suites, risks, measured):
         question.add_argument(
             "--target",
             choices=targets.KINDS,

@@ -149,7 +149,7 @@ def compose_image(phases: Phases, settings: Settings) -> None:
     """From a fresh machine to the images of the stack."""
     engine(phases)
     fetch(phases, core=stack.is_core(settings))
-    stack.build(phases, settings, bill())
+    stack.build(phases, settings, bill(), renewed=True)
 
 
 def compose_up(phases: Phases, settings: Settings) -> None:
@@ -161,16 +161,17 @@ def compose_up(phases: Phases, settings: Settings) -> None:
     stack.render(phases, settings)
     stack.up(phases, settings)
     if names.unknown(names.of(settings)):
-        phases.log("programs on this computer that read HDFS need its names; next: sudo make compose-names")
+        command = names.command(settings)
+        phases.log(f"programs on this computer that read HDFS need its names; next: {command}")
 
 
 def compose_names(settings: Settings, *, forget: bool) -> None:
     """Make the names of the containers lead to this computer, or forget them."""
-    wanted = [] if forget else names.of(settings)
+    wanted = "" if forget else names.of(settings)
     try:
         names.write(wanted)
     except PermissionError as error:
-        raise LakehouseError(f"{names.HOSTS} belongs to root", "sudo make compose-names") from error
+        raise LakehouseError(f"{names.HOSTS} belongs to root", names.command(settings)) from error
 
 
 def compose_down(settings: Settings, *, volumes: bool) -> None:
@@ -215,8 +216,11 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
     endpoints = settings.rendered / "endpoints.json"
     # The tests start the other engines where they need them.
     compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))
-    compose_up(phases, settings)
+    # With what an earlier run has left, nothing would be from nothing; to remove it takes docker compose.
+    stack.check(phases, settings, bill())
+    compose_down(settings, volumes=True)
     try:
+        compose_up(phases, settings)
         if added:
             compose_names(settings, forget=False)
         with phases.phase("compose data"):

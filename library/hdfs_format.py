@@ -12,14 +12,16 @@ module: hdfs_format
 short_description: Format the NameNode once
 description:
   - Refuses when any of the directories is not empty.
+  - A format that was interrupted is made anew by the next run.
 options:
   name_dirs: {type: list, elements: path, required: true, description: The NameNode's directories.}
-  argv: {type: list, elements: str, required: true, description: The command that formats.}
+  cluster_id: {type: str, required: true, description: The id of the cluster that they are for.}
+  command: {type: list, elements: str, required: true, description: What starts the NameNode; no arguments.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Format the NameNode
-  hdfs_format: {name_dirs: [/data/nn], argv: [...]}
+  hdfs_format: {name_dirs: [/data/nn], cluster_id: CID-lake, command: [hdfs, namenode]}
 """
 RETURN = r""" # """
 
@@ -29,7 +31,8 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "name_dirs": {"type": "list", "elements": "path", "required": True},
-            "argv": {"type": "list", "elements": "str", "required": True},
+            "cluster_id": {"type": "str", "required": True},
+            "command": {"type": "list", "elements": "str", "required": True},
         },
         supports_check_mode=True,
     )

@@ -11,7 +11,8 @@ DOCUMENTATION = r"""
 module: hdfs_storage
 short_description: Whether HDFS directories are empty, ours or foreign
 description:
-  - Reads only. Fails when a directory belongs to another cluster or holds half a format.
+  - Reads only. Fails when a directory belongs to another cluster, holds half a format, or was written by a
+    newer Hadoop.
 options:
   name_dirs: {type: list, elements: path, default: [], description: The NameNode's directories.}
   data_dirs: {type: list, elements: path, default: [], description: The DataNode's directories.}

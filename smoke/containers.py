@@ -14,6 +14,8 @@ from smoke.nodes import CommandError, Ended, Nodes
 
 # A daemon that has not ended by then is killed, as systemd does it.
 _STOP_SECONDS = 90
+# Root is nobody in a container that runs as somebody else: it may signal no one.
+_ITS_USER = ""
 # Everybody but process 1, which ends with its child. A container that Docker itself is told to kill counts as
 # stopped by a person, and is not started again.
 _KILL_ALL = ["sh", "-c", "kill -s KILL -- -1"]
@@ -67,7 +69,7 @@ class ContainerNodes(Nodes):
 
     def kill(self, host: str, unit: str) -> None:
         """Kill a unit's processes; Docker starts the container again. How the killer ends says nothing."""
-        self.execute(str(self._of(host, unit).name), _KILL_ALL, "root", {})
+        self.execute(str(self._of(host, unit).name), _KILL_ALL, _ITS_USER, {})
 
     def journal(self, host: str, unit: str, lines: int = 15) -> str:
         """Return the last lines that the unit's container logged."""

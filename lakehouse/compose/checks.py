@@ -45,18 +45,27 @@ def profiles(settings: Settings) -> list[str]:
 
 
 def ports(settings: Settings) -> list[str]:
-    """Check that every port is one, and stands there once."""
+    """Check that every port is one, stands there once, and is none that its container has for itself."""
     lines = []
-    owner: dict[str, str] = {}
+    owner: dict[int, str] = {}
+    taken = {
+        (variable, port): service.name
+        for service in services.chosen(settings.profiles)
+        for variable in service.ports
+        for port in service.own
+    }
     for variable, value in settings.ports.items():
         if not value.isdecimal() or not LOWEST_PORT <= int(value) <= HIGHEST_PORT:
             span = f"{LOWEST_PORT} to {HIGHEST_PORT}"
             lines.append(f"{variable} is {value!r} (expected {span}); next: change it in {settings.file}")
-        elif value in owner:
+            continue
+        port = int(value)
+        if (first := owner.setdefault(port, variable)) != variable:
+            lines.append(f"{variable} is {port}, as {first} is; next: change one of them in {settings.file}")
+        if service := taken.get((variable, port)):
             lines.append(
-                f"{variable} is {value}, as {owner[value]} is; next: change one of them in {settings.file}"
+                f"{variable} is {port}, which {service} has inside; next: change it in {settings.file}"
             )
-        owner.setdefault(value, variable)
     return lines
 
 
@@ -90,11 +99,15 @@ def memory(settings: Settings, total_mb: int) -> list[str]:
     """Check that Docker's machine has the memory of everything that is to run."""
     wanted, least = services.memory_mb(settings.profiles), services.memory_mb(["core"])
     # What a machine of 8 GiB shows is a little less.
-    if total_mb >= wanted * 0.95:
+    enough = total_mb / 0.95
+    if wanted <= enough:
         return []
+    smaller = (
+        f", or: COMPOSE_PROFILES=core DATANODES=1 make compose-up ({least} MB)" if least <= enough else ""
+    )
     return [
         f"Docker has {total_mb} MB of memory, the profiles {', '.join(settings.profiles)} need {wanted} MB;"
-        f" next: give Docker more, or set COMPOSE_PROFILES=core ({least} MB) in {settings.file}"
+        f" next: give Docker more{smaller}"
     ]
 
 

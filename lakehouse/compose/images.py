@@ -6,10 +6,11 @@ import hashlib
 import io
 import json
 import os
+import re
 import tarfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,17 +22,25 @@ from docker.errors import ImageNotFound
 from lakehouse import releases
 from lakehouse.cache import Cache
 from lakehouse.compose import sbom
+from lakehouse.compose.settings import BASE_VARIABLE
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Manifest
+from lakehouse.nodes import apt
 from lakehouse.nodes import image as node_image
 
 Log = Callable[[str], None]
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILES = ROOT / "compose" / "images"
-# Where another base is named: one with apt, of the release that versions.yml says.
-BASE_VARIABLE = "BASE_IMAGE"
 LATEST = "latest"
+# What a build says that has failed, and the command that shows more of it.
+_NEXT = {
+    r"no space left on device": "docker system df",
+    r"Failed to fetch|Unable to locate package|no installation candidate": (
+        "sudo apt-get update, for the images are built from this computer's mirrors"
+    ),
+    r"": "make compose-image",
+}
 _LAUNCHER = '#!/bin/sh\nPYTHONPATH=/opt/lakehouse exec /usr/bin/python3 -S -m service "$@"\n'
 
 
@@ -79,28 +88,60 @@ FOLDERS = {
 }
 
 
-def ensure(  # noqa: PLR0913, PLR0917 -- each decides something else
-    client: docker.DockerClient, bill: Manifest, cache: Cache, core: bool, called: str, log: Log
-) -> dict[str, str]:
-    """Build the images that this Docker does not have; return each family's reference, by its name.
+@dataclass(frozen=True)
+class Wish:
+    """What is asked for: a tag, for the images of the small profile or for all, on a base of one's own.
 
-    All of them get the tag `called`, and latest. With `core`, only what the small profile needs is built.
+    `latest` is always what this checkout builds. Another tag that is there stays what it is, unless it is
+    to be `renewed`.
+    """
+
+    tag: str
+    core: bool = False
+    base: str | None = None
+    renewed: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Whether the tag is given to what is built, whatever had it before."""
+        return self.renewed or self.tag == LATEST
+
+
+def ensure(client: docker.DockerClient, bill: Manifest, cache: Cache, wish: Wish, log: Log) -> None:
+    """Build the images that this Docker does not have, and give them the tag.
+
     Raises LakehouseError with the build's last words.
     """
+    wanted = [
+        family
+        for family in FAMILIES
+        if not wish.core or all(bill.component(name).profile == "core" for name in family.components)
+    ]
+    # In the base itself nothing runs.
+    tagged = {family.name: f"{family.repository}:{wish.tag}" for family in wanted if family.parent}
+    kept = {} if wish.moves else {name: tag for name, tag in tagged.items() if _is_there(client, tag)}
+    if kept:
+        log(f"used as they are: {', '.join(kept.values())}")
+    if kept == tagged:
+        return
     references: dict[str, str] = {}
-    for family in FAMILIES:
-        if core and any(bill.component(name).profile != "core" for name in family.components):
-            continue
-        parent = references[family.parent] if family.parent else _base(client, bill, log)
-        context = Context(family, parent, bill, cache)
-        references[family.name] = _ensure(client, context, log)
-        for tag in {called, LATEST}:
-            client.api.tag(references[family.name], family.repository, tag)
-    return references
+    for family in wanted:
+        parent = references[family.parent] if family.parent else _base(client, wish, bill, log)
+        references[family.name] = _ensure(client, Context(family, parent, bill, cache), log)
+        if family.name in tagged.keys() - kept.keys():
+            client.api.tag(references[family.name], family.repository, wish.tag)
 
 
-def _base(client: docker.DockerClient, bill: Manifest, log: Log) -> str:
-    return os.environ.get(BASE_VARIABLE) or node_image.ensure(client, bill.debian.suite, log)
+def _base(client: docker.DockerClient, wish: Wish, bill: Manifest, log: Log) -> str:
+    return wish.base or node_image.ensure(client, bill.debian.suite, log)
+
+
+def _is_there(client: docker.DockerClient, reference: str) -> bool:
+    try:
+        client.images.get(reference)
+    except ImageNotFound:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -186,9 +227,7 @@ class Context:
 def _ensure(client: docker.DockerClient, context: Context, log: Log) -> str:
     repository, tag = context.family.repository, context.tag
     reference = f"{repository}:{tag}"
-    try:
-        client.images.get(reference)
-    except ImageNotFound:
+    if not _is_there(client, reference):
         log(f"building {reference}")
         started = time.monotonic()
         _build(client, context, reference)
@@ -202,7 +241,8 @@ def _build(client: docker.DockerClient, context: Context, reference: str) -> Non
             fileobj=stream,
             custom_context=True,
             tag=reference,
-            buildargs=context.arguments,
+            # A proxy with a password is not in the image below; Docker keeps these names out of the new one.
+            buildargs={**context.arguments, **apt.proxies()},
             labels=_labels(context),
             rm=True,
             forcerm=True,
@@ -212,8 +252,13 @@ def _build(client: docker.DockerClient, context: Context, reference: str) -> Non
         for line in lines:
             said += str(line.get("stream", "")).strip().splitlines()
             if "error" in line:
-                last = " | ".join([text for text in said[-3:] if text] + [str(line["error"]).strip()])
-                raise LakehouseError(f"the image {reference} cannot be built: {last}", "docker system df")
+                raise _failed(reference, [*said, str(line["error"]).strip()])
+
+
+def _failed(reference: str, said: list[str]) -> LakehouseError:
+    last = " | ".join(text for text in said[-4:] if text)
+    command = next(command for words, command in _NEXT.items() if re.search(words, "\n".join(said)))
+    return LakehouseError(f"the image {reference} cannot be built: {last}", command)
 
 
 def _labels(context: Context) -> dict[str, str]:
@@ -240,11 +285,14 @@ def _piped(write: Callable[[IO[bytes]], None]) -> Iterator[IO[bytes]]:
         with suppress(BrokenPipeError), os.fdopen(writing, "wb") as target:
             write(target)
 
-    writer = threading.Thread(target=run, daemon=True)
-    with os.fdopen(reading, "rb") as source:
-        writer.start()
-        yield source
-    writer.join()
+    with ThreadPoolExecutor() as pool:
+        writer = pool.submit(run)
+        try:
+            with os.fdopen(reading, "rb") as source:
+                yield source
+        finally:
+            # Why it could not be written is also why the build failed that read half of it.
+            writer.result()
 
 
 def _ours(info: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -3,48 +3,59 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
 from pathlib import Path
 
 from lakehouse import inventory
-from lakehouse.compose.settings import Settings
+from lakehouse.compose.settings import DATANODES_VARIABLE, DEFAULT_FILE, LOOPBACK, THREE_DATANODES, Settings
 
 HOSTS = Path("/etc/hosts")
 _BEGIN, _END = "# BEGIN lakehouse compose", "# END lakehouse compose"
 
 
-def of(settings: Settings) -> list[str]:
-    """Return the names that a client of HDFS and of the catalogs is sent to."""
+def of(settings: Settings) -> str:
+    """Return the line of a hosts file: where the ports are, and the names that clients are sent to."""
     groups = ("namenode", "datanodes", "metastore", "trino_coordinator", "flink_jobmanager")
     hosts = inventory.load(settings.inventory).hosts
-    return [host.name for host in hosts if host.groups & set(groups)]
+    return " ".join([settings.published, *(host.name for host in hosts if host.groups & set(groups))])
 
 
-def unknown(names: Sequence[str]) -> list[str]:
-    """Return those that do not lead to this computer."""
-    return [name for name in names if _address(name) != "127.0.0.1"]
+def unknown(entry: str) -> list[str]:
+    """Return the names of the line that do not lead to its address."""
+    address, *names = entry.split()
+    return [name for name in names if _address(name) != address]
 
 
-def block(text: str, names: Sequence[str]) -> str:
-    """Return the text of a hosts file in which the names lead to this computer, or without the block."""
+def command(settings: Settings) -> str:
+    """Return the call that writes these names; sudo keeps nothing of the environment."""
+    said = {
+        DATANODES_VARIABLE: "3" if THREE_DATANODES in settings.profiles else "",
+        "ENV_FILE": "" if settings.file == DEFAULT_FILE else str(settings.file),
+        "BIND_ADDRESS": "" if settings.published == LOOPBACK else settings.published,
+    }
+    given = [f"{name}={value}" for name, value in said.items() if value]
+    return " ".join(["sudo make compose-names", *given])
+
+
+def block(text: str, entry: str) -> str:
+    """Return the text of a hosts file with the line between two marks, or without the block."""
     kept, before = [], ""
     for line in text.splitlines():
         # One line stands between the marks: if somebody has cut the second away, what follows is kept.
         if line not in (_BEGIN, _END) and before != _BEGIN:
             kept.append(line)
         before = line
-    if names:
-        kept += [_BEGIN, f"127.0.0.1 {' '.join(names)}", _END]
+    if entry:
+        kept += [_BEGIN, entry, _END]
     return "\n".join(kept) + "\n"
 
 
-def write(names: Sequence[str], path: Path = HOSTS) -> None:
-    """Make the names lead to this computer, or forget them; OSError unless root does it.
+def write(entry: str, path: Path = HOSTS) -> None:
+    """Write the line, or forget it where it is empty; OSError unless root does it.
 
     The file is written in place: in a container it is a mount, which cannot be replaced.
     """
     before = path.read_text("utf-8")
-    after = block(before, names)
+    after = block(before, entry)
     if after != before:
         path.write_text(after, "utf-8")
 

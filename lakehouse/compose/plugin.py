@@ -14,7 +14,7 @@ import requests
 from docker.errors import DockerException
 
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes import image
+from lakehouse.nodes import apt, image
 
 # The first with profiles, --wait and depends_on: service_completed_successfully.
 OLDEST = (2, 20)
@@ -63,7 +63,9 @@ def ensure(client: docker.DockerClient, suite: str, log: Callable[[str], None]) 
 
 
 def _install(client: docker.DockerClient, reference: str) -> None:
-    container = client.containers.run(reference, ["sh", "-ec", _FETCH], user="root", detach=True)
+    container = client.containers.run(
+        reference, ["sh", "-ec", _FETCH], user="root", environment=apt.proxies(), detach=True
+    )
     try:
         status = container.wait(timeout=_PATIENCE)["StatusCode"]
         if status:

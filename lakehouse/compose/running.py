@@ -14,6 +14,9 @@ from lakehouse.errors import LakehouseError
 
 # As stop_grace_period in compose.yaml.
 _STOP_SECONDS = 60
+# A container that refuses to work says why in a line with this; the log of a tool may follow.
+_NEXT = "; next: "
+_LAST_LINES = 50
 
 
 def wanted(settings: Settings) -> set[str]:
@@ -39,6 +42,15 @@ def stop_others(client: docker.DockerClient, settings: Settings, log: Callable[[
             log(f"removing {name}, which is not of {', '.join(settings.profiles)}")
             container.stop(timeout=_STOP_SECONDS)
             container.remove()
+
+
+def refusals(client: docker.DockerClient, settings: Settings) -> list[str]:
+    """Return what the containers that failed said is wrong, and what to do: one line each."""
+    label = f"{PROJECT_LABEL}={settings.project}"
+    found = client.containers.list(all=True, filters={"label": label}, ignore_removed=True)
+    failed = [each for each in found if each.attrs["State"]["ExitCode"] or each.attrs["RestartCount"]]
+    said = (each.logs(tail=_LAST_LINES).decode(errors="replace").splitlines() for each in failed)
+    return sorted({line for lines in said for line in lines if _NEXT in line})
 
 
 def containers(client: docker.DockerClient, settings: Settings) -> list[Container]:

@@ -16,11 +16,15 @@ _PORT = re.compile(r"\$\{(\w+_PORT)\b")
 
 @dataclass(frozen=True)
 class Service:
-    """A service that runs: its limit of memory in MiB, and the variables of its ports on this computer."""
+    """A service that runs: its limit of memory in MiB, and its ports.
+
+    `ports` are variables, for they are this computer's too; `own` are the numbers that nobody can change.
+    """
 
     name: str
     memory_mb: int
     ports: frozenset[str]
+    own: frozenset[int]
 
 
 def chosen(profiles: Collection[str]) -> tuple[Service, ...]:
@@ -31,6 +35,7 @@ def chosen(profiles: Collection[str]) -> tuple[Service, ...]:
             name,
             int(service["mem_limit"].removesuffix("m")),
             frozenset(variable for port in service.get("ports", []) for variable in _PORT.findall(port)),
+            frozenset(map(int, service.get("expose", []))),
         )
         for name, service in services.items()
         if HOST_LABEL in service.get("labels", {}) and set(service["profiles"]) & set(profiles)

@@ -14,10 +14,13 @@ from lakehouse.errors import LakehouseError
 
 FOLDER = run.ROOT / "compose"
 DEFAULT_FILE = FOLDER / ".env"
-# How many DataNodes there are is a matter of the inventory.
+# How many DataNodes there are is a matter of the inventory: DATANODES=3 is short for the profile.
 DATANODES_VARIABLE = "DATANODES"
-INVENTORIES = {"1": "inventory/compose", "3": "inventory/compose-three"}
 THREE_DATANODES = "three-datanodes"
+# What the images are built on, if not on that of a node: one with apt, of the release that versions.yml says.
+BASE_VARIABLE = "BASE_IMAGE"
+PROFILES_OF = {"1": "", "3": f",{THREE_DATANODES}"}
+EVERYWHERE, LOOPBACK = "0.0.0.0", "127.0.0.1"  # noqa: S104 -- what a person may ask for
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,6 @@ class Settings:
 
     file: Path
     values: Mapping[str, str]
-    inventory: str
 
     @property
     def project(self) -> str:
@@ -36,13 +38,24 @@ class Settings:
     @property
     def profiles(self) -> tuple[str, ...]:
         """The profiles whose services run."""
-        names = [name.strip() for name in self.values["COMPOSE_PROFILES"].split(",")]
+        names = dict.fromkeys(name.strip() for name in self.values["COMPOSE_PROFILES"].split(","))
         return tuple(name for name in names if name)
+
+    @property
+    def inventory(self) -> str:
+        """The inventory with as many DataNodes as the profiles start."""
+        return "inventory/compose-three" if THREE_DATANODES in self.profiles else "inventory/compose"
 
     @property
     def ports(self) -> dict[str, str]:
         """The ports on this computer, as they were written, by variable."""
         return {name: value for name, value in self.values.items() if name.endswith("_PORT")}
+
+    @property
+    def published(self) -> str:
+        """The address at which programs on this computer reach the ports, as the inventory has it."""
+        bound = self.values["BIND_ADDRESS"]
+        return LOOPBACK if bound == EVERYWHERE else bound
 
     def with_values(self, **values: str) -> Settings:
         """Return the settings with other values."""
@@ -64,12 +77,14 @@ def load(file: Path | None = None, environment: Mapping[str, str] = os.environ) 
         raise LakehouseError(f"{path} does not exist", f"cp {DEFAULT_FILE.relative_to(run.ROOT)} {path}")
     written = {**dotenv_values(DEFAULT_FILE), **dotenv_values(path)}
     values = {name: environment.get(name) or value or "" for name, value in written.items()}
-    count = values.get(DATANODES_VARIABLE) or environment.get(DATANODES_VARIABLE) or "1"
-    if count not in INVENTORIES:
+    # compose/.env leaves these out.
+    optional = (DATANODES_VARIABLE, BASE_VARIABLE)
+    values |= {name: environment[name] for name in optional if environment.get(name)}
+    count = values.get(DATANODES_VARIABLE) or "1"
+    if count not in PROFILES_OF:
         raise LakehouseError(
-            f"{DATANODES_VARIABLE} is {count!r} (expected {' or '.join(INVENTORIES)})",
+            f"{DATANODES_VARIABLE} is {count!r} (expected {' or '.join(PROFILES_OF)})",
             f"make compose-up {DATANODES_VARIABLE}=3",
         )
-    if count == "3":
-        values["COMPOSE_PROFILES"] += f",{THREE_DATANODES}"
-    return Settings(path, values, INVENTORIES[count])
+    values["COMPOSE_PROFILES"] += PROFILES_OF[count]
+    return Settings(path, values)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lakehouse import artifacts, run
 from lakehouse.compose import checks, images, plugin, running
-from lakehouse.compose.settings import FOLDER, THREE_DATANODES, Settings
+from lakehouse.compose.settings import BASE_VARIABLE, FOLDER, THREE_DATANODES, Settings
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Manifest
 from lakehouse.nodes import engine
@@ -47,12 +48,12 @@ def check(phases: Phases, settings: Settings, bill: Manifest) -> None:
         plugin.ensure(client, bill.debian.suite, phases.log)
 
 
-def build(phases: Phases, settings: Settings, bill: Manifest) -> None:
-    """Have the images that the profiles need."""
+def build(phases: Phases, settings: Settings, bill: Manifest, *, renewed: bool = False) -> None:
+    """Have the images that the profiles need; `renewed` under a tag that others may have."""
+    base = settings.values.get(BASE_VARIABLE)
+    wish = images.Wish(settings.values["IMAGE_TAG"], is_core(settings), base, renewed)
     with phases.phase("images"), engine.connect() as client:
-        images.ensure(
-            client, bill, artifacts.cache_dir(), is_core(settings), settings.values["IMAGE_TAG"], phases.log
-        )
+        images.ensure(client, bill, artifacts.cache_dir(), wish, phases.log)
 
 
 def render(phases: Phases, settings: Settings) -> None:
@@ -83,19 +84,16 @@ def up(phases: Phases, settings: Settings) -> None:
     with engine.connect() as client:
         running.stop_others(client, settings, phases.log)
     with phases.phase("compose", spinner=False):
-        _run(
-            settings,
-            "up",
-            "--detach",
-            "--wait",
-            "--remove-orphans",
-            *(["--force-recreate"] if restart else []),
-        )
+        _start(settings, *(["--force-recreate"] if restart else []))
     started.write_text(wanted, encoding="utf-8")
 
 
 def mirror(source: Path, target: Path) -> None:
     """Make the folders in `target` what they are in `source`; containers have mounted them, so they stay."""
+    for place in sorted(target.glob("*/**/*")):
+        # A folder that goes takes with it what is in it; what is of another kind is not written through.
+        if _kind(place) not in (None, _kind(source / place.relative_to(target))):
+            shutil.rmtree(place) if _kind(place) == stat.S_IFDIR else place.unlink()
     for path in sorted(source.rglob("*")):
         place = target / path.relative_to(source)
         if path.is_symlink():
@@ -107,9 +105,11 @@ def mirror(source: Path, target: Path) -> None:
         elif not place.is_file() or place.read_bytes() != path.read_bytes():
             place.write_bytes(path.read_bytes())
         place.chmod(stat.S_IMODE(path.stat().st_mode))
-    for place in sorted(target.glob("*/**/*"), reverse=True):
-        if not os.path.lexists(source / place.relative_to(target)):
-            place.unlink() if place.is_symlink() or place.is_file() else place.rmdir()
+
+
+def _kind(path: Path) -> int | None:
+    """Whether it is a file, a folder or a link; None if nothing is there."""
+    return stat.S_IFMT(path.lstat().st_mode) if os.path.lexists(path) else None
 
 
 def digest(folder: Path) -> str:
@@ -141,6 +141,11 @@ def down(settings: Settings, *, volumes: bool = False) -> None:
         raise LakehouseError("docker compose down failed", "docker compose ls")
 
 
-def _run(settings: Settings, *arguments: str) -> None:
-    if run.shown(compose(settings, *arguments), settings.values):
-        raise LakehouseError(f"docker compose {arguments[0]} failed", checks.advice(settings))
+def _start(settings: Settings, *arguments: str) -> None:
+    argv = compose(settings, "up", "--detach", "--wait", "--remove-orphans", *arguments)
+    if run.shown(argv, settings.values):
+        with engine.connect() as client:
+            lines = running.refusals(client, settings)
+        if lines:
+            raise LakehouseError("\n".join(lines))
+        raise LakehouseError("docker compose up failed", checks.advice(settings))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterable
 
 # The pockets of a release, by what follows its name; the empty one is the release itself.
 _RELEASE = re.compile(r"(?P<name>[a-z]+)(?P<pocket>|-updates|-security)$")
 _SETTINGS = re.compile(
     r"^Acquire::(https?::Proxy(::\S+)?|Check-Valid-Until|Check-Date|Retries) ", re.MULTILINE
 )
+_PROXY = re.compile(r'^Acquire::(https?)::Proxy "(.+)";$')
 
 
 def sources(suite: str) -> list[str]:
@@ -44,6 +46,17 @@ def derive_sources(suite: str, targets: str) -> list[str]:
 def derive_settings(dump: str) -> list[str]:
     """Pick the settings out of the output of `apt-config dump`, without those that are empty."""
     return [line for line in dump.splitlines() if _SETTINGS.match(line) and not line.endswith(' "";')]
+
+
+def proxies() -> dict[str, str]:
+    """Return the variables by which apt finds this computer's proxies inside a container."""
+    return derive_proxies(settings())
+
+
+def derive_proxies(lines: Iterable[str]) -> dict[str, str]:
+    """Translate the settings that name a proxy for everything."""
+    found = [match for match in map(_PROXY.match, lines) if match]
+    return {f"{match[1]}_proxy": match[2] for match in found}
 
 
 def _output(*command: str) -> str:

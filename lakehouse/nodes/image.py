@@ -38,6 +38,8 @@ _PACKAGES = (
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
 _UNIT = Path(__file__).with_name("node-identity.service")
 _AUTHORITIES = Path("/usr/local/share/ca-certificates")
+# Where mmdebstrap writes what it was told with --aptopt.
+_APT_SETTINGS = "/etc/apt/apt.conf.d/99mmdebstrap"
 _UNIT_FOLDER = "/etc/systemd/system"
 # By this systemd knows where it runs and leaves the hardware alone.
 _CHANGES = ("ENV container=docker",)
@@ -135,6 +137,8 @@ def command(wanted: Recipe) -> list[str]:
         # Every node makes its own key; the hosts file of this computer is not theirs.
         'rm -f "$1"/etc/ssh/ssh_host_*',
         'install -m 0644 /dev/null "$1"/etc/hosts',
+        # A proxy with a password in its URL: whoever has the image could read it.
+        rf"""sed -i '\|://.*@|d' "$1"{_APT_SETTINGS}""",
     ]
     if wanted.authorities:
         hooks += [f"upload {path} {_AUTHORITIES}/{Path(path).name}" for path, _ in wanted.authorities]

@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.hdfs_storage import inspect
+from ansible.module_utils.hdfs_storage import MAKING, inspect
 from ansible.module_utils.refused import RefusedError
 
 LOG_LINES = 20
 
 
 def apply(parameters: dict[str, Any], *, check: bool = False) -> None:
-    """Run the command that the module hdfs_format is given, if all the directories are empty."""
+    """Format the directories that the module hdfs_format is given, if all of them are empty.
+
+    What is made is moved into place when it is complete: an interrupted format leaves empty directories, and
+    the NameNode itself completes those that lack the move.
+    """
     used = [path for path in parameters["name_dirs"] if inspect(path, name_dir=True).state != "empty"]
     if used:
         raise RefusedError(f"not empty, so not formatted: {', '.join(used)}", f"ls -lR {used[0]}")
     if check:
         return
-    done = subprocess.run(parameters["argv"], capture_output=True, text=True, check=False)
+    making = [Path(path) / MAKING for path in parameters["name_dirs"]]
+    for path in making:
+        shutil.rmtree(path, ignore_errors=True)
+    _run(
+        [
+            *parameters["command"],
+            f"-Ddfs.namenode.name.dir={','.join(path.as_uri() for path in making)}",
+            *("-format", "-nonInteractive", "-clusterId", parameters["cluster_id"]),
+        ]
+    )
+    for path in making:
+        (path / "current").rename(path.parent / "current")
+        shutil.rmtree(path)
+
+
+def _run(argv: list[str]) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
         raise RefusedError(

@@ -8,19 +8,29 @@ from pathlib import Path
 
 from ansible.module_utils.refused import RefusedError
 
-# A mount point's own folder, and what a daemon that never registered leaves behind.
-IGNORED = ("lost+found", "in_use.lock")
+# The folder of a format that is not complete yet.
+MAKING = ".lakehouse-making"
+# A mount point's own folder, and what a daemon that never registered or an interrupted format leaves behind.
+IGNORED = ("lost+found", "in_use.lock", MAKING)
 # An image by its last transaction; neither its checksum nor one that is still being written (fsimage.ckpt_0).
 IMAGE = re.compile(r"fsimage_\d+")
+# The newest layouts that Hadoop 3.5.0 reads; they count downwards. In hadoop-hdfs.jar they are in the classes
+# NameNodeLayoutVersion and DataNodeLayoutVersion.
+NAME_LAYOUT, DATA_LAYOUT = -67, -57
 
 
 @dataclass(frozen=True)
 class Storage:
-    """One directory: ``state`` is ``empty``, ``formatted`` or ``incomplete``."""
+    """One directory: ``state`` is ``empty``, ``formatted`` or ``incomplete``.
+
+    ``layout`` is what it was written in, ``readable`` the newest that can be read of its kind.
+    """
 
     path: str
     state: str
     cluster_id: str | None = None
+    layout: int = 0
+    readable: int = 0
 
 
 def read_version(path: Path) -> dict[str, str]:
@@ -36,9 +46,15 @@ def inspect(directory: str, *, name_dir: bool) -> Storage:
     if not version.is_file():
         content = [entry for entry in path.iterdir() if entry.name not in IGNORED] if path.is_dir() else []
         return Storage(directory, "incomplete" if content else "empty")
-    cluster_id = read_version(version).get("clusterID")
+    pairs = read_version(version)
     has_image = any(IMAGE.fullmatch(entry.name) for entry in (path / "current").iterdir())
-    return Storage(directory, "incomplete" if name_dir and not has_image else "formatted", cluster_id)
+    return Storage(
+        directory,
+        "incomplete" if name_dir and not has_image else "formatted",
+        pairs.get("clusterID"),
+        int(pairs.get("layoutVersion") or 0),
+        NAME_LAYOUT if name_dir else DATA_LAYOUT,
+    )
 
 
 def problem(storage: Storage, cluster_id: str) -> str | None:
@@ -52,6 +68,12 @@ def problem(storage: Storage, cluster_id: str) -> str | None:
         return (
             f"{storage.path} belongs to cluster {storage.cluster_id} (expected {cluster_id});"
             f" nothing was touched; next: move it away, or set lakehouse_cluster_id: {storage.cluster_id}"
+        )
+    if storage.layout < storage.readable:
+        return (
+            f"{storage.path} was written by a newer Hadoop: its layout is {storage.layout} (expected"
+            f" {storage.readable}, which this one writes); nothing was touched; next: go back to the release"
+            " that wrote it, or move it away"
         )
     return None
 

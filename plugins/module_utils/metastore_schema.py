@@ -21,6 +21,20 @@ create table if not exists "RUNTIME_STATS" (
 );
 create index if not exists "IDX_RUNTIME_STATS_CREATE_TIME" on "RUNTIME_STATS" ("CREATE_TIME");
 """
+# A schema of its own marks a database in which the tables are being made; it was empty before.
+IS_MAKING = "select to_regnamespace('lakehouse_making') is not null"
+BEGIN = "create schema lakehouse_making"
+END = "drop schema lakehouse_making"
+CLEAR = """
+do $$
+declare made text;
+begin
+  for made in select tablename from pg_tables where schemaname = 'public' loop
+    execute format('drop table public.%I cascade', made);
+  end loop;
+end $$;
+drop schema lakehouse_making;
+"""
 LOG_LINES = 20
 
 
@@ -83,16 +97,27 @@ def found_version(database: Database, name: str, version: str) -> str | None:
 
 
 def apply(parameters: dict[str, Any]) -> bool:
-    """Initialise the schema that the module metastore_schema is given; tell whether that was necessary."""
+    """Initialise the schema that the module metastore_schema is given; tell whether that was necessary.
+
+    What an interrupted run has made is removed and made anew: nobody has used it yet.
+    """
     database = Database(parameters)
     wish = (parameters["database"], parameters["version"])
-    if found_version(database, *wish):
+    if not is_making(database) and found_version(database, *wish):
         return False
     with database.lock():
+        if is_making(database):
+            database.run(CLEAR)
         if found_version(database, *wish) is None:
+            database.run(BEGIN)
             _initialise(parameters)
-            database.run(RUNTIME_STATS)
+            database.run(f"{RUNTIME_STATS}{END};")
     return True
+
+
+def is_making(database: Database) -> bool:
+    """Whether somebody makes the tables at this moment, or was interrupted in it."""
+    return database.run(IS_MAKING) == "t"
 
 
 def _initialise(parameters: dict[str, Any]) -> None:
@@ -106,6 +131,6 @@ def _initialise(parameters: dict[str, Any]) -> None:
         lines = (done.stdout + done.stderr).strip().splitlines()
         raise RefusedError(
             "initialising the schema failed",
-            "read the log below, drop the database, rerun",
+            "read the log below, rerun",
             lines[-LOG_LINES:],
         )

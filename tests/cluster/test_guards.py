@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.inventory import Inventory
 from tests.cluster.machines import Machine, Machines
-from tests.cluster.playbooks import Ansible
+from tests.cluster.playbooks import Ansible, Outcome
 
 pytestmark = pytest.mark.cluster
 
@@ -16,8 +16,9 @@ SCRATCH = "kit-guards"
 DATABASE = "kit_guards"
 STRANGER = "CID-of-somebody-else"
 FOREIGN_TABLES = "create table orders (id int); insert into orders values (1);"
-# What an initialisation that was killed leaves: tables, and no row with the version.
+# Tables, and no row with the version.
 HALF_A_SCHEMA = 'create table "DBS" (id int); create table "VERSION" ("SCHEMA_VERSION" text);'
+A_SCHEMA = """create table \\"VERSION\\" as select '3.1.0' as \\"SCHEMA_VERSION\\";"""
 OTHER_SCHEMA = """create table "VERSION" ("SCHEMA_VERSION" text); insert into "VERSION" values ('2.3.0');"""
 
 
@@ -94,7 +95,7 @@ def test_a_format_that_would_orphan_blocks_is_refused(
 def test_a_namenode_is_never_formatted_twice(namenode_host: Machine, ansible: Ansible) -> None:
     folders = namenode_host.variable("lakehouse_namenode_dirs")
     versions = [namenode_host.run("cat %s/current/VERSION", folder) for folder in folders]
-    arguments = {"name_dirs": folders, "argv": ["false"]}
+    arguments = {"name_dirs": folders, "cluster_id": "CID-other", "command": ["false"]}
     outcome = ansible.module(namenode_host.name, "hdfs_format", arguments)
     assert outcome.code != 0, outcome
     assert f"not empty, so not formatted: {', '.join(folders)}; next: ls -lR {folders[0]}" in outcome.text
@@ -121,22 +122,48 @@ def test_a_database_in_use_gets_no_schema(
 ) -> None:
     psql(database_host, database, content)
     before = tables(database_host, database)
+    outcome = initialise(ansible, database_host, database, "false")
+    assert outcome.code != 0, outcome
+    assert f"database {database} {line}" in outcome.text, outcome
+    assert tables(database_host, database) == before
+
+
+def test_an_interrupted_schema_is_made_anew(database_host: Machine, database: str, ansible: Ansible) -> None:
+    """The mark of an initialisation stays when it is killed; the next one takes away what it has made."""
+    first = initialise(
+        ansible, database_host, database, "sh", "-c", f"psql {of(database_host, database)}; false"
+    )
+    assert first.code != 0, first
+    assert "initialising the schema failed; next: read the log below, rerun" in first.text, first
+    assert "lakehouse_making" in tables(database_host, database)
+    second = initialise(ansible, database_host, database, "sh", "-c", f"psql {of(database_host, database)}")
+    assert second.code == 0, second
+    assert second.changed == 1, second
+    assert "lakehouse_making" not in tables(database_host, database)
+    third = initialise(ansible, database_host, database, "false")
+    assert (third.code, third.changed) == (0, 0), third
+
+
+def of(machine: Machine, database: str) -> str:
+    """Arguments of psql that stand for the tool which makes the tables."""
+    return f'-p {machine.variable("lakehouse_ports")["postgresql"]} -d {database} -c "{A_SCHEMA}"'
+
+
+def initialise(ansible: Ansible, machine: Machine, database: str, *argv: str) -> Outcome:
+    """Run the module as PostgreSQL's own user, with a program instead of the metastore's schematool."""
     arguments = {
         # The socket's folder stands for the host: there PostgreSQL knows its own user without a password.
         "host": "/var/run/postgresql",
-        "port": database_host.variable("lakehouse_ports")["postgresql"],
+        "port": machine.variable("lakehouse_ports")["postgresql"],
         "database": database,
         "user": "postgres",
         "password": "not asked for",
         "version": "3.1.0",
         "environment_file": "/dev/null",
         "metastore_home": "/nonexistent",
-        "argv": ["false"],
+        "argv": argv,
     }
-    outcome = ansible.module(database_host.name, "metastore_schema", arguments, ["--become-user", "postgres"])
-    assert outcome.code != 0, outcome
-    assert f"database {database} {line}" in outcome.text, outcome
-    assert tables(database_host, database) == before
+    return ansible.module(machine.name, "metastore_schema", arguments, ["--become-user", "postgres"])
 
 
 def test_xml_that_does_not_parse_is_never_installed(machines: Machines, ansible: Ansible) -> None:

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
+import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from docker.models.containers import Container
 
 from lakehouse import run
 from lakehouse.compose import settings, stack
+from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import Settings
+from lakehouse.nodes import engine
 from smoke import waiting
-from smoke.lake import Lake
+from smoke.lake import Lake, Row
+from smoke.tables import suffix
 
 ENV_FILE = Path(__file__).with_name("test.env")
 EVIDENCE_LINES = "15"
+# What the table of the fixture `birds` holds.
+BIRDS: list[Row] = [("kiwi", 2), ("swift", 2)]
+BIRDS_QUERY = "SELECT * FROM VALUES ('kiwi', 2), ('swift', 2) AS birds (name, wings)"
 
 
-def compose(meant: Settings, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
-    """Run docker compose; fail with what it and the containers said."""
-    variables = {**os.environ, **meant.values, **(environment or {})}
+def compose(meant: Settings, *arguments: str, stdin: str | None = None) -> str:
+    """Run docker compose and return its output; fail with what it and the containers said."""
+    variables = {**os.environ, **meant.values}
     done = subprocess.run(
-        stack.compose(meant, *arguments), capture_output=True, text=True, check=False, env=variables
+        stack.compose(meant, *arguments),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=variables,
+        input=stdin,
     )
     if done.returncode:
         logs = subprocess.run(
@@ -51,6 +65,35 @@ def connect(meant: Settings) -> Lake:
         return lake
 
     return waiting.wait_for("a first query", first_answer, seconds=90, ignoring=(Exception,))
+
+
+def image(meant: Settings, family: str) -> str:
+    """The name of the image that a stack's services of this family run."""
+    return f"lakehouse-{family}:{meant.values['IMAGE_TAG']}"
+
+
+def elsewhere(first: Settings, project: str, apart: int) -> dict[str, str]:
+    """The settings in which a second stack differs from one that runs: its name, and ports so far apart."""
+    ports = {name: str(int(port) + apart) for name, port in first.ports.items()}
+    return {**ports, "COMPOSE_PROJECT_NAME": project}
+
+
+def volumes(meant: Settings) -> set[str]:
+    """The names of the volumes that Docker has of a stack."""
+    with engine.connect() as client:
+        found = client.volumes.list(filters={"label": f"{PROJECT_LABEL}={meant.project}"})
+    return {str(volume.name) for volume in found}
+
+
+def files(container: Container, path: str) -> dict[str, bytes]:
+    """The regular files at a path of a container, which need not run, by their names below its last part."""
+    chunks, _ = container.get_archive(path)
+    found = {}
+    with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+        for member in archive:
+            if content := archive.extractfile(member) if member.isfile() else None:
+                found[member.name] = content.read()
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -83,6 +126,22 @@ def lake(core: Settings) -> Iterator[Lake]:
 
 
 @pytest.fixture(scope="session")
+def birds(core: Settings) -> Iterator[str]:
+    """The full name of a table with BIRDS in it, for those who only read."""
+    namespace = f"iceberg.birds_{suffix()}"
+    table = f"{namespace}.birds"
+    lake = connect(core)
+    lake.sql(f"CREATE NAMESPACE {namespace}")
+    lake.sql(f"CREATE TABLE {table} USING iceberg AS {BIRDS_QUERY}")
+    lake.session.stop()
+    yield table
+    lake = connect(core)
+    lake.sql(f"DROP TABLE {table} PURGE")
+    lake.sql(f"DROP NAMESPACE {namespace}")
+    lake.session.stop()
+
+
+@pytest.fixture(scope="session")
 def everything(core: Settings) -> Settings:
     """The same stack with all engines and the client."""
     complete = core.with_values(COMPOSE_PROFILES="all")
@@ -102,6 +161,12 @@ def lakehouse(
         cwd=run.ROOT,
         env={**surroundings(), **(environment or {})},
     )
+
+
+def succeed(*arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    """Run the kit's program; fail with what it said unless it succeeds."""
+    done = lakehouse(*arguments, environment=environment)
+    assert done.returncode == 0, f"lakehouse {' '.join(arguments)}\n{done.stdout}{done.stderr}"
 
 
 def surroundings() -> dict[str, str]:

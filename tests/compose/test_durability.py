@@ -12,7 +12,7 @@ import pytest
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import engine
 from smoke.lake import Lake
-from tests.compose.conftest import compose, connect, up
+from tests.compose.conftest import ENV_FILE, compose, connect, image, succeed, up, volumes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
@@ -90,8 +90,11 @@ def test_a_kill_during_writes_loses_nothing_that_was_acknowledged(
 def test_down_and_another_image_keep_the_data(core: Settings, lake: Lake, tables: dict[str, str]) -> None:
     for table in tables.values():
         lake.sql(f"INSERT INTO {table} VALUES (1), (2)")
-    compose(core, "down")
-    with engine.connect() as client, upgraded(client) as tag:
+    kept = volumes(core)
+    succeed("compose", "down", "--env-file", str(ENV_FILE))
+    assert kept
+    assert volumes(core) == kept
+    with engine.connect() as client, upgraded(client, core) as tag:
         up(core.with_values(IMAGE_TAG=tag))
         after = connect(core)
         for table in tables.values():
@@ -108,12 +111,13 @@ def test_down_and_another_image_keep_the_data(core: Settings, lake: Lake, tables
 class upgraded:  # noqa: N801 -- a context, named as it reads
     """An image that differs from the stack's in its content, under a tag of its own."""
 
-    def __init__(self, client: docker.DockerClient) -> None:
+    def __init__(self, client: docker.DockerClient, meant: Settings) -> None:
         self._client = client
+        self._image = image(meant, "core")
         self._tag = f"test-{secrets.token_hex(3)}"
 
     def __enter__(self) -> str:
-        container = self._client.containers.create("lakehouse-core:latest", ["true"], user="root")
+        container = self._client.containers.create(self._image, ["true"], user="root")
         try:
             container.commit("lakehouse-core", self._tag, changes=["USER nobody", "LABEL upgraded=yes"])
         finally:

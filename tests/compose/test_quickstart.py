@@ -12,8 +12,13 @@ from typing import NamedTuple
 import pytest
 
 from lakehouse.compose.settings import FOLDER, Settings
+from lakehouse.nodes import engine
+from tests.compose.conftest import compose, files
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "quickstart.md"
+PICTURE = PAGE.with_name("flights.png")
+# A PNG begins with its signature, width and height.
+PNG_HEAD = 24
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # A command goes on where its line ends with a backslash.
 COMMAND = re.compile(r"^\$ (?P<line>(?:[^\n]*\\\n)*[^\n]*)\n(?P<output>(?:(?!\$ )[^\n]*\n)*)", re.MULTILINE)
@@ -47,6 +52,14 @@ def follow(command: Command, variables: Mapping[str, str]) -> None:
     assert comparable(done.stdout) == comparable(command.output), f"{command.line}\n{done.stderr}"
 
 
+def drawn(meant: Settings) -> bytes:
+    """The picture that `client` has drawn."""
+    with engine.connect() as client:
+        container = client.containers.get(compose(meant, "ps", "--quiet", "client").strip())
+        [content] = files(container, f"/work/{PICTURE.name}").values()
+    return content
+
+
 def test_the_page_has_commands_and_outputs() -> None:
     found = list(commands(PAGE.read_text(encoding="utf-8")))
     assert found
@@ -59,5 +72,6 @@ def test_every_command_prints_what_the_page_says(everything: Settings) -> None:
     try:
         for command in steps:
             follow(command, everything.values)
+        assert drawn(everything)[:PNG_HEAD] == PICTURE.read_bytes()[:PNG_HEAD]
     finally:
         follow(cleaning, everything.values)

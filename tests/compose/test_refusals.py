@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import socket
 from collections.abc import Iterator
@@ -12,13 +11,25 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import engine
-from tests.compose.conftest import ENV_FILE, compose, lakehouse
+from smoke.lake import Lake
+from tests.compose.conftest import BIRDS, ENV_FILE, compose, elsewhere, image, lakehouse, succeed
 
 pytestmark = pytest.mark.cluster
 
-DATA = "/var/lib/lakehouse/postgresql/data"
+VOLUME = "/var/lib/lakehouse/postgresql"
+VOLUME_LABEL = "com.docker.compose.volume"
+# Beside the stack that runs, and beside the second of test_two_stacks.py.
+APART = 200
+# What the steps say of a stack that is complete; the first leaves a server alone, and so asks it nothing.
+NOTHING_TO_DO = {
+    "postgres-init": "postgresql: left alone: a server runs on ",
+    "namenode-format": "namenode: nothing to do",
+    "hdfs-layout": "layout: nothing to do",
+    "metastore-schema": "metastore: nothing to do",
+}
 
 
 def refused(said: str) -> str:
@@ -65,36 +76,30 @@ def test_no_compose_of_version_2(tmp_path: Path) -> None:
 
 
 def test_a_volume_of_another_version(core: Settings) -> None:
-    """A volume of PostgreSQL 16 is refused by the step, and not touched."""
-    volume = f"kit-test-old-{secrets.token_hex(3)}"
+    """A stack whose volume is of PostgreSQL 16 does not start; make compose-up says why."""
+    project, volume = "kit-test-old", "kit-test-old_postgres"
+    values = elsewhere(core, project, APART)
+    written = f"mkdir {VOLUME}/data && cd {VOLUME}/data && echo 16 >PG_VERSION && touch postgresql.conf"
     with engine.connect() as client:
-        client.volumes.create(volume)
-        mounts = {volume: {"bind": "/var/lib/lakehouse/postgresql", "mode": "rw"}}
+
+        def inside(command: str) -> bytes:
+            mounts = {volume: {"bind": VOLUME, "mode": "rw"}}
+            said: bytes = client.containers.run(
+                image(core, "core"), ["sh", "-ec", command], user="postgres", volumes=mounts, remove=True
+            )
+            return said
+
+        client.volumes.create(volume, labels={PROJECT_LABEL: project, VOLUME_LABEL: "postgres"})
         try:
-            client.containers.run(
-                "lakehouse-core:latest",
-                ["sh", "-c", f"mkdir {DATA} && cd {DATA} && echo 16 >PG_VERSION && touch postgresql.conf"],
-                user="postgres",
-                volumes=mounts,
-                remove=True,
-            )
-            container = client.containers.create(
-                "lakehouse-core:latest",
-                ["lakehouse-service", "step", "postgresql"],
-                user="postgres",
-                volumes={**mounts, str(core.rendered / "postgres"): {"bind": "/config", "mode": "ro"}},
-            )
-            container.start()
-            status = container.wait(timeout=60)["StatusCode"]
-            said = container.logs().decode()
-            container.remove()
+            inside(written)
+            assert "a volume of PostgreSQL 16, the image has 17; nothing was touched" in start(**values)
+            assert inside(f"ls -A {VOLUME}/data").split() == [b"PG_VERSION", b"postgresql.conf"]
         finally:
-            client.volumes.get(volume).remove(force=True)
-    assert status == 1
-    assert "16" in refused(said)
-    assert "17" in refused(said)
+            succeed("compose", "down", "--volumes", "--env-file", str(ENV_FILE), environment=values)
 
 
-def test_steps_are_harmless_again(core: Settings) -> None:
-    for step in ("postgres-init", "namenode-format", "hdfs-layout", "metastore-schema"):
-        compose(core, "run", "--rm", "--no-deps", step)
+def test_steps_are_harmless_again(core: Settings, birds: str, lake: Lake) -> None:
+    for step, expected in NOTHING_TO_DO.items():
+        said = compose(core, "run", "--rm", "--no-deps", "--no-TTY", step)
+        assert expected in said, f"{step}: {said}"
+    assert sorted(lake.sql(f"TABLE {birds}")) == BIRDS

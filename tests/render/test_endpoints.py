@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lakehouse import run
+from lakehouse.compose.settings import EVERYWHERE
 from tests.render import rendering
 
 COMPOSE = Path("inventory/compose")
@@ -65,7 +66,7 @@ def test_a_group_that_nobody_needs_may_be_empty(tmp_path: Path) -> None:
         ("flink,client", {"flink"}, "client"),
     ],
 )
-def test_containers_are_found_where_they_are_published(
+def test_containers_are_found_by_their_profile(
     tmp_path: Path, profiles: str, engines: set[str], client: str
 ) -> None:
     found = written(
@@ -73,10 +74,16 @@ def test_containers_are_found_where_they_are_published(
     )
     assert found["compose_project"] == "lake"
     assert found["metastore"] == {"host": "metastore", "address": "127.0.0.1", "port": 19083}
-    assert {host["address"] for host in found["hosts"].values()} == {"127.0.0.1"}
     assert found["spark"]["client"] == client
     assert {name for name in ("trino", "flink") if found[name]} == engines
     assert ("trino" in found["hosts"], "flink-taskmanager" in found["hosts"]) == (
         "trino" in engines,
         "flink" in engines,
     )
+
+
+@pytest.mark.parametrize(("bound", "address"), [(EVERYWHERE, "127.0.0.1"), ("192.0.2.7", "192.0.2.7")])
+def test_containers_are_found_where_their_ports_are_bound(tmp_path: Path, bound: str, address: str) -> None:
+    found = written(COMPOSE, tmp_path, BIND_ADDRESS=bound)
+    assert {host["address"] for host in found["hosts"].values()} == {address}
+    assert found["metastore"]["address"] == address

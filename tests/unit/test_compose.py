@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 import stat
@@ -10,9 +11,12 @@ import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import IO, Any, cast
 
+import docker
 import pytest
+from docker.errors import ImageNotFound
 
 from lakehouse import inventory, manifest, releases, run
 from lakehouse.cache import Cache
@@ -52,13 +56,29 @@ class TestSettings:
         assert settings.load(own, {"COMPOSE_PROJECT_NAME": "yours", "HOME": "/"}).project == "yours"
         assert "HOME" not in settings.load(own, {"HOME": "/"}).values
 
+    def test_what_the_file_leaves_out_may_be_set(self, tmp_path: Path) -> None:
+        own = tmp_path / "my.env"
+        own.write_text("BASE_IMAGE=debian:mine\n", encoding="utf-8")
+        assert "BASE_IMAGE" not in chosen(BASE_IMAGE="").values
+        assert settings.load(own, {}).values["BASE_IMAGE"] == "debian:mine"
+        assert settings.load(own, {"BASE_IMAGE": "debian:yours"}).values["BASE_IMAGE"] == "debian:yours"
+
     def test_an_empty_variable_is_none(self) -> None:
         assert chosen(COMPOSE_PROJECT_NAME="").project == "lakehouse"
 
-    def test_three_datanodes_are_an_inventory_and_a_profile(self) -> None:
-        found = chosen(DATANODES="3", COMPOSE_PROFILES="core")
+    @pytest.mark.parametrize(
+        "environment",
+        [
+            {"DATANODES": "3", "COMPOSE_PROFILES": "core"},
+            {"COMPOSE_PROFILES": "core,three-datanodes"},
+            {"DATANODES": "3", "COMPOSE_PROFILES": "core, three-datanodes"},
+        ],
+    )
+    def test_three_datanodes_are_an_inventory_and_a_profile(self, environment: dict[str, str]) -> None:
+        found = chosen(**environment)
         assert found.inventory == "inventory/compose-three"
         assert found.profiles == ("core", "three-datanodes")
+        assert {"datanode1", "datanode2", "datanode3"} < set(names.of(found).split())
 
     @pytest.mark.parametrize("count", ["2", "0", "many"])
     def test_another_number_is_refused(self, count: str) -> None:
@@ -115,11 +135,27 @@ class TestChecks:
         (line,) = checks.ports(chosen(METASTORE_PORT=port))
         assert line.startswith(f"METASTORE_PORT is '{port}' (expected 1024 to 65535); next: change it in ")
 
-    def test_a_port_that_stands_there_twice(self) -> None:
-        (line,) = checks.ports(chosen(METASTORE_PORT="9000"))
+    @pytest.mark.parametrize("port", ["9000", "09000"])
+    def test_a_port_that_stands_there_twice(self, port: str) -> None:
+        (line,) = checks.ports(chosen(METASTORE_PORT=port))
         assert line.startswith(
             "METASTORE_PORT is 9000, as NAMENODE_RPC_PORT is; next: change one of them in "
         )
+
+    @pytest.mark.parametrize(
+        ("variable", "port", "service"),
+        [
+            ("DATANODE1_DATA_PORT", "9867", "datanode1"),
+            ("SPARK_MASTER_HTTP_PORT", "7077", "spark-master"),
+            ("FLINK_REST_PORT", "6124", "flink-jobmanager"),
+        ],
+    )
+    def test_a_port_that_its_container_has_for_itself(self, variable: str, port: str, service: str) -> None:
+        (line,) = checks.ports(chosen(**{variable: port}))
+        assert line.startswith(f"{variable} is {port}, which {service} has inside; next: change it in ")
+
+    def test_a_port_that_another_container_has_inside_is_free(self) -> None:
+        assert not checks.ports(chosen(METASTORE_PORT="7077", TRINO_HTTP_PORT="9867"))
 
     def test_the_ports_of_the_repository_are_good(self) -> None:
         assert not checks.ports(chosen())
@@ -138,6 +174,13 @@ class TestChecks:
         assert f"Docker has {wanted // 2} MB of memory" in line
         assert f"need {wanted} MB; next: " in line
 
+    def test_the_small_stack_is_advised_where_it_fits(self) -> None:
+        advice = ", or: COMPOSE_PROFILES=core DATANODES=1 make compose-up (3072 MB)"
+        three = chosen(COMPOSE_PROFILES="core", DATANODES="3")
+        for found, total, fits in ((chosen(), 4000, True), (three, 3100, True), (three, 2000, False)):
+            (line,) = checks.memory(found, total)
+            assert line.endswith(f"; next: give Docker more{advice if fits else ''}")
+
     def test_a_busy_port_of_what_does_not_run_is_no_matter(self) -> None:
         assert not checks.busy(chosen(COMPOSE_PROFILES="core"), set(), lambda _, port: port != 8090)
 
@@ -149,6 +192,32 @@ class TestChecks:
     def test_an_address_of_another_computer(self) -> None:
         (line,) = checks.address(chosen(BIND_ADDRESS="192.0.2.1"), lambda *_: False)
         assert "192.0.2.1" in line
+
+    def test_all_that_is_wrong_is_said_at_once_a_line_each(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        own = SimpleNamespace(
+            attrs={"NetworkSettings": {"Ports": {"9000/tcp": [{"HostIp": "127.0.0.1", "HostPort": "9000"}]}}}
+        )
+        client = cast(
+            "docker.DockerClient",
+            SimpleNamespace(
+                info=lambda: {"MemTotal": 2 << 30},
+                containers=SimpleNamespace(list=lambda **_: [own]),
+            ),
+        )
+        # Its own container holds 9000; who holds 9083 is a stranger.
+        monkeypatch.setattr(checks, "_is_free", lambda _, port: port not in {9000, 9083})
+        with pytest.raises(LakehouseError) as refused:
+            checks.refuse(client, chosen(COMPOSE_PROFILES="core"))
+        busy, memory = str(refused.value).splitlines()
+        assert busy.startswith("port 9083 of METASTORE_PORT is busy on 127.0.0.1; next: ")
+        assert memory == (
+            "Docker has 2048 MB of memory, the profiles core need 3072 MB; next: give Docker more"
+        )
+
+    def test_docker_is_not_asked_about_settings_that_are_none(self) -> None:
+        asked: Any = None
+        with pytest.raises(LakehouseError, match=r"^METASTORE_PORT is 'no'.*; next: change it in .*env$"):
+            checks.refuse(asked, chosen(METASTORE_PORT="no"))
 
     def test_the_ports_of_a_container_are_its_own(self) -> None:
         found = {"8080/tcp": [{"HostIp": "127.0.0.1", "HostPort": "18080"}], "7077/tcp": None}
@@ -185,6 +254,29 @@ class TestDigest:
 class TestMirror:
     """The folder that containers have mounted becomes what was rendered."""
 
+    def test_what_became_of_another_kind_is_replaced(self, tmp_path: Path) -> None:
+        def link(path: Path) -> None:
+            path.symlink_to(tmp_path / "elsewhere")
+
+        def file(path: Path) -> None:
+            path.write_text("file")
+
+        def folder(path: Path) -> None:
+            path.mkdir()
+            (path / "inside").write_text("inside")
+
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "inside").write_text("untouched")
+        kinds = (link, file, folder)
+        for before, after in itertools.permutations(range(len(kinds)), 2):
+            source, target = tmp_path / f"source{before}{after}", tmp_path / f"target{before}{after}"
+            for root, kind in ((target, kinds[before]), (source, kinds[after])):
+                (root / "trino").mkdir(parents=True)
+                kind(root / "trino" / "catalog")
+            stack.mirror(source, target)
+            assert stack.digest(target) == stack.digest(source), (before, after)
+        assert (tmp_path / "elsewhere" / "inside").read_text() == "untouched"
+
     def test_it_has_what_is_new_and_nothing_that_is_gone(self, tmp_path: Path) -> None:
         source, target = tmp_path / "source", tmp_path / "target"
         for folder in (source / "trino" / "catalog", target / "trino" / "catalog", target / "trino" / "old"):
@@ -208,38 +300,60 @@ class TestNames:
     """The block in the hosts file of this computer."""
 
     BEFORE = "127.0.0.1 localhost\n::1 localhost\n"
-    BLOCK = "# BEGIN lakehouse compose\n127.0.0.1 namenode datanode1\n# END lakehouse compose\n"
+    ENTRY = "127.0.0.1 namenode datanode1"
+    BLOCK = f"# BEGIN lakehouse compose\n{ENTRY}\n# END lakehouse compose\n"
+
+    @pytest.mark.parametrize(
+        ("bound", "address"),
+        [("127.0.0.1", "127.0.0.1"), (settings.EVERYWHERE, "127.0.0.1"), ("192.0.2.7", "192.0.2.7")],
+    )
+    def test_they_lead_to_where_the_ports_are(self, bound: str, address: str) -> None:
+        entry = names.of(chosen(BIND_ADDRESS=bound, COMPOSE_PROFILES="core"))
+        assert entry.split()[:3] == [address, "namenode", "datanode1"]
+
+    def test_a_name_that_leads_elsewhere_is_unknown(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        known = {"namenode": "192.0.2.7", "datanode1": "127.0.0.1"}
+        monkeypatch.setattr("socket.gethostbyname", known.__getitem__)
+        assert names.unknown("192.0.2.7 namenode datanode1") == ["datanode1"]
+
+    def test_the_command_repeats_what_was_asked_for(self, tmp_path: Path) -> None:
+        own = tmp_path / "my.env"
+        own.write_text("COMPOSE_PROJECT_NAME=mine\n", encoding="utf-8")
+        assert names.command(chosen()) == "sudo make compose-names"
+        assert names.command(settings.load(own, {"DATANODES": "3", "BIND_ADDRESS": "192.0.2.7"})) == (
+            f"sudo make compose-names DATANODES=3 ENV_FILE={own} BIND_ADDRESS=192.0.2.7"
+        )
 
     def test_it_is_added(self) -> None:
-        assert names.block(self.BEFORE, ["namenode", "datanode1"]) == self.BEFORE + self.BLOCK
+        assert names.block(self.BEFORE, self.ENTRY) == self.BEFORE + self.BLOCK
 
     def test_it_is_replaced_and_the_rest_stays(self) -> None:
         text = self.BEFORE + self.BLOCK + "10.0.0.1 other\n"
-        after = names.block(text, ["namenode"])
+        after = names.block(text, "127.0.0.1 namenode")
         assert after.startswith(self.BEFORE + "10.0.0.1 other\n")
         assert after.count("BEGIN") == 1
         assert "datanode1" not in after
 
     def test_it_is_removed(self) -> None:
         assert (
-            names.block(self.BEFORE + self.BLOCK + "10.0.0.1 other\n", []) == self.BEFORE + "10.0.0.1 other\n"
+            names.block(self.BEFORE + self.BLOCK + "10.0.0.1 other\n", "") == self.BEFORE + "10.0.0.1 other\n"
         )
 
     def test_a_second_time_changes_nothing(self) -> None:
-        once = names.block(self.BEFORE, ["namenode"])
-        assert names.block(once, ["namenode"]) == once
+        once = names.block(self.BEFORE, self.ENTRY)
+        assert names.block(once, self.ENTRY) == once
 
     def test_a_block_that_somebody_cut_takes_nothing_with_it(self) -> None:
         cut = self.BEFORE + "# BEGIN lakehouse compose\n127.0.0.1 namenode\n10.0.0.1 other\n"
-        assert "10.0.0.1 other" in names.block(cut, ["namenode"])
+        assert "10.0.0.1 other" in names.block(cut, "127.0.0.1 namenode")
 
     def test_the_file_is_written_in_place(self, tmp_path: Path) -> None:
         hosts = tmp_path / "hosts"
         hosts.write_text(self.BEFORE, encoding="utf-8")
         inode = hosts.stat().st_ino
-        names.write(["namenode", "datanode1"], hosts)
+        names.write(self.ENTRY, hosts)
         assert hosts.read_text("utf-8") == self.BEFORE + self.BLOCK
-        names.write([], hosts)
+        names.write("", hosts)
         assert (hosts.read_text("utf-8"), hosts.stat().st_ino) == (self.BEFORE, inode)
 
 
@@ -293,6 +407,7 @@ class TestBillOfMaterials:
 
 
 Make = Callable[..., images.Context]
+Ensure = Callable[[images.Wish], list[str]]
 BY_NAME = {family.name: family for family in images.FAMILIES}
 
 
@@ -391,6 +506,143 @@ class TestImages:
         references = {entry["bom-ref"] for entry in content["components"]}
         for component in ("hadoop", "spark", "python_clients"):
             assert {file.coordinate.purl for file in bill.component(component).artifacts} <= references
+
+
+class Engine:
+    """A Docker that has images by their names, and builds what it is asked for."""
+
+    def __init__(self, **there: str) -> None:
+        self.there = dict(there)
+        self.built: dict[str, str] = {}
+        self.images = self.api = self
+
+    def get(self, reference: str) -> str:
+        if reference not in self.there:
+            raise ImageNotFound(reference)
+        return self.there[reference]
+
+    def tag(self, reference: str, repository: str, tag: str) -> None:
+        self.there[f"{repository}:{tag}"] = self.there[reference]
+
+    def build(self, _: Any, context: images.Context, reference: str) -> None:
+        self.there[reference] = reference
+        self.built[context.family.name] = context.parent
+
+
+@pytest.mark.usefixtures("make")
+class TestTags:
+    """Which images the stack runs, and what is built for that."""
+
+    RUN = ("lakehouse-core:{}", "lakehouse-client:{}", "lakehouse-trino:{}", "lakehouse-flink:{}")
+
+    @pytest.fixture
+    def engine(self, monkeypatch: pytest.MonkeyPatch) -> Engine:
+        engine = Engine()
+        monkeypatch.setattr(images, "_build", engine.build)
+        monkeypatch.setattr("lakehouse.nodes.image.ensure", lambda *_: "lakehouse-node:1")
+        return engine
+
+    @pytest.fixture
+    def ensure(self, engine: Engine, bill: Manifest, tmp_path: Path) -> Ensure:
+        """Return a function that has what is wished, and returns what it says."""
+
+        def ensured(wish: images.Wish) -> list[str]:
+            said: list[str] = []
+            engine.built.clear()
+            images.ensure(cast("docker.DockerClient", engine), bill, Cache(tmp_path), wish, said.append)
+            return said
+
+        return ensured
+
+    @pytest.mark.parametrize("tag", ["latest", "mine"])
+    def test_a_tag_that_nothing_has_is_given(self, engine: Engine, ensure: Ensure, tag: str) -> None:
+        ensure(images.Wish(tag))
+        assert engine.built.keys() == BY_NAME.keys()
+        assert {name.format(tag) for name in self.RUN} < engine.there.keys()
+        other = {"latest": "mine", "mine": "latest"}[tag]
+        assert not {name.format(other) for name in self.RUN} & engine.there.keys()
+
+    def test_a_tag_of_ones_own_stays_what_it_is(self, engine: Engine, ensure: Ensure) -> None:
+        engine.there = {name.format("mine"): "old" for name in self.RUN}
+        (line,) = ensure(images.Wish("mine"))
+        assert line.startswith("used as they are: lakehouse-core:mine, ")
+        assert (set(engine.there.values()), engine.built) == ({"old"}, {})
+
+    def test_an_image_that_lacks_it_is_built(self, engine: Engine, ensure: Ensure) -> None:
+        engine.there = {"lakehouse-core:mine": "old"}
+        ensure(images.Wish("mine"))
+        assert engine.there["lakehouse-core:mine"] == "old"
+        assert engine.there["lakehouse-trino:mine"].startswith("lakehouse-trino:")
+
+    @pytest.mark.parametrize("wish", [images.Wish("latest"), images.Wish("mine", renewed=True)])
+    def test_latest_moves_and_so_does_what_is_renewed(
+        self, engine: Engine, ensure: Ensure, wish: images.Wish
+    ) -> None:
+        engine.there = {name.format(wish.tag): "old" for name in self.RUN}
+        ensure(wish)
+        assert "old" not in engine.there.values()
+
+    def test_the_small_profile_needs_one_image(self, engine: Engine, ensure: Ensure) -> None:
+        ensure(images.Wish("latest", core=True))
+        assert engine.built.keys() == {"base", "core"}
+
+    @pytest.mark.parametrize(("base", "parent"), [(None, "lakehouse-node:1"), ("debian:mine", "debian:mine")])
+    def test_it_begins_with_the_node_or_with_the_base_that_was_named(
+        self, engine: Engine, ensure: Ensure, base: str | None, parent: str
+    ) -> None:
+        ensure(images.Wish("latest", core=True, base=base))
+        assert engine.built["base"] == parent
+
+
+class TestBuild:
+    """One build, and what becomes of one that fails."""
+
+    @staticmethod
+    def engine(*said: dict[str, str]) -> docker.DockerClient:
+        """Return a Docker that reads what it is sent, and says this."""
+
+        def build(fileobj: io.BufferedReader, **_: object) -> list[dict[str, str]]:
+            fileobj.read()
+            return list(said)
+
+        return cast("docker.DockerClient", SimpleNamespace(api=SimpleNamespace(build=build)))
+
+    @pytest.mark.parametrize(
+        ("said", "line"),
+        [
+            (
+                "E: Unable to locate package openjdk",
+                "E: Unable to locate package openjdk | exit 100; next: sudo apt-get ",
+            ),
+            (
+                "write /x: no space left on device",
+                "write /x: no space left on device | exit 100; next: docker system df",
+            ),
+            ("Step 3", "Step 3 | exit 100; next: make compose-image"),
+        ],
+    )
+    def test_it_says_what_was_said_last_and_what_to_do(self, make: Make, said: str, line: str) -> None:
+        client = self.engine({"stream": f"{said}\n"}, {"error": "exit 100"})
+        with pytest.raises(LakehouseError) as failed:
+            images._build(client, make("base"), "lakehouse-base:1")
+        assert str(failed.value).startswith(f"the image lakehouse-base:1 cannot be built: {line}")
+
+    def test_what_cannot_be_sent_is_why(self, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+        def write(*_: object) -> None:
+            raise FileNotFoundError("hadoop.tar")
+
+        monkeypatch.setattr(images.Context, "write", write)
+        for said in ([], [{"error": "unexpected EOF"}]):
+            with pytest.raises(FileNotFoundError, match=r"hadoop\.tar"):
+                images._build(self.engine(*said), make("base"), "lakehouse-base:1")
+
+    def test_who_stops_reading_has_said_why(self) -> None:
+        def write(stream: IO[bytes]) -> None:
+            while True:
+                stream.write(b"0" * 65536)
+
+        with images._piped(write) as stream:
+            assert stream.read(1) == b"0"
 
 
 class TestDockerfiles:

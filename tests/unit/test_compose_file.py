@@ -21,6 +21,14 @@ RUNNING = {name: service for name, service in SERVICES.items() if service["resta
 STEPS = {name: service for name, service in SERVICES.items() if name not in RUNNING}
 PORT = re.compile(r"\$\{(\w+):-([^}]+)\}:\$\{(\w+):-(\d+)\}:(?:\$\{(\w+):-(\d+)\}|(\d+))")
 VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
+# Ports of the inventory that are in a container beside those that can be changed.
+OWN = {
+    "datanode1": ["datanode_ipc"],
+    "datanode2": ["datanode_ipc"],
+    "datanode3": ["datanode_ipc"],
+    "spark-master": ["spark_master"],
+    "flink-jobmanager": ["flink_jobmanager_rpc", "flink_blob"],
+}
 # What the kit promises, in MiB.
 PROMISED = {"core": 3072, "all": 8192}
 
@@ -86,6 +94,12 @@ def test_its_ports_are_settings_of_this_computer(name: str) -> None:
         assert DEFAULTS[outside] == default
         # A notebook is told its port by who starts it; a daemon tells its own to clients.
         assert (inside, same) == (outside, default) or (name == "client" and fixed)
+
+
+@each_running
+def test_it_names_the_ports_that_cannot_be_changed(name: str) -> None:
+    ports = inventory.load(run.ROOT / "inventory" / "compose").hosts[0].variables["lakehouse_ports"]
+    assert RUNNING[name].get("expose", []) == [str(ports[port]) for port in OWN.get(name, [])]
 
 
 def test_every_port_of_the_settings_is_published_once() -> None:

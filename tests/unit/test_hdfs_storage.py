@@ -6,7 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.hdfs_storage import Storage, inspect, problem, read_version
+from ansible.module_utils.hdfs_storage import (
+    DATA_LAYOUT,
+    NAME_LAYOUT,
+    Storage,
+    check,
+    inspect,
+    problem,
+    read_version,
+)
+from ansible.module_utils.refused import RefusedError
+
+from lakehouse import manifest, run
 
 OURS = "CID-ours"
 Make = Callable[..., str]
@@ -16,7 +27,7 @@ Make = Callable[..., str]
 def make(tmp_path: Path) -> Make:
     """Return a function that makes a directory with files, and a VERSION where a cluster is given."""
 
-    def directory(*files: str, cluster_id: str | None = None) -> str:
+    def directory(*files: str, cluster_id: str | None = None, layout: int = DATA_LAYOUT) -> str:
         for name in files:
             path = tmp_path / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -24,7 +35,8 @@ def make(tmp_path: Path) -> Make:
         if cluster_id is not None:
             (tmp_path / "current").mkdir(exist_ok=True)
             (tmp_path / "current" / "VERSION").write_text(
-                f"#Fri Jan 02 03:04:05 UTC 2026\nnamespaceID=1\nclusterID={cluster_id}\nlayoutVersion=-67\n",
+                f"#Fri Jan 02 03:04:05 UTC 2026\nnamespaceID=1\nclusterID={cluster_id}\n"
+                f"layoutVersion={layout}\n",
                 encoding="utf-8",
             )
         return str(tmp_path)
@@ -83,6 +95,35 @@ def test_a_directory_of_another_cluster_is_refused_by_its_name(make: Make, name_
         f"{path} belongs to cluster CID-theirs (expected CID-ours); nothing was touched"
     )
     assert "\n" not in refused
+
+
+each_kind = pytest.mark.parametrize(("name_dir", "newest"), [(True, NAME_LAYOUT), (False, DATA_LAYOUT)])
+IMAGE = "current/fsimage_0000000000000000012"
+
+
+@each_kind
+@pytest.mark.parametrize("older", [0, 1])
+def test_a_layout_of_this_hadoop_or_an_older_is_read(
+    make: Make, name_dir: bool, newest: int, older: int
+) -> None:
+    path = make(IMAGE, cluster_id=OURS, layout=newest + older)
+    assert problem(inspect(path, name_dir=name_dir), OURS) is None
+
+
+@each_kind
+def test_a_layout_of_a_newer_hadoop_is_refused(make: Make, name_dir: bool, newest: int) -> None:
+    path = make(IMAGE, cluster_id=OURS, layout=newest - 1)
+    with pytest.raises(RefusedError) as refused:
+        check([path] if name_dir else [], [] if name_dir else [path], OURS)
+    assert str(refused.value) == (
+        f"{path} was written by a newer Hadoop: its layout is {newest - 1} (expected {newest}, which this one"
+        " writes); nothing was touched; next: go back to the release that wrote it, or move it away"
+    )
+
+
+def test_the_layouts_are_those_of_the_release() -> None:
+    hadoop = manifest.load(run.ROOT / "versions.yml").component("hadoop")
+    assert hadoop.version == "3.5.0", "next: read NAME_LAYOUT and DATA_LAYOUT from the new hadoop-hdfs.jar"
 
 
 def test_a_version_that_names_no_cluster_is_not_refused_as_foreign() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,44 @@ def test_a_schema_of_another_release_is_refused() -> None:
         RefusedError, match=r"has schema version 2\.3\.0 \(expected 3\.1\.0\); nothing was touched; next: "
     ):
         found(Database(60, ["2.3.0"]))
+
+
+class Making:
+    """A database whose tables a program makes, which may be interrupted; it keeps what is run."""
+
+    def __init__(self, *, interrupted: bool) -> None:
+        self.marked, self.tables = interrupted, 3 if interrupted else 0
+        self.ran: list[str] = []
+
+    def run(self, sql: str) -> str:
+        self.ran.append(sql)
+        self.marked = {schema.BEGIN: True, schema.CLEAR: False}.get(sql, self.marked)
+        self.tables = 0 if sql == schema.CLEAR else self.tables
+        if sql.endswith(f"{schema.END};"):
+            self.marked = False
+        complete = not self.marked and self.tables
+        return {
+            schema.IS_MAKING: "t" if self.marked else "f",
+            schema.TABLE_COUNT: str(self.tables),
+            schema.HAS_VERSION_TABLE: "t" if complete else "f",
+            schema.VERSIONS: "3.1.0",
+        }.get(sql, "")
+
+    def lock(self) -> nullcontext[None]:
+        return nullcontext()
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_what_an_interrupted_run_made_is_made_anew(
+    interrupted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Making(interrupted=interrupted)
+    monkeypatch.setattr(schema, "Database", lambda _: database)
+    monkeypatch.setattr(schema, "_initialise", lambda _: setattr(database, "tables", 74))
+    parameters = {"database": "metastore", "version": "3.1.0"}
+    assert schema.apply(parameters) is True
+    assert (schema.CLEAR in database.ran, database.tables, database.marked) == (interrupted, 74, False)
+    assert schema.apply(parameters) is False
 
 
 def test_an_environment_file_is_read_without_its_comments(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -234,6 +235,31 @@ def test_nodes_use_the_proxy_of_this_computer() -> None:
         'Acquire::http::Proxy "http://proxy.example:3128";',
         'Acquire::http::Proxy::internal.example "DIRECT";',
     ]
+
+
+def test_a_proxy_is_a_variable_for_a_container() -> None:
+    lines = [
+        'Acquire::http::Proxy "http://ada:secret@proxy.example:3128";',
+        'Acquire::https::Proxy "http://proxy.example:3128/";',
+        'Acquire::http::Proxy::internal.example "DIRECT";',
+        'Acquire::Check-Date "false";',
+    ]
+    assert apt.derive_proxies(lines) == {
+        "http_proxy": "http://ada:secret@proxy.example:3128",
+        "https_proxy": "http://proxy.example:3128/",
+    }
+
+
+def test_no_password_of_a_proxy_stays_in_the_image(tmp_path: Path) -> None:
+    kept = 'Acquire::https::Proxy "http://proxy.example:3128";\nAcquire::Check-Date "false";\n'
+    left = tmp_path / "etc/apt/apt.conf.d/99mmdebstrap"
+    left.parent.mkdir(parents=True)
+    left.write_text(f'Acquire::http::Proxy "http://ada:secret@proxy.example:3128";\n{kept}')
+    hooks = [word for word in image.command(image.Recipe("trixie", (), (), ())) if "99mmdebstrap" in word]
+    # As mmdebstrap runs it.
+    for hook in hooks:
+        subprocess.run(["sh", "-c", hook.removeprefix("--customize-hook="), "exec", tmp_path], check=True)
+    assert left.read_text() == kept
 
 
 def test_image_is_named_by_what_is_in_it() -> None:

@@ -32,19 +32,20 @@ class TestNameNode:
     def parameters(self, tmp_path: Path) -> dict[str, Any]:
         """A NameNode of one directory, two DataNodes, and a format that makes what Hadoop's makes."""
         name = tmp_path / "name"
+        # It is given -Ddfs.namenode.name.dir=<address>, -format, -nonInteractive, -clusterId and the id.
         script = (
-            f"mkdir -p {name}/current; touch {name}/current/{self.IMAGE};"
-            f" echo clusterID={OURS} > {name}/current/VERSION"
+            "dir=${1#*file://}/current; mkdir -p $dir;"
+            f' touch $dir/{self.IMAGE}; echo "clusterID=$5" > $dir/VERSION'
         )
         return {
             "name_dirs": [str(name)],
             "data_dirs": [str(tmp_path / "data1"), str(tmp_path / "data2")],
             "cluster_id": OURS,
-            "argv": ["/bin/sh", "-c", script],
+            "command": ["/bin/sh", "-c", script, "namenode"],
         }
 
     def refused(self, parameters: dict[str, Any]) -> str:
-        parameters["argv"] = ["/bin/sh", "-c", "exec touch /dev/full/formatted"]
+        parameters["command"] = ["/bin/sh", "-c", "exec touch /dev/full/formatted"]
         with pytest.raises(RefusedError) as error:
             namenode.apply(parameters)
         return str(error.value)
@@ -73,12 +74,21 @@ class TestNameNode:
         a_storage(Path(path), THEIRS, self.IMAGE)
         assert self.refused(parameters).startswith(f"{path} belongs to cluster {THEIRS} (expected {OURS})")
 
-    def test_an_interrupted_format_is_refused(self, parameters: dict[str, Any]) -> None:
+    def test_an_interrupted_format_is_made_anew(self, parameters: dict[str, Any]) -> None:
+        command = parameters["command"]
+        parameters["command"] = [*command[:2], f"{command[2]}; kill -9 $$", "namenode"]
+        with pytest.raises(RefusedError, match=r"^formatting failed"):
+            namenode.apply(parameters)
+        parameters["command"] = command
+        assert namenode.apply(parameters).startswith("formatted ")
+        assert [path.name for path in Path(parameters["name_dirs"][0]).iterdir()] == ["current"]
+
+    def test_half_a_storage_directory_is_refused(self, parameters: dict[str, Any]) -> None:
         a_storage(Path(parameters["name_dirs"][0]), OURS)
         assert "is neither empty nor a complete storage directory" in self.refused(parameters)
 
     def test_a_format_that_fails_shows_its_last_words(self, parameters: dict[str, Any]) -> None:
-        parameters["argv"] = ["/bin/sh", "-c", "echo first; echo no space left >&2; exit 1"]
+        parameters["command"] = ["/bin/sh", "-c", "echo first; echo no space left >&2; exit 1"]
         with pytest.raises(RefusedError, match=r"^formatting failed: no space left$") as error:
             namenode.apply(parameters)
         assert error.value.log == ["first", "no space left"]

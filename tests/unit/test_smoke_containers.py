@@ -92,7 +92,7 @@ def test_a_unit_is_stopped_and_started_with_its_container(manager: Fake, gateway
 def test_a_killed_unit_dies_from_within_or_docker_would_not_start_it_again(manager: Fake) -> None:
     nodes(manager).kill("flink", "flink-jobmanager")
     [(argv, user, _)] = manager.told
-    assert (argv[-1], user) == ("kill -s KILL -- -1", "root")
+    assert (argv[-1], user) == ("kill -s KILL -- -1", "")
 
 
 @pytest.mark.parametrize(("status", "running"), [("running", True), ("restarting", False), ("exited", False)])

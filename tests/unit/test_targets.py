@@ -65,6 +65,26 @@ class TestRunning:
         assert str(refused.value) == line
 
 
+class TestRefusals:
+    """What is shown when the stack does not start."""
+
+    def test_it_is_what_the_failed_containers_said_last(self) -> None:
+        def container(said: str, **state: int) -> SimpleNamespace:
+            attributes = {"State": {"ExitCode": state.get("code", 0)}, "RestartCount": state.get("again", 0)}
+            return SimpleNamespace(attrs=attributes, logs=lambda **_: said.encode())
+
+        step = "postgresql: a volume of PostgreSQL 16; next: dump it"
+        daemon = "hdfs-namenode: the volume of another cluster; next: move it away"
+        found = [
+            container("postgresql: nothing to do; next: never shown"),
+            container(f"{step}\nand a log\n", code=1),
+            container(f"{daemon}\n{daemon}\n", again=2),
+            container("no reason\n", code=137),
+        ]
+        client = SimpleNamespace(containers=SimpleNamespace(list=lambda **_: found))
+        assert running.refusals(cast("docker.DockerClient", client), chosen()) == [daemon, step]
+
+
 class TestTarget:
     """What the verbs do with it."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse import nodes, phases, report, run, verbs
-from lakehouse.compose import names
+from lakehouse.compose import names, settings, stack
 from lakehouse.errors import LakehouseError
 
 RECAP = """\
@@ -191,3 +191,19 @@ class TestMatrix:
         assert verbs.smoke(verbs.start(), "inventory/x")
         results = build / "report" / "smoke-junit.xml"
         assert suite.read_text(encoding="utf-8") == f"smoke --ignore=smoke/matrix --junit-xml={results}\n"
+
+
+@pytest.mark.parametrize(
+    ("verb", "renewed"), [(verbs.compose_image, [{"renewed": True}]), (verbs.compose_up, [{}])]
+)
+def test_only_who_asks_for_images_moves_a_tag_of_ones_own(
+    monkeypatch: pytest.MonkeyPatch, verb: Callable[..., None], renewed: list[dict[str, bool]]
+) -> None:
+    asked: list[dict[str, bool]] = []
+    for name in ("check", "render", "up"):
+        monkeypatch.setattr(stack, name, lambda *_: None)
+    for name in ("engine", "fetch"):
+        monkeypatch.setattr(verbs, name, lambda *_, **__: None)
+    monkeypatch.setattr(stack, "build", lambda *_, **how: asked.append(how))
+    verb(verbs.start(), settings.load(environment={}))
+    assert asked == renewed

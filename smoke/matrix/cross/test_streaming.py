@@ -64,7 +64,8 @@ def working_host(flink: FlinkEndpoints, job: str) -> str:
     """Return the machine on which the job reads its source."""
     vertex = ask(flink, f"/jobs/{job}")["vertices"][0]["id"]
     [taskmanager] = ask(flink, f"/jobs/{job}/vertices/{vertex}/taskmanagers")["taskmanagers"]
-    return str(taskmanager["endpoint"]).rsplit(":", maxsplit=1)[0]
+    # An id is host:port-letters, with the inventory's name of the host.
+    return str(taskmanager["taskmanager-id"]).partition(":")[0]
 
 
 @contextmanager
