@@ -6,6 +6,6 @@ from pathlib import Path
 
 import ansible.module_utils
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[1]
 
 ansible.module_utils.__path__.append(str(REPOSITORY / "plugins" / "module_utils"))
