@@ -23,7 +23,7 @@ from smoke.lake import Lake
 from smoke.namenode import NameNode
 from smoke.settings import Endpoints
 from smoke.tables import suffix
-from tests.compose.conftest import BIRDS, ENV_FILE
+from tests.compose.conftest import BIRDS
 
 pytestmark = pytest.mark.cluster
 
@@ -36,7 +36,7 @@ IN_ORDER = "SELECT name, wings FROM {} ORDER BY name"
 def endpoints(everything: Settings, tmp_path_factory: pytest.TempPathFactory) -> Endpoints:
     """Where this computer finds the services, as the playbook writes it for every suite."""
     if unknown := names.unknown(names.of(everything)):
-        pytest.fail(f"{', '.join(unknown)} lead elsewhere; next: sudo make compose-names ENV_FILE={ENV_FILE}")
+        pytest.fail(f"{', '.join(unknown)} lead elsewhere; next: {names.command(everything)}")
     file = tmp_path_factory.mktemp("reach") / "endpoints.json"
     target = f"lakehouse_endpoints_file={file}"
     run.playbook("endpoints", everything.inventory, "--extra-vars", target, environment=everything.values)
