@@ -20,6 +20,7 @@ import docker
 from docker.errors import ImageNotFound
 
 from lakehouse import releases
+from lakehouse.artifacts import FETCH_COMMAND
 from lakehouse.cache import Cache
 from lakehouse.compose import sbom
 from lakehouse.compose.settings import BASE_VARIABLE
@@ -196,8 +197,8 @@ class Context:
         """A digest of the content, so that nothing is built twice."""
         digest = hashlib.sha256(self.dockerfile.encode())
         digest.update(json.dumps(self.arguments, sort_keys=True).encode())
-        for name, path in self.archives.items():
-            digest.update(f"{name} {path.name}\n".encode())
+        for name in self.family.components:
+            digest.update(f"{name} {self._sha256(name)}\n".encode())
         for name, content in self.files.items():
             digest.update(name.encode() + b"\0" + content)
         return digest.hexdigest()[:12]
@@ -212,6 +213,12 @@ class Context:
                 tar.addfile(info, io.BytesIO(content))
             for name, path in self.archives.items():
                 tar.add(path, name, filter=_ours)
+
+    def _sha256(self, component: str) -> str:
+        sha256 = releases.digest(self.bill.component(component), self.cache)
+        if sha256 is None:
+            raise LakehouseError(f"no release of {component} was built in {self.cache.root}", FETCH_COMMAND)
+        return sha256
 
     def _contained(self) -> tuple[str, ...]:
         """Every component in the image: the parents' too."""
@@ -230,6 +237,8 @@ def _ensure(client: docker.DockerClient, context: Context, log: Log) -> str:
     if not _is_there(client, reference):
         log(f"building {reference}")
         started = time.monotonic()
+        for name in context.family.components:
+            releases.verified(context.bill, name, context.cache, log)
         _build(client, context, reference)
         log(f"{reference} built in {time.monotonic() - started:.0f} s")
     return reference
