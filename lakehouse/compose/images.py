@@ -9,7 +9,7 @@ import os
 import re
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from docker.errors import ImageNotFound
 from lakehouse import releases
 from lakehouse.artifacts import FETCH_COMMAND
 from lakehouse.cache import Cache
-from lakehouse.compose import sbom
+from lakehouse.compose import sbom, services
 from lakehouse.compose.settings import BASE_VARIABLE
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Manifest
@@ -89,16 +89,31 @@ FOLDERS = {
 }
 
 
+def needed(profiles: Collection[str]) -> tuple[Family, ...]:
+    """Return the families that services of these profiles run, with their parents, in the order to build."""
+    run = {service.image for service in services.chosen(profiles)}
+    wanted = {family.name for family in FAMILIES if family.repository in run}
+    for family in reversed(FAMILIES):
+        if family.name in wanted and family.parent:
+            wanted.add(family.parent)
+    return tuple(family for family in FAMILIES if family.name in wanted)
+
+
+def components(profiles: Collection[str]) -> list[str]:
+    """Return the components of these families."""
+    return [name for family in needed(profiles) for name in family.components]
+
+
 @dataclass(frozen=True)
 class Wish:
-    """What is asked for: a tag, for the images of the small profile or for all, on a base of one's own.
+    """What is asked for: a tag, for the images that these profiles run, on a base of one's own.
 
     `latest` is always what this checkout builds. Another tag that is there stays what it is, unless it is
     to be `renewed`.
     """
 
     tag: str
-    core: bool = False
+    profiles: Collection[str] = ("all",)
     base: str | None = None
     renewed: bool = False
 
@@ -113,11 +128,7 @@ def ensure(client: docker.DockerClient, bill: Manifest, cache: Cache, wish: Wish
 
     Raises LakehouseError with the build's last words.
     """
-    wanted = [
-        family
-        for family in FAMILIES
-        if not wish.core or all(bill.component(name).profile == "core" for name in family.components)
-    ]
+    wanted = needed(wish.profiles)
     # In the base itself nothing runs.
     tagged = {family.name: f"{family.repository}:{wish.tag}" for family in wanted if family.parent}
     kept = {} if wish.moves else {name: tag for name, tag in tagged.items() if _is_there(client, tag)}

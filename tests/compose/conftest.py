@@ -72,10 +72,9 @@ def image(meant: Settings, family: str) -> str:
     return f"lakehouse-{family}:{meant.values['IMAGE_TAG']}"
 
 
-def elsewhere(first: Settings, project: str, apart: int) -> dict[str, str]:
-    """The settings in which a second stack differs from one that runs: its name, and ports so far apart."""
-    ports = {name: str(int(port) + apart) for name, port in first.ports.items()}
-    return {**ports, "COMPOSE_PROJECT_NAME": project}
+def elsewhere(project: str, apart: int) -> dict[str, str]:
+    """The settings in which a second stack differs from one that runs: its name, and where its ports are."""
+    return {"COMPOSE_PROJECT_NAME": project, settings.OFFSET_VARIABLE: str(apart)}
 
 
 def volumes(meant: Settings) -> set[str]:

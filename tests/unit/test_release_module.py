@@ -18,6 +18,7 @@ import pytest
 from ansible.errors import AnsibleActionFail
 
 from lakehouse import manifest, releases
+from lakehouse.cache import Cache
 from library import release
 from plugins.action.release import ActionModule
 from tests.unit.test_releases import FILES, LAYERS, bill_of
@@ -86,7 +87,7 @@ def test_it_is_sent_once_more(node: Node, tmp_path: Path) -> None:
 def test_a_bad_archive_is_built_again_and_arrives_good(node: Node, tmp_path: Path) -> None:
     cache = Path(os.environ["LAKEHOUSE_CACHE"])
     bill = manifest.load(tmp_path)
-    archive = releases.archive(bill.component("app"), releases.Cache(cache))
+    archive = releases.archive(bill.component("app"), Cache(cache))
     archive.parent.mkdir()
     archive.write_bytes(b"not a tar at all")
     assert node.run()["changed"]
