@@ -42,7 +42,7 @@ def daemon() -> int:
 def others(everything: Settings) -> Iterator[None]:
     """What runs beside the stack runs again in the end."""
     with engine.connect() as client:
-        found = [each.name for each in client.containers.list() if not is_of(everything, each)]
+        found = [str(each.name) for each in client.containers.list() if not is_of(everything, each)]
     yield
     with engine.connect() as client:
         for name in found:
