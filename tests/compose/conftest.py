@@ -162,10 +162,11 @@ def lakehouse(
     )
 
 
-def succeed(*arguments: str, environment: Mapping[str, str] | None = None) -> None:
-    """Run the kit's program; fail with what it said unless it succeeds."""
+def succeed(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    """Run the kit's program and return what it said; fail with that unless it succeeds."""
     done = lakehouse(*arguments, environment=environment)
     assert done.returncode == 0, f"lakehouse {' '.join(arguments)}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
 
 
 def surroundings() -> dict[str, str]:

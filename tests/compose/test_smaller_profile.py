@@ -16,6 +16,8 @@ from tests.compose.conftest import BIRDS, ENV_FILE, connect, succeed
 
 pytestmark = pytest.mark.cluster
 
+# What `make compose-up` says of images that are there: its phases, what it removes, and the addresses.
+MOST_LINES = 30
 IN_ORDER = "SELECT name, wings FROM {} ORDER BY name"
 
 
@@ -45,6 +47,10 @@ def test_an_engine_runs_alone_and_the_core_stays(everything: Settings, birds: st
     # Flink runs already; the last is what the next file finds.
     for profile, ask in (("flink", flink), ("trino", trino), ("core", spark)):
         smaller = everything.with_values(COMPOSE_PROFILES=profile)
-        succeed("compose", "up", "--env-file", str(ENV_FILE), environment={"COMPOSE_PROFILES": profile})
+        said = succeed(
+            "compose", "up", "--env-file", str(ENV_FILE), environment={"COMPOSE_PROFILES": profile}
+        )
+        assert f"sc://127.0.0.1:{smaller.values['SPARK_CONNECT_PORT']}" in said
+        assert len(said.splitlines()) <= MOST_LINES, said
         assert services(smaller) == running.wanted(smaller)
         ask(smaller, IN_ORDER.format(birds))
