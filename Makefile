@@ -28,6 +28,10 @@ lakehouse: tools ## From a fresh machine to a verified lakehouse, with a report
 test: tools-dev ## Lint, unit, render, and every cluster test on nodes of their own
 	@$(LAKEHOUSE) test --inventory $(TEST_INVENTORY) --started $(STARTED) $(if $(filter 1,$(KEEP)),--keep)
 
+.PHONY: nightly
+nightly: tools-dev ## Both suites on a stack of docker compose, its report in build/nightly/, and a restart of Docker
+	@$(LAKEHOUSE) nightly --started $(STARTED)
+
 .PHONY: smoke
 smoke: tools ## Run the smoke suite against the cluster and write the report
 	@$(LAKEHOUSE) smoke $(WHOM) --started $(STARTED)

@@ -24,6 +24,10 @@ def _test(arguments: argparse.Namespace) -> int:
     return verbs.test(verbs.start(arguments.started), arguments.inventory, keep=arguments.keep)
 
 
+def _nightly(arguments: argparse.Namespace) -> int:
+    return verbs.nightly(verbs.start(arguments.started))
+
+
 def _up(arguments: argparse.Namespace) -> int:
     verbs.up(verbs.start(), arguments.inventory)
     return 0
@@ -85,7 +89,10 @@ def _compose_names(arguments: argparse.Namespace) -> int:
 
 
 def _compose_down(arguments: argparse.Namespace) -> int:
-    verbs.compose_down(compose_settings.load(arguments.env_file), volumes=arguments.volumes)
+    settings = compose_settings.load(arguments.env_file)
+    verbs.compose_down(settings, volumes=arguments.volumes)
+    kept = "its data and its passwords went with it" if arguments.volumes else "its data stays"
+    print(f"{settings.project} is removed; {kept}")  # noqa: T201 -- this is the verb's answer
     return 0
 
 
@@ -126,6 +133,7 @@ def parser() -> argparse.ArgumentParser:
     add("test", _test, "lint, unit, render, and a cluster of its own").add_argument(
         "--keep", action="store_true", help="leave the cluster running"
     )
+    add("nightly", _nightly, "both suites on docker compose, and a restart of Docker")
     add("up", _up, "start the local nodes")
     add("down", _down, "remove the local nodes and their data")
     add("status", _status, "show the local nodes")

@@ -17,6 +17,7 @@ from lakehouse.artifacts import FETCH_COMMAND
 from lakehouse.cache import Cache, translated_disk_errors
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Artifact, Component, Layer, Manifest
+from lakehouse.seals import Seal, look, sha256_of
 
 DIGEST_LENGTH = 12
 CHUNK = 1 << 20
@@ -32,26 +33,40 @@ def archive(component: Component, cache: Cache) -> Path:
     return cache.releases / f"{component.name}-{release_id(component)}.tar"
 
 
+def digest(component: Component, cache: Cache) -> str | None:
+    """The sha256 of the component's archive as this computer built it; None if another lies there."""
+    return cache.seals.sha256(archive(component, cache))
+
+
 def ensure(manifest: Manifest, name: str, cache: Cache, log: Callable[[str], None] = lambda _: None) -> Path:
-    """Return the component's archive, built if it is not there yet.
+    """Return the component's archive, built if it is not there, or not from this computer's verified files.
 
     It is uncompressed, owned by root, without times, and complete whenever it exists. Raises LakehouseError
     if files are missing from the cache or the disk is full.
     """
     component = manifest.component(name)
-    target = archive(component, cache)
-    if target.exists():
-        return target
+    if digest(component, cache) is None:
+        with translated_disk_errors(cache.root), cache.exclusive(log):
+            if digest(component, cache) is None:  # another process may have built it meanwhile
+                _build(component, cache, log)
+    return archive(component, cache)
+
+
+def verified(
+    manifest: Manifest, name: str, cache: Cache, log: Callable[[str], None] = lambda _: None
+) -> Path:
+    """As `ensure`, for who puts the archive to use: it is read to its end, and a bad one is built again."""
+    target = ensure(manifest, name, cache, log)
     with translated_disk_errors(cache.root), cache.exclusive(log):
-        if not target.exists():
-            started = time.monotonic()
-            _build(component, target, cache)
-            size = target.stat().st_size
-            log(f"{target.name} ({size >> 20} MB) built in {time.monotonic() - started:.1f} s")
+        component = manifest.component(name)
+        if sha256_of(target) != digest(component, cache):
+            log(f"{target.name} is not what was built")
+            _build(component, cache, log)
     return target
 
 
-def _build(component: Component, target: Path, cache: Cache) -> None:
+def _build(component: Component, cache: Cache, log: Callable[[str], None]) -> None:
+    started = time.monotonic()
     artifacts = list(component.artifacts)
     if missing := cache.missing(artifacts):
         raise LakehouseError(
@@ -60,6 +75,7 @@ def _build(component: Component, target: Path, cache: Cache) -> None:
             FETCH_COMMAND,
         )
     cache.require_space(2 * sum(artifact.size for artifact in artifacts), f"the {component.name} release")
+    target = archive(component, cache)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{component.name}.part")
     try:
@@ -69,9 +85,13 @@ def _build(component: Component, target: Path, cache: Cache) -> None:
                 for artifact in layer.artifacts:
                     for member in _placed(layer, artifact, cache.file(artifact)):
                         tree.add(member)
+        sha256 = sha256_of(part)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+    seal = Seal(look(target), sha256)
+    cache.seals.add({cache.seals.key(target): seal})
+    log(f"{target.name} ({seal.look.size >> 20} MB) built in {time.monotonic() - started:.1f} s")
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from lakehouse import artifacts, inventory, manifest, nodes, releases, report, run
-from lakehouse.compose import names, stack
+from lakehouse.compose import addresses, images, names, stack
 from lakehouse.compose import settings as compose_settings
 from lakehouse.compose.settings import Settings
 from lakehouse.errors import LakehouseError
@@ -18,6 +19,8 @@ from lakehouse.report import record
 
 REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
+# The last report of `make nightly`.
+NIGHTLY = run.BUILD / "nightly"
 # Tests of several engines, and those beside Spark without which there is nothing to compare.
 MATRIX = "smoke/matrix"
 MATRIX_ENGINES = ("trino", "flink")
@@ -43,11 +46,13 @@ def is_core(path: str) -> bool:
     return any(host.variables.get("lakehouse_profile") == "core" for host in inventory.load(path).hosts)
 
 
-def fetch(phases: Phases, *, core: bool = False) -> None:
-    """Fill the cache and build the release archives: of the small profile, or of everything."""
+def fetch(phases: Phases, *, core: bool = False, names: Collection[str] | None = None) -> None:
+    """Fill the cache and build the release archives: of these components, of the small profile, or all."""
     with phases.phase("artifacts"):
         materials, cache = bill(), artifacts.cache_dir()
-        names = [name for name, part in materials.components.items() if not core or part.profile == "core"]
+        if names is None:
+            every = materials.components.items()
+            names = [name for name, part in every if not core or part.profile == "core"]
         artifacts.fetch(materials, names, cache, phases.log)
         for name in names:
             releases.ensure(materials, name, cache, phases.log)
@@ -148,7 +153,7 @@ def deploy(phases: Phases, path: str) -> int:
 def compose_image(phases: Phases, settings: Settings) -> None:
     """From a fresh machine to the images of the stack."""
     engine(phases)
-    fetch(phases, core=stack.is_core(settings))
+    fetch(phases, names=images.components(settings.profiles))
     stack.build(phases, settings, bill(), renewed=True)
 
 
@@ -156,10 +161,12 @@ def compose_up(phases: Phases, settings: Settings) -> None:
     """From a fresh machine to a stack whose every service answers."""
     engine(phases)
     stack.check(phases, settings, bill())
-    fetch(phases, core=stack.is_core(settings))
+    fetch(phases, names=images.components(settings.profiles))
     stack.build(phases, settings, bill())
     stack.render(phases, settings)
     stack.up(phases, settings)
+    for line in addresses.of(settings):
+        phases.log(line)
     if names.unknown(names.of(settings)):
         command = names.command(settings)
         phases.log(f"programs on this computer that read HDFS need its names; next: {command}")
@@ -212,10 +219,38 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
 def compose_test(phases: Phases, *, keep: bool) -> bool:
     """The stack of docker compose, under names and ports of its own: its smoke suite and its tests."""
     settings = _compose_of_tests()
-    added = bool(names.unknown(names.of(settings)))
     endpoints = settings.rendered / "endpoints.json"
     # The tests start the other engines where they need them.
     compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))
+    with _stack_of_tests(phases, settings, keep=keep):
+        with phases.phase("compose endpoints"):
+            target = f"lakehouse_endpoints_file={endpoints}"
+            run.playbook("endpoints", settings.inventory, "--extra-vars", target, environment=settings.values)
+        pytest = run.program("pytest")
+        smoke = [pytest, "smoke", f"--ignore={MATRIX}", f"--endpoints={endpoints}"]
+        passed = timed(phases, "compose smoke", smoke)
+        return timed(phases, "compose tests", [pytest, str(COMPOSE_TESTS)]) and passed
+
+
+def nightly(phases: Phases) -> int:
+    """What is too long for `test`: both suites on docker compose, whose report is kept, and a new dockerd."""
+    settings = _compose_of_tests().with_values(COMPOSE_PROFILES="all")
+    engine(phases)
+    compose_image(phases, settings)
+    with _stack_of_tests(phases, settings, keep=False):
+        smoke(phases, settings.inventory, environment=settings.values)
+        matrix(phases, settings.inventory, environment=settings.values)
+        code = report.build(run.BUILD, bill().versions)
+        shutil.rmtree(NIGHTLY, ignore_errors=True)
+        shutil.copytree(REPORT, NIGHTLY)
+        restart = [run.program("pytest"), str(COMPOSE_TESTS / "nightly_restart.py")]
+        return int(not timed(phases, "restart of docker", restart) or bool(code))
+
+
+@contextmanager
+def _stack_of_tests(phases: Phases, settings: Settings, *, keep: bool) -> Iterator[None]:
+    """A stack from nothing, with data, whose DataNodes this computer finds; nothing is left unless `keep`."""
+    added = bool(names.unknown(names.of(settings)))
     # With what an earlier run has left, nothing would be from nothing; to remove it takes docker compose.
     stack.check(phases, settings, bill())
     compose_down(settings, volumes=True)
@@ -225,13 +260,7 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
             compose_names(settings, forget=False)
         with phases.phase("compose data"):
             stack.load(settings)
-        with phases.phase("compose endpoints"):
-            target = f"lakehouse_endpoints_file={endpoints}"
-            run.playbook("endpoints", settings.inventory, "--extra-vars", target, environment=settings.values)
-        pytest = run.program("pytest")
-        smoke = [pytest, "smoke", f"--ignore={MATRIX}", f"--endpoints={endpoints}"]
-        passed = timed(phases, "compose smoke", smoke)
-        return timed(phases, "compose tests", [pytest, str(COMPOSE_TESTS)]) and passed
+        yield
     finally:
         if not keep:
             compose_down(settings, volumes=True)
