@@ -13,7 +13,6 @@ from lakehouse_clients.settings import Settings
 NODE = {
     "metastore": "thrift://beta2:19083",
     "warehouse": "hdfs://proving/ground",
-    "group": "dataplatform",
     "hadoop_conf_dir": "/etc/proving/hadoop",
 }
 ENDPOINTS = {
@@ -23,7 +22,6 @@ ENDPOINTS = {
     "metastore": {"address": "172.29.7.22", "port": 19083},
     "warehouse": "hdfs://proving/ground",
     "replication": 3,
-    "group": "dataplatform",
     "users": {"spark": "compute"},
 }
 
