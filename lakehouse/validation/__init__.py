@@ -36,7 +36,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += settings.names(typed) + settings.accounts(typed)
         findings += settings.paths(typed) + settings.root(typed)
         findings += settings.password(typed)
-        findings += trino.heap(typed) + trino.catalogs(typed) + trino.keys(typed)
+        findings += trino.heap(typed) + trino.catalogs(typed) + trino.keys(typed) + trino.secrets(typed)
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += settings.versions(typed, manifest.pairs, manifest.versions)
     return collapse(findings, [host.name for host in inventory.hosts])

@@ -54,7 +54,7 @@ def second_trino(_trino: Trino) -> Trino:
     return Trino.connect(_trino.url, _trino.user)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def reader(endpoints: Endpoints) -> str:
     """A person outside the group who may read everything."""
     if not endpoints.readers:

@@ -13,9 +13,13 @@ from smoke import metastore
 from smoke.engines.facade import Facade
 from smoke.formats import Format
 from smoke.lake import Lake
+from smoke.matrix.cross.access import table as access
+from smoke.matrix.cross.access.acts import PEOPLE, Ground, refusal
+from smoke.matrix.cross.access.table import Row
 from smoke.matrix.cross.engines import FLINK, PYICEBERG, SPARK, TRINO, Engines, name
 from smoke.matrix.cross.making import MAKERS, AnyEnginesTables, Made
 from smoke.namenode import NameNode, NameNodeError
+from smoke.nodes import Nodes
 from smoke.settings import Endpoints
 
 MEMBERS = ("spark", "trino", "flink", "hive")
@@ -36,6 +40,31 @@ for name in names:
     except Exception as error:
         print(name, "refused", str(error).replace(chr(10), " ")[:500])
 """
+
+
+@pytest.fixture(scope="module")
+def ground(
+    _engines: Engines,
+    endpoints: Endpoints,
+    namenode: NameNode,
+    nodes: Nodes,
+    makers: dict[str, AnyEnginesTables],
+    reader: str,
+) -> Ground:
+    """Where people try what they may; its tables are dropped when the module has ended."""
+    return Ground(_engines, endpoints, namenode, nodes, makers, reader)
+
+
+@pytest.mark.operation("permissions: who may what", engine="{interface}")
+@pytest.mark.parametrize(
+    ("interface", "row"), [pytest.param(row.interface, row, id=str(row)) for row in access.load()]
+)
+def test_who_may(interface: str, row: Row, ground: Ground) -> None:
+    """Everybody whom the table names does it, everybody else is refused."""
+    assert interface == row.interface
+    table = ground.table(row.act)
+    refused = {kind: refusal(ground, row.act, ground.people[kind], table) for kind in PEOPLE}
+    assert {kind for kind, words in refused.items() if not words} == row.may, refused
 
 
 def allowed(namenode: NameNode, path: str, user: str, action: str) -> bool:
