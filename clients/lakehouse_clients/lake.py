@@ -51,7 +51,7 @@ class Lake:
             **{
                 "uri": settings.metastore,
                 "warehouse": f"{settings.warehouse}/iceberg",
-                # Who says no name may change nothing in the metastore. No group follows: HDFS knows the user's.
+                # Who says no name may change nothing. No group follows it: HDFS knows the user's.
                 "ugi": f"{settings.user}:",
                 "py-io-impl": _FILE_IO,
                 **settings.hdfs,

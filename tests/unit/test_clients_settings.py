@@ -40,7 +40,7 @@ def written(folder: Path, data: Any) -> Path:
 
 def test_a_node_is_described_by_its_file(tmp_path: Path) -> None:
     assert settings.load(written(tmp_path, NODE), user="ada") == Settings(
-        "thrift://beta2:19083", "hdfs://proving/ground", "ada", "dataplatform", "/etc/proving/hadoop", {}
+        "thrift://beta2:19083", "hdfs://proving/ground", "ada", "/etc/proving/hadoop", {}
     )
 
 

@@ -31,11 +31,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from smoke.matrix.cross.access import hdfs, spark, trino
+from smoke.matrix.cross.access import hdfs, hive, python, spark, trino
 from smoke.matrix.cross.access.acts import Act
 
 INTERFACES: Mapping[str, Mapping[str, Act]] = {
     "HDFS": hdfs.ACTS,
+    "the metastore": hive.ACTS,
     "Trino": trino.ACTS,
     "Spark": spark.ACTS,
+    **python.ACTS,
 }
