@@ -30,6 +30,7 @@ class Settings:
     metastore: str
     warehouse: str
     user: str
+    group: str
     hadoop_conf_dir: str | None = None
     hdfs: Mapping[str, str] = field(default_factory=dict)
 
@@ -63,6 +64,7 @@ def from_node(data: Mapping[str, Any], user: str | None) -> Settings:
         metastore=data["metastore"],
         warehouse=data["warehouse"],
         user=user or data.get("user") or getpass.getuser(),
+        group=data["group"],
         hadoop_conf_dir=data.get("hadoop_conf_dir"),
         hdfs=data.get("hdfs", {}),
     )
@@ -80,6 +82,7 @@ def from_endpoints(data: Mapping[str, Any], user: str | None) -> Settings:
         metastore=f"thrift://{data['metastore']['address']}:{data['metastore']['port']}",
         warehouse=data["warehouse"],
         user=user or data["users"]["spark"],
+        group=data["group"],
         hdfs={
             "fs.defaultFS": f"hdfs://{name}",
             "dfs.nameservices": name,

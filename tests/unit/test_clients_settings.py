@@ -13,6 +13,7 @@ from lakehouse_clients.settings import Settings
 NODE = {
     "metastore": "thrift://beta2:19083",
     "warehouse": "hdfs://proving/ground",
+    "group": "dataplatform",
     "hadoop_conf_dir": "/etc/proving/hadoop",
 }
 ENDPOINTS = {
@@ -22,6 +23,7 @@ ENDPOINTS = {
     "metastore": {"address": "172.29.7.22", "port": 19083},
     "warehouse": "hdfs://proving/ground",
     "replication": 3,
+    "group": "dataplatform",
     "users": {"spark": "compute"},
 }
 
@@ -40,7 +42,7 @@ def written(folder: Path, data: Any) -> Path:
 
 def test_a_node_is_described_by_its_file(tmp_path: Path) -> None:
     assert settings.load(written(tmp_path, NODE), user="ada") == Settings(
-        "thrift://beta2:19083", "hdfs://proving/ground", "ada", "/etc/proving/hadoop", {}
+        "thrift://beta2:19083", "hdfs://proving/ground", "ada", "dataplatform", "/etc/proving/hadoop", {}
     )
 
 
