@@ -36,6 +36,6 @@ from smoke.matrix.cross.access.acts import Act
 
 INTERFACES: Mapping[str, Mapping[str, Act]] = {
     "HDFS": hdfs.ACTS,
-    "Trino": trino.ACTS,
-    "Spark": spark.ACTS,
+    **trino.ACTS,
+    **spark.ACTS,
 }
