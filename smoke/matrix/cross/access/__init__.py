@@ -36,8 +36,8 @@ from smoke.matrix.cross.access.acts import Act
 
 INTERFACES: Mapping[str, Mapping[str, Act]] = {
     "HDFS": hdfs.ACTS,
+    **trino.ACTS,
+    **spark.ACTS,
     "the metastore": hive.ACTS,
-    "Trino": trino.ACTS,
-    "Spark": spark.ACTS,
     **python.ACTS,
 }

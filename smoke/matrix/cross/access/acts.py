@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+
+from hive_metastore.ttypes import NoSuchObjectException
 
 from smoke import metastore
 from smoke.engines.facade import Facade
@@ -21,11 +25,15 @@ from smoke.tables import Table
 MEMBER, READER, OUTSIDER = "member", "reader", "outsider"
 # In the order in which they try: who is refused leaves everything as it was.
 PEOPLE = (OUTSIDER, READER, MEMBER)
-# What a refusal says: HDFS, the metastore, Trino's rules, HDFS about people for whom Trino may not act.
-REFUSED = re.compile(r"(?i)permission denied|access denied|not allowed to impersonate|not writable|may not")
+# What a refusal says: HDFS, the metastore, Trino's rules, HDFS about people for whom Trino may not act. What
+# is switched off is refused to everybody.
+REFUSED = re.compile(
+    r"(?i)permission denied|access denied|not allowed to impersonate|not writable"
+    r"|procedure is disabled|not enabled"
+)
 
 
-@dataclass
+@dataclass(eq=False)
 class Ground:
     """A cluster with its sessions, and tables on which people try what they may."""
 
@@ -36,7 +44,8 @@ class Ground:
     makers: Mapping[str, AnyEnginesTables]
     reader: str
     _shared: dict[Callable[[Ground], Table], Table] = field(default_factory=dict)
-    _sessions: dict[str, Facade] = field(default_factory=dict)
+    _begun: dict[Act, tuple[Table, Future[str]]] = field(default_factory=dict)
+    _undoing: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
     def people(self) -> Mapping[str, str]:
@@ -51,6 +60,38 @@ class Ground:
             self._shared[act.make] = act.make(self)
         return self._shared[act.make]
 
+    def begin(self, act: Act) -> None:
+        """Let the outsider try an act that is refused slowly, beside all that follows."""
+        table = self.table(act)
+        self._begun[act] = table, self._pool.submit(refusal, self, act, self.people[OUTSIDER], table)
+
+    def tried(self, act: Act) -> dict[str, str]:
+        """Let everybody try; return the words with which each kind of person was refused, empty if not."""
+        table, outsider = self._begun.get(act) or (self.table(act), None)
+        return {
+            kind: outsider.result()
+            if kind == OUTSIDER and outsider
+            else refusal(self, act, self.people[kind], table)
+            for kind in PEOPLE
+        }
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return self._undoing.enter_context(ThreadPoolExecutor())
+
+    def at_the_end(self, undo: Callable[[], object]) -> None:
+        """Do something when all has been tried, before the tables are dropped."""
+        self._undoing.callback(undo)
+
+    def close(self) -> None:
+        """Undo what was said to be undone."""
+        self._undoing.close()
+
+    def forget(self, database: str, table: str) -> None:
+        """Let the metastore forget a table, if it knows it; its files stay."""
+        with self.metastore(self.endpoints.users["hdfs"]) as client, suppress(NoSuchObjectException):
+            client.drop_table(database, table, False)
+
     def name(self, fmt: Format = ICEBERG) -> Table:
         """Return the name of a table that is yet to be made; it is dropped at the end."""
         return self.makers[fmt.name].name()
@@ -62,12 +103,10 @@ class Ground:
         return location
 
     def trino(self, who: str) -> Facade:
-        """Return a session of Trino in which somebody asks."""
+        """Return a new session of Trino in which somebody asks."""
         if self.endpoints.trino is None:
             return Missing(TRINO)
-        if who not in self._sessions:
-            self._sessions[who] = Trino.connect(self.endpoints.trino.http, who)
-        return self._sessions[who]
+        return Trino.connect(self.endpoints.trino.http, who)
 
     def metastore(self, who: str) -> metastore.Connection:
         """Return a connection to the metastore as somebody, in no group but their own."""
@@ -86,13 +125,14 @@ def of_trino(ground: Ground) -> Table:
 class Act:
     """Something that somebody tries with a table, and how that table is made.
 
-    `fresh`: the act takes the table away, so it gets one of its own. `before` runs each time before
-    somebody tries.
+    `fresh`: the act takes the table away, so it gets one of its own. `slow`: an outsider learns late that it
+    is refused. `before` runs each time before somebody tries.
     """
 
     do: Callable[[Ground, str, Table], object]
     make: Callable[[Ground], Table] = of_trino
     fresh: bool = False
+    slow: bool = False
     before: Callable[[Ground, Table], object] = lambda _ground, _table: None
 
 
