@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from lakehouse import compiling
 from lakehouse.artifacts import FETCH_COMMAND
 from lakehouse.cache import Cache, translated_disk_errors
 from lakehouse.errors import LakehouseError
@@ -82,9 +83,8 @@ def _build(component: Component, cache: Cache, log: Callable[[str], None]) -> No
         with tarfile.open(part, "w", format=tarfile.GNU_FORMAT) as tar:
             tree = _Tree(tar)
             for layer in component.layers:
-                for artifact in layer.artifacts:
-                    for member in _placed(layer, artifact, cache.file(artifact)):
-                        tree.add(member)
+                for member in _members(component, layer, cache, log):
+                    tree.add(member)
         sha256 = sha256_of(part)
         part.replace(target)
     finally:
@@ -150,6 +150,32 @@ class _Tree:
         info.mode = 0o755
         info.uname = info.gname = "root"
         self._tar.addfile(info)
+
+
+def _members(
+    component: Component, layer: Layer, cache: Cache, log: Callable[[str], None]
+) -> Iterator[_Member]:
+    """Yield everything that a layer contributes."""
+    if layer.sources:
+        yield _compiled(component, layer, cache, log)
+        return
+    for artifact in layer.artifacts:
+        yield from _placed(layer, artifact, cache.file(artifact))
+
+
+def _compiled(component: Component, layer: Layer, cache: Cache, log: Callable[[str], None]) -> _Member:
+    """Return the jar of a layer's sources, compiled against the jars of the layers above."""
+    assert layer.sources is not None  # noqa: S101 (the caller asked)
+    above = component.layers[: component.layers.index(layer)]
+    with cache.staging() as staging:
+        classpath = []
+        for member in (item for other in above for item in _members(component, other, cache, log)):
+            if member.path.suffix == ".jar":
+                classpath.append(staging / f"{len(classpath)}-{member.path.name}")
+                classpath[-1].write_bytes(member.stream.read())
+        content = compiling.jar(layer.sources, cache.file(layer.artifacts[0]), classpath, staging, log)
+    path = PurePosixPath(layer.into or "", f"{layer.name}.jar")
+    return _Member(path, len(content), False, io.BytesIO(content))
 
 
 def _placed(layer: Layer, artifact: Artifact, file: Path) -> Iterator[_Member]:

@@ -130,12 +130,15 @@ class NameNode:
         return dict(answer.json()) if answer.content else {}
 
     def create(self, path: str, user: str, address_of: Callable[[str], str]) -> None:
-        """Write an empty file; `address_of` turns the name of the DataNode that makes it into an address."""
-        location = urlsplit(self.webhdfs("PUT", "CREATE", path, user)["Location"])
+        """Write an empty file over any that is there.
+
+        `address_of` turns the name of the DataNode that makes it into an address.
+        """
+        location = urlsplit(self.webhdfs("PUT", "CREATE", path, user, overwrite="true")["Location"])
         address = location._replace(netloc=f"{address_of(location.hostname or '')}:{location.port}")
         answer = self._session.put(address.geturl(), data=b"", timeout=_SECONDS)
         if answer.status_code >= 400:
-            raise NameNodeError(f"CREATE {path}: {answer.status_code} {answer.reason}")
+            raise NameNodeError(f"CREATE {path}: {answer.text[:500] or answer.reason}")
 
     def _beans(self, name: str) -> list[dict[str, Any]]:
         query = {"qry": f"Hadoop:service=NameNode,name={name}"}

@@ -51,8 +51,8 @@ class Lake:
             **{
                 "uri": settings.metastore,
                 "warehouse": f"{settings.warehouse}/iceberg",
-                # Without it the metastore makes folders as its own user, in which this one cannot write.
-                "ugi": f"{settings.user}:{settings.group}",
+                # Who says no name may change nothing. No group follows it: HDFS knows the user's.
+                "ugi": f"{settings.user}:",
                 "py-io-impl": _FILE_IO,
                 **settings.hdfs,
             },

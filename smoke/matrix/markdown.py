@@ -10,6 +10,7 @@ from pathlib import Path
 from lakehouse import run
 from smoke.matrix import cells, formats, operations
 from smoke.matrix.cells import Cell, Expected
+from smoke.matrix.cross.access import table as access
 from smoke.matrix.cross.views import READERS, VIEWS
 from smoke.matrix.formats import TableFormat
 
@@ -59,6 +60,7 @@ PAGES: Mapping[Path, tuple[str, Callable[[], str]]] = {
     run.ROOT / "README.md": ("matrix", _of_formats(formats.ICEBERG, formats.DELTA)),
     run.ROOT / "docs" / "matrix.md": ("matrix", _of_formats(formats.HIVE_PARQUET, formats.HIVE_ORC)),
     run.ROOT / "docs" / "across-engines.md": ("views", view_table),
+    run.ROOT / "docs" / "security.md": ("access", access.markdown),
 }
 
 

@@ -474,7 +474,7 @@ class TestBillOfMaterials:
             wanted = {
                 str(file.coordinate.purl)
                 for name in family.components
-                for file in bill.component(name).artifacts
+                for file in bill.component(name).contents
             }
             references = [entry["bom-ref"] for entry in content["components"]]
             assert references == sorted(wanted)
@@ -584,7 +584,7 @@ class TestImages:
         content = json.loads(make("client").files["kit/usr/share/lakehouse/sbom.cdx.json"])
         references = {entry["bom-ref"] for entry in content["components"]}
         for component in ("hadoop", "spark", "python_clients"):
-            assert {file.coordinate.purl for file in bill.component(component).artifacts} <= references
+            assert {file.coordinate.purl for file in bill.component(component).contents} <= references
 
 
 class Engine:

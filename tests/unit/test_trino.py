@@ -94,6 +94,51 @@ def test_a_catalog_that_lacks_something(properties: dict[str, Any], fact: str) -
     assert fact in line
 
 
+PASSWORD = {**POSTGRESQL, "connection-password": "pearl"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "place"),
+    [
+        ({"trino_catalogs": [{"name": "shop", "properties": PASSWORD}]}, "trino_catalogs[0].properties"),
+        (
+            {"trino_catalog_properties": {"postgresql": {"connection-password": "pearl"}}},
+            "trino_catalog_properties.postgresql",
+        ),
+    ],
+)
+def test_a_password_in_a_file_that_all_may_read(variables: dict[str, Any], place: str) -> None:
+    assert found(trino.secrets, **variables) == [
+        f"FAIL trino.secrets n1: {place} has connection-password in plain text, in a file that all may read: "
+        "put it into trino_secrets under a NAME, and write connection-password: ${ENV:NAME}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"connection-password": "${ENV:SHOP_PASSWORD}"},
+        {"connection-password": None},
+        {"s3.aws-access-key": "AKIA", "gcs.use-access-token": True},
+    ],
+)
+def test_what_is_no_password(properties: dict[str, Any]) -> None:
+    assert found(trino.secrets, trino_catalog_properties={"postgresql": properties}) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "secret"),
+    [
+        ("s3.aws-secret-key", True),
+        ("iceberg.rest-catalog.oauth2.credential", True),
+        ("azure.access-key", True),
+        ("keystore-type", False),
+    ],
+)
+def test_which_keys_hold_secrets(key: str, secret: bool) -> None:
+    assert bool(found(trino.secrets, trino_catalog_properties={"iceberg": {key: "pearl"}})) is secret
+
+
 def test_a_catalog_whose_plugin_is_loaded_too() -> None:
     more = [{"name": "more", "properties": {"connector.name": "memory"}}]
     assert found(trino.catalogs, trino_catalogs=more, trino_plugins=["memory"]) == []
