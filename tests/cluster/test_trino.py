@@ -234,6 +234,26 @@ def test_a_stopped_worker_ends_what_it_has(
 
 @pytest.mark.drill
 @pytest.mark.usefixtures("coordinator")
+def test_a_worker_that_somebody_shuts_down_comes_back(
+    cluster: Inventory, machines: Machines, trino: Trino, workers: set[str]
+) -> None:
+    """Whoever calls himself Trino's user may ask for it, and Trino then ends in good order."""
+    coordinators = {host.name for host in cluster.group("trino_coordinator")}
+    leaving = machines[sorted(workers - coordinators)[0]]
+    before, nodes = processes(cluster, machines), trino.value(ACTIVE)
+    url = f"http://{leaving.host.address}:{leaving.variable('lakehouse_ports')['trino_http']}/v1/info/state"
+    asked = requests.put(url, json="SHUTTING_DOWN", headers={"X-Trino-User": trino.user}, timeout=10)
+    assert asked.ok, asked.text
+
+    def is_back() -> bool:
+        pid = processes(cluster, machines)[leaving.name]
+        return pid not in {"0", before[leaving.name]} and trino.value(ACTIVE) == nodes
+
+    wait_for(f"the return of Trino on {leaving.name}", is_back, seconds=180, pause=1, ignoring=(EngineError,))
+
+
+@pytest.mark.drill
+@pytest.mark.usefixtures("coordinator")
 def test_the_limit_of_running_queries_holds_and_can_be_taken_back(
     cluster: Inventory, machines: Machines, ansible: Ansible, trino: Trino, url: str
 ) -> None:
