@@ -12,7 +12,8 @@ class TableFormat:
 
     `catalogs` is the catalog by engine: one that is not in it has no SQL for the format. `clause` makes Spark
     create such a table. `file` is Spark's expression for the file from which a row comes. `versions` is its
-    query for (version, moment as text) of all commits; empty: there are none.
+    query for (version, moment as text) of all commits; empty: there are none. `prefix` keeps apart the
+    tables of formats that share a database.
     """
 
     name: str
@@ -22,6 +23,7 @@ class TableFormat:
     clause: str
     file: str
     versions: str = ""
+    prefix: str = ""
 
     def __str__(self) -> str:
         return self.name
@@ -56,6 +58,7 @@ HIVE_PARQUET = TableFormat(
     catalogs=_HIVE_CATALOGS,
     clause="STORED AS PARQUET",
     file="input_file_name()",
+    prefix="parquet",
 )
 HIVE_ORC = TableFormat(
     name="hive-orc",
@@ -64,6 +67,7 @@ HIVE_ORC = TableFormat(
     catalogs=_HIVE_CATALOGS,
     clause="STORED AS ORC",
     file="input_file_name()",
+    prefix="orc",
 )
 
 FORMATS = (ICEBERG, DELTA, HIVE_PARQUET, HIVE_ORC)

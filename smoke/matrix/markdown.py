@@ -13,7 +13,13 @@ from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.cross.views import READERS, VIEWS
 from smoke.matrix.formats import TableFormat
 
-MARKS = {Expected.WORKS: "✓", Expected.WRONG: "!", Expected.REFUSED: "✕", Expected.ABSENT: "·"}
+MARKS = {
+    Expected.WORKS: "✓",
+    Expected.WRONG: "!",
+    Expected.REFUSED: "✕",
+    Expected.WITHHELD: "○",
+    Expected.ABSENT: "·",
+}
 
 
 def table(declared: Iterable[Cell], shown: tuple[TableFormat, ...]) -> str:

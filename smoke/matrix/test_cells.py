@@ -32,6 +32,8 @@ def test_cell(cell: Cell, request: pytest.FixtureRequest) -> None:
     note.extend(("statement", text) for text in outcome.statements)
     if outcome.message:
         note.append(("message", outcome.said(cell)))
+    if cell.behind:
+        note.append(("behind", outcome.behind or "not measured here"))
     assert not outcome.failure, f"{cell}: {outcome.failure}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -94,15 +95,15 @@ class TestLoad:
     @pytest.mark.parametrize(
         ("declaration", "message"),
         [
-            ("perhaps", "is 'perhaps', expected works, or wrong, refused or absent with a reason"),
-            ({"refused": "no", "absent": "no"}, "must be one of: works, wrong, refused, absent"),
-            ({"limit": "https://host"}, "must be one of: works, wrong, refused, absent"),
+            ("perhaps", "is 'perhaps', expected works, or wrong, refused, withheld or absent with a reason"),
+            ({"refused": "no", "absent": "no"}, "must be one of: works, wrong, refused, withheld, absent"),
+            ({"limit": "https://host"}, "must be one of: works, wrong, refused, withheld, absent"),
             ({"refused": "("}, "has '(', which is no regular expression: missing ), unterminated subpattern"),
             ({"refused": ""}, "is refused without a word why"),
             ({"absent": "no", "limit": "an issue"}, "has the limit 'an issue', expected an address"),
             (
                 {"absent": "no", "since": "1"},
-                "has 'since', expected works, wrong, refused, absent, limit or design",
+                "has 'since', expected works, wrong, refused, withheld, absent, behind, limit or design",
             ),
             ({"absent": "no", "design": "luck"}, "has the design 'luck', expected format, engine, kit"),
             (
@@ -111,7 +112,13 @@ class TestLoad:
             ),
             (
                 {"absent": None},
-                "is {'absent': None}, expected works, or wrong, refused or absent with a reason",
+                "is {'absent': None}, expected works, or wrong, refused, withheld or absent with a reason",
+            ),
+            ({"withheld": "no"}, "has one of withheld and behind, expected both or none"),
+            ({"refused": "no", "behind": "works"}, "has one of withheld and behind, expected both or none"),
+            (
+                {"withheld": "no", "behind": "works"},
+                "is withheld by no setting in smoke/matrix/switches.py",
             ),
         ],
     )
@@ -125,6 +132,24 @@ class TestLoad:
         assert str(refused.value).startswith(f"cells.yml: trino.iceberg.merge {message}")
         assert str(refused.value).endswith("; next: edit smoke/matrix/cells.yml")
         assert "\n" not in str(refused.value)
+
+    def test_what_the_kit_withholds_says_what_the_engine_itself_does(self, tmp_path: Path) -> None:
+        data = declared()
+        data["trino"]["delta"]["insert"] = {"withheld": "Denied", "behind": {"works": "alone"}}
+        [cell] = [cell for cell in load(tmp_path, data) if str(cell) == "trino-delta-insert"]
+        assert (cell.expected, cell.refuses, cell.reason) == (Expected.WITHHELD, True, "Denied")
+        assert cell.behind
+        assert (cell.behind.expected, cell.behind.note) == (Expected.WORKS, "alone")
+        assert cell.behind.format.catalogs["trino"] != cell.format.catalogs["trino"]
+
+    @pytest.mark.parametrize("behind", [{"absent": "no"}, {"withheld": "no", "behind": "works"}])
+    def test_behind_the_setting_there_is_an_engine_that_can_be_asked(
+        self, tmp_path: Path, behind: dict[str, str]
+    ) -> None:
+        data = declared()
+        data["trino"]["delta"]["insert"] = {"withheld": "no", "behind": behind}
+        with pytest.raises(LakehouseError, match=r"^cells\.yml: trino\.delta\.insert is "):
+            load(tmp_path, data)
 
     @pytest.mark.parametrize(
         ("place", "message"),
@@ -228,23 +253,25 @@ class TestVerdict:
     REFUSED = Cell(
         "trino", formats.DELTA, operations.BY_NAME["merge"], Expected.REFUSED, "Access (Denied|No)"
     )
+    WITHHELD = replace(REFUSED, expected=Expected.WITHHELD)
 
     WRONG = Cell("trino", formats.DELTA, operations.BY_NAME["merge"], Expected.WRONG, "got: None")
 
     def test_as_declared(self) -> None:
         assert not verdict(self.WORKS, "", "")
         assert not verdict(self.REFUSED, "oh\nAccess Denied: no", "")
+        assert not verdict(self.WITHHELD, "oh\nAccess Denied: no", "")
         assert not verdict(self.WRONG, "", "expected: 1, got: None")
 
     def test_what_worked_and_is_refused_or_wrong_now_fails(self) -> None:
         assert verdict(self.WORKS, "boom", "") == "declared as works, but refused:\nboom"
         assert verdict(self.WORKS, "", "other rows") == "other rows"
 
-    @pytest.mark.parametrize("cell", [REFUSED, WRONG], ids=str)
+    @pytest.mark.parametrize("cell", [REFUSED, WITHHELD, WRONG], ids=lambda cell: cell.expected)
     def test_what_works_now_fails_as_loudly(self, cell: Cell) -> None:
         assert "but it works now" in verdict(cell, "", "")
 
-    @pytest.mark.parametrize("cell", [REFUSED, WRONG], ids=str)
+    @pytest.mark.parametrize("cell", [REFUSED, WITHHELD, WRONG], ids=lambda cell: cell.expected)
     def test_another_message_fails_and_is_shown(self, cell: Cell) -> None:
         assert verdict(cell, "boom", "").endswith("boom")
         assert verdict(cell, "", "boom").endswith("boom")
