@@ -25,9 +25,11 @@ _LOG_WIDTH = 250
 
 
 def show(report: Report, page: Path, console: Console) -> None:
-    """Print operations by format, replicas by node, the addresses, and the verdict at the very end."""
+    """Print operations by format, replicas by node, the addresses, the matrix, and the verdict at the end."""
     for table in (_operations(report), _engines(report), _replicas(report), _addresses(report)):
         _print(table, console)
+    if looks := engines.counts(engines.arrange(report.cases).cells.cells):
+        console.print(Text(engines.line(looks)), soft_wrap=True)
     for problem in report.problems:
         console.print(Text(f"  {problem}", style="red"), soft_wrap=True)
     console.print(Text(_verdict(report), style="bold green" if report.passed else "bold red"), soft_wrap=True)
@@ -131,6 +133,7 @@ def _addresses(report: Report) -> Table:
 
 def _verdict(report: Report) -> str:
     counts = [f"{report.count(status)} {status}" for status in reversed(Status) if report.count(status)]
+    counts += [f"{report.absent} absent"] if report.absent else []
     short = sum(bool(table.shortage) for table in report.tables)
     replicas = (
         f"{short} of {len(report.tables)} tables lack replicas"

@@ -123,7 +123,9 @@ def test_the_summary_holds_what_programs_need(run: Run) -> None:
     summary = run.summary
     assert summary["versions"] == VERSIONS
     assert summary["phases"][1] == {"name": "artifacts", "offset": 3.2, "seconds": 61.4, "status": "passed"}
-    assert summary["tests"]["counts"] == {"skipped": 1, "passed": 60, "failed": 0, "error": 0}
+    assert summary["tests"]["counts"] == {
+        "skipped": 1, "passed": 60, "failed": 0, "error": 0, "absent": 0,
+    }  # fmt: skip
     case = next(case for case in summary["tests"]["cases"] if case["name"] == "test_merge[delta]")
     assert (case["engine"], case["format"], case["operation"]) == ("spark", "delta", "merge")
     table = summary["tables"][0]
