@@ -94,6 +94,15 @@ def test_a_catalog_that_lacks_something(properties: dict[str, Any], fact: str) -
     assert fact in line
 
 
+def test_a_catalog_that_is_like_one_of_the_role_needs_nothing_of_its_own() -> None:
+    open_to_all = {"name": "more", "like": "delta", "properties": {"delta.security": None}}
+    assert found(trino.catalogs, trino_catalogs=[open_to_all]) == []
+    [line] = found(trino.catalogs, trino_catalogs=[{**open_to_all, "like": "oracle"}])
+    assert "trino_catalogs[0] (more) is like oracle, which is no catalog of the role" in line
+    [line] = found(trino.keys, trino_catalogs=[{**open_to_all, "properties": {"delta.securty": "x"}}])
+    assert "did you mean delta.security?" in line
+
+
 def test_a_catalog_whose_plugin_is_loaded_too() -> None:
     more = [{"name": "more", "properties": {"connector.name": "memory"}}]
     assert found(trino.catalogs, trino_catalogs=more, trino_plugins=["memory"]) == []
