@@ -12,8 +12,9 @@ class TableFormat:
 
     `catalogs` is the catalog by engine: one that is not in it has no SQL for the format. `clause` makes Spark
     create such a table. `file` is Spark's expression for the file from which a row comes. `versions` is its
-    query for (version, moment as text) of all commits; empty: there are none. `prefix` keeps apart the
-    tables of formats that share a database.
+    query for (version, moment as text) of all commits; empty: there are none. `layouts` is its
+    query for how a table lies whose partitioning was changed, and the answer; None: it cannot be changed.
+    `prefix` keeps apart the tables of formats that share a database.
     """
 
     name: str
@@ -23,6 +24,7 @@ class TableFormat:
     clause: str
     file: str
     versions: str = ""
+    layouts: tuple[str, tuple[tuple[int, ...], ...]] | None = None
     prefix: str = ""
 
     def __str__(self) -> str:
@@ -41,6 +43,8 @@ ICEBERG = TableFormat(
     clause="USING iceberg",
     file="_file",
     versions="SELECT snapshot_id, CAST(committed_at AS STRING) FROM {table}.snapshots ORDER BY committed_at",
+    # Old rows lie as before, the new one as asked.
+    layouts=("SELECT DISTINCT spec_id FROM {table}.files ORDER BY spec_id", ((0,), (1,))),
 )
 DELTA = TableFormat(
     name="delta",
@@ -50,6 +54,11 @@ DELTA = TableFormat(
     clause="USING delta",
     file="_metadata.file_path",
     versions="DESCRIBE HISTORY {table}",
+    # Every row lies in the folder of its day.
+    layouts=(
+        "SELECT count(DISTINCT regexp_extract(_metadata.file_path, 'day=[^/]+', 0)) FROM {table}",
+        ((4,),),
+    ),
 )
 HIVE_PARQUET = TableFormat(
     name="hive-parquet",

@@ -55,10 +55,12 @@ def one_version(scene: Scene) -> None:
     _reference(scene, "SELECT count(*) FROM {table}.snapshots", [(1,)])
 
 
-def two_layouts(scene: Scene) -> None:
-    """Old rows lie as before, the new one as asked."""
+def new_layout(scene: Scene) -> None:
+    """The rows lie as the format lays them out when its partitioning is changed."""
     rows(scene)
-    _reference(scene, "SELECT DISTINCT spec_id FROM {table}.files ORDER BY spec_id", [(0,), (1,)])
+    assert scene.table.format.layouts, f"nobody said how {scene.table.format} lies"
+    query, expected = scene.table.format.layouts
+    _reference(scene, query, list(expected))
 
 
 def wider(scene: Scene) -> None:
@@ -97,7 +99,7 @@ PROOFS: dict[str, Callable[[Scene], None]] = {
     operations.ROWS: rows,
     operations.ONE_FILE: one_file,
     operations.ONE_VERSION: one_version,
-    operations.TWO_LAYOUTS: two_layouts,
+    operations.NEW_LAYOUT: new_layout,
     operations.WIDER: wider,
     operations.STRAY_FILE_GONE: stray_file_gone,
     operations.TABLE_GONE: table_gone,

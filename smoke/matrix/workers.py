@@ -39,7 +39,7 @@ class Outcome:
 
     def said(self, cell: Cell) -> str:
         """Return the line of the message that matters."""
-        return telling(self.message, cell.reason)
+        return telling(self.message, cell.reason) if self.message else ""
 
 
 def verdict(cell: Cell, refusal: str, disproof: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.metadata import distributions
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars
 import pytest
 import yaml
@@ -15,7 +17,7 @@ from pyiceberg.table.maintenance import MaintenanceTable
 from pyiceberg.table.update.statistics import UpdateStatistics
 
 from lakehouse.errors import LakehouseError
-from smoke.matrix import cells, formats, operations
+from smoke.matrix import cells, formats, operations, switches
 from smoke.matrix.cells import ENGINES, REST, Cell, Design, Expected
 from smoke.matrix.proofs import PROOFS
 from smoke.matrix.recipes import RECIPES
@@ -42,6 +44,8 @@ POLARS = {
     "delete_iceberg", "read_delta", "scan_delta", "scan_iceberg", "sink_delta", "sink_iceberg", "write_delta",
     "write_iceberg",
 }  # fmt: skip
+
+DUCKDB = {"core_functions", "icu", "json", "parquet"}
 
 
 def declared() -> dict[str, Any]:
@@ -213,6 +217,21 @@ class TestDeclarations:
         works = {(cell.engine, cell.format) for cell in CELLS if cell.expected is Expected.WORKS}
         assert not left_out & works
 
+    def test_what_is_refused_is_refused_by_the_engine_and_not_by_the_kit(self) -> None:
+        mine = [
+            str(cell) for cell in CELLS if cell.expected is Expected.REFUSED and cell.design == Design.KIT
+        ]
+        assert mine == [], "ask the engine, or say that the kit withholds it"
+
+    @pytest.mark.parametrize("key", switches.SWITCHES, ids=lambda key: f"{key[0]}-{key[1]}")
+    def test_every_setting_that_withholds_has_cells_and_another_catalog(
+        self, key: tuple[str, formats.TableFormat]
+    ) -> None:
+        engine, fmt = key
+        cells = [cell for cell in CELLS if (cell.engine, cell.format) == key]
+        assert any(cell.expected is Expected.WITHHELD for cell in cells)
+        assert switches.SWITCHES[key].format.catalogs[engine] != fmt.catalogs[engine]
+
     def test_every_engine_is_asked_for_every_format(self) -> None:
         asked = {(cell.engine, cell.format) for cell in CELLS if cell.expected is not Expected.ABSENT}
         assert asked == set(product(ENGINES, formats.FORMATS))
@@ -227,6 +246,22 @@ class TestDeclarations:
     def test_polars_offers_no_more_for_tables(self) -> None:
         names = {*dir(polars), *dir(polars.DataFrame), *dir(polars.LazyFrame)}
         assert {name for name in names if "delta" in name or "iceberg" in name} == POLARS
+
+    def test_duckdb_reaches_no_table_by_itself(self) -> None:
+        """Cells are absent because DuckDB brings no more: one that does is to be asked for all of them."""
+        with duckdb.connect(config={"autoinstall_known_extensions": False}) as duck:
+            built_in = (
+                "SELECT extension_name FROM duckdb_extensions() WHERE install_mode = 'STATICALLY_LINKED'"
+            )
+            assert {name for (name,) in duck.sql(built_in).fetchall()} == DUCKDB
+            for statement in (
+                "ATTACH 'hdfs://n/t' AS t (TYPE iceberg)",
+                "ATTACH 'hdfs://n/t' AS t (TYPE delta)",
+            ):
+                with pytest.raises(duckdb.Error, match=r"_extension\" not found"):
+                    duck.sql(statement)
+        brought = {each.name for each in distributions() if each.name.startswith("duckdb-extension")}
+        assert not brought, "look again at what is absent in cells.yml"
 
     def test_every_statement_names_what_there_is(self) -> None:
         steps = [
