@@ -160,13 +160,13 @@ def _cell(file: str, engine: str, fmt: TableFormat, operation: Operation, declar
     text = declared[outcome]
     if not text:
         raise _error(file, where, f"is {outcome} without a word why")
-    why = _why(file, where, declared)
+    limit, design = _why(file, where, declared)
     behind = _behind(file, engine, fmt, operation, declared)
     if outcome is Expected.WORKS:
-        return Cell(engine, fmt, operation, outcome, note=text, **why)
+        return Cell(engine, fmt, operation, outcome, note=text, limit=limit, design=design)
     if outcome is not Expected.ABSENT:
         _compiled(file, where, text)
-    return Cell(engine, fmt, operation, outcome, reason=text, behind=behind, **why)
+    return Cell(engine, fmt, operation, outcome, reason=text, limit=limit, design=design, behind=behind)
 
 
 def _behind(
@@ -187,16 +187,16 @@ def _behind(
     return cell
 
 
-def _why(file: str, where: str, declared: Mapping[str, Any]) -> dict[str, str]:
-    """Return the explanation, if there is one: an address, or a word."""
-    why: dict[str, str] = {key: text for key, text in declared.items() if key in _EXPLANATIONS}
-    if len(why) > 1:
+def _why(file: str, where: str, declared: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the explanation, an address and a word, of which one at least is empty."""
+    limit, design = (declared.get(key, "") for key in _EXPLANATIONS)
+    if limit and design:
         raise _error(file, where, "has a limit and a design, expected one of them")
-    if not why.get("limit", "https://").startswith("https://"):
-        raise _error(file, where, f"has the limit {why['limit']!r}, expected an address")
-    if why.get("design", Design.KIT) not in set(Design):
-        raise _error(file, where, f"has the design {why['design']!r}, expected {', '.join(Design)}")
-    return why
+    if limit and not limit.startswith("https://"):
+        raise _error(file, where, f"has the limit {limit!r}, expected an address")
+    if design and design not in set(Design):
+        raise _error(file, where, f"has the design {design!r}, expected {', '.join(Design)}")
+    return limit, design
 
 
 def _compiled(file: str, where: str, expression: str) -> None:

@@ -16,6 +16,7 @@ from deltalake.table import TableAlterer, TableOptimizer
 from pyiceberg.table.maintenance import MaintenanceTable
 from pyiceberg.table.update.statistics import UpdateStatistics
 
+from lakehouse import run
 from lakehouse.errors import LakehouseError
 from smoke.matrix import cells, formats, operations, switches
 from smoke.matrix.cells import ENGINES, REST, Cell, Design, Expected
@@ -29,6 +30,7 @@ NAMES = Names(
     copy_uri="hdfs://n/d/u", view="c.d.v", version="7", committed="2024-01-01", committed_ms="1",
 )  # fmt: skip
 CELLS = cells.load()
+TRINO = yaml.safe_load((run.ROOT / "tests/inventory/group_vars/all/trino.yml").read_text(encoding="utf-8"))
 # All that the libraries offer where a cell is absent because they offer nothing for it: if an upgrade brings
 # more, a person looks whether the cell can be executed.
 OFFERED = {
@@ -230,7 +232,12 @@ class TestDeclarations:
         engine, fmt = key
         cells = [cell for cell in CELLS if (cell.engine, cell.format) == key]
         assert any(cell.expected is Expected.WITHHELD for cell in cells)
-        assert switches.SWITCHES[key].format.catalogs[engine] != fmt.catalogs[engine]
+        switch = switches.SWITCHES[key]
+        assert switch.format.catalogs[engine] == switch.catalog != fmt.catalogs[engine]
+        name, _, value = switch.setting.partition(": ")
+        assert value
+        [catalog] = [each for each in TRINO["trino_catalogs"] if each["name"] == switch.catalog]
+        assert (catalog["like"], catalog["properties"]) == (fmt.catalogs[engine], {name: None})
 
     def test_every_engine_is_asked_for_every_format(self) -> None:
         asked = {(cell.engine, cell.format) for cell in CELLS if cell.expected is not Expected.ABSENT}
