@@ -110,6 +110,10 @@ def catalogs(host: Host) -> list[Finding]:
     return findings
 
 
+def _connector(catalog: Mapping[str, Any]) -> str:
+    return OWN_CATALOGS.get(str(catalog.get("like")), str(catalog["properties"].get("connector.name")))
+
+
 def _catalog_faults(host: Host, like: str | None, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if like is not None:
         if like not in OWN_CATALOGS:
@@ -155,10 +159,6 @@ def keys(host: Host) -> list[Finding]:
             path = f"trino_catalog_properties.{name}"
             findings += _of_catalog(host, path, properties, connectors[name], known)
     return findings
-
-
-def _connector(catalog: Mapping[str, Any]) -> str:
-    return OWN_CATALOGS.get(str(catalog.get("like")), str(catalog["properties"].get("connector.name")))
 
 
 def _of_catalog(

@@ -12,8 +12,8 @@ class TableFormat:
 
     `catalogs` is the catalog by engine: one that is not in it has no SQL for the format. `clause` makes Spark
     create such a table. `file` is Spark's expression for the file from which a row comes. `versions` is its
-    query for (version, moment as text) of all commits; empty: there are none. `layouts` is its
-    query for how a table lies whose partitioning was changed, and the answer; None: it cannot be changed.
+    query for (version, moment as text) of all commits; empty: there are none. `layouts` is its query for what
+    the partitions of a table look like, and `evolved` the answer after `partition evolution`.
     `prefix` keeps apart the tables of formats that share a database.
     """
 
@@ -24,7 +24,8 @@ class TableFormat:
     clause: str
     file: str
     versions: str = ""
-    layouts: tuple[str, tuple[tuple[int, ...], ...]] | None = None
+    layouts: str = ""
+    evolved: tuple[tuple[object, ...], ...] = ()
     prefix: str = ""
 
     def __str__(self) -> str:
@@ -44,7 +45,8 @@ ICEBERG = TableFormat(
     file="_file",
     versions="SELECT snapshot_id, CAST(committed_at AS STRING) FROM {table}.snapshots ORDER BY committed_at",
     # Old rows lie as before, the new one as asked.
-    layouts=("SELECT DISTINCT spec_id FROM {table}.files ORDER BY spec_id", ((0,), (1,))),
+    layouts="SELECT DISTINCT spec_id FROM {table}.files ORDER BY spec_id",
+    evolved=((0,), (1,)),
 )
 DELTA = TableFormat(
     name="delta",
@@ -54,11 +56,9 @@ DELTA = TableFormat(
     clause="USING delta",
     file="_metadata.file_path",
     versions="DESCRIBE HISTORY {table}",
-    # Every row lies in the folder of its day.
-    layouts=(
-        "SELECT count(DISTINCT regexp_extract(_metadata.file_path, 'day=[^/]+', 0)) FROM {table}",
-        ((4,),),
-    ),
+    # A table of Delta has one layout: whoever changes it moves every row.
+    layouts="SELECT DISTINCT _metadata.file_path LIKE '%/day=%' FROM {table}",
+    evolved=((True,),),
 )
 HIVE_PARQUET = TableFormat(
     name="hive-parquet",

@@ -42,7 +42,7 @@ ROWS = "rows"
 ANSWER = "answer"
 ONE_FILE = "one file"
 ONE_VERSION = "one version"
-NEW_LAYOUT = "new layout"
+TWO_LAYOUTS = "two layouts"
 WIDER = "wider"
 STRAY_FILE_GONE = "stray file gone"
 TABLE_GONE = "table gone"
@@ -96,7 +96,7 @@ OPERATIONS = (
     Operation("rename column", "orders", ((1, "ada"), (2, "bob"), (3, "eve")), ("id", "buyer")),
     Operation("drop column", "orders", (ADA[:3], BOB[:3], EVE[:3]), ("*",)),
     Operation("widen column", "orders", (ADA, BOB, EVE), proof=WIDER),
-    Operation("partition evolution", "orders", (ADA, BOB, EVE, FAY), proof=NEW_LAYOUT, writes=True),
+    Operation("partition evolution", "orders", (ADA, BOB, EVE, FAY), proof=TWO_LAYOUTS, writes=True),
     Operation("read version", "history", (ADA, BOB, EVE), proof=ANSWER),
     Operation("read timestamp", "history", (ADA, BOB, EVE), proof=ANSWER),
     Operation("rollback", "history", (ADA, BOB, EVE)),
