@@ -84,6 +84,10 @@ golden: tools-dev ## Write the expected renderings again
 docs: tools-dev ## Write the generated pages again
 	@python -m lakehouse.roledocs && python -m smoke.matrix.markdown
 
+.PHONY: readme
+readme: tools-dev ## Write the last run's output into the README
+	@python -m lakehouse.readme
+
 .PHONY: lock
 lock: tools-dev ## Pin the Python tools again, with hashes and without index addresses
 	@cd requirements && for name in runtime dev; do \

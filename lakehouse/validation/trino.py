@@ -112,12 +112,23 @@ def catalogs(host: Host) -> list[Finding]:
         seen.add(name)
         findings += [
             Finding("trino.catalogs", host.name, f"{where} ({name}) {what}", advice)
-            for what, advice in _catalog_faults(host, properties)
+            for what, advice in _catalog_faults(host, catalog.get("like"), properties)
         ]
     return findings
 
 
-def _catalog_faults(host: Host, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _connector(catalog: Mapping[str, Any]) -> str:
+    return OWN_CATALOGS.get(str(catalog.get("like")), str(catalog["properties"].get("connector.name")))
+
+
+def _catalog_faults(host: Host, like: str | None, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if like is not None:
+        if like not in OWN_CATALOGS:
+            yield (
+                f"is like {like}, which is no catalog of the role",
+                f"choose one of {', '.join(OWN_CATALOGS)}",
+            )
+        return
     connector = properties.get("connector.name")
     if not connector:
         yield "lacks connector.name", "add it to the catalog's properties"
@@ -140,12 +151,11 @@ def keys(host: Host) -> list[Finding]:
         *_unknown(host, "trino_node", variables.get("trino_node"), known.server | NODE_KEYS),
     ]
     for index, catalog in enumerate(variables.get("trino_catalogs") or []):
-        connector = str(catalog["properties"].get("connector.name"))
+        connector = _connector(catalog)
         path = f"trino_catalogs[{index}].properties"
         findings += _of_catalog(host, path, catalog["properties"], connector, known)
     connectors = OWN_CATALOGS | {
-        str(catalog["name"]): str(catalog["properties"].get("connector.name"))
-        for catalog in variables.get("trino_catalogs") or []
+        str(catalog["name"]): _connector(catalog) for catalog in variables.get("trino_catalogs") or []
     }
     for name, properties in (variables.get("trino_catalog_properties") or {}).items():
         if name not in connectors:

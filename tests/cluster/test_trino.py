@@ -86,8 +86,9 @@ def test_the_catalogs_are_the_same_on_all_nodes(cluster: Inventory, machines: Ma
     assert len(sums) == 1, sums
 
 
-def test_the_catalogs_are_those_of_the_role(trino: Trino) -> None:
-    assert {name for (name,) in trino.sql("show catalogs")} - {"system"} == OWN_CATALOGS
+def test_the_catalogs_are_those_of_the_role_and_of_the_inventory(trino: Trino, coordinator: Machine) -> None:
+    wished = OWN_CATALOGS | {each["name"] for each in coordinator.variable("trino_catalogs") or []}
+    assert {name for (name,) in trino.sql("show catalogs")} - {"system"} == wished
 
 
 def test_a_table_is_found_under_every_catalog_of_the_lakehouse(trino: Trino, schema: str) -> None:

@@ -67,6 +67,15 @@ def test_a_heap_larger_than_the_node() -> None:
     assert found(trino.heap, trino_heap_mb=1024) == []
 
 
+def test_a_catalog_that_is_like_one_of_the_role_needs_nothing_of_its_own() -> None:
+    open_to_all = {"name": "more", "like": "delta", "properties": {"delta.security": None}}
+    assert found(trino.catalogs, trino_catalogs=[open_to_all]) == []
+    [line] = found(trino.catalogs, trino_catalogs=[{**open_to_all, "like": "oracle"}])
+    assert "trino_catalogs[0] (more) is like oracle, which is no catalog of the role" in line
+    [line] = found(trino.keys, trino_catalogs=[{**open_to_all, "properties": {"delta.securty": "x"}}])
+    assert "did you mean delta.security?" in line
+
+
 def test_a_catalog_named_twice() -> None:
     both = [{"name": "sales", "properties": POSTGRESQL}] * 2
     assert found(trino.catalogs, trino_catalogs=both) == [
