@@ -32,10 +32,12 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += variables.undefined(host, known)
         typed, wrong = variables.check_types(host, known)
         findings += wrong
-        findings += network.ports(typed) + topology.replication(typed, inventory)
+        findings += (
+            network.public_address(typed) + network.ports(typed) + topology.replication(typed, inventory)
+        )
         findings += settings.names(typed) + settings.accounts(typed)
         findings += settings.paths(typed) + settings.root(typed)
-        findings += settings.password(typed)
+        findings += settings.secrets(typed) + settings.databases(typed)
         findings += trino.heap(typed) + trino.catalogs(typed) + trino.keys(typed)
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += settings.versions(typed, manifest.pairs, manifest.versions)
