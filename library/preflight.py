@@ -49,6 +49,7 @@ options:
     default: []
     description: The services of this node, each with I(unit), I(ports) and optionally I(storage).
   cluster_id: {type: str, default: "", description: The identity of the HDFS cluster.}
+  forsaken: {type: list, elements: str, default: [], description: Old places whose data is given up.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -89,6 +90,7 @@ def main() -> None:
             "ports": {"type": "dict", "default": {}},
             "services": {"type": "list", "elements": "dict", "default": []},
             "cluster_id": {"type": "str", "default": ""},
+            "forsaken": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,
     )
@@ -100,7 +102,9 @@ def main() -> None:
         "disk": lambda: check_disk(root, options["data_dirs"], options["min_disk_mb"]),
         "names": lambda: check_names(options["name"], options["addresses"], options["manage_hosts"]),
         "ports": lambda: check_ports(root, options["services"], options["ports"]),
-        "storage": lambda: check_storage(root, options["services"], options["cluster_id"]),
+        "storage": lambda: check_storage(
+            root, options["services"], options["cluster_id"], options["forsaken"]
+        ),
     }
     findings = [found for name in options["checks"] for found in checks[name]()]
     module.exit_json(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils import left_behind
 from ansible.module_utils.findings import finding
 from ansible.module_utils.hdfs_storage import inspect
 
@@ -50,13 +52,17 @@ def check_postgresql(root: Path, path: str, cluster: str) -> list[dict[str, str]
     ]
 
 
-def check_storage(root: Path, services: list[dict[str, Any]], cluster_id: str) -> list[dict[str, str]]:
-    """Check the ``storage`` of every service that has some: its ``kind`` and ``paths``."""
+def check_storage(
+    root: Path, services: list[dict[str, Any]], cluster_id: str, forsaken: Sequence[str] = ()
+) -> list[dict[str, str]]:
+    """Check the ``storage`` of every service that has some, and what it would leave behind."""
     found = []
-    for storage in (service["storage"] for service in services if service.get("storage")):
-        for path in storage["paths"]:
+    for service in (service for service in services if service.get("storage")):
+        storage = service["storage"]
+        for path in storage.get("paths", []):
             if storage["kind"] == "postgresql":
                 found += check_postgresql(root, path, storage["cluster"])
             else:
                 found += check_hdfs(path, cluster_id, name_dir=storage["kind"] == "hdfs_name")
+        found += left_behind.check(root, service, forsaken, cluster_id)
     return found
