@@ -34,6 +34,11 @@ def _down(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _take_over(arguments: argparse.Namespace) -> int:
+    nodes.take_over(arguments.inventory, arguments.cluster, print)
+    return 0
+
+
 def _status(arguments: argparse.Namespace) -> int:
     for node in nodes.status(arguments.inventory):
         print(node)  # noqa: T201 -- this is the verb's answer
@@ -129,6 +134,9 @@ def parser() -> argparse.ArgumentParser:
     add("up", _up, "start the local nodes")
     add("down", _down, "remove the local nodes and their data")
     add("status", _status, "show the local nodes")
+    add("take-over", _take_over, "make another checkout's local nodes this one's").add_argument(
+        "cluster", help="the cluster's name"
+    )
     suites = (
         add("smoke", _smoke, "run the smoke suite and write the report"),
         add("matrix", _matrix, "run every engine on every format and write the report"),
