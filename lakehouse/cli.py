@@ -21,7 +21,9 @@ def _deploy(arguments: argparse.Namespace) -> int:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    return verbs.test(verbs.start(arguments.started), arguments.inventory, keep=arguments.keep)
+    return verbs.test(
+        verbs.start(arguments.started), arguments.inventory, keep=arguments.keep, typed=arguments.confirm
+    )
 
 
 def _up(arguments: argparse.Namespace) -> int:
@@ -106,7 +108,7 @@ def _risky_tables(arguments: argparse.Namespace) -> int:
 def _bench(arguments: argparse.Namespace) -> int:
     if arguments.target == targets.COMPOSE:
         return bench.measure_compose(compose_settings.load(arguments.env_file))
-    return bench.measure(arguments.inventory)
+    return bench.measure(arguments.inventory, arguments.confirm)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -128,9 +130,8 @@ def parser() -> argparse.ArgumentParser:
         return one
 
     add("deploy", _deploy, "from a fresh machine to a verified lakehouse")
-    add("test", _test, "lint, unit, render, and a cluster of its own").add_argument(
-        "--keep", action="store_true", help="leave the cluster running"
-    )
+    tested = add("test", _test, "lint, unit, render, and a cluster of its own")
+    tested.add_argument("--keep", action="store_true", help="leave the cluster running")
     add("up", _up, "start the local nodes")
     add("down", _down, "remove the local nodes and their data")
     add("status", _status, "show the local nodes")
@@ -144,6 +145,8 @@ def parser() -> argparse.ArgumentParser:
     for suite in suites:
         suite.add_argument("selection", nargs="*", help="arguments for pytest")
     measured = add("bench", _bench, "measure what the README promises, into build/bench/")
+    for removing in (tested, measured):
+        removing.add_argument("--confirm", metavar="CLUSTER", help="name of the cluster that may be removed")
     risks = add(
         "risky-tables", _risky_tables, "list tables that another engine reads wrongly; 1 if there are any"
     )

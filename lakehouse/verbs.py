@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 from lakehouse import artifacts, inventory, manifest, nodes, releases, report, run
 from lakehouse.compose import names, stack
@@ -21,6 +22,8 @@ PHASES = REPORT / "phases.json"
 # Tests of several engines, and those beside Spark without which there is nothing to compare.
 MATRIX = "smoke/matrix"
 MATRIX_ENGINES = ("trino", "flink")
+# The cluster of `make test` alone: nobody else's data is on it.
+TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
 FAST_CHECKS = {
     "lint": ["make", "--no-print-directory", "lint"],
@@ -36,6 +39,19 @@ def bill() -> manifest.Manifest:
 def is_local(path: str) -> bool:
     """Whether the inventory's machines are containers on this computer."""
     return any("local_nodes_cluster" in host.variables for host in inventory.load(path).hosts)
+
+
+def confirm(phases: Phases, path: str, typed: str | None) -> None:
+    """Raise LakehouseError where somebody's nodes would be removed, unless their cluster's name was typed."""
+    if not is_local(path) or Path(path).resolve() == TEST_INVENTORY:
+        return
+    docker(phases, path)
+    cluster = inventory.load(path).hosts[0].variables["local_nodes_cluster"]
+    if typed != cluster and any(node.state != "absent" for node in nodes.status(path)):
+        raise LakehouseError(
+            f"this begins by removing the nodes of {cluster} with their data; nothing was removed",
+            f"repeat with CONFIRM={cluster}",
+        )
 
 
 def is_core(path: str) -> bool:
@@ -179,8 +195,12 @@ def compose_down(settings: Settings, *, volumes: bool) -> None:
     stack.down(settings, volumes=volumes)
 
 
-def test(phases: Phases, path: str, *, keep: bool) -> int:
-    """Everything that `make test` promises: fast checks, then a cluster of its own from bare nodes on."""
+def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> int:  # noqa: PT028 -- a verb
+    """Everything that `make test` promises: fast checks, then a cluster of its own from bare nodes on.
+
+    `typed` is the name of another cluster that is to be removed for it.
+    """
+    confirm(phases, path, typed)
     if names.unknown(names.of(_compose_of_tests())) and not os.access(names.HOSTS, os.W_OK):
         # Said now, not after half an hour.
         raise LakehouseError(
