@@ -1,12 +1,11 @@
 # `make` shows what there is. INVENTORY= names other machines: make lakehouse INVENTORY=inventory/three-node
-# PROFILE=core leaves Trino, Flink and the Python clients out.
+# PROFILE=core leaves Trino, Flink and the Python clients out, now and in every later run; PROFILE=full brings them.
 # TARGET=compose asks the stack of docker compose: make smoke TARGET=compose
 # CONFIRM=<cluster> lets make bench and make test INVENTORY=inventory/local remove the nodes that there are.
 TARGET ?= nodes
 # Before the default of the other targets: `make test` has a cluster of its own.
 TEST_INVENTORY := $(or $(INVENTORY),tests/inventory)
 INVENTORY ?= inventory/local
-PROFILE ?= full
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help

@@ -117,7 +117,7 @@ def test_a_failed_check_ends_the_test_before_any_cluster(
 
     monkeypatch.setattr(names, "unknown", lambda _: [])
     monkeypatch.setattr(nodes, "down", untouched)
-    monkeypatch.setattr(verbs, "provision", untouched)
+    monkeypatch.setattr(verbs, "machines", untouched)
     monkeypatch.setattr(verbs, "FAST_CHECKS", {"lint": ["true"], "unit": ["true"], broken: ["false"]})
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == 1
     assert statuses()[broken] == phases.FAILED
@@ -137,7 +137,13 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
     monkeypatch.setattr(names, "unknown", done([]))
     monkeypatch.setattr(nodes, "down", done(None))
     monkeypatch.setattr(report, "build", done(0))
-    for verb, result in {"provision": None, "converge": 0, "compose_test": True}.items():
+    for verb, result in {
+        "machines": None,
+        "core_first": True,
+        "serve": None,
+        "converge": 0,
+        "compose_test": True,
+    }.items():
         monkeypatch.setattr(verbs, verb, done(result))
     monkeypatch.setattr(verbs, "timed", timed)
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == int(bool(broken))
