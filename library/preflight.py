@@ -16,7 +16,7 @@ from ansible.module_utils.preflight_names import (
     check_resolution,
 )
 from ansible.module_utils.preflight_ports import check_ports
-from ansible.module_utils.preflight_storage import check_storage
+from ansible.module_utils.preflight_storage import check_storage, datanodes, formats
 
 DOCUMENTATION = r"""
 module: preflight
@@ -66,6 +66,8 @@ findings:
   returned: always
   description: One entry per fault, with check, fact, action and expected.
 memory_mb: {type: int, returned: always, description: Memory that the node may use, in MiB.}
+formats: {type: bool, returned: always, description: Whether a NameNode is to run here that has no data yet.}
+datanodes: {type: list, elements: str, returned: always, description: Uuids in the DataNode's directories.}
 started: {type: float, returned: always, description: The node's clock before the checks, in seconds.}
 finished: {type: float, returned: always, description: The node's clock after them.}
 """
@@ -108,7 +110,13 @@ def main() -> None:
     }
     findings = [found for name in options["checks"] for found in checks[name]()]
     module.exit_json(
-        changed=False, findings=findings, memory_mb=memory_mb(root), started=started, finished=time.time()
+        changed=False,
+        findings=findings,
+        memory_mb=memory_mb(root),
+        formats=formats(options["services"]),
+        datanodes=datanodes(options["services"]),
+        started=started,
+        finished=time.time(),
     )
 
 

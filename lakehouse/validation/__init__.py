@@ -7,11 +7,11 @@ from typing import Any
 
 from lakehouse.inventory import Inventory
 from lakehouse.manifest import Manifest
-from lakehouse.validation import flink, memory, network, settings, topology, trino, variables
+from lakehouse.validation import flink, identity, memory, network, settings, topology, trino, variables
 from lakehouse.validation.finding import Finding, collapse, report
 from lakehouse.validation.variables import Undefined
 
-__all__ = ["Finding", "Undefined", "collapse", "memory", "report", "validate"]
+__all__ = ["Finding", "Undefined", "collapse", "identity", "memory", "report", "validate"]
 
 
 def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest: Manifest) -> list[Finding]:

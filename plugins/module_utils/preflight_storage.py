@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils import left_behind
 from ansible.module_utils.findings import finding
-from ansible.module_utils.hdfs_storage import inspect
+from ansible.module_utils.hdfs_storage import inspect, read_version
 
 DATA_DIRECTORY = re.compile(r"^\s*data_directory\s*=\s*'([^']*)'", re.MULTILINE)
 UNTOUCHED = "the data is not touched"
@@ -66,3 +66,21 @@ def check_storage(
                 found += check_hdfs(path, cluster_id, name_dir=storage["kind"] == "hdfs_name")
         found += left_behind.check(root, service, forsaken, cluster_id)
     return found
+
+
+def _paths(services: list[dict[str, Any]], kind: str) -> list[str]:
+    stored = [service["storage"] for service in services if service.get("storage")]
+    return [path for storage in stored if storage["kind"] == kind for path in storage["paths"]]
+
+
+def formats(services: list[dict[str, Any]]) -> bool:
+    """Whether a NameNode is to run here whose directories are all empty."""
+    states = {inspect(path, name_dir=True).state for path in _paths(services, "hdfs_name")}
+    return states == {"empty"}
+
+
+def datanodes(services: list[dict[str, Any]]) -> list[str]:
+    """The uuids of the DataNodes whose data is here: one, wherever nothing went wrong."""
+    files = (Path(path) / "current" / "VERSION" for path in _paths(services, "hdfs_data"))
+    found = {read_version(file).get("datanodeUuid", "") for file in files if file.is_file()}
+    return sorted(found - {""})
