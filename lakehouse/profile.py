@@ -42,5 +42,5 @@ def _file(path: str) -> Path:
     """The place that the inventories themselves name, relative to them."""
     source = Path(path).resolve()
     folder = source if source.is_dir() else source.parent
-    cluster = inventory.load(path).hosts[0].variables["lakehouse_cluster"]
+    cluster = str(inventory.load(path).hosts[0].variables["lakehouse_cluster"])
     return (folder / ".." / ".." / ".state" / cluster / "profile").resolve()

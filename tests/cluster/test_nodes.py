@@ -15,7 +15,7 @@ import yaml
 from docker.models.containers import Container
 from docker.types import IPAMConfig, IPAMPool
 
-from lakehouse import inventory, nodes
+from lakehouse import inventory, nodes, run
 from lakehouse.errors import LakehouseError
 from lakehouse.nodes import owner
 
@@ -173,7 +173,7 @@ def test_another_checkout_is_refused_until_it_takes_the_nodes_over(
     client: docker.DockerClient,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before, first = identity(client), owner.ROOT
+    before, first = identity(client), run.ROOT
     second = describe(checkout="second")
     monkeypatch.setattr(owner, "ROOT", Path("/elsewhere"))
     refusal = re.escape(f"the nodes of {CLUSTER} belong to another checkout ({first}); nothing was touched")

@@ -58,7 +58,7 @@ def formatted(put: Put, path: str, pool: str = "BP-1") -> None:
 def found(root: Path, kind: str, *wished: str, forsaken: tuple[str, ...] = ()) -> list[dict[str, str]]:
     unit = {"hdfs_name": "hdfs-namenode.service", "hdfs_data": "hdfs-datanode.service"}[kind]
     service = {"unit": unit, "storage": {"kind": kind, "paths": list(wished)}}
-    return left_behind.check(root, service, list(forsaken), OURS)
+    return list(left_behind.check(root, service, list(forsaken), OURS))
 
 
 @pytest.mark.usefixtures("hdfs")
@@ -127,7 +127,8 @@ def look(root: Path, database: str, host: str = "db1", *forsaken: str) -> list[d
         "address": "192.0.2.1",
         "database": database,
     }
-    return left_behind.check(root, {"unit": "hive-metastore.service", "storage": storage}, list(forsaken))
+    service = {"unit": "hive-metastore.service", "storage": storage}
+    return list(left_behind.check(root, service, list(forsaken)))
 
 
 @pytest.mark.usefixtures("catalog")

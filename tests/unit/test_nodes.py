@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lakehouse import run
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory, load
 from lakehouse.nodes import apt, image, owner, routes
@@ -110,9 +111,9 @@ MINE, THEIRS = "word-of-mine", "word-of-theirs"
     [
         (MINE, owner.Mark(MINE, "/elsewhere"), True),
         (MINE, owner.Mark(THEIRS, "/elsewhere"), False),
-        (MINE, owner.Mark(THEIRS, str(owner.ROOT)), False),
+        (MINE, owner.Mark(THEIRS, str(run.ROOT)), False),
         # The state was lost, or there never was one.
-        (None, owner.Mark(THEIRS, str(owner.ROOT)), True),
+        (None, owner.Mark(THEIRS, str(run.ROOT)), True),
         (None, owner.Mark(THEIRS, "/elsewhere"), False),
         # Made before there were owners.
         (None, owner.Mark(None, "unknown", frozenset({"ssh-ed25519 mine"})), True),

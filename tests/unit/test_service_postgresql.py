@@ -177,7 +177,10 @@ class Catalogs:
 def test_no_second_catalog_begins_beside_one_that_holds_data(
     server: Catalogs, forsaken: list[str], is_refused: bool
 ) -> None:
-    logins = [{"name": "metastore", "user": "hive"}, {"name": "federation", "user": "x", "read_only": True}]
+    logins: list[dict[str, Any]] = [
+        {"name": "metastore", "user": "hive"},
+        {"name": "federation", "user": "x", "read_only": True},
+    ]
     refusal = postgresql.left_behind(server, logins, forsaken)
     assert (refusal is not None) == is_refused
     assert not refusal or str(refusal) == (

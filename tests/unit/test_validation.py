@@ -175,8 +175,8 @@ class TestNetwork:
         assert network.public_address(a_host(address="10.0.0.11")) == []
         (found,) = network.public_address(a_host(address="8.8.8.8"))
         assert "firewall keeps strangers out: lakehouse_public_network_is_firewalled: true" in str(found)
-        trusted = {"lakehouse_public_network_is_firewalled": True}
-        assert network.public_address(a_host(address="8.8.8.8", **trusted)) == []
+        trusted = a_host(address="8.8.8.8", lakehouse_public_network_is_firewalled=True)
+        assert network.public_address(trusted) == []
 
     @pytest.mark.parametrize("name", ["n1", "cpu-node1", "n1.example.com", "N1"])
     def test_good_host_names(self, name: str) -> None:
@@ -329,7 +329,8 @@ class TestSettings:
         self, password: str, check: str | None
     ) -> None:
         for name in settings.DATABASES:
-            found = settings.secrets(a_host(**{name: {"password": password}}))
+            values: dict[str, Any] = {name: {"password": password}}
+            found = settings.secrets(a_host(**values))
             assert [one.check for one in found] == ([check] if check else [])
             assert not check or f"{name}.password " in lines(found)
             assert password.strip() not in lines(found)
@@ -368,14 +369,15 @@ class TestSettings:
         self, metastore: tuple[str, str], federation: tuple[str, str], path: str
     ) -> None:
         logins = {"lakehouse_database": metastore, "lakehouse_federation": federation}
-        named = {variable: {"name": name, "user": user} for variable, (name, user) in logins.items()}
+        named: dict[str, Any] = {key: {"name": name, "user": user} for key, (name, user) in logins.items()}
         (found,) = settings.databases(a_host(**named))
         assert str(found).startswith(f"FAIL names.database n1: {path} (expected a name of its own)")
 
     @pytest.mark.parametrize("path", ["/data 1", "/data,1", "/data%i", "/data:1", "/da'ta", "/d\nata", "/$x"])
     def test_a_path_that_a_unit_or_a_list_would_tear(self, path: str) -> None:
         for variable in ("lakehouse_install_dir", "lakehouse_data_dir"):
-            (found,) = settings.paths(a_host(**{variable: path}))
+            values: dict[str, Any] = {variable: path}
+            (found,) = settings.paths(a_host(**values))
             assert (found.check, found.expected) == ("paths.syntax", "letters, digits and . _ + @ -")
 
     def test_an_untested_pair_of_versions(self, bill: manifest.Manifest) -> None:

@@ -78,7 +78,7 @@ class Session:
 
     def run(self, sql: str) -> str:
         """Return the statement's output."""
-        return self.server.admin(f"\\connect {identifier(self.name)}\n{sql}")
+        return str(self.server.admin(f"\\connect {identifier(self.name)}\n{sql}"))
 
 
 def left_behind(
