@@ -21,7 +21,9 @@ def _deploy(arguments: argparse.Namespace) -> int:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    return verbs.test(verbs.start(arguments.started), arguments.inventory, keep=arguments.keep)
+    return verbs.test(
+        verbs.start(arguments.started), arguments.inventory, keep=arguments.keep, typed=arguments.confirm
+    )
 
 
 def _nightly(arguments: argparse.Namespace) -> int:
@@ -35,6 +37,11 @@ def _up(arguments: argparse.Namespace) -> int:
 
 def _down(arguments: argparse.Namespace) -> int:
     verbs.down(arguments.inventory)
+    return 0
+
+
+def _take_over(arguments: argparse.Namespace) -> int:
+    nodes.take_over(arguments.inventory, arguments.cluster, print)
     return 0
 
 
@@ -108,7 +115,7 @@ def _risky_tables(arguments: argparse.Namespace) -> int:
 def _bench(arguments: argparse.Namespace) -> int:
     if arguments.target == targets.COMPOSE:
         return bench.measure_compose(compose_settings.load(arguments.env_file))
-    return bench.measure(arguments.inventory)
+    return bench.measure(arguments.inventory, arguments.confirm)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -130,13 +137,15 @@ def parser() -> argparse.ArgumentParser:
         return one
 
     add("deploy", _deploy, "from a fresh machine to a verified lakehouse")
-    add("test", _test, "lint, unit, render, and a cluster of its own").add_argument(
-        "--keep", action="store_true", help="leave the cluster running"
-    )
+    tested = add("test", _test, "lint, unit, render, and a cluster of its own")
+    tested.add_argument("--keep", action="store_true", help="leave the cluster running")
     add("nightly", _nightly, "both suites on docker compose, and a restart of Docker")
     add("up", _up, "start the local nodes")
     add("down", _down, "remove the local nodes and their data")
     add("status", _status, "show the local nodes")
+    add("take-over", _take_over, "make another checkout's local nodes this one's").add_argument(
+        "cluster", help="the cluster's name"
+    )
     suites = (
         add("smoke", _smoke, "run the smoke suite and write the report"),
         add("matrix", _matrix, "run every engine on every format and write the report"),
@@ -144,6 +153,8 @@ def parser() -> argparse.ArgumentParser:
     for suite in suites:
         suite.add_argument("selection", nargs="*", help="arguments for pytest")
     measured = add("bench", _bench, "measure what the README promises, into build/bench/")
+    for removing in (tested, measured):
+        removing.add_argument("--confirm", metavar="CLUSTER", help="name of the cluster that may be removed")
     risks = add(
         "risky-tables", _risky_tables, "list tables that another engine reads wrongly; 1 if there are any"
     )

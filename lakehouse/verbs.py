@@ -8,8 +8,9 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
-from lakehouse import artifacts, inventory, manifest, nodes, releases, report, run
+from lakehouse import artifacts, inventory, manifest, nodes, profile, releases, report, run
 from lakehouse.compose import addresses, images, names, stack
 from lakehouse.compose import settings as compose_settings
 from lakehouse.compose.settings import Settings
@@ -24,6 +25,8 @@ NIGHTLY = run.BUILD / "nightly"
 # Tests of several engines, and those beside Spark without which there is nothing to compare.
 MATRIX = "smoke/matrix"
 MATRIX_ENGINES = ("trino", "flink")
+# The cluster of `make test` alone: nobody else's data is on it.
+TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
 FAST_CHECKS = {
     "lint": ["make", "--no-print-directory", "lint"],
@@ -41,9 +44,28 @@ def is_local(path: str) -> bool:
     return any("local_nodes_cluster" in host.variables for host in inventory.load(path).hosts)
 
 
+def confirm(phases: Phases, path: str, typed: str | None) -> None:
+    """Raise LakehouseError where somebody's nodes would be removed, unless their cluster's name was typed."""
+    if not is_local(path) or Path(path).resolve() == TEST_INVENTORY:
+        return
+    docker(phases, path)
+    cluster = inventory.load(path).hosts[0].variables["local_nodes_cluster"]
+    if typed != cluster and any(node.state != "absent" for node in nodes.status(path)):
+        raise LakehouseError(
+            f"this begins by removing the nodes of {cluster} with their data; nothing was removed",
+            f"repeat with CONFIRM={cluster}",
+        )
+
+
 def is_core(path: str) -> bool:
     """Whether the inventory asks for the small profile."""
-    return any(host.variables.get("lakehouse_profile") == "core" for host in inventory.load(path).hosts)
+    return profile.of(path) == profile.CORE
+
+
+def keep_profile(phases: Phases, path: str, asked: str | None = None) -> None:
+    """Keep the profile that is asked for, for the next run; say which one goes on where none is."""
+    if line := profile.remember(path, asked):
+        phases.log(line)
 
 
 def fetch(phases: Phases, *, core: bool = False, names: Collection[str] | None = None) -> None:
@@ -134,10 +156,21 @@ def timed(phases: Phases, name: str, argv: list[str]) -> bool:
 
 def provision(phases: Phases, path: str, *, bare: bool = False) -> None:
     """From a fresh machine to services, data and the results of both suites."""
+    machines(phases, path, bare=bare)
+    serve(phases, path)
+
+
+def machines(phases: Phases, path: str, *, bare: bool = False) -> None:
+    """Machines that answer, and beside that everything to install on them."""
+    keep_profile(phases, path)
     core = is_core(path)
     with ThreadPoolExecutor() as pool:
         for side in [pool.submit(fetch, phases, core=core), pool.submit(up, phases, path, bare=bare)]:
             side.result()
+
+
+def serve(phases: Phases, path: str) -> None:
+    """From machines to services, data and the results of both suites."""
     converge(phases, path)
     load(phases, path)
     smoke(phases, path)
@@ -186,8 +219,12 @@ def compose_down(settings: Settings, *, volumes: bool) -> None:
     stack.down(settings, volumes=volumes)
 
 
-def test(phases: Phases, path: str, *, keep: bool) -> int:
-    """Everything that `make test` promises: fast checks, then a cluster of its own from bare nodes on."""
+def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> int:  # noqa: PT028 -- a verb
+    """Everything that `make test` promises: fast checks, then a cluster of its own from bare nodes on.
+
+    `typed` is the name of another cluster that is to be removed for it.
+    """
+    confirm(phases, path, typed)
     if names.unknown(names.of(_compose_of_tests())) and not os.access(names.HOSTS, os.W_OK):
         # Said now, not after half an hour.
         raise LakehouseError(
@@ -199,7 +236,10 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
             return 1
     if not is_local(path):
         engine(phases)  # the tests of local nodes and of docker compose need one all the same
-    provision(phases, path, bare=True)
+    machines(phases, path, bare=True)
+    # Real machines may run the whole already.
+    small = not is_local(path) or is_core(path) or core_first(phases, path)
+    serve(phases, path)
     changed = converge(phases, path, "converge again")
     if changed:
         phases.log(
@@ -212,8 +252,21 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
     code = report.build(run.BUILD, bill().versions)
     if not keep:
         nodes.down(path, phases.log)
-    passed = network and cluster and not code and not changed
+    passed = small and network and cluster and not code and not changed
     return int(not (passed and compose_test(phases, keep=keep)))
+
+
+def core_first(phases: Phases, path: str) -> bool:
+    """Converge the small profile on bare nodes, before the whole comes on top; tell whether it was small."""
+    keep_profile(phases, path, profile.CORE)
+    try:
+        with phases.phase("converge core"):
+            # What is kept must do, whatever the person's own environment says.
+            run.playbook("site", path, environment={profile.VARIABLE: ""})
+        tests = [run.program("pytest"), "tests/cluster/core_profile.py", "--inventory", path]
+        return timed(phases, "core tests", tests)
+    finally:
+        keep_profile(phases, path, profile.FULL)
 
 
 def compose_test(phases: Phases, *, keep: bool) -> bool:

@@ -16,7 +16,7 @@ from ansible.module_utils.preflight_names import (
     check_resolution,
 )
 from ansible.module_utils.preflight_ports import check_ports
-from ansible.module_utils.preflight_storage import check_storage
+from ansible.module_utils.preflight_storage import check_storage, datanodes, formats
 
 DOCUMENTATION = r"""
 module: preflight
@@ -49,6 +49,7 @@ options:
     default: []
     description: The services of this node, each with I(unit), I(ports) and optionally I(storage).
   cluster_id: {type: str, default: "", description: The identity of the HDFS cluster.}
+  forsaken: {type: list, elements: str, default: [], description: Old places whose data is given up.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -65,6 +66,8 @@ findings:
   returned: always
   description: One entry per fault, with check, fact, action and expected.
 memory_mb: {type: int, returned: always, description: Memory that the node may use, in MiB.}
+formats: {type: bool, returned: always, description: Whether a NameNode is to run here that has no data yet.}
+datanodes: {type: list, elements: str, returned: always, description: Uuids in the DataNode's directories.}
 started: {type: float, returned: always, description: The node's clock before the checks, in seconds.}
 finished: {type: float, returned: always, description: The node's clock after them.}
 """
@@ -89,6 +92,7 @@ def main() -> None:
             "ports": {"type": "dict", "default": {}},
             "services": {"type": "list", "elements": "dict", "default": []},
             "cluster_id": {"type": "str", "default": ""},
+            "forsaken": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,
     )
@@ -100,11 +104,19 @@ def main() -> None:
         "disk": lambda: check_disk(root, options["data_dirs"], options["min_disk_mb"]),
         "names": lambda: check_names(options["name"], options["addresses"], options["manage_hosts"]),
         "ports": lambda: check_ports(root, options["services"], options["ports"]),
-        "storage": lambda: check_storage(root, options["services"], options["cluster_id"]),
+        "storage": lambda: check_storage(
+            root, options["services"], options["cluster_id"], options["forsaken"]
+        ),
     }
     findings = [found for name in options["checks"] for found in checks[name]()]
     module.exit_json(
-        changed=False, findings=findings, memory_mb=memory_mb(root), started=started, finished=time.time()
+        changed=False,
+        findings=findings,
+        memory_mb=memory_mb(root),
+        formats=formats(options["services"]),
+        datanodes=datanodes(options["services"]),
+        started=started,
+        finished=time.time(),
     )
 
 

@@ -16,11 +16,12 @@ def config_value(value: Any) -> str:
     return str(value)
 
 
-def property_value(value: Any) -> str:
-    """Print a value for a ``key=value`` file of Java: backslashes escaped, line breaks refused."""
+def property_value(value: Any, name: str) -> str:
+    """Print a property's value as Java's files want it: backslashes escaped, line breaks refused."""
     text = config_value(value)
     if "\n" in text or "\r" in text:
-        raise AnsibleFilterError(f"a value of a properties file cannot hold a line break: {text!r}")
+        # The name alone: the value may be a password.
+        raise AnsibleFilterError(f"{name}: the value of a property cannot hold a line break")
     return text.replace("\\", "\\\\")
 
 

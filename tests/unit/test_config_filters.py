@@ -27,13 +27,15 @@ def test_a_value_is_printed_as_java_reads_it(value: object, printed: str) -> Non
 
 
 def test_a_property_has_its_backslashes_escaped() -> None:
-    assert config.property_value(["a\\b", False]) == "a\\\\b,false"
+    assert config.property_value(["a\\b", False], "x") == "a\\\\b,false"
 
 
 @pytest.mark.parametrize("value", ["a\nb", "a\r", ["x", "y\n"]])
 def test_a_property_with_a_line_break_is_refused(value: object) -> None:
-    with pytest.raises(AnsibleFilterError, match="cannot hold a line break"):
-        config.property_value(value)
+    with pytest.raises(AnsibleFilterError) as error:
+        config.property_value(value, "the.key")
+    # Not the value, which may be a password.
+    assert str(error.value) == "the.key: the value of a property cannot hold a line break"
 
 
 class TestOverridden:

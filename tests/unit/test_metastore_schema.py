@@ -54,9 +54,10 @@ def test_a_schema_of_another_release_is_refused() -> None:
 class Making:
     """A database whose tables a program makes, which may be interrupted; it keeps what is run."""
 
-    def __init__(self, *, interrupted: bool) -> None:
+    def __init__(self, *, interrupted: bool, used: str = "", sessions: int = 0) -> None:
         self.marked, self.tables = interrupted, 3 if interrupted else 0
         self.ran: list[str] = []
+        self.used = {schema.USED: used, schema.SESSIONS: str(sessions)}
 
     def run(self, sql: str) -> str:
         self.ran.append(sql)
@@ -70,6 +71,7 @@ class Making:
             schema.TABLE_COUNT: str(self.tables),
             schema.HAS_VERSION_TABLE: "t" if complete else "f",
             schema.VERSIONS: "3.1.0",
+            **self.used,
         }.get(sql, "")
 
     def lock(self) -> nullcontext[None]:
@@ -87,6 +89,27 @@ def test_what_an_interrupted_run_made_is_made_anew(
     assert schema.apply(parameters) is True
     assert (schema.CLEAR in database.ran, database.tables, database.marked) == (interrupted, 74, False)
     assert schema.apply(parameters) is False
+
+
+@pytest.mark.parametrize(
+    ("used", "sessions", "said"),
+    [
+        ("DBS\nTBLS", 0, "rows in DBS, TBLS"),
+        ("", 2, "2 other sessions"),
+        ("TBLS", 1, "rows in TBLS; 1 other sessions"),
+    ],
+)
+def test_a_mark_does_not_give_a_catalog_away_that_is_in_use(
+    used: str, sessions: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Making(interrupted=True, used=used, sessions=sessions)
+    monkeypatch.setattr(schema, "Database", lambda _: database)
+    with pytest.raises(RefusedError) as refused:
+        schema.apply({"database": "metastore", "version": "3.1.0"})
+    assert f"but is in use ({said}); nothing was touched" in refused.value.what
+    assert "\n" not in str(refused.value)
+    assert schema.CLEAR not in database.ran
+    assert database.marked
 
 
 def test_an_environment_file_is_read_without_its_comments(tmp_path: Path) -> None:
