@@ -22,6 +22,8 @@ PHASES = REPORT / "phases.json"
 MATRIX = "smoke/matrix"
 MATRIX_ENGINES = ("trino", "flink")
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
+# Variables with a password in them.
+PASSWORDS = ("lakehouse_database", "lakehouse_federation")
 FAST_CHECKS = {
     "lint": ["make", "--no-print-directory", "lint"],
     "unit": ["make", "--no-print-directory", "unit"],
@@ -82,6 +84,22 @@ def converge(phases: Phases, path: str, name: str = "converge") -> int:
         return run.playbook("site", path)
 
 
+def check(phases: Phases, path: str) -> None:
+    """Ask bare nodes what the site playbook would do to them; nothing is done."""
+    with phases.phase("check"):
+        secret = [
+            str(host.variables[name]["password"])
+            for host in inventory.load(path).hosts
+            for name in PASSWORDS
+            if name in host.variables
+        ]
+        would_change = run.playbook("site", path, "--check", "--diff", log="check")
+        said = (run.LOGS / "check.log").read_text(encoding="utf-8")
+        if not would_change or any(word in said for word in secret):
+            what = "tells a password" if would_change else "says that bare nodes need no change"
+            raise LakehouseError(f"check mode {what}", f"less {run.LOGS / 'check.log'}")
+
+
 def load(phases: Phases, path: str) -> None:
     """Load the real data."""
     with phases.phase("data"):
@@ -133,6 +151,8 @@ def provision(phases: Phases, path: str, *, bare: bool = False) -> None:
     with ThreadPoolExecutor() as pool:
         for side in [pool.submit(fetch, phases, core=core), pool.submit(up, phases, path, bare=bare)]:
             side.result()
+    if bare:
+        check(phases, path)
     converge(phases, path)
     load(phases, path)
     smoke(phases, path)
