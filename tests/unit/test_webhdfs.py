@@ -170,7 +170,7 @@ def test_a_datanode_that_refuses_is_an_error(hdfs: WebHdfs, tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("hdfs")
 def test_a_folder_is_uploaded_once_and_again_what_has_other_bytes(address: str, tmp_path: Path) -> None:
-    def upload() -> list[str]:
+    def upload() -> Any:
         return hdfs_upload.apply(
             {"url": address, "user": "u", "source": str(tmp_path), "destination": "/landing"}
         )
