@@ -15,7 +15,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 try:
-    from lakehouse import artifacts, manifest, releases
+    from lakehouse import artifacts, manifest, pending, releases
     from lakehouse.cache import Cache
     from lakehouse.errors import LakehouseError
     from lakehouse.manifest import Manifest
@@ -47,7 +47,10 @@ class ActionModule(ActionBase):
                 "conf": self._task.args.get("conf"),
             }
             result = self._execute_module(module_name="release", module_args=arguments, task_vars=variables)
-            if result.get("failed") or not result.get("missing") or self._task.check_mode:
+            if self._task.check_mode:
+                changed = [f"{arguments['root']}/current"] if result.get("changed") else []
+                return pending.remembered(result, changed, variables)
+            if result.get("failed") or not result.get("missing"):
                 return result
             result = self._install(bill, releases.ensure, arguments, variables)
             if result.get("damaged"):
