@@ -32,7 +32,7 @@ def _plainly(method: Callable[Concatenate[Lake, _P], _R]) -> Callable[Concatenat
     """Say in one line what HDFS refuses."""
 
     @wraps(method)
-    def plain(self: Lake, *arguments: _P.args, **options: _P.kwargs) -> _R:
+    def plain(self: Lake, /, *arguments: _P.args, **options: _P.kwargs) -> _R:
         with refusals_in_one_line(self.settings.group):
             return method(self, *arguments, **options)
 
