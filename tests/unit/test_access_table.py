@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import LakehouseError
-from smoke.matrix.cross.access import INTERFACES, table
+from smoke.matrix.cross.access import INTERFACES, table, trino
 
 WITHOUT_ONE = "HDFS:\n  list a table's folder: [member]\n"
 
@@ -33,6 +33,14 @@ def test_a_declaration_that_is_none_is_named(tmp_path: Path, text: str, said: st
     path.write_text(text, encoding="utf-8")
     with pytest.raises(LakehouseError, match=said.replace("[", r"\[")):
         table.load(path)
+
+
+def test_a_procedure_is_named_after_its_class() -> None:
+    listed = ["iceberg EXECUTE AddFilesTableFromTableProcedure", "delta-lake CALL RegisterTableProcedure"]
+    assert trino.procedures(listed) == {
+        ("Trino, `iceberg`", "`EXECUTE add_files_from_table`"),
+        ("Trino, `delta`", "`CALL register_table`"),
+    }
 
 
 def test_the_table_has_a_line_for_each_act() -> None:
