@@ -168,7 +168,7 @@ def _compiled(component: Component, layer: Layer, cache: Cache, log: Callable[[s
     assert layer.sources is not None  # noqa: S101 (the caller asked)
     above = component.layers[: component.layers.index(layer)]
     with cache.staging() as staging:
-        classpath = []
+        classpath: list[Path] = []
         for member in (item for other in above for item in _members(component, other, cache, log)):
             if member.path.suffix == ".jar":
                 classpath.append(staging / f"{len(classpath)}-{member.path.name}")

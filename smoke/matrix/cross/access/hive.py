@@ -132,12 +132,13 @@ def _commit(entry: Entry) -> None:
     entry.parameters["previous_metadata_location"] = entry.parameters["metadata_location"]
 
 
+# In the root of HDFS nobody but its superuser makes anything.
 def _elsewhere(entry: Entry) -> None:
-    entry.parameters["metadata_location"] = "/user/somebody/metadata/00001.metadata.json"
+    entry.parameters["metadata_location"] = "/elsewhere/metadata/00001.metadata.json"
 
 
 def _delta_elsewhere(entry: Entry) -> None:
-    entry.sd.serdeInfo.parameters["path"] = "/user/somebody/table"
+    entry.sd.serdeInfo.parameters["path"] = "/elsewhere/table"
 
 
 def _statistics(table: Table) -> ColumnStatistics:
