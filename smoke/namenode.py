@@ -175,7 +175,7 @@ class NameNode:
         body: Iterable[bytes] = (),
         avoiding: str | None = None,
     ) -> None:
-        """Write a file over any that is there, empty unless there is a body; it stays open until the body ends.
+        """Write over any file that is there, an empty one without a body; it stays open until the body ends.
 
         `address_of` turns the name of the DataNode that makes it into an address; that is not `avoiding`.
         """

@@ -10,12 +10,15 @@ from pipeline import parsing, sample_tables
 from pipeline.load_flights import TARGETS
 from pipeline.sources import AIRLINES, PLANES, WEATHER, Source
 from smoke.lake import Lake
+from smoke.metastore import Connection
 from smoke.placement import Ledger
 from smoke.settings import Endpoints
 
 ROWS = {"flights": 336_776, "weather": 26_115, "planes": 3_322, "airports": 1_458, "airlines": 16}
 # All flights together, in miles.
 DISTANCE = 350_217_607
+# Where each database lies below the warehouse.
+FOLDERS = {**sample_tables.DATABASES, **{target.database: target.folder for target in TARGETS}}
 
 
 @pytest.fixture(params=TARGETS, ids=[target.format for target in TARGETS])
@@ -50,8 +53,22 @@ def test_the_values_are_in_their_columns(lake: Lake, database: str) -> None:
 
 @pytest.mark.operation("sample tables")
 @pytest.mark.parametrize("sample", sample_tables.SAMPLES, ids=lambda sample: sample.name)
-def test_sample_table(lake: Lake, sample: sample_tables.Sample) -> None:
-    assert lake.value(f"SELECT count(*) FROM {sample.full_name}") > 0
+def test_sample_table(lake: Lake, endpoints: Endpoints, sample: sample_tables.Sample) -> None:
+    """It holds what its query gives, row by row, where the page about the data says."""
+    stored, computed = f"SELECT * FROM {sample.full_name}", sample.query
+    other = f"({stored} EXCEPT ALL ({computed})) UNION ALL (({computed}) EXCEPT ALL {stored})"
+    lake.expect(other, [])
+    with Connection(endpoints.metastore, endpoints.users["spark"], (endpoints.group,)) as client:
+        found = client.get_table(*sample.name.split("."))
+    place = found.sd.serdeInfo.parameters.get("path") or found.sd.location
+    assert place == f"{endpoints.warehouse}/{sample.folder}"
+
+
+@pytest.mark.operation("real data")
+@pytest.mark.parametrize(("name", "folder"), FOLDERS.items())
+def test_a_database_lies_in_its_folder(endpoints: Endpoints, name: str, folder: str) -> None:
+    with Connection(endpoints.metastore, endpoints.users["spark"], (endpoints.group,)) as client:
+        assert client.get_database(name).locationUri == f"{endpoints.warehouse}/{folder}"
 
 
 @pytest.mark.closing

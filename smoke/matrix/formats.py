@@ -34,7 +34,7 @@ class TableFormat:
     __repr__ = __str__
 
 
-_HIVE_CATALOGS = {"spark": "spark_catalog", "trino": "hive"}
+_HIVE_CATALOGS = {"spark": "spark_catalog", "trino": "hive", "flink": "hive"}
 
 ICEBERG = TableFormat(
     name="iceberg",

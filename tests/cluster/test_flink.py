@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -38,6 +41,23 @@ class Rest:
         request = urllib.request.Request(f"{self.url}/jobs/{job}?mode=cancel", method="PATCH")  # noqa: S310
         urllib.request.urlopen(request, timeout=10).close()  # noqa: S310
 
+    def stop(self, job: str) -> str:
+        """End a job with a savepoint in the folder of the configuration; return where it lies."""
+        request = urllib.request.Request(  # noqa: S310
+            f"{self.url}/jobs/{job}/stop", data=b"{}", headers={"Content-Type": "application/json"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+            asked = json.loads(answer.read())["request-id"]
+        done = wait_for(
+            "the savepoint",
+            lambda: (
+                (said := self.get(f"/jobs/{job}/savepoints/{asked}"))["status"]["id"] == "COMPLETED" and said
+            ),
+            seconds=60,
+        )
+        assert "location" in done["operation"], done
+        return str(done["operation"]["location"])
+
 
 def url(cluster: Inventory, port: str) -> str:
     jobmanagers = cluster.group("flink_jobmanager")
@@ -49,6 +69,11 @@ def url(cluster: Inventory, port: str) -> str:
 @pytest.fixture(scope="module")
 def rest(cluster: Inventory) -> Rest:
     return Rest(url(cluster, "flink_rest"))
+
+
+@pytest.fixture
+def history(cluster: Inventory) -> Rest:
+    return Rest(url(cluster, "flink_history"))
 
 
 @pytest.fixture
@@ -78,7 +103,7 @@ def test_every_taskmanager_is_registered(rest: Rest, cluster: Inventory) -> None
 
 def test_a_session_of_the_gateway_knows_the_lakehouse(flink: Flink, database: str) -> None:
     flink.sql(f"CREATE TABLE {database}.seen (id INT)")
-    assert ("iceberg",) in flink.sql("SHOW CATALOGS")
+    assert {("iceberg",), ("hive",)} <= {*flink.sql("SHOW CATALOGS")}
     assert flink.sql(f"SHOW TABLES IN {database}") == [("seen",)]
     assert flink.sql("SHOW TABLES") is not None
 
@@ -86,11 +111,12 @@ def test_a_session_of_the_gateway_knows_the_lakehouse(flink: Flink, database: st
 @pytest.mark.group("clients")
 def test_the_sql_client_shows_tables_at_its_first_prompt(node: Machine, flink: Flink, database: str) -> None:
     flink.sql(f"CREATE TABLE {database}.seen (id INT)")
-    typed = f"SHOW TABLES;\nUSE {database};\nSHOW TABLES;\n"
+    typed = f"SHOW TABLES;\nUSE {database};\nSHOW TABLES;\nUSE CATALOG hive;\nSHOW DATABASES;\n"
     user = node.variable("lakehouse_users")["spark"]
     shown = node.run("cd / && printf %s | TERM=dumb runuser -u %s -- flink-sql 2>&1", typed, user)
     assert "[ERROR]" not in shown, shown
     assert "seen" in shown, shown
+    assert "default" in shown, shown
 
 
 def test_rows_are_written_and_read_back(flink: Flink, database: str) -> None:
@@ -107,8 +133,8 @@ def test_a_refused_statement_gives_its_reason(flink: Flink) -> None:
         flink.sql("SELECT CAST('a' AS INT)")
 
 
-def test_a_streaming_job_keeps_its_checkpoints_in_hdfs(
-    cluster: Inventory, flink: Flink, rest: Rest, database: str, namenode: NameNode
+def test_a_streaming_job_keeps_its_checkpoints_savepoint_and_history_in_hdfs(  # noqa: PLR0913, PLR0917 (fixtures)
+    cluster: Inventory, flink: Flink, rest: Rest, history: Rest, database: str, namenode: NameNode
 ) -> None:
     flink.sql(f"CREATE TABLE {database}.arrived (id BIGINT)")
     flink.run("SET 'execution.runtime-mode' = 'streaming'")
@@ -136,11 +162,28 @@ def test_a_streaming_job_keeps_its_checkpoints_in_hdfs(
         reader.run("SET 'execution.runtime-mode' = 'batch'")
         count = f"SELECT COUNT(*) FROM {database}.arrived"
         wait_for("rows of a running job", lambda: reader.value(count), seconds=30)
-        reader.close()
+        savepoint = rest.stop(job)
+        wait_for("the job's end", lambda: rest.get(f"/jobs/{job}")["state"] == "FINISHED", seconds=30)
     finally:
-        rest.cancel(job)
-    finished = ("CANCELED", "FINISHED")
-    wait_for("the job's end", lambda: rest.get(f"/jobs/{job}")["state"] in finished, seconds=30)
+        # A job that is over says no to it.
+        with suppress(urllib.error.HTTPError):
+            rest.cancel(job)
+    folder = f"{variables['lakehouse_root']}/flink/savepoints"
+    assert savepoint.startswith(f"hdfs://{variables['lakehouse_nameservice']}{folder}/savepoint-")
+    kept = urlsplit(savepoint).path
+    try:
+        assert f"{kept}/_metadata" in [file.path for file in namenode.files(kept)]
+        assert namenode.status(kept)["owner"] == users["flink"]
+    finally:
+        namenode.remove(kept)
+    reader.close()
+    wait_for(
+        "the job in the history",
+        lambda: [one for one in history.get("/jobs/overview")["jobs"] if one["jid"] == job],
+        seconds=60,
+    )
+    assert history.get(f"/jobs/{job}")["state"] == "FINISHED"
+    assert namenode.files(f"{variables['lakehouse_root']}/flink/history/{job}")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from deltalake.schema import PrimitiveType
 
 from smoke.lake import Row
 from smoke.matrix.operations import BOB, FAY
-from smoke.matrix.recipes.frames import frame, rows, with_ids_from
+from smoke.matrix.recipes.frames import frame, rows, widened, with_ids_from
 from smoke.matrix.recipes.recipe import Names, Recipes, recipe
 
 
@@ -64,9 +64,26 @@ def add_column(lake: Any, names: Names) -> None:
     lake.delta(names.short).alter.add_columns(Field("note", PrimitiveType("string")))
 
 
+def rename_column(lake: Any, names: Names) -> None:
+    renamed = lake.arrow(f"delta.{names.short}").rename_columns({"customer": "buyer"})
+    write_deltalake(lake.delta(names.short), renamed, mode="overwrite", schema_mode="overwrite")
+
+
+def drop_column(lake: Any, names: Names) -> None:
+    fewer = lake.arrow(f"delta.{names.short}").drop_columns(["amount"])
+    write_deltalake(lake.delta(names.short), fewer, mode="overwrite", schema_mode="overwrite")
+
+
 def widen_column(lake: Any, names: Names) -> None:
-    wide = frame(FAY).set_column(0, "id", [[5_000_000_000]])
-    write_deltalake(lake.delta(names.short), wide, mode="append", schema_mode="merge")
+    wide = widened(lake.arrow(f"delta.{names.short}"))
+    write_deltalake(lake.delta(names.short), wide, mode="overwrite", schema_mode="overwrite")
+
+
+def partition_evolution(lake: Any, names: Names) -> None:
+    orders = lake.arrow(f"delta.{names.short}")
+    table = lake.delta(names.short)
+    write_deltalake(table, orders, mode="overwrite", schema_mode="overwrite", partition_by=["day"])
+    write_deltalake(table, frame(FAY), mode="append")
 
 
 def read_version(lake: Any, names: Names) -> list[Row]:
@@ -87,6 +104,13 @@ def compact(lake: Any, names: Names) -> None:
     lake.delta(names.short).optimize.compact()
 
 
+def expire(lake: Any, names: Names) -> None:
+    table = lake.delta(names.short)
+    table.alter.set_table_properties({"delta.logRetentionDuration": "interval 0 days"})
+    table.create_checkpoint()
+    table.cleanup_metadata()
+
+
 def remove_orphans(lake: Any, names: Names) -> None:
     lake.delta(names.short).vacuum(dry_run=False, full=True)
 
@@ -104,11 +128,15 @@ RECIPES: Recipes = {
         "delete": recipe(delete),
         "merge": recipe(merge),
         "add column": recipe(add_column),
+        "rename column": recipe(rename_column),
+        "drop column": recipe(drop_column),
         "widen column": recipe(widen_column),
+        "partition evolution": recipe(partition_evolution),
         "read version": recipe(read_version),
         "read timestamp": recipe(read_timestamp),
         "rollback": recipe(rollback),
         "compact": recipe(compact),
+        "expire": recipe(expire),
         "remove orphans": recipe(remove_orphans),
     },
 }

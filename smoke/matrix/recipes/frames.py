@@ -30,6 +30,11 @@ def with_ids_from(first: int, orders: Any) -> Any:
     return orders.set_column(orders.column_names.index("id"), "id", ids)
 
 
+def widened(orders: Any) -> Any:
+    """Return the orders with ids of 64 bits."""
+    return orders.set_column(orders.column_names.index("id"), "id", orders["id"].cast(pa.int64()))
+
+
 def rows(answer: Any) -> list[Row]:
     """Return the rows of anything that speaks Arrow, ordered by the first column."""
     return sorted(tuple(row.values()) for row in pa.table(answer).to_pylist())

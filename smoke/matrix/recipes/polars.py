@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import polars as pl
@@ -11,6 +12,14 @@ from smoke.lake import Row
 from smoke.matrix.operations import BOB, FAY
 from smoke.matrix.recipes.frames import frame, rows
 from smoke.matrix.recipes.recipe import Names, Recipes, recipe
+
+BY_ID = {"predicate": "old.id = new.id", "source_alias": "new", "target_alias": "old"}
+NEW_SCHEMA = {"schema_mode": "overwrite"}
+
+
+def raised(orders: pl.DataFrame) -> pl.DataFrame:
+    """Return the orders as the operation `update` wants them."""
+    return orders.with_columns(pl.col("customer").str.to_uppercase(), pl.col("amount") + Decimal("1.00"))
 
 
 def iceberg_read(lake: Any, names: Names) -> list[Row]:
@@ -40,6 +49,35 @@ def iceberg_overwrite(lake: Any, names: Names) -> None:
 
 def iceberg_delete(lake: Any, names: Names) -> None:
     pl.delete_iceberg(lake.iceberg.load_table(names.short), pl.col("id") == 2)
+
+
+def iceberg_update(lake: Any, names: Names) -> None:
+    late = pl.col("day") >= dt.date(2024, 2, 1)
+    changed = raised(lake.polars(f"iceberg.{names.short}").filter(late))
+    table = lake.iceberg.load_table(names.short)
+    changed.lazy().sink_iceberg(table, mode="overwrite", overwrite_filter=late)
+
+
+def iceberg_add_column(lake: Any, names: Names) -> None:
+    wide = pl.DataFrame(frame()).with_columns(note=pl.lit(None, pl.String))
+    wide.lazy().sink_iceberg(lake.iceberg.load_table(names.short), mode="append", schema_mode="merge")
+
+
+def iceberg_widen_column(lake: Any, names: Names) -> None:
+    wide = pl.DataFrame(frame()).with_columns(pl.col("id").cast(pl.Int64))
+    wide.lazy().sink_iceberg(lake.iceberg.load_table(names.short), mode="append", schema_mode="merge")
+
+
+def iceberg_rename_column(lake: Any, names: Names) -> None:
+    renamed = lake.polars(f"iceberg.{names.short}").rename({"customer": "buyer"})
+    table = lake.iceberg.load_table(names.short)
+    renamed.lazy().sink_iceberg(table, mode="overwrite", schema_mode="overwrite")
+
+
+def iceberg_drop_column(lake: Any, names: Names) -> None:
+    fewer = lake.polars(f"iceberg.{names.short}").drop("amount")
+    table = lake.iceberg.load_table(names.short)
+    fewer.lazy().sink_iceberg(table, mode="overwrite", schema_mode="overwrite")
 
 
 def iceberg_read_version(lake: Any, names: Names) -> list[Row]:
@@ -78,16 +116,49 @@ def delta_overwrite(lake: Any, names: Names) -> None:
     pl.DataFrame(frame(FAY)).write_delta(lake.delta(names.short), mode="overwrite")
 
 
+def delta_update(lake: Any, names: Names) -> None:
+    late = pl.col("day") >= dt.date(2024, 2, 1)
+    changed = raised(lake.polars(f"delta.{names.short}").filter(late))
+    merging: Any = changed.write_delta(lake.delta(names.short), mode="merge", delta_merge_options=BY_ID)
+    merging.when_matched_update_all().execute()
+
+
+def delta_delete(lake: Any, names: Names) -> None:
+    bob = pl.DataFrame(frame(BOB))
+    merging: Any = bob.write_delta(lake.delta(names.short), mode="merge", delta_merge_options=BY_ID)
+    merging.when_matched_delete().execute()
+
+
 def delta_merge(lake: Any, names: Names) -> None:
-    options = {"predicate": "old.id = new.id", "source_alias": "new", "target_alias": "old"}
     changed = pl.DataFrame(frame((*BOB[:3], 25), FAY))
-    merging: Any = changed.write_delta(lake.delta(names.short), mode="merge", delta_merge_options=options)
+    merging: Any = changed.write_delta(lake.delta(names.short), mode="merge", delta_merge_options=BY_ID)
     merging.when_matched_update_all().when_not_matched_insert_all().execute()
 
 
 def delta_add_column(lake: Any, names: Names) -> None:
     wide = pl.DataFrame(frame()).with_columns(note=pl.lit(None, pl.String))
     wide.write_delta(lake.delta(names.short), mode="append", delta_write_options={"schema_mode": "merge"})
+
+
+def delta_rename_column(lake: Any, names: Names) -> None:
+    renamed = lake.polars(f"delta.{names.short}").rename({"customer": "buyer"})
+    renamed.write_delta(lake.delta(names.short), mode="overwrite", delta_write_options=NEW_SCHEMA)
+
+
+def delta_drop_column(lake: Any, names: Names) -> None:
+    fewer = lake.polars(f"delta.{names.short}").drop("amount")
+    fewer.write_delta(lake.delta(names.short), mode="overwrite", delta_write_options=NEW_SCHEMA)
+
+
+def delta_widen_column(lake: Any, names: Names) -> None:
+    wide = lake.polars(f"delta.{names.short}").with_columns(pl.col("id").cast(pl.Int64))
+    wide.write_delta(lake.delta(names.short), mode="overwrite", delta_write_options=NEW_SCHEMA)
+
+
+def delta_partition_evolution(lake: Any, names: Names) -> None:
+    orders, by_day = lake.polars(f"delta.{names.short}"), {**NEW_SCHEMA, "partition_by": ["day"]}
+    orders.write_delta(lake.delta(names.short), mode="overwrite", delta_write_options=by_day)
+    pl.DataFrame(frame(FAY)).write_delta(lake.delta(names.short), mode="append")
 
 
 def delta_read_version(lake: Any, names: Names) -> list[Row]:
@@ -119,7 +190,12 @@ RECIPES: Recipes = {
         "insert": recipe(iceberg_insert),
         "append": recipe(iceberg_append),
         "overwrite": recipe(iceberg_overwrite),
+        "update": recipe(iceberg_update),
         "delete": recipe(iceberg_delete),
+        "add column": recipe(iceberg_add_column),
+        "rename column": recipe(iceberg_rename_column),
+        "drop column": recipe(iceberg_drop_column),
+        "widen column": recipe(iceberg_widen_column),
         "read version": recipe(iceberg_read_version),
         "read timestamp": recipe(iceberg_read_timestamp),
     },
@@ -130,8 +206,14 @@ RECIPES: Recipes = {
         "insert": recipe(delta_insert),
         "append": recipe(delta_append),
         "overwrite": recipe(delta_overwrite),
+        "update": recipe(delta_update),
+        "delete": recipe(delta_delete),
         "merge": recipe(delta_merge),
         "add column": recipe(delta_add_column),
+        "rename column": recipe(delta_rename_column),
+        "drop column": recipe(delta_drop_column),
+        "widen column": recipe(delta_widen_column),
+        "partition evolution": recipe(delta_partition_evolution),
         "read version": recipe(delta_read_version),
         "read timestamp": recipe(delta_read_timestamp),
     },
