@@ -144,10 +144,17 @@ def down(settings: Settings, *, volumes: bool = False) -> None:
 
 
 def forget(settings: Settings) -> None:
-    """Remove the passwords of a stack without data, and the configuration that holds them."""
+    """Remove the passwords of a stack without data, and the configuration that holds them.
+
+    Raises LakehouseError if a volume is left, which docker compose does not mind.
+    """
     with engine.connect() as client:
-        if client.volumes.list(filters={"label": f"{PROJECT_LABEL}={settings.project}"}):
-            return
+        left = client.volumes.list(filters={"label": f"{PROJECT_LABEL}={settings.project}"})
+    if left:
+        raise LakehouseError(
+            f"{settings.project}: another container uses {left[0].name}: it stays, and the passwords with it",
+            f"docker ps --all --filter volume={left[0].name}",
+        )
     for folder in (settings.state, settings.rendered):
         if folder.exists():
             shutil.rmtree(folder)

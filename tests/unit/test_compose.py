@@ -330,9 +330,9 @@ class TestForget:
     def docker_with(monkeypatch: pytest.MonkeyPatch, *volumes: str) -> None:
         """A Docker that has these volumes of the stack `mine`."""
 
-        def listed(filters: dict[str, str]) -> list[str]:
+        def listed(filters: dict[str, str]) -> list[SimpleNamespace]:
             assert filters == {"label": "com.docker.compose.project=mine"}
-            return list(volumes)
+            return [SimpleNamespace(name=name) for name in volumes]
 
         client = SimpleNamespace(volumes=SimpleNamespace(list=listed))
         monkeypatch.setattr(engine, "connect", lambda: nullcontext(client))
@@ -351,7 +351,8 @@ class TestForget:
         self, mine: settings.Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.docker_with(monkeypatch, "mine_postgres")
-        stack.forget(mine)
+        with pytest.raises(LakehouseError, match=r"another container uses mine_postgres: it stays.*; next: "):
+            stack.forget(mine)
         assert (mine.state / "password").exists()
         assert (mine.rendered / "password").exists()
 
