@@ -1,7 +1,9 @@
 package org.apache.hadoop.hive.metastore;
 
+import java.net.URI;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsAction;
@@ -63,11 +65,11 @@ public class GuardedStore extends ObjectStore {
     if (place == null || place.isEmpty()) {
       return;
     }
-    String above = Path.getPathWithoutSchemeAndAuthority(new Path(folder)) + "/";
-    Path path = new Path(place);
-    boolean sameFiles = path.toUri().getAuthority() == null
-        || path.toUri().getAuthority().equals(new Path(folder).toUri().getAuthority());
-    if (!sameFiles || !(path.toUri().getPath() + "/").startsWith(above)) {
+    URI above = new Path(folder).toUri();
+    URI below = new Path(place).toUri();
+    boolean sameFiles = below.getScheme() == null
+        || below.getScheme().equals(above.getScheme()) && Objects.equals(below.getAuthority(), above.getAuthority());
+    if (!sameFiles || !(below.getPath() + "/").startsWith(above.getPath() + "/")) {
       write(place);
     }
   }
