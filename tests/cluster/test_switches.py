@@ -1,4 +1,4 @@
-"""Two servers and two settings of Spark are switched on and off again; nothing else notices."""
+"""Two servers and settings of drivers are switched on and off again; nothing else notices."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pytest
+import requests
 from pyspark.sql import SparkSession
 
 from lakehouse import run
@@ -21,7 +22,10 @@ pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
 SERVERS = ("spark-thrift", "spark-connect")
 ON = ("-e", "spark_thrift_enabled=true", "-e", "spark_connect_enabled=true")
-ADDED, REMOVED = "spark.ui.retainedJobs", "spark.ui.showConsoleProgress"
+# A catalog more, and one setting less.
+ADDED, REMOVED = "spark.sql.catalog.another", "spark.databricks.delta.snapshotPartitions"
+CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+OF_THRIFT = "spark.sql.shuffle.partitions"
 
 Processes = Mapping[str, str]
 
@@ -37,8 +41,11 @@ class Switched:
 @pytest.fixture(scope="module")
 def switched(cluster: Inventory, machines: Machines, ansible: Ansible) -> Switched:
     before = processes(cluster, machines)
-    settings = {ADDED: 17, REMOVED: None}
-    outcome = ansible.playbook("site", "--tags", "spark", *ON, spark_defaults=settings)
+    settings = {
+        "spark_defaults": {ADDED: CATALOG, REMOVED: None},
+        "spark_thrift_defaults": {OF_THRIFT: 7},
+    }
+    outcome = ansible.playbook("site", "--tags", "spark", *ON, **settings)
     assert outcome.code == 0, outcome
     return Switched(before, processes(cluster, machines))
 
@@ -72,11 +79,23 @@ def test_both_servers_run_and_will_after_a_boot(node: Machine) -> None:
 @pytest.mark.usefixtures("switched")
 def test_jdbc_answers(node: Machine) -> None:
     url = f"jdbc:hive2://{node.host.address}:{node.variable('lakehouse_ports')['spark_thrift']}"
-    beeline = f"{node.variable('lakehouse_install_dir')}/spark/current/bin/beeline"
     user = node.variable("lakehouse_users")["spark"]
-    command = "cd / && runuser -u %s -- %s -u %s --silent=true --outputformat=csv2 --showHeader=false -e %s"
+    command = (
+        "cd / && runuser -u %s -- beeline -u %s --silent=true --outputformat=csv2 --showHeader=false -e %s"
+    )
     # Without a terminal beeline prints its prompt before the row.
-    assert node.run(command, user, beeline, url, "select 1").split()[-1] == "1"
+    assert node.run(command, user, url, f"set {OF_THRIFT}").split()[-1] == f"{OF_THRIFT},7"
+
+
+@pytest.mark.group("spark_master")
+@pytest.mark.usefixtures("switched")
+def test_an_idle_thrift_server_holds_no_core(node: Machine) -> None:
+    """Or nothing else could run where it and the Connect server have what there is."""
+    port = node.variable("lakehouse_ports")["spark_master_http"]
+    state = requests.get(f"http://{node.host.address}:{port}/json/", timeout=30).json()
+    [held] = [app["cores"] for app in state["activeapps"] if app["name"] == "thrift-server"]
+    assert held == 0
+    assert state["coresused"] < state["cores"]
 
 
 @pytest.mark.group("clients")
@@ -107,13 +126,14 @@ def test_the_example_of_the_readme_runs(node: Machine) -> None:
 @pytest.mark.usefixtures("switched")
 def test_the_last_word_is_the_users_and_null_removes_a_key(node: Machine) -> None:
     written = defaults(node)
-    assert written[ADDED] == "17"
+    assert written[ADDED] == CATALOG
     assert REMOVED not in written
+    assert written[OF_THRIFT] != "7"
 
 
-def test_what_reads_the_file_restarted_and_nothing_else(switched: Switched) -> None:
+def test_a_catalog_more_restarts_nothing_but_drivers(switched: Switched) -> None:
     restarted = {name for name, pid in switched.after.items() if pid != switched.before[name]}
-    assert restarted == {name for name in switched.before if name.startswith("spark-")}
+    assert restarted == {name for name in switched.before if name.startswith(SERVERS)}
 
 
 def test_all_of_it_can_be_taken_back(cluster: Inventory, machines: Machines, ansible: Ansible) -> None:
