@@ -62,20 +62,22 @@ def parse_fsck(report: str) -> tuple[File, ...]:
     )
 
 
-def parse_outdated(report: str) -> list[str]:
-    """Read which files have an outdated replica in what fsck prints with `replicadetails` in addition.
+def parse_short(report: str) -> list[str]:
+    """Read which files lack a replica or have an outdated one, of what fsck prints with `replicadetails`.
 
     Raises NameNodeError when the report did not come to its end.
     """
     if not _HEALTH.search(report):
         raise NameNodeError(f"fsck did not finish: {report.strip()[-300:]!r}")
-    path, outdated = "", []
+    path, short = "", set()
     for line in report.splitlines():
         if file := _FILE.match(line):
             path = file["path"]
+            if " Under replicated " in line[file.end() :]:
+                short.add(path)
         elif _BLOCK.match(line) and _OUTDATED.search(line):
-            outdated.append(path)
-    return outdated
+            short.add(path)
+    return sorted(short)
 
 
 def named(files: tuple[File, ...], names: Mapping[str, str]) -> tuple[File, ...]:
@@ -107,20 +109,16 @@ class NameNode:
         """Count the blocks with an outdated or broken replica, those of open files included."""
         return int(self.state()["CorruptReplicatedBlocks"])
 
-    def outdated(self) -> list[str]:
-        """Closed files with an outdated replica; the NameNode replaces it when it is reported once more."""
-        if not self.corrupt():  # or every file would be looked at
-            return []
-        options = dict.fromkeys(("files", "blocks", "locations", "replicadetails"), "1")
-        return parse_outdated(self._get("/fsck", {"ugi": self._superuser, "path": "/", **options}).text)
-
     def complete(self) -> bool:
-        """Tell that every closed file has its replicas and no outdated one, or raise NameNodeError."""
-        lacking, outdated = self.lacking(), self.outdated()
-        if lacking or outdated:
-            raise NameNodeError(
-                f"{lacking} blocks lack a replica, these files have an outdated one: {outdated}"
-            )
+        """Tell that every closed file has its replicas and no outdated one, or raise NameNodeError.
+
+        The counters are some seconds old: while they tell of an outdated replica, the files are looked at.
+        """
+        options = dict.fromkeys(("files", "blocks", "locations", "replicadetails"), "1")
+        query = {"ugi": self._superuser, "path": "/", **options}
+        short = parse_short(self._get("/fsck", query).text) if self.corrupt() else []
+        if (lacking := self.lacking()) or short:
+            raise NameNodeError(f"{lacking} blocks lack a replica, these files are short of one: {short}")
         return True
 
     def datanodes(self) -> dict[str, str]:
@@ -209,7 +207,7 @@ class NameNode:
         except requests.RequestException as error:
             raise NameNodeError(f"{operation} {path}: {error}") from error
         if answer.status_code >= 400:
-            raise NameNodeError(f"{operation} {path}: {answer.status_code} {answer.reason}")
+            raise NameNodeError(f"{operation} {path}: {answer.text[:500] or answer.reason}")
         return answer.content
 
     def _beans(self, name: str) -> list[dict[str, Any]]:

@@ -107,22 +107,16 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
             # As long as the file is open, HDFS keeps what the DataNode has of it, and counts it as corrupt.
             wait_for("an outdated replica", lambda: namenode.corrupt() > corrupt, seconds=RETURNED_SECONDS)
 
-    def restored() -> bool:
-        """Tell it of all files by the counters, and of this one by its blocks: counters come later."""
-        blocks = [block for file in namenode.files(held) for block in file.blocks]
-        wanted = endpoints.replication
-        return (
-            bool(blocks) and all(len(block.datanodes) >= wanted for block in blocks) and namenode.complete()
-        )
-
     wait_for(
         "every block has its replicas",
-        restored,
+        namenode.complete,
         seconds=RESTORED_SECONDS,
         ignoring=(NameNodeError,),
         pause=0.5,
     )
     assert namenode.state()["MissingBlocks"] == 0
+    [block] = namenode.files(held)[0].blocks
+    assert len(block.datanodes) == endpoints.replication
     for table in made:
         placement = ledger.measure(table.short, table.format.name, table.path)
         assert placement is not None
