@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -14,6 +16,8 @@ from pyspark.sql import SparkSession
 
 from lakehouse import run
 from lakehouse.inventory import Inventory
+from plugins.module_utils import probes
+from smoke.waiting import wait_for
 from tests.cluster.daemons import Daemon, placements
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
@@ -26,6 +30,8 @@ ON = ("-e", "spark_thrift_enabled=true", "-e", "spark_connect_enabled=true")
 ADDED, REMOVED = "spark.sql.catalog.another", "spark.databricks.delta.snapshotPartitions"
 CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 OF_THRIFT = "spark.sql.shuffle.partitions"
+# Of a master, or of executors.
+SECONDS_TO_RETURN = 120
 
 Processes = Mapping[str, str]
 
@@ -121,6 +127,35 @@ def test_the_example_of_the_readme_runs(node: Machine) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "EWR" in done.stdout
+
+
+@pytest.mark.group("clients")
+@pytest.mark.usefixtures("switched")
+def test_a_master_that_comes_back_gives_executors_to_who_had_some(
+    node: Machine, cluster: Inventory, machines: Machines
+) -> None:
+    """The executors that were there end with their worker, so an answer takes new ones."""
+    master = machines[cluster.group("spark_master")[0].name]
+    ports = node.variable("lakehouse_ports")
+    page = f"http://{master.host.address}:{ports['spark_master_http']}/json/"
+
+    def is_known() -> bool:
+        found = json.loads(probes.fetch(page))
+        return found["status"] == "ALIVE" and "connect-server" in {app["name"] for app in found["activeapps"]}
+
+    master.run("systemctl kill -s KILL spark-master")
+    wait_for("the master, and Connect at it", is_known, seconds=SECONDS_TO_RETURN, ignoring=(OSError,))
+    for host in cluster.group("spark_workers"):
+        machines[host.name].run("systemctl restart spark-worker")
+    session = SparkSession.builder.remote(f"sc://{node.host.address}:{ports['spark_connect']}").create()
+    pool = ThreadPoolExecutor(1)
+    try:
+        rows = pool.submit(session.sql("select sum(id) from range(0, 1000, 1, 4)").collect)
+        assert [tuple(row) for row in rows.result(SECONDS_TO_RETURN)] == [(499500,)]
+    finally:
+        session.interruptAll()
+        session.stop()
+        pool.shutdown(wait=False)
 
 
 @pytest.mark.usefixtures("switched")
