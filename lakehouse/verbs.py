@@ -25,6 +25,8 @@ MATRIX_ENGINES = ("trino", "flink")
 # The cluster of `make test` alone: nobody else's data is on it.
 TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
+# Variables with a password in them.
+PASSWORDS = ("lakehouse_database", "lakehouse_federation")
 FAST_CHECKS = {
     "lint": ["make", "--no-print-directory", "lint"],
     "unit": ["make", "--no-print-directory", "unit"],
@@ -104,6 +106,22 @@ def converge(phases: Phases, path: str, name: str = "converge") -> int:
         return run.playbook("site", path)
 
 
+def check(phases: Phases, path: str) -> None:
+    """Ask bare nodes what the site playbook would do to them; nothing is done."""
+    with phases.phase("check"):
+        secret = [
+            str(host.variables[name]["password"])
+            for host in inventory.load(path).hosts
+            for name in PASSWORDS
+            if name in host.variables
+        ]
+        would_change = run.playbook("site", path, "--check", "--diff", log="check")
+        said = (run.LOGS / "check.log").read_text(encoding="utf-8")
+        if not would_change or any(word in said for word in secret):
+            what = "tells a password" if would_change else "says that bare nodes need no change"
+            raise LakehouseError(f"check mode {what}", f"less {run.LOGS / 'check.log'}")
+
+
 def load(phases: Phases, path: str) -> None:
     """Load the real data."""
     with phases.phase("data"):
@@ -162,6 +180,8 @@ def machines(phases: Phases, path: str, *, bare: bool = False) -> None:
     with ThreadPoolExecutor() as pool:
         for side in [pool.submit(fetch, phases, core=core), pool.submit(up, phases, path, bare=bare)]:
             side.result()
+    if bare:
+        check(phases, path)
 
 
 def serve(phases: Phases, path: str) -> None:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.preflight_accounts import check_accounts
 from ansible.module_utils.preflight_machine import check_disk, check_kind, check_memory, memory_mb
 from ansible.module_utils.preflight_names import (
     HOSTS_FILE,
+    check_cloud_init,
     check_hosts_file,
     check_own_address,
     check_resolution,
@@ -30,8 +32,8 @@ options:
   checks:
     type: list
     elements: str
-    choices: [machine, memory, disk, names, ports, storage]
-    default: [machine, memory, disk, names, ports, storage]
+    choices: [machine, memory, disk, names, accounts, ports, storage]
+    default: [machine, memory, disk, names, accounts, ports, storage]
     description: What to look at.
   manage_hosts:
     type: bool
@@ -50,6 +52,8 @@ options:
     description: The services of this node, each with I(unit), I(ports) and optionally I(storage).
   cluster_id: {type: str, default: "", description: The identity of the HDFS cluster.}
   forsaken: {type: list, elements: str, default: [], description: Old places whose data is given up.}
+  users: {type: list, elements: str, default: [], description: Users of the services.}
+  group: {type: str, default: "", description: The group that they must be in.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -72,7 +76,7 @@ started: {type: float, returned: always, description: The node's clock before th
 finished: {type: float, returned: always, description: The node's clock after them.}
 """
 
-CHECKS = ["machine", "memory", "disk", "names", "ports", "storage"]
+CHECKS = ["machine", "memory", "disk", "names", "accounts", "ports", "storage"]
 
 
 def main() -> None:
@@ -93,6 +97,8 @@ def main() -> None:
             "services": {"type": "list", "elements": "dict", "default": []},
             "cluster_id": {"type": "str", "default": ""},
             "forsaken": {"type": "list", "elements": "str", "default": []},
+            "users": {"type": "list", "elements": "str", "default": []},
+            "group": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
     )
@@ -102,7 +108,11 @@ def main() -> None:
         "machine": lambda: check_kind(root, options["supported_os"], options["architectures"]),
         "memory": lambda: check_memory(root, options["min_memory_mb"]),
         "disk": lambda: check_disk(root, options["data_dirs"], options["min_disk_mb"]),
-        "names": lambda: check_names(options["name"], options["addresses"], options["manage_hosts"]),
+        "names": lambda: (
+            check_names(options["name"], options["addresses"], options["manage_hosts"])
+            + check_cloud_init(root)
+        ),
+        "accounts": lambda: check_accounts(options["users"], options["group"]),
         "ports": lambda: check_ports(root, options["services"], options["ports"]),
         "storage": lambda: check_storage(
             root, options["services"], options["cluster_id"], options["forsaken"]

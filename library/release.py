@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -58,6 +59,7 @@ def point(link: Path, target: str) -> bool:
 
 def main() -> None:
     """Entry point."""
+    os.umask(0o022)  # a login's own could close the folders to the users of the daemons
     module = AnsibleModule(
         argument_spec={
             "root": {"type": "path", "required": True},

@@ -14,7 +14,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 try:
-    from lakehouse import artifacts, manifest, releases
+    from lakehouse import artifacts, manifest, pending, releases
     from lakehouse.errors import LakehouseError
 except ImportError as error:  # Ansible runs in another Python than the kit's
     raise AnsibleActionFail(
@@ -42,7 +42,10 @@ class ActionModule(ActionBase):
                 "conf": self._task.args.get("conf"),
             }
             result = self._execute_module(module_name="release", module_args=arguments, task_vars=variables)
-            if result.get("failed") or not result.get("missing") or self._task.check_mode:
+            if self._task.check_mode:
+                changed = [f"{arguments['root']}/current"] if result.get("changed") else []
+                return pending.remembered(result, changed, variables)
+            if result.get("failed") or not result.get("missing"):
                 return result
             cache = artifacts.cache_dir()
             archive = releases.archive(component, cache)

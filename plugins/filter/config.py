@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
+
+# What systemd does not take as it is in a word of a unit file.
+SPECIAL = re.compile(r"""[\s%"'\\]""")
 
 
 def config_value(value: Any) -> str:
@@ -25,6 +29,20 @@ def property_value(value: Any, name: str) -> str:
     return text.replace("\\", "\\\\")
 
 
+def _quoted(text: str) -> str:
+    """Print one word of a unit file: quoted, without a specifier (systemd.syntax(7), systemd.unit(5))."""
+    if "\n" in text or "\r" in text:
+        name = text.partition("=")[0]
+        raise AnsibleFilterError(f"{name}: a word of a unit file cannot hold a line break")
+    return '"' + text.replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def exec_words(options: list[Any]) -> list[str]:
+    """Print options as words of ``ExecStart=``, where a dollar sign begins a variable."""
+    words = [str(option).replace("$", "$$") for option in options]
+    return [_quoted(word) if SPECIAL.search(word) else word for word in words]
+
+
 def overridden(defaults: dict[str, Any], *overrides: dict[str, Any] | None) -> dict[str, Any]:
     """Combine dicts, the last word wins; a key that ends as null is removed."""
     merged = dict(defaults)
@@ -38,18 +56,24 @@ def share_mb(memory_mb: float, fraction: float, least: int, most: int) -> int:
     return int(min(max(memory_mb * fraction, least), most))
 
 
+def unit_order(paths: str = "") -> dict[str, str]:
+    """Return a daemon's [Unit] settings: after the network has its addresses, and never without its disks."""
+    order = {"Wants": "network-online.target", "After": "network-online.target"}
+    return order | ({"RequiresMountsFor": paths} if paths else {})
+
+
 def unit_file(service: dict[str, Any], name: str, description: str) -> dict[str, Any]:
     """Wrap a unit's [Service] settings into an entry for ``config_files``."""
+    # Where it may write is where its data lives: a disk that is missing must not become an empty folder.
+    writable = service.get("ReadWritePaths") or ""
+    words = writable.split() if isinstance(writable, str) else writable
+    disks = " ".join(word for word in words if word.startswith("/"))
     return {
         "dest": f"/etc/systemd/system/{name}.service",
         "template": "systemd.unit.j2",
         "vars": {
             "sections": {
-                "Unit": {
-                    "Description": description,
-                    "Wants": "network-online.target",
-                    "After": "network-online.target",
-                },
+                "Unit": {"Description": description} | unit_order(disks),
                 "Service": service,
                 "Install": {"WantedBy": "multi-user.target"},
             }
@@ -75,7 +99,7 @@ def unit_files(daemons: dict[str, dict[str, Any]], common: dict[str, Any]) -> li
 
 def environment(variables: dict[str, Any]) -> list[str]:
     """Print variables as systemd's ``Environment=`` wants them: quoted, sorted by name."""
-    return [f'"{name}={config_value(value)}"' for name, value in sorted(variables.items())]
+    return [_quoted(f"{name}={config_value(value)}") for name, value in sorted(variables.items())]
 
 
 class FilterModule:
@@ -86,9 +110,11 @@ class FilterModule:
         return {
             "config_value": config_value,
             "environment": environment,
+            "exec_words": exec_words,
             "property_value": property_value,
             "overridden": overridden,
             "share_mb": share_mb,
             "unit_file": unit_file,
             "unit_files": unit_files,
+            "unit_order": unit_order,
         }

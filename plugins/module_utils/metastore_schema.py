@@ -6,8 +6,9 @@ import os
 import subprocess
 from typing import Any, Protocol
 
+from ansible.module_utils import programs
 from ansible.module_utils.environment_file import environment_of
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.refused import RefusedError, UnansweredError
 
 # Any number will do as long as every run of the kit takes the same: "lake" in ASCII.
 ADVISORY_LOCK = 0x6C616B65
@@ -68,6 +69,10 @@ end $$;
 drop schema lakehouse_making;
 """
 LOG_LINES = 20
+# One statement of psql, which waits for other sessions' locks at most; and all tables, on a busy disk.
+STATEMENT_SECONDS, SCHEMA_SECONDS = 120, 600
+# The exit code of psql where the server was not reached or did not let the role in.
+NO_SESSION = 2
 
 
 class Database:
@@ -90,11 +95,13 @@ class Database:
 
     def run(self, sql: str) -> str:
         """Return the statement's output, or raise RefusedError."""
-        done = subprocess.run(
-            self.argv, input=sql, env=self.environment, capture_output=True, text=True, check=False
+        advice = "ping it from this host"
+        done = programs.run(
+            self.argv, seconds=STATEMENT_SECONDS, next_command=advice, text=sql, environment=self.environment
         )
         if done.returncode:
-            raise RefusedError(f"PostgreSQL at {self.where}: {done.stderr.strip()}", "ping it from this host")
+            kind = UnansweredError if done.returncode == NO_SESSION else RefusedError
+            raise kind(f"PostgreSQL at {self.where}: {done.stderr.strip()}", advice)
         return done.stdout.strip()
 
     def lock(self) -> subprocess.Popen[str]:
@@ -178,6 +185,18 @@ def refuse_used(database: Database, name: str) -> None:
         )
 
 
+def is_needed(parameters: dict[str, Any]) -> bool:
+    """Tell whether apply() would make the schema, touching nothing; raise what it would refuse.
+
+    Raises UnansweredError where the database cannot be asked yet.
+    """
+    database = Database(parameters)
+    if is_making(database):
+        refuse_used(database, parameters["database"])
+        return True
+    return not found_version(database, parameters["database"], parameters["version"])
+
+
 def is_making(database: Database) -> bool:
     """Whether somebody makes the tables at this moment, or was interrupted in it."""
     return database.run(IS_MAKING) == "t"
@@ -189,7 +208,9 @@ def _initialise(parameters: dict[str, Any]) -> None:
         **environment_of(parameters["environment_file"]),
         "METASTORE_HOME": parameters["metastore_home"],
     }
-    done = subprocess.run(parameters["argv"], env=environment, capture_output=True, text=True, check=False)
+    done = programs.run(
+        parameters["argv"], seconds=SCHEMA_SECONDS, next_command="rerun", environment=environment
+    )
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
         raise RefusedError(

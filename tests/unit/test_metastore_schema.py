@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -131,3 +132,18 @@ def test_a_literal_cannot_end_its_quotes(text: str, quoted: str) -> None:
 )
 def test_an_identifier_cannot_end_its_quotes(name: str, quoted: str) -> None:
     assert postgresql.identifier(name) == quoted
+
+
+def test_a_verifier_is_that_of_the_specification() -> None:
+    """The example of RFC 7677, whose salt and number of rounds are those of PostgreSQL's own verifiers."""
+    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+    found = postgresql.verifier("pencil", salt)
+    assert found == (
+        "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ=="
+        "$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+    )
+
+
+@pytest.mark.parametrize(("one", "other"), [("a\u00a0b", "a b"), ("I\u00adX", "IX"), ("\u2168", "IX")])
+def test_a_password_is_prepared_as_clients_do(one: str, other: str) -> None:
+    assert postgresql.prepared(one) == other.encode()

@@ -266,7 +266,7 @@ def made() -> Iterator[Made]:
 def test_a_server_is_made_with_its_roles_and_databases(made: Made) -> None:
     assert made.answer == (
         f"initialised version {made.wish['version']} in {made.wish['data']};"
-        " metastore: role, password, database; federation: role, password, database, grants",
+        " metastore: role, password, database, grants; federation: role, password, database, grants",
         "",
     )
 
