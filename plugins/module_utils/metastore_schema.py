@@ -191,7 +191,10 @@ def is_needed(parameters: dict[str, Any]) -> bool:
     Raises UnansweredError where the database cannot be asked yet.
     """
     database = Database(parameters)
-    return is_making(database) or not found_version(database, parameters["database"], parameters["version"])
+    if is_making(database):
+        refuse_used(database, parameters["database"])
+        return True
+    return not found_version(database, parameters["database"], parameters["version"])
 
 
 def is_making(database: Database) -> bool:
