@@ -130,6 +130,7 @@ def test_a_make_command_names_targets_of_the_makefile(words: list[str]) -> None:
     assert asked <= targets
     assert {word.partition("=")[0] for word in words[1:] if "=" in word} <= {
         "COMPOSE_PROFILES",
+        "CONFIRM",
         "DATANODES",
         "ENV_FILE",
         "FORGET",
