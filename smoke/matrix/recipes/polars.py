@@ -19,7 +19,8 @@ NEW_SCHEMA = {"schema_mode": "overwrite"}
 
 def raised(orders: pl.DataFrame) -> pl.DataFrame:
     """Return the orders as the operation `update` wants them."""
-    return orders.with_columns(pl.col("customer").str.to_uppercase(), pl.col("amount") + Decimal("1.00"))
+    raised_amount = (pl.col("amount") + Decimal("1.00")).cast(pl.Decimal(10, 2))
+    return orders.with_columns(pl.col("customer").str.to_uppercase(), raised_amount)
 
 
 def iceberg_read(lake: Any, names: Names) -> list[Row]:

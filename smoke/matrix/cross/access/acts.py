@@ -25,11 +25,11 @@ from smoke.tables import Table
 MEMBER, READER, OUTSIDER = "member", "reader", "outsider"
 # In the order in which they try: who is refused leaves everything as it was.
 PEOPLE = (OUTSIDER, READER, MEMBER)
-# What a refusal says: HDFS, the metastore, Trino's rules, HDFS about people for whom Trino may not act. What
-# is switched off is refused to everybody.
+# What a refusal says: HDFS, the metastore, Trino's rules, HDFS about people for whom Trino may not act, the
+# Python clients. What is switched off is refused to everybody.
 REFUSED = re.compile(
     r"(?i)permission denied|access denied|not allowed to impersonate|not writable"
-    r"|procedure is disabled|not enabled"
+    r"|may not (?:read|write|pass) /|procedure is disabled|not enabled"
 )
 
 

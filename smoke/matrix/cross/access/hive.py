@@ -268,7 +268,9 @@ ACTS: Mapping[str, Act] = {
         fresh=True,
     ),
     "`truncate_table`": call(
-        lambda client, table: client.truncate_table(table.database, table.name, None), fresh=True
+        lambda client, table: client.truncate_table(table.database, table.name, None),
+        make=_partitioned,
+        fresh=True,
     ),
     "`drop_table`": call(
         lambda client, table: client.drop_table(table.database, table.name, True), fresh=True

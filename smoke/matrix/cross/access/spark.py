@@ -13,13 +13,19 @@ from smoke.matrix.cross.access.acts import MEMBER, Act, Ground
 from smoke.tables import Table
 
 # One process for each person, without executors and the log that only members can write. It tells what became
-# of each statement: a list of JSON, of which an empty text means that it was done.
+# of each statement: a list of JSON, of which an empty text means that it was done. Without executors nobody
+# wakes a task that waits for a better place. The folder for temporary files is a member's too.
 _PROGRAM = """
 import glob, json, os, sys
 home = os.environ["SPARK_HOME"]
 sys.path[:0] = [f"{home}/python", *glob.glob(f"{home}/python/lib/py4j-*.zip")]
 from pyspark.sql import SparkSession
-settings = {"spark.master": "local[1]", "spark.eventLog.enabled": "false", "spark.ui.enabled": "false"}
+settings = {
+    "spark.master": "local[1]",
+    "spark.locality.wait": "0s",
+    "spark.eventLog.enabled": "false",
+    "spark.ui.enabled": "false",
+}
 spark = SparkSession.builder.config(map=settings).getOrCreate()
 said = []
 for statement in sys.argv[1:]:
@@ -92,6 +98,7 @@ def _run(ground: Ground, who: str) -> Mapping[str, str]:
             "SPARK_HOME": spark.home,
             "SPARK_CONF_DIR": spark.conf_dir,
             "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1",
+            "SPARK_LOCAL_DIRS": "/tmp",  # noqa: S108 (any folder that the person may write)
         },
         seconds=150,
     )

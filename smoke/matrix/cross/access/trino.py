@@ -56,8 +56,9 @@ def said(
     """
 
     def do(ground: Ground, who: str, table: Table) -> None:
+        session = ground.trino(who)
         for statement in statements:
-            ground.trino(who).sql(_Words(ground, table).fill(statement))
+            session.sql(_Words(ground, table).fill(statement))
 
     def prepare(ground: Ground, table: Table) -> None:
         if before:
@@ -183,7 +184,9 @@ ICEBERG: Mapping[str, Act] = {
         "ALTER TABLE iceberg.{t} EXECUTE add_files(location => '{location}/data', format => 'PARQUET')"
     ),
     "`EXECUTE add_files_from_table`": said(
-        "ALTER TABLE iceberg.{t} EXECUTE add_files_from_table(schema_name => '{db}', table_name => '{name}')"
+        "ALTER TABLE iceberg.{t}"
+        " EXECUTE add_files_from_table(schema_name => '{db}', table_name => '{name}_hive')",
+        before="CREATE TABLE IF NOT EXISTS hive.{t}_hive AS SELECT 1 AS id",
     ),
     "`CALL register_table`": said(
         "CALL iceberg.system.register_table('{db}', '{alias}', '{location}', '{metadata}')"
