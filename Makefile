@@ -1,11 +1,11 @@
 # `make` shows what there is. INVENTORY= names other machines: make lakehouse INVENTORY=inventory/three-node
-# PROFILE=core leaves Trino, Flink and the Python clients out.
+# PROFILE=core leaves Trino, Flink and the Python clients out, now and in every later run; PROFILE=full brings them.
 # TARGET=compose asks the stack of docker compose: make smoke TARGET=compose
+# CONFIRM=<cluster> lets make bench and make test INVENTORY=inventory/local remove the nodes that there are.
 TARGET ?= nodes
 # Before the default of the other targets: `make test` has a cluster of its own.
 TEST_INVENTORY := $(or $(INVENTORY),tests/inventory)
 INVENTORY ?= inventory/local
-PROFILE ?= full
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -14,6 +14,7 @@ export LAKEHOUSE_PROFILE := $(PROFILE)
 LAKEHOUSE = .venv/bin/lakehouse
 STARTED := $(shell date +%s)
 ENV_OPTION = $(if $(ENV_FILE),--env-file $(ENV_FILE))
+CONFIRMED = $(if $(CONFIRM),--confirm $(CONFIRM))
 WHOM = --target $(TARGET) --inventory $(INVENTORY) $(ENV_OPTION)
 
 .PHONY: help
@@ -26,7 +27,11 @@ lakehouse: tools ## From a fresh machine to a verified lakehouse, with a report
 
 .PHONY: test
 test: tools-dev ## Lint, unit, render, and every cluster test on nodes of their own
-	@$(LAKEHOUSE) test --inventory $(TEST_INVENTORY) --started $(STARTED) $(if $(filter 1,$(KEEP)),--keep)
+	@$(LAKEHOUSE) test --inventory $(TEST_INVENTORY) --started $(STARTED) $(if $(filter 1,$(KEEP)),--keep) $(CONFIRMED)
+
+.PHONY: nightly
+nightly: tools-dev ## Both suites on a stack of docker compose, its report in build/nightly/, and a restart of Docker
+	@$(LAKEHOUSE) nightly --started $(STARTED)
 
 .PHONY: smoke
 smoke: tools ## Run the smoke suite against the cluster and write the report
@@ -61,8 +66,8 @@ risky-tables: tools ## List tables that another engine reads wrongly or not at a
 	@$(LAKEHOUSE) risky-tables $(WHOM)
 
 .PHONY: bench
-bench: tools ## Measure what the README promises, into build/bench/
-	@$(LAKEHOUSE) bench $(WHOM)
+bench: tools ## Remove the local nodes, make new ones and measure that, into build/bench/
+	@$(LAKEHOUSE) bench $(WHOM) $(CONFIRMED)
 
 .PHONY: lint
 lint: tools-dev ## Style, types and the rules of Ansible and shell
@@ -79,6 +84,10 @@ golden: tools-dev ## Write the expected renderings again
 .PHONY: docs
 docs: tools-dev ## Write the generated pages again
 	@python -m lakehouse.roledocs && python -m smoke.matrix.markdown
+
+.PHONY: readme
+readme: tools-dev ## Write the last run's output into the README
+	@python -m lakehouse.readme
 
 .PHONY: lock
 lock: tools-dev ## Pin the Python tools again, with hashes and without index addresses

@@ -39,11 +39,15 @@ def idle_memory_mib(inventory: str) -> dict[str, int]:
     return {host: int(kib) >> 10 for host, kib in found}
 
 
-def measure(inventory: str) -> int:
-    """From no nodes, with a warm cache: write ``build/bench/bench.json`` and return 0."""
+def measure(inventory: str, typed: str | None = None) -> int:
+    """From no nodes, with a warm cache: write ``build/bench/bench.json`` and return 0.
+
+    Raises LakehouseError where there are nodes, unless their cluster's name was typed.
+    """
     if not verbs.is_local(inventory):
         raise LakehouseError(f"{inventory} has real machines; the benchmark begins by removing the nodes")
     timer = verbs.start()
+    verbs.confirm(timer, inventory, typed)
     nodes.down(inventory, timer.log)
     verbs.fetch(timer)
     verbs.up(timer, inventory)

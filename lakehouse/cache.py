@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
-import json
-import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Artifact
+from lakehouse.seals import Seal, Seals, look, sha256_of
 from lakehouse.tools import Log
 
 LOCK_WAIT_SECONDS = 1800.0
-
-# path in artifacts/ -> size, modification time in ns, sha256
-Index = dict[str, tuple[int, int, str]]
 
 
 class Cache:
     """Files under one root: `artifacts/` (verified before they got in), `releases/`, and a staging folder.
 
-    An index remembers size, modification time and sha256 of every verified file, so that a warm cache is
-    checked without reading half a gigabyte; a file that no longer looks like its entry is read again.
+    What was read is sealed, outside of the cache, so that a warm one is checked without reading gigabytes; a
+    file that does not look like its seal is read again, and so is every file of a cache from elsewhere.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.releases = root / "releases"
+        self.seals = Seals(root)
         self._artifacts = root / "artifacts"
-        self._index_file = self._artifacts / "index.json"
 
     def file(self, artifact: Artifact) -> Path:
         """Where the artifact lies, or would lie."""
@@ -42,11 +37,9 @@ class Cache:
 
     def missing(self, artifacts: list[Artifact]) -> list[Artifact]:
         """Those that are not in the cache with the right content; a damaged file is removed on the way."""
-        index = self._read_index()
-        before = dict(index)
-        missing = [artifact for artifact in artifacts if not self._holds(artifact, index)]
-        if index != before:
-            self._write_index(index)
+        known, read = self.seals.known(), dict[str, Seal]()
+        missing = [artifact for artifact in artifacts if not self._holds(artifact, known, read)]
+        self.seals.add(read)
         return missing
 
     def adopt(self, artifacts: list[Artifact], staging: Path) -> dict[Artifact, str]:
@@ -55,7 +48,7 @@ class Cache:
         Files that were not delivered at all are in neither group.
         """
         wrong = {}
-        index = self._read_index()
+        read = {}
         for artifact in artifacts:
             staged = staging / artifact.coordinate.path
             if not staged.exists():
@@ -67,8 +60,8 @@ class Cache:
             target = self.file(artifact)
             target.parent.mkdir(parents=True, exist_ok=True)
             staged.replace(target)
-            index[str(artifact.coordinate.path)] = _entry(target, artifact.sha256)
-        self._write_index(index)
+            read[self.seals.key(target)] = Seal(look(target), artifact.sha256)
+        self.seals.add(read)
         return wrong
 
     @contextmanager
@@ -116,33 +109,19 @@ class Cache:
                 "free some space, or point LAKEHOUSE_CACHE to a larger disk",
             )
 
-    def _holds(self, artifact: Artifact, index: Index) -> bool:
-        key, file = str(artifact.coordinate.path), self.file(artifact)
+    def _holds(self, artifact: Artifact, known: Mapping[str, Seal], read: dict[str, Seal]) -> bool:
+        """Whether the file is there with the right content; one that had to be read is added to `read`."""
+        file = self.file(artifact)
         if not file.exists():
-            index.pop(key, None)
             return False
-        if index.get(key) == _entry(file, artifact.sha256):
+        key, seen = self.seals.key(file), look(file)
+        if known.get(key) == Seal(seen, artifact.sha256):
             return True
         if _fault(artifact, file):
             file.unlink(missing_ok=True)
-            index.pop(key, None)
             return False
-        index[key] = _entry(file, artifact.sha256)
+        read[key] = Seal(seen, artifact.sha256)
         return True
-
-    def _read_index(self) -> Index:
-        try:
-            return {
-                key: tuple(value) for key, value in json.loads(self._index_file.read_text("utf-8")).items()
-            }
-        except (FileNotFoundError, ValueError, AttributeError, TypeError):
-            return {}  # it only saves time: without it every file is read once
-
-    def _write_index(self, index: Index) -> None:
-        self._artifacts.mkdir(parents=True, exist_ok=True)
-        temporary = self._index_file.with_suffix(f".{os.getpid()}.part")
-        temporary.write_text(json.dumps(index, indent=0, sort_keys=True), encoding="utf-8")
-        temporary.replace(self._index_file)
 
 
 @contextmanager
@@ -168,13 +147,7 @@ def _fault(artifact: Artifact, file: Path) -> str | None:
     size = file.stat().st_size
     if size < artifact.size:
         return f"truncated: {size} of {artifact.size} bytes"
-    with file.open("rb") as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+    sha256 = sha256_of(file)
     if sha256 != artifact.sha256:
         return f"wrong checksum: expected sha256 {artifact.sha256[:12]}, got {sha256[:12]}"
     return None
-
-
-def _entry(file: Path, sha256: str) -> tuple[int, int, str]:
-    stat = file.stat()
-    return stat.st_size, stat.st_mtime_ns, sha256

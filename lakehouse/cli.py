@@ -21,7 +21,13 @@ def _deploy(arguments: argparse.Namespace) -> int:
 
 
 def _test(arguments: argparse.Namespace) -> int:
-    return verbs.test(verbs.start(arguments.started), arguments.inventory, keep=arguments.keep)
+    return verbs.test(
+        verbs.start(arguments.started), arguments.inventory, keep=arguments.keep, typed=arguments.confirm
+    )
+
+
+def _nightly(arguments: argparse.Namespace) -> int:
+    return verbs.nightly(verbs.start(arguments.started))
 
 
 def _up(arguments: argparse.Namespace) -> int:
@@ -31,6 +37,11 @@ def _up(arguments: argparse.Namespace) -> int:
 
 def _down(arguments: argparse.Namespace) -> int:
     verbs.down(arguments.inventory)
+    return 0
+
+
+def _take_over(arguments: argparse.Namespace) -> int:
+    nodes.take_over(arguments.inventory, arguments.cluster, print)
     return 0
 
 
@@ -85,7 +96,10 @@ def _compose_names(arguments: argparse.Namespace) -> int:
 
 
 def _compose_down(arguments: argparse.Namespace) -> int:
-    verbs.compose_down(compose_settings.load(arguments.env_file), volumes=arguments.volumes)
+    settings = compose_settings.load(arguments.env_file)
+    verbs.compose_down(settings, volumes=arguments.volumes)
+    kept = "its data and its passwords went with it" if arguments.volumes else "its data stays"
+    print(f"{settings.project} is removed; {kept}")  # noqa: T201 -- this is the verb's answer
     return 0
 
 
@@ -95,13 +109,13 @@ def _risky_tables(arguments: argparse.Namespace) -> int:
     findings = risky.find(run.BUILD / "endpoints.json")
     for line in risky.summary(findings):
         print(line)  # noqa: T201 -- this is the verb's answer
-    return int(any(finding.risk.effect == features.WRONG for finding in findings))
+    return int(any(finding.risk.effect in {features.WRONG, features.UNKNOWN} for finding in findings))
 
 
 def _bench(arguments: argparse.Namespace) -> int:
     if arguments.target == targets.COMPOSE:
         return bench.measure_compose(compose_settings.load(arguments.env_file))
-    return bench.measure(arguments.inventory)
+    return bench.measure(arguments.inventory, arguments.confirm)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -123,12 +137,15 @@ def parser() -> argparse.ArgumentParser:
         return one
 
     add("deploy", _deploy, "from a fresh machine to a verified lakehouse")
-    add("test", _test, "lint, unit, render, and a cluster of its own").add_argument(
-        "--keep", action="store_true", help="leave the cluster running"
-    )
+    tested = add("test", _test, "lint, unit, render, and a cluster of its own")
+    tested.add_argument("--keep", action="store_true", help="leave the cluster running")
+    add("nightly", _nightly, "both suites on docker compose, and a restart of Docker")
     add("up", _up, "start the local nodes")
     add("down", _down, "remove the local nodes and their data")
     add("status", _status, "show the local nodes")
+    add("take-over", _take_over, "make another checkout's local nodes this one's").add_argument(
+        "cluster", help="the cluster's name"
+    )
     suites = (
         add("smoke", _smoke, "run the smoke suite and write the report"),
         add("matrix", _matrix, "run every engine on every format and write the report"),
@@ -136,6 +153,8 @@ def parser() -> argparse.ArgumentParser:
     for suite in suites:
         suite.add_argument("selection", nargs="*", help="arguments for pytest")
     measured = add("bench", _bench, "measure what the README promises, into build/bench/")
+    for removing in (tested, measured):
+        removing.add_argument("--confirm", metavar="CLUSTER", help="name of the cluster that may be removed")
     risks = add(
         "risky-tables", _risky_tables, "list tables that another engine reads wrongly; 1 if there are any"
     )

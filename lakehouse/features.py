@@ -9,13 +9,15 @@ from typing import Any
 WRONG = "wrong rows"
 CUT = "cut values"
 REFUSED = "refused"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
 class Risk:
     """One feature of a table: what other engines make of it, and the upstream issue that explains it.
 
-    `effect` is WRONG (no error, other rows), CUT (no error, less precise values) or REFUSED (an error).
+    `effect` is WRONG (no error, other rows), CUT (no error, less precise values), REFUSED (an error), or
+    UNKNOWN (the table's metadata could not be read, so nobody can say).
     """
 
     feature: str
@@ -76,8 +78,10 @@ def delta_risks(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> lis
 
     `metadata` holds `schemaString` (JSON already parsed, under `schema`) and `configuration`.
     """
-    features = {*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())}
-    configuration = metadata.get("configuration", {})
+    # A checkpoint is a table of columns: what a legacy protocol lacks is null there, not absent.
+    readers, writers = protocol.get("readerFeatures") or (), protocol.get("writerFeatures") or ()
+    features = {*readers, *writers}
+    configuration = metadata.get("configuration") or {}
     fields = list(_fields(metadata.get("schema", {})))
     found = [risk for name, risk in _DELTA_FEATURES.items() if name in features]
     widened = [path for path, field in fields if field.get("metadata", {}).get("delta.typeChanges")]
@@ -87,7 +91,7 @@ def delta_risks(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> lis
         found.append(_MAPPED)
     if fine := [path for path, field in fields if field.get("type") == "timestamp"]:
         found.append(_named(_MILLISECONDS, fine))
-    unknown = sorted(set(protocol.get("readerFeatures", ())) - _DELTA_HARMLESS)
+    unknown = sorted(set(readers) - _DELTA_HARMLESS)
     return found + [
         Risk(name, REFUSED, "engines refuse a reader feature that they do not know",
              "https://github.com/delta-io/delta/blob/master/PROTOCOL.md#table-features")

@@ -11,11 +11,13 @@ from typing import Any
 from ansible.cli import CLI
 from ansible.constants import DEFAULT_VAULT_IDENTITY_LIST
 from ansible.errors import AnsibleError
+from ansible.inventory import data
 from ansible.inventory.host import Host as AnsibleHost
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar
+from ansible.utils.display import Display
 from ansible.vars.manager import VariableManager
 
 from lakehouse.errors import LakehouseError
@@ -99,8 +101,17 @@ def load(path: Path | str) -> Inventory:
     return Inventory(path=source, hosts=hosts)
 
 
+class _Display(Display):  # type: ignore[misc]
+    """Ansible's terminal but for one warning: in docker compose `namenode` is a service, and its group."""
+
+    def warning(self, msg: str, *arguments: Any, **options: Any) -> None:
+        if not msg.startswith("Found both group and host with same name"):
+            super().warning(msg, *arguments, **options)
+
+
 @cache
 def _prepare_ansible() -> None:
+    data.display = _Display()
     init_plugin_loader([])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from lakehouse.compiling import Sources
 from lakehouse.coordinates import Coordinate
 from lakehouse.errors import LakehouseError
 
@@ -32,6 +33,7 @@ class Layer:
     """Files of a release that are placed by the same rule: copied `into` a folder, or unpacked.
 
     `wheels` is the minor version of Python for which PyPI's built packages are taken; None: no wheels.
+    `sources` are the kit's own, which become a jar with the layer's name; its artifact is the compiler.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Layer:
     drop: tuple[str, ...]
     expand: tuple[str, ...]
     artifacts: tuple[Artifact, ...]
+    sources: Sources | None = None
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,13 @@ class Component:
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """All files of the component, in the order of its layers."""
+        """All files that the release is built from, in the order of its layers."""
         return tuple(artifact for layer in self.layers for artifact in layer.artifacts)
+
+    @property
+    def contents(self) -> tuple[Artifact, ...]:
+        """The files of which something is in the release: all but a compiler."""
+        return tuple(item for layer in self.layers if not layer.sources for item in layer.artifacts)
 
     @property
     def digest(self) -> str:
@@ -76,6 +84,7 @@ class Component:
                     "drop": layer.drop,
                     "expand": layer.expand,
                     "files": [[str(artifact.coordinate), artifact.sha256] for artifact in layer.artifacts],
+                    **({"sources": layer.sources.digest} if layer.sources else {}),
                 }
                 for layer in self.layers
             ],
@@ -216,10 +225,12 @@ class _Reader:
     def _layer(self, component: str, name: str, entry: object) -> Layer:
         where = f"components.{component}.layers.{name}"
         section = self._section(
-            entry, where, {"from"}, {"closure", "wheels", "into", "unpack", "drop", "expand"}
+            entry, where, {"from"}, {"closure", "wheels", "compile", "into", "unpack", "drop", "expand"}
         )
         if ("into" in section) == ("unpack" in section):
             raise self._error(where, "needs either `into` or `unpack`")
+        if "compile" in section and not (len(section["from"]) == 1 and "into" in section):
+            raise self._error(where, "needs one compiler in `from`, and `into` for its jar")
         roots = tuple(self._coordinate(text, f"{where}.from") for text in section["from"])
         return Layer(
             name=name,
@@ -231,6 +242,7 @@ class _Reader:
             drop=tuple(section.get("drop", ())),
             expand=tuple(section.get("expand", ())),
             artifacts=self._artifacts(component, name, roots, "wheels" in section) if self.locked else (),
+            sources=Sources.read(self.path.parent / section["compile"]) if "compile" in section else None,
         )
 
     def _artifacts(

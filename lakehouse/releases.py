@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from lakehouse import compiling
 from lakehouse.artifacts import FETCH_COMMAND
 from lakehouse.cache import Cache, translated_disk_errors
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Artifact, Component, Layer, Manifest
+from lakehouse.seals import Seal, look, sha256_of
 
 DIGEST_LENGTH = 12
 CHUNK = 1 << 20
@@ -32,26 +34,40 @@ def archive(component: Component, cache: Cache) -> Path:
     return cache.releases / f"{component.name}-{release_id(component)}.tar"
 
 
+def digest(component: Component, cache: Cache) -> str | None:
+    """The sha256 of the component's archive as this computer built it; None if another lies there."""
+    return cache.seals.sha256(archive(component, cache))
+
+
 def ensure(manifest: Manifest, name: str, cache: Cache, log: Callable[[str], None] = lambda _: None) -> Path:
-    """Return the component's archive, built if it is not there yet.
+    """Return the component's archive, built if it is not there, or not from this computer's verified files.
 
     It is uncompressed, owned by root, without times, and complete whenever it exists. Raises LakehouseError
     if files are missing from the cache or the disk is full.
     """
     component = manifest.component(name)
-    target = archive(component, cache)
-    if target.exists():
-        return target
+    if digest(component, cache) is None:
+        with translated_disk_errors(cache.root), cache.exclusive(log):
+            if digest(component, cache) is None:  # another process may have built it meanwhile
+                _build(component, cache, log)
+    return archive(component, cache)
+
+
+def verified(
+    manifest: Manifest, name: str, cache: Cache, log: Callable[[str], None] = lambda _: None
+) -> Path:
+    """As `ensure`, for who puts the archive to use: it is read to its end, and a bad one is built again."""
+    target = ensure(manifest, name, cache, log)
     with translated_disk_errors(cache.root), cache.exclusive(log):
-        if not target.exists():
-            started = time.monotonic()
-            _build(component, target, cache)
-            size = target.stat().st_size
-            log(f"{target.name} ({size >> 20} MB) built in {time.monotonic() - started:.1f} s")
+        component = manifest.component(name)
+        if sha256_of(target) != digest(component, cache):
+            log(f"{target.name} is not what was built")
+            _build(component, cache, log)
     return target
 
 
-def _build(component: Component, target: Path, cache: Cache) -> None:
+def _build(component: Component, cache: Cache, log: Callable[[str], None]) -> None:
+    started = time.monotonic()
     artifacts = list(component.artifacts)
     if missing := cache.missing(artifacts):
         raise LakehouseError(
@@ -60,18 +76,22 @@ def _build(component: Component, target: Path, cache: Cache) -> None:
             FETCH_COMMAND,
         )
     cache.require_space(2 * sum(artifact.size for artifact in artifacts), f"the {component.name} release")
+    target = archive(component, cache)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{component.name}.part")
     try:
         with tarfile.open(part, "w", format=tarfile.GNU_FORMAT) as tar:
             tree = _Tree(tar)
             for layer in component.layers:
-                for artifact in layer.artifacts:
-                    for member in _placed(layer, artifact, cache.file(artifact)):
-                        tree.add(member)
+                for member in _members(component, layer, cache, log):
+                    tree.add(member)
+        sha256 = sha256_of(part)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+    seal = Seal(look(target), sha256)
+    cache.seals.add({cache.seals.key(target): seal})
+    log(f"{target.name} ({seal.look.size >> 20} MB) built in {time.monotonic() - started:.1f} s")
 
 
 @dataclass(frozen=True)
@@ -130,6 +150,32 @@ class _Tree:
         info.mode = 0o755
         info.uname = info.gname = "root"
         self._tar.addfile(info)
+
+
+def _members(
+    component: Component, layer: Layer, cache: Cache, log: Callable[[str], None]
+) -> Iterator[_Member]:
+    """Yield everything that a layer contributes."""
+    if layer.sources:
+        yield _compiled(component, layer, cache, log)
+        return
+    for artifact in layer.artifacts:
+        yield from _placed(layer, artifact, cache.file(artifact))
+
+
+def _compiled(component: Component, layer: Layer, cache: Cache, log: Callable[[str], None]) -> _Member:
+    """Return the jar of a layer's sources, compiled against the jars of the layers above."""
+    assert layer.sources is not None  # noqa: S101 (the caller asked)
+    above = component.layers[: component.layers.index(layer)]
+    with cache.staging() as staging:
+        classpath: list[Path] = []
+        for member in (item for other in above for item in _members(component, other, cache, log)):
+            if member.path.suffix == ".jar":
+                classpath.append(staging / f"{len(classpath)}-{member.path.name}")
+                classpath[-1].write_bytes(member.stream.read())
+        content = compiling.jar(layer.sources, cache.file(layer.artifacts[0]), classpath, staging, log)
+    path = PurePosixPath(layer.into or "", f"{layer.name}.jar")
+    return _Member(path, len(content), False, io.BytesIO(content))
 
 
 def _placed(layer: Layer, artifact: Artifact, file: Path) -> Iterator[_Member]:

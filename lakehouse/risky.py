@@ -6,8 +6,10 @@ import io
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -21,11 +23,12 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from lakehouse.errors import LakehouseError
-from lakehouse.features import CUT, Risk, delta_risks, iceberg_risks
+from lakehouse.features import CUT, UNKNOWN, Risk, delta_risks, iceberg_risks
 from lakehouse.report import record
 from lakehouse.report.record import Record
 
 _SECONDS = 30
+_AT_ONCE = 8
 _COMMIT = re.compile(r"^(?P<version>\d{20})\.json$")
 _CHECKPOINT = re.compile(r"^(?P<version>\d{20})\.checkpoint(\.[\w-]+)*\.parquet$")
 _ACTIONS = ("protocol", "metaData")
@@ -92,14 +95,25 @@ def find(endpoints: Path) -> list[Finding]:
     addresses = {name: host.text("address") for name, host in data["hosts"].items()}
     files = Files(data["namenode"].text("http"), user, addresses)
     try:
-        return [
-            Finding(f"{table.dbName}.{table.tableName}", kind, risk)
-            for table in _tables(data["metastore"], user)
-            if (kind := format_of(table.parameters))
-            for risk in (_delta(table, files) if kind == "delta" else _iceberg(table, files))
-        ]
+        tables = list(_tables(data["metastore"], user))
+        # Each table is a handful of small requests that mostly wait.
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return [finding for found in pool.map(partial(judge, files=files), tables) for finding in found]
     except (TException, requests.RequestException) as error:
         raise LakehouseError(f"the cluster does not answer: {error}", "make lakehouse") from None
+
+
+def judge(table: Any, files: Files) -> list[Finding]:
+    """Return the risks of one table; one whose metadata cannot be read hides no other's."""
+    name, kind = f"{table.dbName}.{table.tableName}", format_of(table.parameters)
+    if kind is None:
+        return []
+    try:
+        risks = _JUDGES[kind](table, files)
+    except (LakehouseError, LookupError, TypeError, ValueError) as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        risks = [Risk("metadata", UNKNOWN, f"it cannot be read: {why}", "DESCRIBE TABLE EXTENDED in Spark")]
+    return [Finding(name, kind, risk) for risk in risks]
 
 
 def summary(findings: Sequence[Finding]) -> list[str]:
@@ -154,6 +168,9 @@ def _delta(table: Any, files: Files) -> list[Risk]:
 
 def _iceberg(table: Any, files: Files) -> list[Risk]:
     return iceberg_risks(json.loads(files.read(urlsplit(table.parameters["metadata_location"]).path)))
+
+
+_JUDGES: Mapping[str, Callable[[Any, Files], list[Risk]]] = {"delta": _delta, "iceberg": _iceberg}
 
 
 def _tables(metastore: Record, user: str) -> Iterator[Any]:

@@ -42,12 +42,22 @@ def logged(argv: Sequence[str], log: Path, environment: Mapping[str, str] | None
     return output
 
 
-def playbook(verb: str, inventory: str, *extra: str, environment: Mapping[str, str] | None = None) -> int:
-    """Run ``playbooks/<verb>.yml`` and return how many tasks changed something, over all hosts."""
-    timings = {"LAKEHOUSE_TIMINGS": str(BUILD / "bench" / f"{verb}.json"), "ANSIBLE_FORCE_COLOR": "0"}
+def playbook(
+    verb: str,
+    inventory: str,
+    *extra: str,
+    environment: Mapping[str, str] | None = None,
+    log: str | None = None,
+) -> int:
+    """Run ``playbooks/<verb>.yml`` and return how many tasks changed something, over all hosts.
+
+    Its output and the seconds of its tasks are kept under the name ``log``, which is the verb's unless given.
+    """
+    name = log or verb
+    timings = {"LAKEHOUSE_TIMINGS": str(BUILD / "bench" / f"{name}.json"), "ANSIBLE_FORCE_COLOR": "0"}
     (BUILD / "bench").mkdir(parents=True, exist_ok=True)
     argv = [program("ansible-playbook"), "-i", inventory, f"playbooks/{verb}.yml", *extra]
-    output = logged(argv, LOGS / f"{verb}.log", {**timings, **(environment or {})})
+    output = logged(argv, LOGS / f"{name}.log", {**timings, **(environment or {})})
     return sum(map(int, CHANGED.findall(output)))
 
 

@@ -175,7 +175,7 @@ def keys_of_release(archive: Path) -> dict[str, set[str]]:
 def main() -> None:
     """Write the file."""
     bill = manifest.load(ROOT / "versions.yml")
-    archive = releases.ensure(bill, "trino", artifacts.cache_dir())
+    archive = releases.verified(bill, "trino", artifacts.cache_dir())
     found = keys_of_release(archive)
     shared = set.intersection(*(found[folder] for folder in CONNECTORS.values()))
     data = {

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
-from lakehouse import artifacts, inventory, manifest, nodes, releases, report, run
-from lakehouse.compose import names, stack
+from lakehouse import artifacts, inventory, manifest, nodes, profile, releases, report, run
+from lakehouse.compose import addresses, images, names, stack
 from lakehouse.compose import settings as compose_settings
 from lakehouse.compose.settings import Settings
 from lakehouse.errors import LakehouseError
@@ -18,10 +20,16 @@ from lakehouse.report import record
 
 REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
+# The last report of `make nightly`.
+NIGHTLY = run.BUILD / "nightly"
 # Tests of several engines, and those beside Spark without which there is nothing to compare.
 MATRIX = "smoke/matrix"
 MATRIX_ENGINES = ("trino", "flink")
+# The cluster of `make test` alone: nobody else's data is on it.
+TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
+# Variables with a password in them.
+PASSWORDS = ("lakehouse_database", "lakehouse_federation")
 FAST_CHECKS = {
     "lint": ["make", "--no-print-directory", "lint"],
     "unit": ["make", "--no-print-directory", "unit"],
@@ -38,16 +46,37 @@ def is_local(path: str) -> bool:
     return any("local_nodes_cluster" in host.variables for host in inventory.load(path).hosts)
 
 
+def confirm(phases: Phases, path: str, typed: str | None) -> None:
+    """Raise LakehouseError where somebody's nodes would be removed, unless their cluster's name was typed."""
+    if not is_local(path) or Path(path).resolve() == TEST_INVENTORY:
+        return
+    docker(phases, path)
+    cluster = inventory.load(path).hosts[0].variables["local_nodes_cluster"]
+    if typed != cluster and any(node.state != "absent" for node in nodes.status(path)):
+        raise LakehouseError(
+            f"this begins by removing the nodes of {cluster} with their data; nothing was removed",
+            f"repeat with CONFIRM={cluster}",
+        )
+
+
 def is_core(path: str) -> bool:
     """Whether the inventory asks for the small profile."""
-    return any(host.variables.get("lakehouse_profile") == "core" for host in inventory.load(path).hosts)
+    return profile.of(path) == profile.CORE
 
 
-def fetch(phases: Phases, *, core: bool = False) -> None:
-    """Fill the cache and build the release archives: of the small profile, or of everything."""
+def keep_profile(phases: Phases, path: str, asked: str | None = None) -> None:
+    """Keep the profile that is asked for, for the next run; say which one goes on where none is."""
+    if line := profile.remember(path, asked):
+        phases.log(line)
+
+
+def fetch(phases: Phases, *, core: bool = False, names: Collection[str] | None = None) -> None:
+    """Fill the cache and build the release archives: of these components, of the small profile, or all."""
     with phases.phase("artifacts"):
         materials, cache = bill(), artifacts.cache_dir()
-        names = [name for name, part in materials.components.items() if not core or part.profile == "core"]
+        if names is None:
+            every = materials.components.items()
+            names = [name for name, part in every if not core or part.profile == "core"]
         artifacts.fetch(materials, names, cache, phases.log)
         for name in names:
             releases.ensure(materials, name, cache, phases.log)
@@ -80,6 +109,22 @@ def converge(phases: Phases, path: str, name: str = "converge") -> int:
     """Run the site playbook; return how many tasks changed something."""
     with phases.phase(name):
         return run.playbook("site", path)
+
+
+def check(phases: Phases, path: str) -> None:
+    """Ask bare nodes what the site playbook would do to them; nothing is done."""
+    with phases.phase("check"):
+        secret = [
+            str(host.variables[name]["password"])
+            for host in inventory.load(path).hosts
+            for name in PASSWORDS
+            if name in host.variables
+        ]
+        would_change = run.playbook("site", path, "--check", "--diff", log="check")
+        said = (run.LOGS / "check.log").read_text(encoding="utf-8")
+        if not would_change or any(word in said for word in secret):
+            what = "tells a password" if would_change else "says that bare nodes need no change"
+            raise LakehouseError(f"check mode {what}", f"less {run.LOGS / 'check.log'}")
 
 
 def load(phases: Phases, path: str) -> None:
@@ -129,10 +174,23 @@ def timed(phases: Phases, name: str, argv: list[str]) -> bool:
 
 def provision(phases: Phases, path: str, *, bare: bool = False) -> None:
     """From a fresh machine to services, data and the results of both suites."""
+    machines(phases, path, bare=bare)
+    serve(phases, path)
+
+
+def machines(phases: Phases, path: str, *, bare: bool = False) -> None:
+    """Machines that answer, and beside that everything to install on them."""
+    keep_profile(phases, path)
     core = is_core(path)
     with ThreadPoolExecutor() as pool:
         for side in [pool.submit(fetch, phases, core=core), pool.submit(up, phases, path, bare=bare)]:
             side.result()
+    if bare:
+        check(phases, path)
+
+
+def serve(phases: Phases, path: str) -> None:
+    """From machines to services, data and the results of both suites."""
     converge(phases, path)
     load(phases, path)
     smoke(phases, path)
@@ -148,7 +206,7 @@ def deploy(phases: Phases, path: str) -> int:
 def compose_image(phases: Phases, settings: Settings) -> None:
     """From a fresh machine to the images of the stack."""
     engine(phases)
-    fetch(phases, core=stack.is_core(settings))
+    fetch(phases, names=images.components(settings.profiles))
     stack.build(phases, settings, bill(), renewed=True)
 
 
@@ -156,10 +214,12 @@ def compose_up(phases: Phases, settings: Settings) -> None:
     """From a fresh machine to a stack whose every service answers."""
     engine(phases)
     stack.check(phases, settings, bill())
-    fetch(phases, core=stack.is_core(settings))
+    fetch(phases, names=images.components(settings.profiles))
     stack.build(phases, settings, bill())
     stack.render(phases, settings)
     stack.up(phases, settings)
+    for line in addresses.of(settings):
+        phases.log(line)
     if names.unknown(names.of(settings)):
         command = names.command(settings)
         phases.log(f"programs on this computer that read HDFS need its names; next: {command}")
@@ -179,8 +239,12 @@ def compose_down(settings: Settings, *, volumes: bool) -> None:
     stack.down(settings, volumes=volumes)
 
 
-def test(phases: Phases, path: str, *, keep: bool) -> int:
-    """Everything that `make test` promises: fast checks, then a cluster of its own from bare nodes on."""
+def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> int:  # noqa: PT028 -- a verb
+    """Everything that `make test` promises: fast checks, then a cluster of its own from bare nodes on.
+
+    `typed` is the name of another cluster that is to be removed for it.
+    """
+    confirm(phases, path, typed)
     if names.unknown(names.of(_compose_of_tests())) and not os.access(names.HOSTS, os.W_OK):
         # Said now, not after half an hour.
         raise LakehouseError(
@@ -192,7 +256,10 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
             return 1
     if not is_local(path):
         engine(phases)  # the tests of local nodes and of docker compose need one all the same
-    provision(phases, path, bare=True)
+    machines(phases, path, bare=True)
+    # Real machines may run the whole already.
+    small = not is_local(path) or is_core(path) or core_first(phases, path)
+    serve(phases, path)
     changed = converge(phases, path, "converge again")
     if changed:
         phases.log(
@@ -205,17 +272,58 @@ def test(phases: Phases, path: str, *, keep: bool) -> int:
     code = report.build(run.BUILD, bill().versions)
     if not keep:
         nodes.down(path, phases.log)
-    passed = network and cluster and not code and not changed
+    passed = small and network and cluster and not code and not changed
     return int(not (passed and compose_test(phases, keep=keep)))
+
+
+def core_first(phases: Phases, path: str) -> bool:
+    """Converge the small profile on bare nodes, before the whole comes on top; tell whether it was small."""
+    keep_profile(phases, path, profile.CORE)
+    try:
+        with phases.phase("converge core"):
+            # What is kept must do, whatever the person's own environment says.
+            run.playbook("site", path, environment={profile.VARIABLE: ""})
+        tests = [run.program("pytest"), "tests/cluster/core_profile.py", "--inventory", path]
+        return timed(phases, "core tests", tests)
+    finally:
+        keep_profile(phases, path, profile.FULL)
 
 
 def compose_test(phases: Phases, *, keep: bool) -> bool:
     """The stack of docker compose, under names and ports of its own: its smoke suite and its tests."""
     settings = _compose_of_tests()
-    added = bool(names.unknown(names.of(settings)))
     endpoints = settings.rendered / "endpoints.json"
     # The tests start the other engines where they need them.
     compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))
+    with _stack_of_tests(phases, settings, keep=keep):
+        with phases.phase("compose endpoints"):
+            target = f"lakehouse_endpoints_file={endpoints}"
+            run.playbook("endpoints", settings.inventory, "--extra-vars", target, environment=settings.values)
+        pytest = run.program("pytest")
+        smoke = [pytest, "smoke", f"--ignore={MATRIX}", f"--endpoints={endpoints}"]
+        passed = timed(phases, "compose smoke", smoke)
+        return timed(phases, "compose tests", [pytest, str(COMPOSE_TESTS)]) and passed
+
+
+def nightly(phases: Phases) -> int:
+    """What is too long for `test`: both suites on docker compose, whose report is kept, and a new dockerd."""
+    settings = _compose_of_tests().with_values(COMPOSE_PROFILES="all")
+    engine(phases)
+    compose_image(phases, settings)
+    with _stack_of_tests(phases, settings, keep=False):
+        smoke(phases, settings.inventory, environment=settings.values)
+        matrix(phases, settings.inventory, environment=settings.values)
+        code = report.build(run.BUILD, bill().versions)
+        shutil.rmtree(NIGHTLY, ignore_errors=True)
+        shutil.copytree(REPORT, NIGHTLY)
+        restart = [run.program("pytest"), str(COMPOSE_TESTS / "nightly_restart.py")]
+        return int(not timed(phases, "restart of docker", restart) or bool(code))
+
+
+@contextmanager
+def _stack_of_tests(phases: Phases, settings: Settings, *, keep: bool) -> Iterator[None]:
+    """A stack from nothing, with data, whose DataNodes this computer finds; nothing is left unless `keep`."""
+    added = bool(names.unknown(names.of(settings)))
     # With what an earlier run has left, nothing would be from nothing; to remove it takes docker compose.
     stack.check(phases, settings, bill())
     compose_down(settings, volumes=True)
@@ -225,13 +333,7 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
             compose_names(settings, forget=False)
         with phases.phase("compose data"):
             stack.load(settings)
-        with phases.phase("compose endpoints"):
-            target = f"lakehouse_endpoints_file={endpoints}"
-            run.playbook("endpoints", settings.inventory, "--extra-vars", target, environment=settings.values)
-        pytest = run.program("pytest")
-        smoke = [pytest, "smoke", f"--ignore={MATRIX}", f"--endpoints={endpoints}"]
-        passed = timed(phases, "compose smoke", smoke)
-        return timed(phases, "compose tests", [pytest, str(COMPOSE_TESTS)]) and passed
+        yield
     finally:
         if not keep:
             compose_down(settings, volumes=True)

@@ -162,6 +162,8 @@ def ensure(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | Non
 
 def main() -> None:
     """Entry point."""
+    # A login's own umask would close the parents of a directory to the users of the daemons.
+    os.umask(0o022)
     module = AnsibleModule(
         argument_spec={
             "files": {"type": "list", "elements": "dict", "required": True},

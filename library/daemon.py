@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils import programs
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.probes import ask
+from ansible.module_utils.refused import RefusedError
 
 DOCUMENTATION = r"""
 module: daemon
@@ -25,6 +29,18 @@ options:
   name: {type: str, required: true, description: The unit.}
   enabled: {type: bool, default: true, description: Whether it runs now and after a boot; if not, it stops.}
   files: {type: list, elements: path, default: [], description: What the daemon reads when it starts.}
+  pending:
+    type: list
+    elements: path
+    default: []
+    description: In check mode, files that a run would have changed by now; C(config_files) remembers them.
+  listens:
+    type: list
+    elements: dict
+    default: []
+    description: >-
+      Sockets (C(host), C(port)) that the unit holds from the moment systemd calls it active. One that runs
+      without them is restarted.
   ready:
     type: list
     elements: dict
@@ -45,15 +61,17 @@ action: {type: str, returned: always, description: "What was done: none, started
 """
 POLL_SECONDS = 0.25
 LOG_LINES = 20
+# Longer than any unit may take to stop, but for Debian's hour for PostgreSQL.
+SYSTEMCTL_SECONDS = 600
+CONNECT_SECONDS = 5.0
 
 
 def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run systemctl without a pager or a prompt."""
-    return subprocess.run(
+    return programs.run(
         ["systemctl", "--no-pager", "--no-ask-password", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
+        seconds=SYSTEMCTL_SECONDS,
+        next_command=f"systemctl status {arguments[-1]}; systemctl list-jobs",
     )
 
 
@@ -82,21 +100,35 @@ def started_at(timestamp: str) -> float:
     return parsed.replace(tzinfo=UTC).timestamp()
 
 
-def is_stale(known: dict[str, str], files: list[str]) -> bool:
-    """Whether a file changed after the main process started."""
+def is_stale(known: dict[str, str], files: list[str], pending: Sequence[str] = ()) -> bool:
+    """Whether a file changed after the main process started, or is among those that a run would change."""
     started = started_at(known["ExecMainStartTimestamp"])
     watched = [*files, known["FragmentPath"], *known["DropInPaths"].split()]
-    return any(changed_at(path) > started for path in watched if path)
+    return any(path in pending or changed_at(path) > started for path in watched if path)
 
 
-def needed(known: dict[str, str], enabled: bool, files: list[str]) -> str:
+def is_deaf(known: dict[str, str], sockets: list[dict[str, Any]]) -> bool:
+    """Whether the unit is active and one of its sockets takes no connection."""
+    return known["ActiveState"] == "active" and not all(map(is_open, sockets))
+
+
+def is_open(place: dict[str, Any]) -> bool:
+    """Whether somebody takes a connection there."""
+    try:
+        socket.create_connection((place["host"], int(place["port"])), CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def needed(known: dict[str, str], enabled: bool, files: list[str], pending: Sequence[str] = ()) -> str:
     """The action that brings the unit into the wished state."""
     active = known["ActiveState"] in ("active", "activating", "reloading")
     if not enabled:
         return "stopped" if active else "none"
     if not active:
         return "started"
-    return "restarted" if is_stale(known, files) else "none"
+    return "restarted" if is_stale(known, files, pending) else "none"
 
 
 def wait(module: AnsibleModule, unit: str, probes: list[dict[str, Any]], seconds: int) -> None:
@@ -113,10 +145,8 @@ def wait(module: AnsibleModule, unit: str, probes: list[dict[str, Any]], seconds
 
 def fail(module: AnsibleModule, unit: str, what: str, answer: str) -> None:
     """End with the evidence and the next command."""
-    log = subprocess.run(
-        ["journalctl", "--no-pager", "--output=cat", f"--lines={LOG_LINES}", f"--unit={unit}"],
-        capture_output=True, text=True, check=False,
-    ).stdout  # fmt: skip
+    argv = ["journalctl", "--no-pager", "--output=cat", f"--lines={LOG_LINES}", f"--unit={unit}"]
+    log = programs.run(argv, seconds=60, next_command=f"systemctl status {unit}").stdout
     module.fail_json(msg=f"{unit}: {what}: {answer}; next: journalctl -u {unit}", log=log.splitlines())
 
 
@@ -127,14 +157,24 @@ def main() -> None:
             "name": {"type": "str", "required": True},
             "enabled": {"type": "bool", "default": True},
             "files": {"type": "list", "elements": "path", "default": []},
+            "pending": {"type": "list", "elements": "path", "default": []},
+            "listens": {"type": "list", "elements": "dict", "default": []},
             "ready": {"type": "list", "elements": "dict", "default": []},
             "timeout": {"type": "int", "default": 90},
         },
         supports_check_mode=True,
     )
-    unit, enabled = module.params["name"], module.params["enabled"]
+    try:
+        bring(module)
+    except RefusedError as error:
+        module.fail_json(**error.result())
+
+
+def loaded(module: AnsibleModule, unit: str, enabled: bool) -> dict[str, str]:
+    """Return what systemd knows of the unit; end the module where there is none."""
     known = properties(unit)
-    if known["LoadState"] == "not-found" or (known["NeedDaemonReload"] == "yes" and not module.check_mode):
+    unread = known["LoadState"] == "not-found" or known["NeedDaemonReload"] == "yes"
+    if unread and not module.check_mode:
         systemctl("daemon-reload")
         known = properties(unit)
     if known["LoadState"] != "loaded":
@@ -143,7 +183,17 @@ def main() -> None:
         if module.check_mode:
             module.exit_json(changed=enabled, action="started")
         module.fail_json(msg=f"{unit}: systemd says {known['LoadState']}; next: systemctl status {unit}")
-    action = needed(known, enabled, module.params["files"])
+    return known
+
+
+def bring(module: AnsibleModule) -> None:
+    """Bring the unit into the wished state, and end the module."""
+    unit, enabled = module.params["name"], module.params["enabled"]
+    known = loaded(module, unit, enabled)
+    pending = module.params["pending"] if module.check_mode else ()
+    action = needed(known, enabled, module.params["files"], pending)
+    if action == "none" and enabled and is_deaf(known, module.params["listens"]):
+        action = "restarted"
     switch = (known["UnitFileState"] in ("enabled", "enabled-runtime")) != enabled
     # Debian's template units are enabled by their generator and cannot be switched.
     switch = switch and known["UnitFileState"] in ("enabled", "disabled")

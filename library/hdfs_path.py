@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hdfs_path import apply
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.refused import RefusedError, UnansweredError
 
 DOCUMENTATION = r"""
 module: hdfs_path
@@ -62,6 +62,11 @@ def main() -> None:
     )
     try:
         changed = apply(module.params, check=module.check_mode)
+    except UnansweredError as error:
+        if not module.check_mode:
+            module.fail_json(**error.result())
+        module.warn(f"taken for an empty HDFS, because it cannot be asked yet: {error.what}")
+        changed = [*(path["path"] for path in module.params["paths"]), *module.params["folders"]]
     except RefusedError as error:
         module.fail_json(**error.result())
     module.exit_json(changed=bool(changed), paths=changed)

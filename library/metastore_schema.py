@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.metastore_schema import apply
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.metastore_schema import apply, is_needed
+from ansible.module_utils.refused import RefusedError, UnansweredError
 
 DOCUMENTATION = r"""
 module: metastore_schema
@@ -51,10 +51,13 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    if module.check_mode:
-        module.exit_json(changed=False, version="")
     try:
-        changed = apply(module.params)
+        changed = is_needed(module.params) if module.check_mode else apply(module.params)
+    except UnansweredError as error:
+        if not module.check_mode:
+            module.fail_json(**error.result())
+        module.warn(f"taken for an empty database, because it cannot be asked yet: {error.what}")
+        changed = True
     except RefusedError as error:
         module.fail_json(**error.result())
     module.exit_json(changed=changed, version=module.params["version"])

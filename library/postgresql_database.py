@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.postgresql_database import Server, apply
+from ansible.module_utils.postgresql_database import Server, apply, needed
 from ansible.module_utils.refused import RefusedError
 
 DOCUMENTATION = r"""
@@ -46,10 +46,12 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    if module.check_mode:
-        module.exit_json(changed=False, done=[])
+    server = Server(module.params["port"])
     try:
-        done = apply(Server(module.params["port"]), module.params)
+        if module.check_mode:
+            done = needed(server, module.params, module.warn)
+        else:
+            done = apply(server, module.params)
     except RefusedError as error:
         module.fail_json(**error.result())
     module.exit_json(changed=bool(done), done=done)

@@ -8,15 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.preflight_accounts import check_accounts
 from ansible.module_utils.preflight_machine import check_disk, check_kind, check_memory, memory_mb
 from ansible.module_utils.preflight_names import (
     HOSTS_FILE,
+    check_cloud_init,
     check_hosts_file,
     check_own_address,
     check_resolution,
 )
 from ansible.module_utils.preflight_ports import check_ports
-from ansible.module_utils.preflight_storage import check_storage
+from ansible.module_utils.preflight_storage import check_storage, datanodes, formats
 
 DOCUMENTATION = r"""
 module: preflight
@@ -30,8 +32,8 @@ options:
   checks:
     type: list
     elements: str
-    choices: [machine, memory, disk, names, ports, storage]
-    default: [machine, memory, disk, names, ports, storage]
+    choices: [machine, memory, disk, names, accounts, ports, storage]
+    default: [machine, memory, disk, names, accounts, ports, storage]
     description: What to look at.
   manage_hosts:
     type: bool
@@ -49,6 +51,9 @@ options:
     default: []
     description: The services of this node, each with I(unit), I(ports) and optionally I(storage).
   cluster_id: {type: str, default: "", description: The identity of the HDFS cluster.}
+  forsaken: {type: list, elements: str, default: [], description: Old places whose data is given up.}
+  users: {type: list, elements: str, default: [], description: Users of the services.}
+  group: {type: str, default: "", description: The group that they must be in.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -65,11 +70,13 @@ findings:
   returned: always
   description: One entry per fault, with check, fact, action and expected.
 memory_mb: {type: int, returned: always, description: Memory that the node may use, in MiB.}
+formats: {type: bool, returned: always, description: Whether a NameNode is to run here that has no data yet.}
+datanodes: {type: list, elements: str, returned: always, description: Uuids in the DataNode's directories.}
 started: {type: float, returned: always, description: The node's clock before the checks, in seconds.}
 finished: {type: float, returned: always, description: The node's clock after them.}
 """
 
-CHECKS = ["machine", "memory", "disk", "names", "ports", "storage"]
+CHECKS = ["machine", "memory", "disk", "names", "accounts", "ports", "storage"]
 
 
 def main() -> None:
@@ -89,6 +96,9 @@ def main() -> None:
             "ports": {"type": "dict", "default": {}},
             "services": {"type": "list", "elements": "dict", "default": []},
             "cluster_id": {"type": "str", "default": ""},
+            "forsaken": {"type": "list", "elements": "str", "default": []},
+            "users": {"type": "list", "elements": "str", "default": []},
+            "group": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
     )
@@ -98,13 +108,25 @@ def main() -> None:
         "machine": lambda: check_kind(root, options["supported_os"], options["architectures"]),
         "memory": lambda: check_memory(root, options["min_memory_mb"]),
         "disk": lambda: check_disk(root, options["data_dirs"], options["min_disk_mb"]),
-        "names": lambda: check_names(options["name"], options["addresses"], options["manage_hosts"]),
+        "names": lambda: (
+            check_names(options["name"], options["addresses"], options["manage_hosts"])
+            + check_cloud_init(root)
+        ),
+        "accounts": lambda: check_accounts(options["users"], options["group"]),
         "ports": lambda: check_ports(root, options["services"], options["ports"]),
-        "storage": lambda: check_storage(root, options["services"], options["cluster_id"]),
+        "storage": lambda: check_storage(
+            root, options["services"], options["cluster_id"], options["forsaken"]
+        ),
     }
     findings = [found for name in options["checks"] for found in checks[name]()]
     module.exit_json(
-        changed=False, findings=findings, memory_mb=memory_mb(root), started=started, finished=time.time()
+        changed=False,
+        findings=findings,
+        memory_mb=memory_mb(root),
+        formats=formats(options["services"]),
+        datanodes=datanodes(options["services"]),
+        started=started,
+        finished=time.time(),
     )
 
 

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,6 +23,7 @@ options:
   release: {type: str, required: true, description: Version and digest of the wished release.}
   conf: {type: path, description: Folder that the release offers as C(conf).}
   archive: {type: path, description: The archive, where the release may be missing.}
+  sha256: {type: str, description: What the archive must be.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -29,20 +33,38 @@ EXAMPLES = r"""
 RETURN = r"""
 path: {type: str, returned: always, description: The release's folder.}
 missing: {type: bool, returned: always, description: Whether the archive is needed.}
+damaged: {type: bool, returned: always, description: Whether another archive than the wished one was given.}
 """
 
 
-def unpack(archive: str, target: Path) -> None:
-    """Unpack beside the target and rename: a half-unpacked release has another name."""
+def is_sound(archive: str, sha256: str) -> bool:
+    """Whether the archive is the one that was built."""
+    with Path(archive).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() == sha256
+
+
+def install(archive: str, target: Path) -> bool:
+    """Unpack beside the target and rename; tell whether it was still missing.
+
+    What has the target's name is complete, after a power cut too. Another control machine that installs the
+    same waits, also for a tar whose module was killed.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.partial")
-    if partial.exists():
-        shutil.rmtree(partial)
-    partial.mkdir(parents=True)
-    subprocess.run(
-        ["tar", "--extract", "--no-same-owner", "--file", archive, "--directory", str(partial)],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    partial.rename(target)
+    with target.with_name(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.is_dir():
+            return False
+        if partial.exists():
+            shutil.rmtree(partial)
+        partial.mkdir()
+        for argv in (
+            ["tar", "--extract", "--no-same-owner", "--file", archive, "--directory", str(partial)],
+            ["sync", "--file-system", str(partial)],
+        ):
+            subprocess.run(argv, check=True, capture_output=True, text=True, pass_fds=[lock.fileno()])
+        partial.rename(target)
+    return True
 
 
 def point(link: Path, target: str) -> bool:
@@ -58,24 +80,27 @@ def point(link: Path, target: str) -> bool:
 
 def main() -> None:
     """Entry point."""
+    os.umask(0o022)  # a login's own could close the folders to the users of the daemons
     module = AnsibleModule(
         argument_spec={
             "root": {"type": "path", "required": True},
             "release": {"type": "str", "required": True},
             "conf": {"type": "path"},
             "archive": {"type": "path"},
+            "sha256": {"type": "str"},
         },
+        required_together=[("archive", "sha256")],
         supports_check_mode=True,
     )
     root = Path(module.params["root"])
     target = root / "releases" / module.params["release"]
-    missing = not target.is_dir()
-    if missing and (module.check_mode or not module.params["archive"]):
-        module.exit_json(changed=module.check_mode, missing=True, path=str(target))
+    archive, missing = module.params["archive"], not target.is_dir()
+    if missing and (module.check_mode or not archive):
+        module.exit_json(changed=module.check_mode, missing=True, damaged=False, path=str(target))
     try:
-        if missing:
-            unpack(module.params["archive"], target)
-        changed = missing
+        if missing and not is_sound(archive, module.params["sha256"]):
+            module.exit_json(changed=False, missing=True, damaged=True, path=str(target))
+        changed = missing and install(archive, target)
         if not module.check_mode:
             if module.params["conf"]:
                 changed |= point(target / "conf", module.params["conf"])
@@ -84,7 +109,7 @@ def main() -> None:
         module.fail_json(msg=f"{target}: unpacking failed: {error.stderr.strip()}; next: df -h {root}")
     except OSError as error:
         module.fail_json(msg=f"{target}: {error.strerror}: {error.filename}; next: df -h {root}")
-    module.exit_json(changed=changed, missing=False, path=str(target))
+    module.exit_json(changed=changed, missing=False, damaged=False, path=str(target))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from smoke import evidence, settings, waiting
 from smoke.formats import FORMATS, Format
 from smoke.lake import Lake
-from smoke.namenode import NameNode
+from smoke.namenode import NameNode, NameNodeError
 from smoke.nodes import Nodes
 from smoke.placement import Ledger
 from smoke.reaching import reach
@@ -25,6 +25,8 @@ from smoke.settings import Endpoints
 from smoke.tables import Databases, Table, Tables, suffix
 
 _CONNECT_SECONDS = 120
+# A DataNode that was away says again what it has within `hdfs_datanode_block_report_seconds`.
+_COMPLETE_SECONDS = 180
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,7 +89,20 @@ def namenode(endpoints: Endpoints) -> NameNode:
 
 
 @pytest.fixture(scope="session")
-def connect_server(endpoints: Endpoints, nodes: Nodes) -> Iterator[str]:
+def _complete(namenode: NameNode) -> Iterator[None]:
+    """At the end every closed file has its replicas, the event log of the suite's server too."""
+    yield
+    waiting.wait_for(
+        "every file has its replicas",
+        namenode.complete,
+        seconds=_COMPLETE_SECONDS,
+        ignoring=(NameNodeError,),
+        pause=0.5,
+    )
+
+
+@pytest.fixture(scope="session")
+def connect_server(endpoints: Endpoints, nodes: Nodes, _complete: None) -> Iterator[str]:
     """The address of a Spark Connect server, which is started for the suite unless it runs already."""
     spark = endpoints.spark
     address = urlsplit(spark.connect_url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ import requests
 _FILE = re.compile(r"^(?P<path>/.*?) (?P<bytes>\d+) bytes, replicated: replication=(?P<replication>\d+),")
 _BLOCK = re.compile(r"^\d+\. \S+:(?P<id>blk_\S+) len=(?P<length>\d+)")
 _REPLICA = re.compile(r"DatanodeInfoWithStorage\[(?P<address>[^,\]]+),")
+_OUTDATED = re.compile(r"DatanodeInfoWithStorage\[[^\]]+\]\(CORRUPT\)")
 _HEALTH = re.compile(r"^The filesystem under path '.*' is \w+", re.MULTILINE)
 _SECONDS = 30
 
@@ -61,6 +62,24 @@ def parse_fsck(report: str) -> tuple[File, ...]:
     )
 
 
+def parse_short(report: str) -> list[str]:
+    """Read which files lack a replica or have an outdated one, of what fsck prints with `replicadetails`.
+
+    Raises NameNodeError when the report did not come to its end.
+    """
+    if not _HEALTH.search(report):
+        raise NameNodeError(f"fsck did not finish: {report.strip()[-300:]!r}")
+    path, short = "", set()
+    for line in report.splitlines():
+        if file := _FILE.match(line):
+            path = file["path"]
+            if " Under replicated " in line[file.end() :]:
+                short.add(path)
+        elif _BLOCK.match(line) and _OUTDATED.search(line):
+            short.add(path)
+    return sorted(short)
+
+
 def named(files: tuple[File, ...], names: Mapping[str, str]) -> tuple[File, ...]:
     """Return the files with a name in place of each DataNode's address that has one."""
 
@@ -85,6 +104,22 @@ class NameNode:
         if f"Path '{path}' does not exist" in report:
             return ()
         return named(parse_fsck(report), self.datanodes())
+
+    def corrupt(self) -> int:
+        """Count the blocks with an outdated or broken replica, those of open files included."""
+        return int(self.state()["CorruptReplicatedBlocks"])
+
+    def complete(self) -> bool:
+        """Tell that every closed file has its replicas and no outdated one, or raise NameNodeError.
+
+        The counters are some seconds old: while they tell of an outdated replica, the files are looked at.
+        """
+        options = dict.fromkeys(("files", "blocks", "locations", "replicadetails"), "1")
+        query = {"ugi": self._superuser, "path": "/", **options}
+        short = parse_short(self._get("/fsck", query).text) if self.corrupt() else []
+        if (lacking := self.lacking()) or short:
+            raise NameNodeError(f"{lacking} blocks lack a replica, these files are short of one: {short}")
+        return True
 
     def datanodes(self) -> dict[str, str]:
         """Return the `name:port` of each live DataNode by its `address:port`."""
@@ -129,13 +164,51 @@ class NameNode:
             raise NameNodeError(f"{operation} {path}: {reason}")
         return dict(answer.json()) if answer.content else {}
 
-    def create(self, path: str, user: str, address_of: Callable[[str], str]) -> None:
-        """Write an empty file; `address_of` turns the name of the DataNode that makes it into an address."""
-        location = urlsplit(self.webhdfs("PUT", "CREATE", path, user)["Location"])
-        address = location._replace(netloc=f"{address_of(location.hostname or '')}:{location.port}")
-        answer = self._session.put(address.geturl(), data=b"", timeout=_SECONDS)
+    def create(
+        self,
+        path: str,
+        user: str,
+        address_of: Callable[[str], str],
+        *,
+        body: Iterable[bytes] = (),
+        avoiding: str | None = None,
+    ) -> None:
+        """Write over any file that is there, an empty one without a body; it stays open until the body ends.
+
+        `address_of` turns the name of the DataNode that makes it into an address; that is not `avoiding`.
+        """
+        self._at_a_datanode("PUT", "CREATE", path, user, address_of, avoiding, body)
+
+    def read(
+        self, path: str, user: str, address_of: Callable[[str], str], avoiding: str | None = None
+    ) -> bytes:
+        """Return what is in a file; while it is being written, what all replicas have of it."""
+        return self._at_a_datanode("GET", "OPEN", path, user, address_of, avoiding)
+
+    def _at_a_datanode(  # noqa: PLR0913, PLR0917 (one call of HDFS has them all)
+        self,
+        method: str,
+        operation: str,
+        path: str,
+        user: str,
+        address_of: Callable[[str], str],
+        avoiding: str | None,
+        body: Iterable[bytes] = (),
+    ) -> bytes:
+        others = [key for key, name in self.datanodes().items() if name.partition(":")[0] == avoiding]
+        query = {"excludedatanodes": ",".join(others)} if others else {}
+        if method == "PUT":
+            query["overwrite"] = "true"
+        location = urlsplit(self.webhdfs(method, operation, path, user, **query)["Location"])
+        address = location._replace(netloc=f"{address_of(location.hostname or '')}:{location.port}").geturl()
+        # A writer may hold its file open for as long as it likes; another thread has a connection of its own.
+        try:
+            answer = requests.request(method, address, data=body or b"", timeout=_SECONDS)
+        except requests.RequestException as error:
+            raise NameNodeError(f"{operation} {path}: {error}") from error
         if answer.status_code >= 400:
-            raise NameNodeError(f"CREATE {path}: {answer.status_code} {answer.reason}")
+            raise NameNodeError(f"{operation} {path}: {answer.text[:500] or answer.reason}")
+        return answer.content
 
     def _beans(self, name: str) -> list[dict[str, Any]]:
         query = {"qry": f"Hadoop:service=NameNode,name={name}"}

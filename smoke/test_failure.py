@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -12,12 +13,13 @@ from thrift.transport.TTransport import TTransportException
 
 from pipeline.load_flights import TARGETS
 from smoke import metastore
+from smoke.held import held_open
 from smoke.lake import Lake, Row
-from smoke.namenode import NameNode
+from smoke.namenode import NameNode, NameNodeError
 from smoke.nodes import Nodes
 from smoke.placement import Ledger
 from smoke.settings import Endpoints, Host
-from smoke.tables import ORDERS, Table, Tables
+from smoke.tables import ORDERS, Table, Tables, suffix
 from smoke.test_flights import DISTANCE, ROWS
 from smoke.waiting import wait_for
 
@@ -27,6 +29,7 @@ pytestmark = [pytest.mark.drill]
 INSERTS = 3
 # A copy that was ordered to the lost machine is ordered anew when its time is up: in five minutes by default.
 RESTORED_SECONDS = 400
+RETURNED_SECONDS = 60
 # Every attempt of the task asks several times whether there is not a DataNode after all.
 REFUSED_SECONDS = 180
 
@@ -35,6 +38,14 @@ REFUSED_SECONDS = 180
 def datanodes(endpoints: Endpoints) -> tuple[Host, ...]:
     """All DataNodes, in the order of the inventory."""
     return endpoints.in_group("datanodes")
+
+
+@pytest.fixture
+def held(namenode: NameNode, endpoints: Endpoints) -> Iterator[str]:
+    """Path of a file that is being written while the DataNode is away."""
+    path = f"{endpoints.root}/held_{suffix()}"
+    yield path
+    namenode.remove(path)
 
 
 def read_flights(lake: Lake, gone: threading.Event) -> None:
@@ -56,11 +67,13 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
     ledger: Ledger,
     datanodes: tuple[Host, ...],
     endpoints: Endpoints,
+    held: str,
 ) -> None:
     if len(datanodes) == 1:
         pytest.skip("there is no second DataNode that could take the rows meanwhile")
     victim = endpoints.spare_datanode.name
     made = [tables.new() for tables in all_tables]
+    corrupt = namenode.corrupt()
     writing, gone = threading.Event(), threading.Event()
 
     def write() -> None:
@@ -73,11 +86,15 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
 
     with ThreadPoolExecutor(2) as pool, ExitStack() as end:
         end.callback(gone.set)  # also when the stop fails, or the reader would never end
+        owner, address_of = endpoints.users["hdfs"], endpoints.address_of
+        write_on = end.enter_context(held_open(namenode, held, owner, address_of, avoiding=victim))
+        write_on()
         writer = pool.submit(write)
         assert writing.wait(60) or writer.result() is None
         reader = pool.submit(read_flights, lake, gone)
         with nodes.stopped(victim, endpoints.units["datanode"]):
             gone.set()
+            write_on()
             writer.result(timeout=120)
             reader.result(timeout=120)
             for table in made:
@@ -86,11 +103,20 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
                     [(id_,) for id_ in (1, 2, 3, *range(100, 100 + INSERTS))],
                 )
             assert wait_for("blocks that lack a replica", namenode.lacking, seconds=30)
+        if len(datanodes) == endpoints.replication:  # or the file may not be on the victim
+            # As long as the file is open, HDFS keeps what the DataNode has of it, and counts it as corrupt.
+            wait_for("an outdated replica", lambda: namenode.corrupt() > corrupt, seconds=RETURNED_SECONDS)
 
     wait_for(
-        "every block has its replicas", lambda: not namenode.lacking(), seconds=RESTORED_SECONDS, pause=0.5
+        "every block has its replicas",
+        namenode.complete,
+        seconds=RESTORED_SECONDS,
+        ignoring=(NameNodeError,),
+        pause=0.5,
     )
     assert namenode.state()["MissingBlocks"] == 0
+    [block] = namenode.files(held)[0].blocks
+    assert len(block.datanodes) == endpoints.replication
     for table in made:
         placement = ledger.measure(table.short, table.format.name, table.path)
         assert placement is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from lakehouse_clients import ClientError, connect
+from lakehouse_clients.errors import refusals_in_one_line
 from lakehouse_clients.file_io import file_system
 
 
@@ -13,7 +14,8 @@ def main() -> int:
     try:
         lake = connect()
         tables = lake.tables()
-        folders = file_system(lake.settings.hdfs).ls(lake.settings.warehouse, detail=False)
+        with refusals_in_one_line(lake.settings.group):
+            folders = file_system(lake.settings.hdfs).ls(lake.settings.warehouse, detail=False)
     except (ClientError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

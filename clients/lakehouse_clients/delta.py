@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import ColumnProperties, DeltaTable, QueryBuilder, WriterProperties
 
 from lakehouse_clients.arrow import plain
 from lakehouse_clients.errors import ClientError
@@ -18,6 +18,9 @@ _MAPPING = "delta.columnMapping.mode"
 # Features of readers whose tables delta-rs was seen to read as Spark does, row by row. Whatever else a table
 # asks of its readers is refused: a wrong answer costs more than none.
 READ_RIGHT = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint"})
+
+# deltalake keeps a column's smallest and largest value as floating-point numbers, which hold 15 digits.
+_EXACT_DIGITS = 15
 
 # The process in which delta-rs has started its threads: they do not live on in a forked child.
 _started: list[int] = []
@@ -56,6 +59,19 @@ class Table(DeltaTable):
             )
         return super().to_pyarrow_dataset(*arguments, **options)
 
+    def to_pyarrow_table(self, *arguments: Any, **options: Any) -> Any:
+        """Return deltalake's table, all rows of it; ClientError with `filters`.
+
+        `to_pandas` comes through here too. A file whose log entry lacks a column's smallest and largest value
+        is left out by every filter on that column (deltalake 1.6.6).
+        """
+        if options.get("filters"):
+            raise ClientError(
+                f"{self.table_uri}: deltalake leaves out rows that a filter should find",
+                "read it with lake.arrow(..., filter=...), lake.polars or lake.sql",
+            )
+        return super().to_pyarrow_table(*arguments, **options)
+
 
 def load(path: str, options: Mapping[str, str], version: int | None = None) -> Table:
     """Open the table in a folder, as of a version; ClientError in a child forked from a user of delta-rs."""
@@ -86,6 +102,20 @@ def require_readable(name: str, table: DeltaTable) -> None:
     """Raise ClientError if delta-rs would read the table wrongly."""
     if why := refusal(name, table.protocol().reader_features):
         raise ClientError(why, "read it with Spark")
+
+
+def writer_properties(schema: pa.Schema) -> WriterProperties:
+    """Return how to write columns: decimals of more than 15 digits without their smallest and largest value.
+
+    deltalake 1.6.6 rounds those, and every engine then skips files that hold what it looks for.
+    """
+    inexact = [
+        field.name
+        for field in schema
+        if pa.types.is_decimal(field.type) and field.type.precision > _EXACT_DIGITS
+    ]
+    without = ColumnProperties(statistics_enabled="NONE")
+    return WriterProperties(column_properties=dict.fromkeys(inexact, without))
 
 
 def read(table: DeltaTable, columns: Sequence[str] | None, where: str | None) -> pa.Table:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Literal
+from functools import cached_property, wraps
+from typing import Concatenate, Literal, ParamSpec, TypeVar
 
 import duckdb
 import polars
@@ -17,11 +17,26 @@ from pyiceberg.table import Table as IcebergTable
 
 from lakehouse_clients import delta, file_io, metastore
 from lakehouse_clients.catalog import Catalog
-from lakehouse_clients.errors import ClientError
+from lakehouse_clients.errors import ClientError, refusals_in_one_line
 from lakehouse_clients.names import Name, split_query
 from lakehouse_clients.settings import USER_VARIABLE, Settings
 
 _FILE_IO = f"{file_io.__name__}.{file_io.HdfsFileIO.__name__}"
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _plainly(method: Callable[Concatenate[Lake, _P], _R]) -> Callable[Concatenate[Lake, _P], _R]:
+    """Say in one line what HDFS refuses."""
+
+    @wraps(method)
+    def plain(self: Lake, /, *arguments: _P.args, **options: _P.kwargs) -> _R:
+        with refusals_in_one_line(self.settings.group):
+            return method(self, *arguments, **options)
+
+    return plain
 
 
 class Lake:
@@ -31,7 +46,8 @@ class Lake:
     of n rows by the asked columns, all of it in memory. Timestamps have microseconds, and those of a moment
     (TIMESTAMP in Spark, TIMESTAMP WITH TIME ZONE in Trino) are in UTC; decimals keep their scale.
 
-    What a person can mend is a ClientError of one line. What a library refuses comes as that library says it.
+    What a person can mend is a ClientError of one line, a refusal of HDFS among it. What a library refuses by
+    itself comes as that library says it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -51,13 +67,14 @@ class Lake:
             **{
                 "uri": settings.metastore,
                 "warehouse": f"{settings.warehouse}/iceberg",
-                # Without it the metastore makes folders as its own user, in which this one cannot write.
-                "ugi": f"{settings.user}:{settings.group}",
+                # Who says no name may change nothing. No group follows it: HDFS knows the user's.
+                "ugi": f"{settings.user}:",
                 "py-io-impl": _FILE_IO,
                 **settings.hdfs,
             },
         )
 
+    @_plainly
     def delta(self, name: str, version: int | None = None) -> delta.Table:
         """Return delta-rs' table of `database.table`, as of a version (a number of the table's history).
 
@@ -80,6 +97,7 @@ class Lake:
 
     # --- Rows ---
 
+    @_plainly
     def arrow(
         self,
         name: str,
@@ -127,6 +145,19 @@ class Lake:
 
     # --- Writing ---
 
+    @_plainly
+    def create_database(self, name: str) -> str:
+        """Create `iceberg.database` or `delta.database` unless it exists; return its folder.
+
+        The prefix says in which folder it lies, beside those of the other engines. A database holds tables of
+        both formats; `create` puts them into its folder. Raises ClientError for another kind of name.
+        """
+        parsed = Name.parse(f"{name}.t")
+        folder = f"{self.settings.warehouse}/{parsed.format}/{parsed.database}"
+        self.iceberg.create_namespace_if_not_exists(parsed.database, {"location": folder})
+        return str(self.iceberg.load_namespace_properties(parsed.database)["location"])
+
+    @_plainly
     def create(self, name: str, data: pa.Table) -> int:
         """Create a table with these columns and rows, seen by every engine; return its first version.
 
@@ -138,7 +169,13 @@ class Lake:
             return self.append(name, data)
         with self.iceberg.metastore() as client:
             path = metastore.new_table_path(client, parsed)
-            write_deltalake(path, data, mode="error", storage_options=dict(self.settings.hdfs))
+            write_deltalake(
+                path,
+                data,
+                mode="error",
+                storage_options=dict(self.settings.hdfs),
+                writer_properties=delta.writer_properties(data.schema),
+            )
             client.create_table(metastore.delta_row(parsed, path, self.settings.user))
         return self.delta(f"{parsed.database}.{parsed.table}").version()
 
@@ -150,12 +187,13 @@ class Lake:
         """Put these rows in place of all others in one commit; return its version."""
         return self._write(name, data, "overwrite")
 
+    @_plainly
     def _write(self, name: str, data: pa.Table, mode: Literal["append", "overwrite"]) -> int:
         parsed = Name.parse(name)
         if parsed.format == "delta":
             folder = self.delta(f"{parsed.database}.{parsed.table}")
             delta.require_readable(name, folder)
-            write_deltalake(folder, data, mode=mode)
+            write_deltalake(folder, data, mode=mode, writer_properties=delta.writer_properties(data.schema))
             return folder.version()
         table = self._iceberg_table(parsed)
         write: Callable[[pa.Table], None] = getattr(table, mode)
@@ -165,6 +203,7 @@ class Lake:
 
     # --- Where tables are ---
 
+    @_plainly
     def tables(self) -> list[str]:
         """Return the names of all Iceberg and Delta tables, sorted."""
         with self.iceberg.metastore() as client:

@@ -47,7 +47,8 @@ def load(path: str | os.PathLike[str] | None = None, user: str | None = None) ->
     except FileNotFoundError:
         raise ClientError(
             f"{place}: no such file",
-            f"on a client node run lakehouse-python, elsewhere make lakehouse, or set {VARIABLE} to the file",
+            f"on a client node run lakehouse-python; outside of the repository set {ENDPOINTS_VARIABLE} "
+            f"to its {ENDPOINTS}, which make lakehouse writes",
         ) from None
     except (OSError, ValueError) as error:
         raise ClientError(f"{place}: cannot be read: {error}", f"less {place}") from None

@@ -9,7 +9,7 @@ import os
 import re
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,8 +20,9 @@ import docker
 from docker.errors import ImageNotFound
 
 from lakehouse import releases
+from lakehouse.artifacts import FETCH_COMMAND
 from lakehouse.cache import Cache
-from lakehouse.compose import sbom
+from lakehouse.compose import sbom, services
 from lakehouse.compose.settings import BASE_VARIABLE
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Manifest
@@ -88,16 +89,31 @@ FOLDERS = {
 }
 
 
+def needed(profiles: Collection[str]) -> tuple[Family, ...]:
+    """Return the families that services of these profiles run, with their parents, in the order to build."""
+    run = {service.image for service in services.chosen(profiles)}
+    wanted = {family.name for family in FAMILIES if family.repository in run}
+    for family in reversed(FAMILIES):
+        if family.name in wanted and family.parent:
+            wanted.add(family.parent)
+    return tuple(family for family in FAMILIES if family.name in wanted)
+
+
+def components(profiles: Collection[str]) -> list[str]:
+    """Return the components of these families."""
+    return [name for family in needed(profiles) for name in family.components]
+
+
 @dataclass(frozen=True)
 class Wish:
-    """What is asked for: a tag, for the images of the small profile or for all, on a base of one's own.
+    """What is asked for: a tag, for the images that these profiles run, on a base of one's own.
 
     `latest` is always what this checkout builds. Another tag that is there stays what it is, unless it is
     to be `renewed`.
     """
 
     tag: str
-    core: bool = False
+    profiles: Collection[str] = ("all",)
     base: str | None = None
     renewed: bool = False
 
@@ -112,11 +128,7 @@ def ensure(client: docker.DockerClient, bill: Manifest, cache: Cache, wish: Wish
 
     Raises LakehouseError with the build's last words.
     """
-    wanted = [
-        family
-        for family in FAMILIES
-        if not wish.core or all(bill.component(name).profile == "core" for name in family.components)
-    ]
+    wanted = needed(wish.profiles)
     # In the base itself nothing runs.
     tagged = {family.name: f"{family.repository}:{wish.tag}" for family in wanted if family.parent}
     kept = {} if wish.moves else {name: tag for name, tag in tagged.items() if _is_there(client, tag)}
@@ -196,8 +208,8 @@ class Context:
         """A digest of the content, so that nothing is built twice."""
         digest = hashlib.sha256(self.dockerfile.encode())
         digest.update(json.dumps(self.arguments, sort_keys=True).encode())
-        for name, path in self.archives.items():
-            digest.update(f"{name} {path.name}\n".encode())
+        for name in self.family.components:
+            digest.update(f"{name} {self._sha256(name)}\n".encode())
         for name, content in self.files.items():
             digest.update(name.encode() + b"\0" + content)
         return digest.hexdigest()[:12]
@@ -212,6 +224,12 @@ class Context:
                 tar.addfile(info, io.BytesIO(content))
             for name, path in self.archives.items():
                 tar.add(path, name, filter=_ours)
+
+    def _sha256(self, component: str) -> str:
+        sha256 = releases.digest(self.bill.component(component), self.cache)
+        if sha256 is None:
+            raise LakehouseError(f"no release of {component} was built in {self.cache.root}", FETCH_COMMAND)
+        return sha256
 
     def _contained(self) -> tuple[str, ...]:
         """Every component in the image: the parents' too."""
@@ -230,6 +248,8 @@ def _ensure(client: docker.DockerClient, context: Context, log: Log) -> str:
     if not _is_there(client, reference):
         log(f"building {reference}")
         started = time.monotonic()
+        for name in context.family.components:
+            releases.verified(context.bill, name, context.cache, log)
         _build(client, context, reference)
         log(f"{reference} built in {time.monotonic() - started:.0f} s")
     return reference

@@ -14,7 +14,7 @@ def document(bill: Manifest, components: Iterable[str]) -> str:
 
     Debian's packages are in the image's own database: `dpkg-query --show`.
     """
-    entries = [_component(artifact) for name in components for artifact in bill.component(name).artifacts]
+    entries = [_component(artifact) for name in components for artifact in bill.component(name).contents]
     unique = {entry["bom-ref"]: entry for entry in entries}
     content = {
         "bomFormat": "CycloneDX",

@@ -16,12 +16,13 @@ _PORT = re.compile(r"\$\{(\w+_PORT)\b")
 
 @dataclass(frozen=True)
 class Service:
-    """A service that runs: its limit of memory in MiB, and its ports.
+    """A service that runs: the image's name without its tag, the limit of memory in MiB, and its ports.
 
     `ports` are variables, for they are this computer's too; `own` are the numbers that nobody can change.
     """
 
     name: str
+    image: str
     memory_mb: int
     ports: frozenset[str]
     own: frozenset[int]
@@ -33,6 +34,7 @@ def chosen(profiles: Collection[str]) -> tuple[Service, ...]:
     return tuple(
         Service(
             name,
+            service["image"].partition(":")[0],
             int(service["mem_limit"].removesuffix("m")),
             frozenset(variable for port in service.get("ports", []) for variable in _PORT.findall(port)),
             frozenset(map(int, service.get("expose", []))),

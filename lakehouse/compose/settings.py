@@ -16,6 +16,9 @@ FOLDER = run.ROOT / "compose"
 DEFAULT_FILE = FOLDER / ".env"
 # How many DataNodes there are is a matter of the inventory: DATANODES=3 is short for the profile.
 DATANODES_VARIABLE = "DATANODES"
+# Added to every port: a second stack needs one number, not seventeen.
+OFFSET_VARIABLE = "PORT_OFFSET"
+PORT = "_PORT"
 THREE_DATANODES = "three-datanodes"
 # What the images are built on, if not on that of a node: one with apt, of the release that versions.yml says.
 BASE_VARIABLE = "BASE_IMAGE"
@@ -49,7 +52,7 @@ class Settings:
     @property
     def ports(self) -> dict[str, str]:
         """The ports on this computer, as they were written, by variable."""
-        return {name: value for name, value in self.values.items() if name.endswith("_PORT")}
+        return {name: value for name, value in self.values.items() if name.endswith(PORT)}
 
     @property
     def published(self) -> str:
@@ -60,6 +63,11 @@ class Settings:
     def with_values(self, **values: str) -> Settings:
         """Return the settings with other values."""
         return replace(self, values={**self.values, **values})
+
+    @property
+    def state(self) -> Path:
+        """The folder with the passwords of the stack, as inventory/compose has it."""
+        return run.ROOT / ".state" / f"compose-{self.project}"
 
     @property
     def rendered(self) -> Path:
@@ -87,4 +95,21 @@ def load(file: Path | None = None, environment: Mapping[str, str] = os.environ) 
             f"make compose-up {DATANODES_VARIABLE}=3",
         )
     values["COMPOSE_PROFILES"] += PROFILES_OF[count]
-    return Settings(path, values)
+    return Settings(path, _moved(values, path))
+
+
+def _moved(values: Mapping[str, str], path: Path) -> dict[str, str]:
+    """Return the values with PORT_OFFSET in every port, and none to be added any more."""
+    offset = values[OFFSET_VARIABLE] or "0"
+    try:
+        distance = int(offset)
+    except ValueError:
+        raise LakehouseError(
+            f"{OFFSET_VARIABLE} is {offset!r} (expected a number)", f"change it in {path}"
+        ) from None
+    moved = {
+        name: str(int(value) + distance)
+        for name, value in values.items()
+        if name.endswith(PORT) and value.isdecimal()
+    }
+    return {**values, **moved, OFFSET_VARIABLE: "0"}

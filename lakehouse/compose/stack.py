@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 
 from lakehouse import artifacts, run
 from lakehouse.compose import checks, images, plugin, running
-from lakehouse.compose.settings import BASE_VARIABLE, FOLDER, THREE_DATANODES, Settings
+from lakehouse.compose.labels import PROJECT_LABEL
+from lakehouse.compose.settings import BASE_VARIABLE, FOLDER, Settings
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Manifest
 from lakehouse.nodes import engine
@@ -19,6 +20,8 @@ from lakehouse.phases import Phases
 
 # Beside the folders of the containers: the digest of the configuration that all of them run with.
 STARTED_WITH = ".started-with"
+# Also there: the settings as they came out, for plain docker compose.
+SETTINGS = "settings.env"
 # There are passwords below it.
 PRIVATE = 0o700
 
@@ -36,11 +39,6 @@ def compose(settings: Settings, *arguments: str) -> list[str]:
     ]
 
 
-def is_core(settings: Settings) -> bool:
-    """Whether Trino, Flink and the Python clients are left out."""
-    return set(settings.profiles) <= {"core", THREE_DATANODES}
-
-
 def check(phases: Phases, settings: Settings, bill: Manifest) -> None:
     """Refuse what cannot work before anything is built, and have docker compose."""
     with engine.connect() as client:
@@ -51,7 +49,7 @@ def check(phases: Phases, settings: Settings, bill: Manifest) -> None:
 def build(phases: Phases, settings: Settings, bill: Manifest, *, renewed: bool = False) -> None:
     """Have the images that the profiles need; `renewed` under a tag that others may have."""
     base = settings.values.get(BASE_VARIABLE)
-    wish = images.Wish(settings.values["IMAGE_TAG"], is_core(settings), base, renewed)
+    wish = images.Wish(settings.values["IMAGE_TAG"], settings.profiles, base, renewed)
     with phases.phase("images"), engine.connect() as client:
         images.ensure(client, bill, artifacts.cache_dir(), wish, phases.log)
 
@@ -71,6 +69,9 @@ def render(phases: Phases, settings: Settings) -> None:
             environment=settings.values,
         )
         mirror(Path(fresh), target)
+    (target / SETTINGS).write_text(
+        "".join(f"{name}={value}\n" for name, value in settings.values.items()), encoding="utf-8"
+    )
 
 
 def up(phases: Phases, settings: Settings) -> None:
@@ -83,7 +84,7 @@ def up(phases: Phases, settings: Settings) -> None:
     restart = not started.is_file() or started.read_text(encoding="utf-8") != wanted
     with engine.connect() as client:
         running.stop_others(client, settings, phases.log)
-    with phases.phase("compose", spinner=False):
+    with phases.phase("compose"):
         _start(settings, *(["--force-recreate"] if restart else []))
     started.write_text(wanted, encoding="utf-8")
 
@@ -132,20 +133,46 @@ def load(settings: Settings) -> None:
 
 
 def down(settings: Settings, *, volumes: bool = False) -> None:
-    """Remove the containers; with `volumes` the data too."""
+    """Remove the containers; with `volumes` the data too, and the passwords that belong to it."""
     if plugin.version() is None:
         raise LakehouseError("Docker has no compose, version 2", "make compose-up, which installs it")
     everything = ["--profile", "*"]
     argv = compose(settings, *everything, "down", "--remove-orphans", *(["--volumes"] if volumes else []))
-    if run.shown(argv, settings.values):
-        raise LakehouseError("docker compose down failed", "docker compose ls")
+    run.logged(argv, _log(settings), settings.values)
+    if volumes:
+        forget(settings)
+
+
+def forget(settings: Settings) -> None:
+    """Remove the passwords of a stack without data, and the configuration that holds them.
+
+    Raises LakehouseError if a volume is left, which docker compose does not mind.
+    """
+    with engine.connect() as client:
+        left = client.volumes.list(filters={"label": f"{PROJECT_LABEL}={settings.project}"})
+    if left:
+        raise LakehouseError(
+            f"{settings.project}: another container uses {left[0].name}: it stays, and the passwords with it",
+            f"docker ps --all --filter volume={left[0].name}",
+        )
+    for folder in (settings.state, settings.rendered):
+        if folder.exists():
+            shutil.rmtree(folder)
+
+
+def _log(settings: Settings) -> Path:
+    return run.LOGS / f"compose-{settings.project}.log"
 
 
 def _start(settings: Settings, *arguments: str) -> None:
     argv = compose(settings, "up", "--detach", "--wait", "--remove-orphans", *arguments)
-    if run.shown(argv, settings.values):
+    try:
+        run.logged(argv, _log(settings), settings.values)
+    except LakehouseError as error:
         with engine.connect() as client:
             lines = running.refusals(client, settings)
         if lines:
-            raise LakehouseError("\n".join(lines))
-        raise LakehouseError("docker compose up failed", checks.advice(settings))
+            raise LakehouseError("\n".join(lines)) from error
+        said = _log(settings).read_text(encoding="utf-8").strip().splitlines()
+        last = said[-1] if said else "it said nothing"
+        raise LakehouseError(f"docker compose up failed: {last}", checks.advice(settings)) from error

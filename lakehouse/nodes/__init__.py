@@ -6,6 +6,6 @@ that does not set `local_nodes_cluster` describes real machines; these are left 
 
 from __future__ import annotations
 
-from lakehouse.nodes.lifecycle import NodeStatus, down, status, up
+from lakehouse.nodes.lifecycle import NodeStatus, down, status, take_over, up
 
-__all__ = ["NodeStatus", "down", "status", "up"]
+__all__ = ["NodeStatus", "down", "status", "take_over", "up"]

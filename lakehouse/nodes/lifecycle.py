@@ -15,7 +15,7 @@ import docker
 
 from lakehouse import inventory
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes import engine, image, keys, machine, plan
+from lakehouse.nodes import engine, image, keys, machine, owner, plan
 from lakehouse.nodes.plan import Plan, Verb
 from lakehouse.nodes.wish import Node, Wish, read
 
@@ -46,8 +46,11 @@ def up(inventory_path: Path | str, log: Log) -> None:
     if wish is None:
         return
     with engine.connect() as client:
+        marks = _marks(client, wish)
+        owner.refuse_strangers(wish, marks, str(inventory_path))
         steps = plan.to_start(wish, engine.facts(client, wish), str(inventory_path))
         key = keys.ensure(wish.state, wish.cluster)
+        owner.adopt(wish, marks)
         _apply(client, wish, steps, key, log)
         host_keys = _await(client, wish, key)
     keys.remember(wish, host_keys)
@@ -60,12 +63,39 @@ def down(inventory_path: Path | str, log: Log) -> None:
     if wish is None:
         return
     with engine.connect() as client:
+        owner.refuse_strangers(wish, _marks(client, wish), str(inventory_path))
         containers = engine.containers(client, wish.cluster)
         _together(machine.remove, containers)
         networks = engine.remove_networks(client, wish.cluster)
     if wish.state.exists():
         shutil.rmtree(wish.state)
     log(f"{wish.cluster}: removed {len(containers)} nodes and {len(networks)} networks")
+
+
+def take_over(inventory_path: Path | str, cluster: str, log: Log) -> None:
+    """Make another checkout's nodes this one's; `cluster` is their name, typed by who knows what he does."""
+    wish = _wish(inventory_path, log)
+    if wish is None:
+        return
+    if cluster != wish.cluster:
+        raise LakehouseError(
+            f"{inventory_path} is the cluster {wish.cluster}, not {cluster}; nothing was touched"
+        )
+    with engine.connect() as client:
+        found = engine.containers(client, wish.cluster)
+        if not found:
+            raise LakehouseError(f"{cluster} has no nodes to take over", ".venv/bin/lakehouse status")
+        key = keys.ensure(wish.state, wish.cluster)
+        owner.adopt(wish, [owner.mark(each) for each in found])
+        for each in found:
+            machine.authorize(each, key)
+    log(f"{wish.cluster}: {len(found)} nodes are this checkout's now")
+
+
+def _marks(client: docker.DockerClient, wish: Wish) -> list[owner.Mark]:
+    # What never ran holds nothing: an interrupted run left it.
+    found = engine.containers(client, wish.cluster)
+    return [owner.mark(each) for each in found if each.status != "created"]
 
 
 def status(inventory_path: Path | str) -> list[NodeStatus]:

@@ -12,6 +12,7 @@ import docker
 from docker.models.containers import Container
 
 from lakehouse.errors import LakehouseError
+from lakehouse.nodes import owner
 from lakehouse.nodes.engine import LABEL, NODE_LABEL
 from lakehouse.nodes.plan import Verb
 from lakehouse.nodes.wish import Node, Wish
@@ -54,7 +55,7 @@ def create(client: docker.DockerClient, wish: Wish, node: Node, image: str, key:
         stop_signal="SIGRTMIN+3",
         name=_container_name(wish, node),
         hostname=node.name,
-        labels={LABEL: wish.cluster, NODE_LABEL: node.name},
+        labels={LABEL: wish.cluster, NODE_LABEL: node.name, **owner.labels(wish.state)},
         network=wish.cluster,
         networking_config={wish.cluster: endpoint},
         extra_hosts={other.name: str(other.address) for other in wish.nodes if other != node},

@@ -14,16 +14,18 @@ from lakehouse.report import cluster, engines, junit, page, summary, tables, ter
 from lakehouse.report.model import Report
 
 SMOKE = "smoke-junit.xml"
+EXCERPT = "excerpt.txt"
 
-__all__ = ["build"]
+__all__ = ["EXCERPT", "build"]
 
 
 def build(build_dir: Path, versions: Mapping[str, str], console: Console | None = None) -> int:
     """Write the report's files into `report/` of the build folder and print the tables.
 
-    The files are `summary.json`, `junit.xml`, `index.html` and, if the matrix has run, `matrix.html`. Reads
-    `endpoints.json` and, in `report/`, `tables.json`, every `*-junit.xml`, of which `smoke-junit.xml` must be
-    there, and `phases.json`, which may be missing: then nothing was timed. `versions` are shown as they are.
+    The files are `summary.json`, `junit.xml`, `index.html`, `excerpt.txt` and, if the matrix has run,
+    `matrix.html`. Reads `endpoints.json` and, in `report/`, `tables.json`, every `*-junit.xml`, of which
+    `smoke-junit.xml` must be there, and `phases.json`, which may be missing: then nothing was timed.
+    `versions` are shown as they are.
     Returns 0 if everything passed, else 1. Raises LakehouseError when one of the files is missing or broken,
     or the report cannot be written.
     """
@@ -43,6 +45,7 @@ def build(build_dir: Path, versions: Mapping[str, str], console: Console | None 
     _write(folder / "summary.json", summary.render(report))
     _write(folder / "junit.xml", junit.merged(suites, report.tables))
     _write(folder / "index.html", page.render(report))
+    _write(folder / EXCERPT, terminal.excerpt(report))
     if engines.arrange(report.cases):
         _write(folder / "matrix.html", page.render_matrix(report))
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lakehouse.report import matrix
@@ -16,13 +16,14 @@ QUERY = "TPC-H q"
 # What a proof says instead of an engine when it is about all of them at once.
 TOGETHER = "all"
 # How what went as declared is shown: a mark and a word, for colour is never the only sign.
-MARKS = {"works": "✓", "refused": "✕", "wrong": "!", "absent": "·"}
+MARKS = {"works": "✓", "wrong": "!", "refused": "✕", "withheld": "○", "absent": "·"}
 # What says most about a cell with several tests comes last.
-_LOOKS = ("skipped", "absent", "works", "refused", "wrong", "failed")
+_LOOKS = ("skipped", "absent", "works", "withheld", "refused", "wrong", "failed")
 WORDS = {
     "works": "works",
     "refused": "refused, as declared",
     "wrong": "wrong answer, as declared",
+    "withheld": "withheld by the kit",
     "absent": "no such thing",
     "skipped": "not run",
 }
@@ -91,7 +92,7 @@ def look(case: Case) -> str:
     """Return how a test is shown: as declared, or skipped, or failed when it went otherwise."""
     if case.status.bad:
         return "failed"
-    if case.status is Status.SKIPPED and case.expected != "absent":
+    if case.status is Status.SKIPPED and not case.absent:
         return "skipped"
     return case.expected or "works"
 
@@ -105,3 +106,12 @@ def counts(cells: Iterable[matrix.Cell]) -> dict[str, int]:
     """Return how many declared tests look like what, in the order of `MARKS`; none are left out."""
     looks = [look(case) for cell in cells for case in cell.cases if case.expected]
     return {name: looks.count(name) for name in (*MARKS, "skipped", "failed") if name in looks}
+
+
+def line(looks: Mapping[str, int]) -> str:
+    """Return counts in one line.
+
+    >>> line({"works": 3, "absent": 1})
+    'the matrix: 3 works, 1 absent'
+    """
+    return "the matrix: " + ", ".join(f"{count} {name}" for name, count in looks.items())

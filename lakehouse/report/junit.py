@@ -77,6 +77,7 @@ def _case(suite: str, element: ET.Element) -> Case:
         expected=_last(properties, "expected"),
         said=next((text for name in ("message", "note", "reason") if (text := _last(properties, name))), ""),
         limit=_last(properties, "limit"),
+        behind=_last(properties, "behind"),
     )
 
 

@@ -40,7 +40,8 @@ class Case:
 
     `statement` is what was run (empty: unknown); `message` and `evidence` say why it did not pass.
     A cell of the matrix, or the proof of a limit, was `expected` to end in a certain way; `said` are the
-    engine's words when it refused, and `limit` is the address of what explains that.
+    engine's words when it refused, and `limit` is the address of what explains that. Where the kit withholds
+    something, `behind` is what the engine itself does.
     """
 
     suite: str
@@ -56,6 +57,12 @@ class Case:
     expected: str = ""
     said: str = ""
     limit: str = ""
+    behind: str = ""
+
+    @property
+    def absent(self) -> bool:
+        """Whether there was nothing to execute, which is no test that was skipped."""
+        return self.status is Status.SKIPPED and self.expected == "absent"
 
 
 @dataclass(frozen=True)
@@ -89,8 +96,13 @@ class Report:
         return not self.problems
 
     def count(self, status: Status) -> int:
-        """How many tests ended like this."""
-        return sum(case.status is status for case in self.cases)
+        """How many tests ended like this; what is absent is none of them."""
+        return sum(case.status is status and not case.absent for case in self.cases)
+
+    @property
+    def absent(self) -> int:
+        """How many cells have nothing to execute."""
+        return sum(case.absent for case in self.cases)
 
 
 def _ended(case: Case) -> str:

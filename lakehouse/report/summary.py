@@ -27,7 +27,7 @@ def render(report: Report) -> str:
             for phase in report.phases
         ],
         "tests": {
-            "counts": {status.value: report.count(status) for status in Status},
+            "counts": {status.value: report.count(status) for status in Status} | {"absent": report.absent},
             "seconds": round(sum(case.seconds for case in report.cases), 3),
             "cases": [
                 {
@@ -44,6 +44,7 @@ def render(report: Report) -> str:
                         if case.expected
                         else {}
                     ),
+                    **({"behind": case.behind} if case.behind else {}),
                 }
                 for case in report.cases
             ],

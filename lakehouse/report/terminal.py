@@ -22,16 +22,32 @@ _STYLES = {
 _WORDS = {Status.PASSED: "ok", Status.FAILED: "FAILED", Status.ERROR: "ERROR", Status.SKIPPED: "skipped"}
 # A log has no width of its own, and a line of it is never to be broken.
 _LOG_WIDTH = 250
+# Phases in an excerpt.
+_PHASES = 4
 
 
 def show(report: Report, page: Path, console: Console) -> None:
-    """Print operations by format, replicas by node, the addresses, and the verdict at the very end."""
+    """Print operations by format, replicas by node, the addresses, the matrix, and the verdict at the end."""
     for table in (_operations(report), _engines(report), _replicas(report), _addresses(report)):
         _print(table, console)
+    if cells := _cells(report):
+        console.print(Text(cells), soft_wrap=True)
     for problem in report.problems:
         console.print(Text(f"  {problem}", style="red"), soft_wrap=True)
     console.print(Text(_verdict(report), style="bold green" if report.passed else "bold red"), soft_wrap=True)
     console.print(Text(str(page)), soft_wrap=True)
+
+
+def excerpt(report: Report) -> str:
+    """Return the lines of a run that say most: how long the longest phases took, the matrix, the verdict."""
+    longest = sorted(report.phases, key=lambda phase: phase.seconds)[-_PHASES:]
+    lines = [f"<== {phase.name} {phase.seconds:.1f} s" for phase in report.phases if phase in longest]
+    return "\n".join([*lines, *filter(None, [_cells(report)]), _verdict(report)]) + "\n"
+
+
+def _cells(report: Report) -> str:
+    looks = engines.counts(engines.arrange(report.cases).cells.cells)
+    return engines.line(looks) if looks else ""
 
 
 def _print(table: Table, console: Console) -> None:
@@ -131,6 +147,7 @@ def _addresses(report: Report) -> Table:
 
 def _verdict(report: Report) -> str:
     counts = [f"{report.count(status)} {status}" for status in reversed(Status) if report.count(status)]
+    counts += [f"{report.absent} absent"] if report.absent else []
     short = sum(bool(table.shortage) for table in report.tables)
     replicas = (
         f"{short} of {len(report.tables)} tables lack replicas"

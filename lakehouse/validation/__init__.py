@@ -7,11 +7,21 @@ from typing import Any
 
 from lakehouse.inventory import Inventory
 from lakehouse.manifest import Manifest
-from lakehouse.validation import flink, memory, network, settings, topology, trino, variables
+from lakehouse.validation import (
+    flink,
+    identity,
+    memory,
+    network,
+    postgresql,
+    settings,
+    topology,
+    trino,
+    variables,
+)
 from lakehouse.validation.finding import Finding, collapse, report
 from lakehouse.validation.variables import Undefined
 
-__all__ = ["Finding", "Undefined", "collapse", "memory", "report", "validate"]
+__all__ = ["Finding", "Undefined", "collapse", "identity", "memory", "report", "validate"]
 
 
 def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest: Manifest) -> list[Finding]:
@@ -32,11 +42,13 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += variables.undefined(host, known)
         typed, wrong = variables.check_types(host, known)
         findings += wrong
-        findings += network.ports(typed) + topology.replication(typed, inventory)
+        findings += (
+            network.public_address(typed) + network.ports(typed) + topology.replication(typed, inventory)
+        )
         findings += settings.names(typed) + settings.accounts(typed)
         findings += settings.paths(typed) + settings.root(typed)
-        findings += settings.password(typed)
-        findings += trino.heap(typed) + trino.catalogs(typed) + trino.keys(typed)
+        findings += settings.secrets(typed) + settings.databases(typed) + postgresql.connections(typed)
+        findings += trino.heap(typed) + trino.catalogs(typed) + trino.keys(typed) + trino.secrets(typed)
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += settings.versions(typed, manifest.pairs, manifest.versions)
     return collapse(findings, [host.name for host in inventory.hosts])

@@ -13,6 +13,7 @@ from lakehouse.validation.finding import Finding
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
 # Daemons run without the right to bind lower ones.
 LOWEST_PORT, HIGHEST_PORT = 1024, 65535
+TRUSTED = "lakehouse_public_network_is_firewalled"
 
 
 def host_name(host: Host) -> list[Finding]:
@@ -44,6 +45,19 @@ def host_address(host: Host) -> list[Finding]:
         fact = f"ansible_host is {host.address}"
         return [Finding("net.address", host.name, fact, advice, "not a loopback or wildcard address")]
     return []
+
+
+def public_address(host: Host) -> list[Finding]:
+    """Check that no daemon is bound to an address of the Internet: it believes the name that it is given."""
+    try:
+        is_public = IPv4Address(host.address).is_global
+    except AddressValueError:
+        return []
+    if not is_public or host.variables.get(TRUSTED):
+        return []
+    fact = f"ansible_host {host.address} is a public address"
+    advice = f"use one of a private network, or say that a firewall keeps strangers out: {TRUSTED}: true"
+    return [Finding("net.public", host.name, fact, advice, "a private address")]
 
 
 def shared_addresses(inventory: Inventory) -> list[Finding]:

@@ -52,8 +52,37 @@ NAMES = {
     "lakehouse_federation.name": DATABASE,
     "lakehouse_federation.user": DATABASE,
 }
+DATABASES = ("lakehouse_database", "lakehouse_federation")
+# What pg_hba.conf and the server keep for themselves:
+# https://www.postgresql.org/docs/current/auth-pg-hba-conf.html
+KEPT_DATABASES = (
+    "postgres",
+    "template0",
+    "template1",
+    "all",
+    "sameuser",
+    "samerole",
+    "samegroup",
+    "replication",
+)
+KEPT_ROLES = ("postgres", "all", "public", "none")
+SHORTEST_PASSWORD = 12
+# A repeated character or two are no secret, whatever their number.
+LEAST_VARIETY = 5
+KNOWN_PASSWORDS = ("changemechangeme", "passwordpassword", "password1234", "123456789012", "administrator")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Debian's own accounts and groups, those of the roles' packages, and groups that are as good as root.
+KEPT_ACCOUNTS = frozenset({
+    "root", "daemon", "bin", "sys", "sync", "games", "man", "lp", "mail", "news", "uucp", "proxy",
+    "www-data", "backup", "list", "irc", "nobody", "nogroup", "_apt", "systemd-network",
+    "systemd-resolve", "systemd-timesync", "systemd-journal", "systemd-coredump", "messagebus", "polkitd",
+    "sshd", "postgres", "ssl-cert", "adm", "disk", "docker", "kmem", "shadow", "staff", "sudo", "tty",
+    "utmp", "video", "wheel", "crontab", "users",
+})  # fmt: skip
 PATHS = ("lakehouse_install_dir", "lakehouse_config_dir")
 DATA_PATHS = ("lakehouse_data_dir", "lakehouse_namenode_dirs", "lakehouse_datanode_dirs")
+# They become words of unit files and class paths, and members of lists with commas.
+PATH = re.compile(r"[A-Za-z0-9._+@/-]+")
 # Emptied at boot or by age: https://www.freedesktop.org/software/systemd/man/latest/tmpfiles.d.html
 VOLATILE = ("/tmp", "/var/tmp", "/run", "/dev", "/proc", "/sys")  # noqa: S108 (refused, not used)
 
@@ -88,10 +117,18 @@ def readers(host: Host) -> list[str]:
 
 
 def accounts(host: Host) -> list[Finding]:
-    """Check that each engine has a user of its own, and that none of them, nor the group, is to read only."""
+    """Check that each engine has a user of its own, that none is to read only, and none is the system's."""
     users = host.variables.get("lakehouse_users")
     engines = users if isinstance(users, Mapping) else {}
-    findings = []
+    named = {f"lakehouse_users.{engine}": name for engine, name in engines.items()}
+    named |= {f"lakehouse_readers[{index}]": name for index, name in enumerate(readers(host))}
+    named |= {"lakehouse_group": host.variables.get("lakehouse_group")}
+    advice = "choose another: this account is the system's own"
+    findings = [
+        Finding("names.users", host.name, f"{path} is {name!r}", advice, "an account of its own")
+        for path, name in named.items()
+        if name in KEPT_ACCOUNTS
+    ]
     if len(set(engines.values())) < len(engines):
         fact = f"lakehouse_users gives two engines one user ({', '.join(map(str, engines.values()))})"
         findings.append(
@@ -123,6 +160,11 @@ def paths(host: Host) -> list[Finding]:
             if not path.startswith("/") or posixpath.normpath(path) != path.rstrip("/") or path == "/":
                 advice = "write it from the root, without '..'"
                 findings.append(Finding("paths.syntax", host.name, fact, advice, "an absolute path"))
+            elif not PATH.fullmatch(path):
+                advice = "choose another: units and lists of directories cannot hold it"
+                findings.append(
+                    Finding("paths.syntax", host.name, fact, advice, "letters, digits and . _ + @ -")
+                )
             elif variable in DATA_PATHS and any(f"{path}/".startswith(f"{top}/") for top in VOLATILE):
                 advice = "choose a file system that keeps its files"
                 findings.append(
@@ -145,14 +187,57 @@ def root(host: Host) -> list[Finding]:
     return [Finding("paths.syntax", host.name, fact, advice, "an absolute directory of HDFS")]
 
 
-def password(host: Host) -> list[Finding]:
-    """Check that the databases have passwords."""
+def secrets(host: Host) -> list[Finding]:
+    """Check that passwords are there, fit into a file and are not guessed; no finding shows one."""
     advice = "set it in group_vars/all/vault.yml: ansible-vault create"
-    return [
-        Finding("secrets.missing", host.name, f"{name}.password is empty", advice)
-        for name in ("lakehouse_database", "lakehouse_federation")
-        if name in host.variables and not setting(host, f"{name}.password")
+    found = []
+    for name in DATABASES:
+        login = host.variables.get(name)
+        if not isinstance(login, Mapping):
+            continue
+        secret = str(login.get("password") or "")
+        variable = f"{name}.password"
+        if not secret:
+            found.append(Finding("secrets.missing", host.name, f"{variable} is empty", advice))
+        elif len(secret) < SHORTEST_PASSWORD:
+            fact, expected = f"{variable} is short", f"at least {SHORTEST_PASSWORD} characters"
+            found.append(Finding("secrets.weak", host.name, fact, advice, expected))
+        elif secret.lower() in KNOWN_PASSWORDS or len(set(secret)) < LEAST_VARIETY:
+            fact, expected = f"{variable} is one that everybody tries", "a random one"
+            found.append(Finding("secrets.weak", host.name, fact, advice, expected))
+    named = {f"{name}.password": setting(host, f"{name}.password") for name in DATABASES}
+    named |= {
+        f"trino_secrets.{name}": value for name, value in (setting(host, "trino_secrets") or {}).items()
+    }
+    return found + [
+        Finding(
+            "secrets.characters",
+            host.name,
+            f"{name} holds a line break or another control character",
+            "write it without one, as printf does and echo and '|' do not",
+            "one line of text",
+        )
+        for name, value in named.items()
+        if value is not None and CONTROL.search(str(value))
     ]
+
+
+def databases(host: Host) -> list[Finding]:
+    """Check that metastore and federation have roles and databases of their own, and not PostgreSQL's."""
+    found = []
+    owners: dict[tuple[str, str], str] = {}
+    for database in DATABASES:
+        for key, kept in (("name", KEPT_DATABASES), ("user", KEPT_ROLES)):
+            value = setting(host, f"{database}.{key}")
+            fact = f"{database}.{key} is {value!r}"
+            if value in kept or (key == "user" and str(value).startswith("pg_")):
+                advice = "choose another name: this one is PostgreSQL's own"
+                found.append(Finding("names.database", host.name, fact, advice, "a name of its own"))
+            elif value is not None and (key, value) in owners:
+                advice = f"choose another: {owners[key, value]}.{key} is the same"
+                found.append(Finding("names.database", host.name, fact, advice, "a name of its own"))
+            owners.setdefault((key, value), database)
+    return found
 
 
 def versions(host: Host, pairs: tuple[Pair, ...], manifest_versions: Mapping[str, str]) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -36,6 +37,12 @@ NEEDED = {
     "postgresql": _DATABASE,
     "sqlserver": _DATABASE,
 }
+# Keys whose values are secret. In a file that all accounts of a node read, and whose changes a run shows,
+# stands the name of an environment variable instead. AWS's access key is public, as a user's name is.
+_SECRET = re.compile(
+    r"(password|secret|secret-key|json-key|customer-key|state-key|(?<!aws-)access-key|(?<!use-access-)token|credential)$"
+)
+_FROM_ENVIRONMENT = re.compile(r"\$\{ENV:\w+\}")
 # Keys of node.properties that the launcher reads, or that Trino takes from any file.
 NODE_KEYS = {"node.data-dir", "node.server-log-file", "node.launcher-log-file"}
 
@@ -105,12 +112,23 @@ def catalogs(host: Host) -> list[Finding]:
         seen.add(name)
         findings += [
             Finding("trino.catalogs", host.name, f"{where} ({name}) {what}", advice)
-            for what, advice in _catalog_faults(host, properties)
+            for what, advice in _catalog_faults(host, catalog.get("like"), properties)
         ]
     return findings
 
 
-def _catalog_faults(host: Host, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _connector(catalog: Mapping[str, Any]) -> str:
+    return OWN_CATALOGS.get(str(catalog.get("like")), str(catalog["properties"].get("connector.name")))
+
+
+def _catalog_faults(host: Host, like: str | None, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if like is not None:
+        if like not in OWN_CATALOGS:
+            yield (
+                f"is like {like}, which is no catalog of the role",
+                f"choose one of {', '.join(OWN_CATALOGS)}",
+            )
+        return
     connector = properties.get("connector.name")
     if not connector:
         yield "lacks connector.name", "add it to the catalog's properties"
@@ -133,12 +151,11 @@ def keys(host: Host) -> list[Finding]:
         *_unknown(host, "trino_node", variables.get("trino_node"), known.server | NODE_KEYS),
     ]
     for index, catalog in enumerate(variables.get("trino_catalogs") or []):
-        connector = str(catalog["properties"].get("connector.name"))
+        connector = _connector(catalog)
         path = f"trino_catalogs[{index}].properties"
         findings += _of_catalog(host, path, catalog["properties"], connector, known)
     connectors = OWN_CATALOGS | {
-        str(catalog["name"]): str(catalog["properties"].get("connector.name"))
-        for catalog in variables.get("trino_catalogs") or []
+        str(catalog["name"]): _connector(catalog) for catalog in variables.get("trino_catalogs") or []
     }
     for name, properties in (variables.get("trino_catalog_properties") or {}).items():
         if name not in connectors:
@@ -149,6 +166,27 @@ def keys(host: Host) -> list[Finding]:
             path = f"trino_catalog_properties.{name}"
             findings += _of_catalog(host, path, properties, connectors[name], known)
     return findings
+
+
+def secrets(host: Host) -> list[Finding]:
+    """Check that no secret stands in a catalog or in config.properties, which are no secret files."""
+    variables = host.variables
+    written = {"trino_config": variables.get("trino_config")}
+    for index, catalog in enumerate(variables.get("trino_catalogs") or []):
+        written[f"trino_catalogs[{index}].properties"] = catalog["properties"]
+    for name, properties in (variables.get("trino_catalog_properties") or {}).items():
+        written[f"trino_catalog_properties.{name}"] = properties
+    return [
+        Finding(
+            "trino.secrets",
+            host.name,
+            f"{path} has {key} in plain text, in a file that all may read",
+            f"put it into trino_secrets under a NAME, and write {key}: ${{ENV:NAME}}",
+        )
+        for path, properties in written.items()
+        for key, value in (properties or {}).items()
+        if value and _SECRET.search(str(key)) and not _FROM_ENVIRONMENT.fullmatch(str(value))
+    ]
 
 
 def _of_catalog(

@@ -23,6 +23,13 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.template import trust_as_template
 
+try:
+    from lakehouse import pending
+except ImportError as error:  # Ansible runs in another Python than the kit's
+    raise AnsibleActionFail(
+        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
+    ) from error
+
 _FOLDER_MODE = 0o755
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
@@ -94,10 +101,15 @@ class ActionModule(ActionBase):
             root = Path(render_dir) / str(variables["inventory_hostname"])
             return self._write_locally(entries, root, bool(variables.get("lakehouse_render_secrets")))
         secrets = {entry["dest"]: entry.pop("content") for entry in entries if entry.get("secret")}
-        return self._execute_module(
+        result = self._execute_module(
             module_name="config_files",
             module_args={"files": entries, "secrets": secrets},
             task_vars=variables,
+        )
+        return (
+            pending.remembered(result, result.get("files", []), variables)
+            if self._task.check_mode
+            else result
         )
 
     def _render(self, entry: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:

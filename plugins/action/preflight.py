@@ -16,7 +16,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleU
 from ansible.plugins.action import ActionBase
 
 try:
-    from lakehouse.validation import Finding, memory, report
+    from lakehouse.validation import Finding, identity, memory, report
 except ImportError as error:  # Ansible runs in another Python than the kit's
     raise AnsibleActionFail(
         f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
@@ -45,34 +45,38 @@ class ActionModule(ActionBase):
         options = dict(self._task.args)
         tolerance = float(options.pop("max_clock_offset_seconds", 1))
         host = str(variables["inventory_hostname"])
-        findings = self._look(host, options, tolerance, variables)
+        findings, datanodes = self._look(host, options, tolerance, variables)
         lines = [str(finding) for finding in findings]
-        return {"changed": False, "failed": bool(lines), "msg": report(findings), "lines": lines}
+        result = {"changed": False, "failed": bool(lines), "msg": report(findings), "lines": lines}
+        return {**result, "datanodes": datanodes}
 
     def _look(
         self, host: str, options: dict[str, Any], tolerance: float, variables: dict[str, Any]
-    ) -> list[Finding]:
+    ) -> tuple[list[Finding], list[str]]:
+        """Return the findings, and the uuids of the DataNodes whose data is here."""
         before = time.time()
         try:
             result = self._execute_module(module_name="preflight", module_args=options, task_vars=variables)
         except AnsibleConnectionFailure as error:
             advice = f"check the address, the key and the machine: ansible {host} -m ansible.builtin.ping"
-            return [Finding("net.ssh", host, f"unreachable: {_last_line(str(error))}", advice)]
+            return [Finding("net.ssh", host, f"unreachable: {_last_line(str(error))}", advice)], []
         after = time.time()
         if result.get("failed"):
             reason = _last_line(str(result.get("module_stderr") or result.get("msg")))
             advice = f"check Python and sudo: ansible {host} --become -m ansible.builtin.ping"
-            return [Finding("node.python", host, f"cannot run a module: {reason}", advice)]
+            return [Finding("node.python", host, f"cannot run a module: {reason}", advice)], []
         findings = [Finding(host=host, **found) for found in result["findings"]]
         wished = self._sizes(options.get("services", []), variables, result["memory_mb"])
         findings += memory.sizes(host, wished, result["memory_mb"])
+        if result["formats"]:
+            findings += identity.example(host, options.get("cluster_id", ""), options["addresses"].values())
         offset = clock_offset(before, result["started"], result["finished"], after)
         if abs(offset) > tolerance:
             side = "ahead of" if offset > 0 else "behind"
             fact = f"the clock is {abs(offset):.1f} s {side} the control machine's"
             advice = "set both clocks by NTP: timedatectl set-ntp true"
             findings.append(Finding("time.offset", host, fact, advice, f"at most {tolerance:g} s"))
-        return findings
+        return findings, list(result["datanodes"])
 
     def _sizes(
         self, services: list[dict[str, Any]], variables: dict[str, Any], memory_mb: int

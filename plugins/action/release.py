@@ -1,12 +1,13 @@
 """Install a component's release archive on a host.
 
-The archive is built once on the control machine (``lakehouse.releases``), sent only where it is missing, and
-unpacked beside the releases that are there. Arguments: ``component`` and ``root`` (its folder on the host),
-optional ``conf`` (a folder that the release shall offer as ``conf``).
+The archive is built once on the control machine (``lakehouse.releases``), sent only where it is missing,
+compared there with what was built, and unpacked beside the releases that are there. Arguments: ``component``
+and ``root`` (its folder on the host), optional ``conf`` (a folder that the release shall offer as ``conf``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 try:
-    from lakehouse import artifacts, manifest, releases
+    from lakehouse import artifacts, manifest, pending, releases
+    from lakehouse.cache import Cache
     from lakehouse.errors import LakehouseError
+    from lakehouse.manifest import Manifest
 except ImportError as error:  # Ansible runs in another Python than the kit's
     raise AnsibleActionFail(
         f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
     ) from error
+
+Provide = Callable[[Manifest, str, Cache, Callable[[str], None]], Path]
 
 
 class ActionModule(ActionBase):
@@ -42,17 +47,36 @@ class ActionModule(ActionBase):
                 "conf": self._task.args.get("conf"),
             }
             result = self._execute_module(module_name="release", module_args=arguments, task_vars=variables)
-            if result.get("failed") or not result.get("missing") or self._task.check_mode:
+            if self._task.check_mode:
+                changed = [f"{arguments['root']}/current"] if result.get("changed") else []
+                return pending.remembered(result, changed, variables)
+            if result.get("failed") or not result.get("missing"):
                 return result
-            cache = artifacts.cache_dir()
-            archive = releases.archive(component, cache)
-            if not archive.exists():
-                artifacts.fetch(bill, [component.name], cache, self._display.v)
-                archive = releases.ensure(bill, component.name, cache, self._display.v)
+            result = self._install(bill, releases.ensure, arguments, variables)
+            if result.get("damaged"):
+                # On the disk here, or on its way: what is good here is sent once more.
+                result = self._install(bill, releases.verified, arguments, variables)
         except LakehouseError as error:
             raise AnsibleActionFail(str(error)) from error
+        if result.get("damaged"):
+            raise AnsibleActionFail(
+                f"{component.name}: what arrived is not what was sent, twice;"
+                " next: look at the machine's memory, disk and network, then run it again"
+            )
+        return result
+
+    def _install(
+        self, bill: Manifest, provide: Provide, arguments: dict[str, Any], variables: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Send the archive and have it unpacked; the answer is ``damaged`` if something else arrived."""
+        name = self._task.args["component"]
+        cache, component = artifacts.cache_dir(), bill.component(name)
+        if releases.digest(component, cache) is None:
+            artifacts.fetch(bill, [name], cache, self._display.v)
+        archive = provide(bill, name, cache, self._display.v)
         remote = self._connection._shell.join_path(self._make_tmp_path(), archive.name)
         self._transfer_file(str(archive), remote)
-        return self._execute_module(
-            module_name="release", module_args={**arguments, "archive": remote}, task_vars=variables
+        sent = {"archive": remote, "sha256": releases.digest(component, cache)}
+        return dict(
+            self._execute_module(module_name="release", module_args=arguments | sent, task_vars=variables)
         )

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
+
+# What systemd does not take as it is in a word of a unit file.
+SPECIAL = re.compile(r"""[\s%"'\\]""")
 
 
 def config_value(value: Any) -> str:
@@ -16,12 +20,27 @@ def config_value(value: Any) -> str:
     return str(value)
 
 
-def property_value(value: Any) -> str:
-    """Print a value for a ``key=value`` file of Java: backslashes escaped, line breaks refused."""
+def property_value(value: Any, name: str) -> str:
+    """Print a property's value as Java's files want it: backslashes escaped, line breaks refused."""
     text = config_value(value)
     if "\n" in text or "\r" in text:
-        raise AnsibleFilterError(f"a value of a properties file cannot hold a line break: {text!r}")
+        # The name alone: the value may be a password.
+        raise AnsibleFilterError(f"{name}: the value of a property cannot hold a line break")
     return text.replace("\\", "\\\\")
+
+
+def _quoted(text: str) -> str:
+    """Print one word of a unit file: quoted, without a specifier (systemd.syntax(7), systemd.unit(5))."""
+    if "\n" in text or "\r" in text:
+        name = text.partition("=")[0]
+        raise AnsibleFilterError(f"{name}: a word of a unit file cannot hold a line break")
+    return '"' + text.replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def exec_words(options: list[Any]) -> list[str]:
+    """Print options as words of ``ExecStart=``, where a dollar sign begins a variable."""
+    words = [str(option).replace("$", "$$") for option in options]
+    return [_quoted(word) if SPECIAL.search(word) else word for word in words]
 
 
 def overridden(defaults: dict[str, Any], *overrides: dict[str, Any] | None) -> dict[str, Any]:
@@ -37,18 +56,24 @@ def share_mb(memory_mb: float, fraction: float, least: int, most: int) -> int:
     return int(min(max(memory_mb * fraction, least), most))
 
 
+def unit_order(paths: str = "") -> dict[str, str]:
+    """Return a daemon's [Unit] settings: after the network has its addresses, and never without its disks."""
+    order = {"Wants": "network-online.target", "After": "network-online.target"}
+    return order | ({"RequiresMountsFor": paths} if paths else {})
+
+
 def unit_file(service: dict[str, Any], name: str, description: str) -> dict[str, Any]:
     """Wrap a unit's [Service] settings into an entry for ``config_files``."""
+    # Where it may write is where its data lives: a disk that is missing must not become an empty folder.
+    writable = service.get("ReadWritePaths") or ""
+    words = writable.split() if isinstance(writable, str) else writable
+    disks = " ".join(word for word in words if word.startswith("/"))
     return {
         "dest": f"/etc/systemd/system/{name}.service",
         "template": "systemd.unit.j2",
         "vars": {
             "sections": {
-                "Unit": {
-                    "Description": description,
-                    "Wants": "network-online.target",
-                    "After": "network-online.target",
-                },
+                "Unit": {"Description": description} | unit_order(disks),
                 "Service": service,
                 "Install": {"WantedBy": "multi-user.target"},
             }
@@ -74,7 +99,7 @@ def unit_files(daemons: dict[str, dict[str, Any]], common: dict[str, Any]) -> li
 
 def environment(variables: dict[str, Any]) -> list[str]:
     """Print variables as systemd's ``Environment=`` wants them: quoted, sorted by name."""
-    return [f'"{name}={config_value(value)}"' for name, value in sorted(variables.items())]
+    return [_quoted(f"{name}={config_value(value)}") for name, value in sorted(variables.items())]
 
 
 class FilterModule:
@@ -85,9 +110,11 @@ class FilterModule:
         return {
             "config_value": config_value,
             "environment": environment,
+            "exec_words": exec_words,
             "property_value": property_value,
             "overridden": overridden,
             "share_mb": share_mb,
             "unit_file": unit_file,
             "unit_files": unit_files,
+            "unit_order": unit_order,
         }

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils import programs
 from ansible.module_utils.hdfs_storage import MAKING, inspect
 from ansible.module_utils.refused import RefusedError
 
 LOG_LINES = 20
+FORMAT_SECONDS = 300
 
 
 def apply(parameters: dict[str, Any], *, check: bool = False) -> None:
@@ -40,7 +41,7 @@ def apply(parameters: dict[str, Any], *, check: bool = False) -> None:
 
 
 def _run(argv: list[str]) -> None:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = programs.run(argv, seconds=FORMAT_SECONDS, next_command="df -h, uptime; rerun")
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
         raise RefusedError(

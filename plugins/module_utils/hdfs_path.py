@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils.refused import RefusedError
-from ansible.module_utils.webhdfs import WebHdfs, WebHdfsError
+from ansible.module_utils.refused import RefusedError, UnansweredError
+from ansible.module_utils.webhdfs import NoAnswerError, WebHdfs, WebHdfsError
 
 
 def apply(parameters: dict[str, Any], *, check: bool = False) -> list[str]:
-    """Make and mend the directories that the module hdfs_path is given; return the paths that differed."""
+    """Make and mend the directories that the module hdfs_path is given; return the paths that differed.
+
+    Raises UnansweredError where no NameNode answers.
+    """
     hdfs = WebHdfs(parameters["url"], parameters["user"])
     common = {key: parameters[key] for key in ("owner", "group", "mode")}
     paths = [*parameters.get("paths", []), *({"path": path} for path in parameters.get("folders", []))]
     try:
         return [path["path"] for path in paths if ensure(hdfs, common | path, check)]
+    except NoAnswerError as error:
+        raise UnansweredError(str(error), "journalctl -u hdfs-namenode") from error
     except WebHdfsError as error:
         raise RefusedError(str(error), "journalctl -u hdfs-namenode") from error
 

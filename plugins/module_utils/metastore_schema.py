@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import Any
+from typing import Any, Protocol
 
+from ansible.module_utils import programs
 from ansible.module_utils.environment_file import environment_of
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.refused import RefusedError, UnansweredError
 
 # Any number will do as long as every run of the kit takes the same: "lake" in ASCII.
 ADVISORY_LOCK = 0x6C616B65
@@ -25,6 +26,38 @@ create index if not exists "IDX_RUNTIME_STATS_CREATE_TIME" on "RUNTIME_STATS" ("
 IS_MAKING = "select to_regnamespace('lakehouse_making') is not null"
 BEGIN = "create schema lakehouse_making"
 END = "drop schema lakehouse_making"
+# Rows that the schema's script and the start of a metastore make: whoever has more has used the tables.
+BY_DEFAULT = (
+    "CTLGS", "DATABASE_PARAMS", "DBS", "GLOBAL_PRIVS", "NOTIFICATION_SEQUENCE", "ROLES", "SEQUENCE_TABLE",
+    "VERSION", "aux_table", "next_compaction_queue_id", "next_lock_id", "next_txn_id",
+)  # fmt: skip
+# One line for each table with rows that somebody has made; counting would read all of them.
+USED = f"""
+do $$
+declare
+  made text; used boolean; said text := '';
+begin
+  for made in select tablename from pg_tables where schemaname = 'public' order by 1 loop
+    if made = 'DBS' then
+      execute 'select exists (select from public."DBS" where "NAME" <> ''default'')' into used;
+    elsif made in ({", ".join(f"'{name}'" for name in BY_DEFAULT)}) then
+      used := false;
+    else
+      execute format('select exists (select from public.%I)', made) into used;
+    end if;
+    if used then said := said || made || E'\\n'; end if;
+  end loop;
+  perform set_config('lakehouse.used', said, false);
+end $$;
+select current_setting('lakehouse.used');
+"""  # noqa: S608 -- constants
+# Sessions of everybody but the kit's own; what PostgreSQL runs for itself has no user.
+APPLICATION = "lakehouse-schema"
+SESSIONS = f"""
+select count(*) from pg_stat_activity
+where datname = current_database() and usesysid is not null
+  and application_name is distinct from '{APPLICATION}'
+"""  # noqa: S608 -- a constant
 CLEAR = """
 do $$
 declare made text;
@@ -36,6 +69,10 @@ end $$;
 drop schema lakehouse_making;
 """
 LOG_LINES = 20
+# One statement of psql, which waits for other sessions' locks at most; and all tables, on a busy disk.
+STATEMENT_SECONDS, SCHEMA_SECONDS = 120, 600
+# The exit code of psql where the server was not reached or did not let the role in.
+NO_SESSION = 2
 
 
 class Database:
@@ -49,15 +86,22 @@ class Database:
             "--no-password", "--no-psqlrc", "--no-align", "--tuples-only", "--quiet",
             "--set", "ON_ERROR_STOP=1",
         ]  # fmt: skip
-        self.environment = {**os.environ, "PGPASSWORD": parameters["password"], "PGCONNECT_TIMEOUT": "10"}
+        self.environment = {
+            **os.environ,
+            "PGPASSWORD": parameters["password"],
+            "PGCONNECT_TIMEOUT": "10",
+            "PGAPPNAME": APPLICATION,
+        }
 
     def run(self, sql: str) -> str:
         """Return the statement's output, or raise RefusedError."""
-        done = subprocess.run(
-            self.argv, input=sql, env=self.environment, capture_output=True, text=True, check=False
+        advice = "ping it from this host"
+        done = programs.run(
+            self.argv, seconds=STATEMENT_SECONDS, next_command=advice, text=sql, environment=self.environment
         )
         if done.returncode:
-            raise RefusedError(f"PostgreSQL at {self.where}: {done.stderr.strip()}", "ping it from this host")
+            kind = UnansweredError if done.returncode == NO_SESSION else RefusedError
+            raise kind(f"PostgreSQL at {self.where}: {done.stderr.strip()}", advice)
         return done.stdout.strip()
 
     def lock(self) -> subprocess.Popen[str]:
@@ -99,7 +143,7 @@ def found_version(database: Database, name: str, version: str) -> str | None:
 def apply(parameters: dict[str, Any]) -> bool:
     """Initialise the schema that the module metastore_schema is given; tell whether that was necessary.
 
-    What an interrupted run has made is removed and made anew: nobody has used it yet.
+    What an interrupted run has made is removed and made anew, if nobody has used it yet.
     """
     database = Database(parameters)
     wish = (parameters["database"], parameters["version"])
@@ -107,12 +151,50 @@ def apply(parameters: dict[str, Any]) -> bool:
         return False
     with database.lock():
         if is_making(database):
+            refuse_used(database, parameters["database"])
             database.run(CLEAR)
         if found_version(database, *wish) is None:
             database.run(BEGIN)
             _initialise(parameters)
             database.run(f"{RUNTIME_STATS}{END};")
     return True
+
+
+class Runs(Protocol):
+    """Whatever runs SQL in one database."""
+
+    def run(self, sql: str) -> str:
+        """Return the statement's output, or raise RefusedError."""
+
+
+def uses(database: Runs) -> list[str]:
+    """What shows that somebody uses the tables: rows that are not there by default."""
+    tables = database.run(USED).split()
+    return [f"rows in {', '.join(tables)}"] if tables else []
+
+
+def refuse_used(database: Database, name: str) -> None:
+    """Raise RefusedError where the tables hold data, or somebody is connected."""
+    sessions = int(database.run(SESSIONS))
+    used = uses(database) + ([f"{sessions} other sessions"] if sessions else [])
+    if used:
+        raise RefusedError(
+            f"database {name} has the mark of an interrupted initialisation (schema lakehouse_making), but is"
+            f" in use ({'; '.join(used)}); nothing was touched",
+            f"stop who is connected; if the catalog is whole, psql {name} -c '{END}', and rerun",
+        )
+
+
+def is_needed(parameters: dict[str, Any]) -> bool:
+    """Tell whether apply() would make the schema, touching nothing; raise what it would refuse.
+
+    Raises UnansweredError where the database cannot be asked yet.
+    """
+    database = Database(parameters)
+    if is_making(database):
+        refuse_used(database, parameters["database"])
+        return True
+    return not found_version(database, parameters["database"], parameters["version"])
 
 
 def is_making(database: Database) -> bool:
@@ -126,7 +208,9 @@ def _initialise(parameters: dict[str, Any]) -> None:
         **environment_of(parameters["environment_file"]),
         "METASTORE_HOME": parameters["metastore_home"],
     }
-    done = subprocess.run(parameters["argv"], env=environment, capture_output=True, text=True, check=False)
+    done = programs.run(
+        parameters["argv"], seconds=SCHEMA_SECONDS, next_command="rerun", environment=environment
+    )
     if done.returncode:
         lines = (done.stdout + done.stderr).strip().splitlines()
         raise RefusedError(

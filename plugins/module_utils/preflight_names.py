@@ -6,8 +6,10 @@ whose address has no name is refused. Standard library only, and Python 3.9: thi
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from ansible.module_utils.findings import finding
@@ -17,6 +19,12 @@ HOSTS_FILE = "/etc/hosts"
 BLOCK_BEGIN, BLOCK_END = "# BEGIN lakehouse nodes", "# END lakehouse nodes"
 INSTALLER_ADDRESS = "127.0.1.1"
 LOOPBACK = ("127.", "::1")
+
+
+# Where cloud-init reads its settings, the last word last: the user data of the machine's maker.
+CLOUD_INIT = ("etc/cloud/cloud.cfg", "etc/cloud/cloud.cfg.d/*.cfg", "var/lib/cloud/instance/cloud-config.txt")
+CLOUD_INIT_OFF = "etc/cloud/cloud-init.disabled"
+REWRITES = re.compile(r"""^manage_etc_hosts:\s*["']?(\w+)""", re.MULTILINE)
 
 
 class Entry(NamedTuple):
@@ -132,3 +140,24 @@ def check_own_address(address: str, local: Callable[[str], bool] = is_local) -> 
         return []
     advice = "set ansible_host to the address of an interface (ip -brief address)"
     return [finding("net.address", f"no interface of this machine has {address}", advice, "an own address")]
+
+
+def check_cloud_init(root: Path) -> list[dict[str, str]]:
+    """Check that cloud-init does not write the hosts file anew at every boot."""
+    if (root / CLOUD_INIT_OFF).exists():
+        return []
+    said = [
+        (path, match[1].lower())
+        for pattern in CLOUD_INIT
+        for path in sorted(root.glob(pattern))
+        for match in REWRITES.finditer(path.read_text(encoding="utf-8", errors="replace"))
+    ]
+    if not said or said[-1][1] in ("false", "no", "off"):
+        return []
+    path, value = f"/{said[-1][0].relative_to(root)}", said[-1][1]
+    fact = f"{path} says manage_etc_hosts: {value}, so the next boot writes {HOSTS_FILE} anew"
+    if path.startswith("/etc/"):
+        advice = "echo 'manage_etc_hosts: false' > /etc/cloud/cloud.cfg.d/99-lakehouse.cfg"
+    else:
+        advice = f"correct the machine's user data, or switch cloud-init off: touch /{CLOUD_INIT_OFF}"
+    return [finding("net.cloud_init", fact, advice, "manage_etc_hosts: false")]

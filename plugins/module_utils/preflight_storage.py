@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils import left_behind
 from ansible.module_utils.findings import finding
-from ansible.module_utils.hdfs_storage import inspect
+from ansible.module_utils.hdfs_storage import inspect, read_version
 
 DATA_DIRECTORY = re.compile(r"^\s*data_directory\s*=\s*'([^']*)'", re.MULTILINE)
 UNTOUCHED = "the data is not touched"
@@ -50,13 +52,35 @@ def check_postgresql(root: Path, path: str, cluster: str) -> list[dict[str, str]
     ]
 
 
-def check_storage(root: Path, services: list[dict[str, Any]], cluster_id: str) -> list[dict[str, str]]:
-    """Check the ``storage`` of every service that has some: its ``kind`` and ``paths``."""
+def check_storage(
+    root: Path, services: list[dict[str, Any]], cluster_id: str, forsaken: Sequence[str] = ()
+) -> list[dict[str, str]]:
+    """Check the ``storage`` of every service that has some, and what it would leave behind."""
     found = []
-    for storage in (service["storage"] for service in services if service.get("storage")):
-        for path in storage["paths"]:
+    for service in (service for service in services if service.get("storage")):
+        storage = service["storage"]
+        for path in storage.get("paths", []):
             if storage["kind"] == "postgresql":
                 found += check_postgresql(root, path, storage["cluster"])
             else:
                 found += check_hdfs(path, cluster_id, name_dir=storage["kind"] == "hdfs_name")
+        found += left_behind.check(root, service, forsaken, cluster_id)
     return found
+
+
+def _paths(services: list[dict[str, Any]], kind: str) -> list[str]:
+    stored = [service["storage"] for service in services if service.get("storage")]
+    return [path for storage in stored if storage["kind"] == kind for path in storage["paths"]]
+
+
+def formats(services: list[dict[str, Any]]) -> bool:
+    """Whether a NameNode is to run here whose directories are all empty."""
+    states = {inspect(path, name_dir=True).state for path in _paths(services, "hdfs_name")}
+    return states == {"empty"}
+
+
+def datanodes(services: list[dict[str, Any]]) -> list[str]:
+    """The uuids of the DataNodes whose data is here: one, wherever nothing went wrong."""
+    files = (Path(path) / "current" / "VERSION" for path in _paths(services, "hdfs_data"))
+    found = {read_version(file).get("datanodeUuid", "") for file in files if file.is_file()}
+    return sorted(found - {""})

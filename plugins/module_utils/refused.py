@@ -21,3 +21,7 @@ class RefusedError(Exception):
     def result(self) -> dict[str, Any]:
         """Return what a module fails with."""
         return {"msg": str(self)} | ({"log": self.log} if self.log else {})
+
+
+class UnansweredError(RefusedError):
+    """A service that had to be asked is not there: what a run would do to it is not known."""

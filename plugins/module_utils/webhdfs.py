@@ -20,6 +20,10 @@ class WebHdfsError(Exception):
     """HDFS refused a call: the operation, the path and the server's words."""
 
 
+class NoAnswerError(WebHdfsError):
+    """Nobody answers at the NameNode's address."""
+
+
 class WebHdfs:
     """One NameNode, as one user (simple authentication)."""
 
@@ -36,7 +40,7 @@ class WebHdfs:
         except urllib.error.HTTPError as error:
             raise WebHdfsError(f"{operation} {path}: {self._reason(error)}") from error
         except OSError as error:
-            raise WebHdfsError(f"{operation} {path}: {self.url}: {error}") from error
+            raise NoAnswerError(f"{operation} {path}: {self.url}: {error}") from error
         return dict(json.loads(body)) if body else {}
 
     def status(self, path: str) -> dict[str, Any] | None:
@@ -50,6 +54,18 @@ class WebHdfs:
             ):
                 return None
             raise
+
+    def attributes(self, path: str) -> dict[str, str]:
+        """Return the extended attributes of a path that have text for their value."""
+        found = self.call("GET", "GETXATTRS", path, encoding="text")["XAttrs"]
+        return {entry["name"]: str(entry["value"] or "").strip('"') for entry in found}
+
+    def set_attribute(self, path: str, name: str, value: str) -> None:
+        """Give a path that was just written an extended attribute."""
+        self.call(
+            "PUT", "SETXATTR", path,
+            **{"xattr.name": name, "xattr.value": f'"{value}"', "flag": "CREATE"},
+        )  # fmt: skip
 
     def upload(self, source: str, path: str) -> None:
         """Write a local file: the NameNode names the DataNode that takes the bytes."""

@@ -74,4 +74,10 @@ def _plain(value: Any) -> Any:
 
 
 def _message(error: Exception) -> str:
-    return str(getattr(error, "message", None) or error)
+    """Return what the server said, and why: behind `Failed to list directory` is HDFS, which refused it."""
+    said = str(getattr(error, "message", None) or error)
+    cause = getattr(error, "failure_info", None) or {}
+    while inner := cause.get("cause") or next(iter(cause.get("suppressed") or ()), None):
+        cause = inner
+    why = str(cause.get("message") or "").partition("\n")[0]
+    return f"{said}\ncaused by: {why}" if why and why not in said else said

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from lakehouse.errors import LakehouseError
-from smoke.matrix import formats, operations
+from smoke.matrix import formats, operations, switches
 from smoke.matrix.formats import TableFormat
 from smoke.matrix.operations import Operation
 
@@ -22,6 +22,9 @@ ENGINES = ("spark", "trino", "flink", "pyiceberg", "delta-rs", "duckdb", "polars
 # In the place of an operation: all that are not named, for an engine that knows nothing of the format.
 REST = "every other operation"
 _EXPLANATIONS = ("limit", "design")
+# What the engine itself does where the kit refuses.
+_BEHIND = "behind"
+_WORDS = "works, wrong, refused, withheld, absent"
 
 
 class Design(StrEnum):
@@ -38,6 +41,7 @@ class Expected(StrEnum):
     WORKS = "works"
     WRONG = "wrong"
     REFUSED = "refused"
+    WITHHELD = "withheld"
     ABSENT = "absent"
 
 
@@ -47,7 +51,8 @@ class Cell:
 
     `reason` is a regular expression for what a refusal says or how a proof fails, or why there is no concept.
     `note` is the condition under which it works. `limit` is the address of what explains it, `design` a word
-    of `Design` where nothing is to be explained.
+    of `Design` where nothing is to be explained. What the kit withholds is refused by a setting of the kit:
+    `behind` is the same operation without that setting, so what the engine itself does.
     """
 
     engine: str
@@ -58,6 +63,12 @@ class Cell:
     note: str = ""
     limit: str = ""
     design: str = ""
+    behind: Cell | None = None
+
+    @property
+    def refuses(self) -> bool:
+        """Whether it must end in an error and leave the table alone."""
+        return self.expected in {Expected.REFUSED, Expected.WITHHELD}
 
     def properties(self) -> list[tuple[str, str]]:
         """Return what the JUnit file says about the cell; what is empty is left out."""
@@ -131,38 +142,61 @@ def _cell(file: str, engine: str, fmt: TableFormat, operation: Operation, declar
     where = f"{engine}.{fmt}.{operation.name}"
     if declared == Expected.WORKS:
         return Cell(engine, fmt, operation, Expected.WORKS)
-    if not isinstance(declared, dict) or not all(isinstance(text, str) for text in declared.values()):
+    if not isinstance(declared, dict) or not all(
+        isinstance(text, str) for key, text in declared.items() if key != _BEHIND
+    ):
         raise _error(
-            file, where, f"is {declared!r}, expected works, or wrong, refused or absent with a reason"
+            file,
+            where,
+            f"is {declared!r}, expected works, or wrong, refused, withheld or absent with a reason",
         )
-    rest = [key for key in declared if key not in {*Expected, *_EXPLANATIONS}]
+    rest = [key for key in declared if key not in {*Expected, *_EXPLANATIONS, _BEHIND}]
     outcomes = [outcome for outcome in Expected if outcome in declared]
     if rest:
-        raise _error(file, where, f"has {rest[0]!r}, expected works, wrong, refused, absent, limit or design")
+        raise _error(file, where, f"has {rest[0]!r}, expected {_WORDS}, behind, limit or design")
     if len(outcomes) != 1:
-        raise _error(file, where, "must be one of: works, wrong, refused, absent")
+        raise _error(file, where, f"must be one of: {_WORDS}")
     outcome = outcomes[0]
     text = declared[outcome]
     if not text:
         raise _error(file, where, f"is {outcome} without a word why")
-    why = _why(file, where, declared)
+    limit, design = _why(file, where, declared)
+    behind = _behind(file, engine, fmt, operation, declared)
     if outcome is Expected.WORKS:
-        return Cell(engine, fmt, operation, outcome, note=text, **why)
+        return Cell(engine, fmt, operation, outcome, note=text, limit=limit, design=design)
     if outcome is not Expected.ABSENT:
         _compiled(file, where, text)
-    return Cell(engine, fmt, operation, outcome, reason=text, **why)
+    return Cell(engine, fmt, operation, outcome, reason=text, limit=limit, design=design, behind=behind)
 
 
-def _why(file: str, where: str, declared: Mapping[str, str]) -> dict[str, str]:
-    """Return the explanation, if there is one: an address, or a word."""
-    why = {key: text for key, text in declared.items() if key in _EXPLANATIONS}
-    if len(why) > 1:
+def _behind(
+    file: str, engine: str, fmt: TableFormat, operation: Operation, declared: Mapping[str, object]
+) -> Cell | None:
+    """Return the same operation without the kit's setting; None where the kit withholds nothing."""
+    where = f"{engine}.{fmt}.{operation.name}"
+    if (Expected.WITHHELD in declared) != (_BEHIND in declared):
+        raise _error(file, where, "has one of withheld and behind, expected both or none")
+    if _BEHIND not in declared:
+        return None
+    switch = switches.of(engine, fmt)
+    if switch is None:
+        raise _error(file, where, "is withheld by no setting in smoke/matrix/switches.py")
+    cell = _cell(file, engine, switch.format, operation, declared[_BEHIND])
+    if cell.expected in {Expected.WITHHELD, Expected.ABSENT}:
+        raise _error(file, where, f"is {cell.expected} behind the setting, expected works, wrong or refused")
+    return cell
+
+
+def _why(file: str, where: str, declared: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the explanation, an address and a word, of which one at least is empty."""
+    limit, design = (declared.get(key, "") for key in _EXPLANATIONS)
+    if limit and design:
         raise _error(file, where, "has a limit and a design, expected one of them")
-    if not why.get("limit", "https://").startswith("https://"):
-        raise _error(file, where, f"has the limit {why['limit']!r}, expected an address")
-    if why.get("design", Design.KIT) not in set(Design):
-        raise _error(file, where, f"has the design {why['design']!r}, expected {', '.join(Design)}")
-    return why
+    if limit and not limit.startswith("https://"):
+        raise _error(file, where, f"has the limit {limit!r}, expected an address")
+    if design and design not in set(Design):
+        raise _error(file, where, f"has the design {design!r}, expected {', '.join(Design)}")
+    return limit, design
 
 
 def _compiled(file: str, where: str, expression: str) -> None:

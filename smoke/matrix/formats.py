@@ -14,6 +14,7 @@ class TableFormat:
     create such a table. `file` is Spark's expression for the file from which a row comes. `versions` is its
     query for (version, moment as text) of all commits; empty: there are none. `layouts` is its query for what
     the partitions of a table look like, and `evolved` the answer after `partition evolution`.
+    `prefix` keeps apart the tables of formats that share a database.
     """
 
     name: str
@@ -25,6 +26,7 @@ class TableFormat:
     versions: str = ""
     layouts: str = ""
     evolved: tuple[tuple[object, ...], ...] = ()
+    prefix: str = ""
 
     def __str__(self) -> str:
         return self.name
@@ -65,6 +67,7 @@ HIVE_PARQUET = TableFormat(
     catalogs=_HIVE_CATALOGS,
     clause="STORED AS PARQUET",
     file="input_file_name()",
+    prefix="parquet",
 )
 HIVE_ORC = TableFormat(
     name="hive-orc",
@@ -73,6 +76,7 @@ HIVE_ORC = TableFormat(
     catalogs=_HIVE_CATALOGS,
     clause="STORED AS ORC",
     file="input_file_name()",
+    prefix="orc",
 )
 
 FORMATS = (ICEBERG, DELTA, HIVE_PARQUET, HIVE_ORC)

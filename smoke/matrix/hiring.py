@@ -34,7 +34,7 @@ class Hiring:
         lake = Lake.connect(self.connect)
         namenode = NameNode(self.endpoints.namenode.http, self.endpoints.users["hdfs"])
         stage = Stage(engine, lake, self.databases, namenode, self.endpoints)
-        return Worker(self._asking(engine, lake), stage)
+        return Worker(self._asking(engine, lake), stage, self._catalogs(engine))
 
     def _asking(self, engine: str, lake: Lake) -> Asking:
         trino, flink = self.endpoints.trino, self.endpoints.flink
@@ -47,6 +47,14 @@ class Hiring:
         if engine in {"trino", "flink"}:
             raise NotDeployedError(f"{engine} is not deployed")
         return self._client(engine)
+
+    def _catalogs(self, engine: str) -> frozenset[str]:
+        """Return the catalogs of an engine of which the kit withholds something."""
+        trino = self.endpoints.trino
+        if engine != "trino" or trino is None:
+            return frozenset()
+        rows = Trino.connect(trino.http, self.endpoints.users["trino"]).sql("SHOW CATALOGS")
+        return frozenset(str(name) for (name,) in rows)
 
     def _client(self, engine: str) -> Asking:
         lake = lakehouse_clients.connect(self.endpoints.path)

@@ -62,6 +62,7 @@ class Stage:
             copy_short=copy.short,
             copy_uri=copy.uri,
             view=f"{table.full(cell.engine)}_view",
+            catalog=table.format.catalogs.get(cell.engine, ""),
             version=version,
             committed=committed,
             committed_ms=_milliseconds(committed) if committed else "",
@@ -84,8 +85,7 @@ class Stage:
 
     def _prefix(self, fmt: TableFormat) -> str:
         engine = self.engine.replace("-", "")
-        # Both Hive formats live in one database.
-        return f"{engine}_{fmt.name.removeprefix('hive-')}" if fmt.family == "hive" else engine
+        return f"{engine}_{fmt.prefix}" if fmt.prefix else engine
 
     def _new(self, fmt: TableFormat, name: str, start: str) -> MatrixTable:
         table = self.databases.table(fmt, name)

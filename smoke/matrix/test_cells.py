@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smoke import evidence
-from smoke.matrix import cells
+from smoke.matrix import cells, switches
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.proofs import unchanged
 from smoke.matrix.workers import NotDeployedError, Workers
@@ -32,6 +32,8 @@ def test_cell(cell: Cell, request: pytest.FixtureRequest) -> None:
     note.extend(("statement", text) for text in outcome.statements)
     if outcome.message:
         note.append(("message", outcome.said(cell)))
+    if switch := cell.behind and switches.of(cell.engine, cell.format):
+        note.append(("behind", f"without {switch.setting}: {outcome.behind or 'not measured here'}"))
     assert not outcome.failure, f"{cell}: {outcome.failure}"
 
 

@@ -6,12 +6,13 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
 
 from smoke.engines import EngineError, telling
 from smoke.lake import Row
+from smoke.matrix import switches
 from smoke.matrix.asking import Asking
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixTable
@@ -27,16 +28,18 @@ class Outcome:
 
     `statements` are those of the operation, `seconds` what it took with its proof. `message` is what the
     engine said when it refused, or what turned out to be wrong. `failure` is empty if all was as declared.
+    `behind` is what the engine itself does where the kit withholds something; empty: nobody could ask it.
     """
 
     statements: tuple[str, ...]
     seconds: float
     message: str = ""
     failure: str = ""
+    behind: str = ""
 
     def said(self, cell: Cell) -> str:
         """Return the line of the message that matters."""
-        return telling(self.message, cell.reason)
+        return telling(self.message, cell.reason) if self.message else ""
 
 
 def verdict(cell: Cell, refusal: str, disproof: str) -> str:
@@ -47,7 +50,7 @@ def verdict(cell: Cell, refusal: str, disproof: str) -> str:
     """
     if cell.expected is Expected.WORKS:
         return f"declared as works, but refused:\n{refusal}" if refusal else disproof
-    found, other = (refusal, disproof) if cell.expected is Expected.REFUSED else (disproof, refusal)
+    found, other = (refusal, disproof) if cell.refuses else (disproof, refusal)
     if not found and not other:
         return f"declared as {cell.expected} ({cell.reason!r}), but it works now: change cells.yml"
     if not re.search(cell.reason, found):
@@ -57,13 +60,32 @@ def verdict(cell: Cell, refusal: str, disproof: str) -> str:
 
 @dataclass
 class Worker:
-    """One engine: asks, proves, and keeps the tables of its cells."""
+    """One engine: asks, proves, and keeps the tables of its cells.
+
+    `catalogs` are those of the engine: what the kit withholds is asked where one of them lacks the setting.
+    """
 
     asking: Asking
     stage: Stage
+    catalogs: frozenset[str] = frozenset()
 
     def execute(self, cell: Cell) -> Outcome:
-        """Run one cell."""
+        """Run one cell and, if the kit withholds it, what the engine itself does."""
+        outcome = self._execute(cell)
+        switch = switches.of(cell.engine, cell.format)
+        if not (cell.behind and switch and switch.catalog in self.catalogs) or outcome.failure:
+            return outcome
+        behind = self._execute(cell.behind)
+        said = behind.said(cell.behind)
+        return replace(
+            outcome,
+            statements=(*outcome.statements, *behind.statements),
+            seconds=outcome.seconds + behind.seconds,
+            failure=behind.failure and f"without {switch.setting}: {behind.failure}",
+            behind=f"{cell.behind.expected}: {said}" if said else str(cell.behind.expected),
+        )
+
+    def _execute(self, cell: Cell) -> Outcome:
         recipe = RECIPES[cell.engine][cell.format.name][cell.operation.name]
         table = self.stage.table(cell)
         names = self.stage.names(cell, table)
@@ -79,12 +101,8 @@ class Worker:
             message = error.message
         statements = tuple(self.asking.statements)
         done = not message
-        disproof = (
-            self._disproof(cell, recipe, table, answer)
-            if done and cell.expected is not Expected.REFUSED
-            else ""
-        )
-        if cell.expected is Expected.REFUSED and done:
+        disproof = self._disproof(cell, recipe, table, answer) if done and not cell.refuses else ""
+        if cell.refuses and done:
             self.stage.spoilt(cell, table)
         failure = verdict(cell, message, disproof)
         if cell.operation.writes and done and not failure:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
 from lakehouse.inventory import Inventory
+from smoke.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible, Outcome
 
@@ -77,13 +79,52 @@ def test_a_datanode_of_another_cluster_is_refused(
         assert (machine.listing(folder), running(machine, "hdfs-datanode")) == before
 
 
+def test_a_new_place_is_refused_while_the_old_one_holds_data(
+    namenode_host: Machine, database_host: Machine, cluster: Inventory, ansible: Ansible
+) -> None:
+    """Directories and the database at once: every new place is empty, so nothing there objects."""
+    database = namenode_host.variable("lakehouse_database")
+    wished = {
+        "lakehouse_namenode_dirs": ["/kit-elsewhere/namenode"],
+        "lakehouse_datanode_dirs": ["/kit-elsewhere/datanode"],
+        "lakehouse_database": {**database, "name": "kit_elsewhere"},
+    }
+    config = f"{namenode_host.variable('lakehouse_config_dir')}/hadoop/namenode"
+    rules = "/etc/postgresql"
+    before = namenode_host.listing(config), database_host.listing(rules)
+    outcome = ansible.playbook("preflight", **wished)
+    assert (outcome.code, outcome.changed) == (2, 0), outcome
+    name_dirs = namenode_host.variable("lakehouse_namenode_dirs")
+    old = [(namenode_host.name, name_dirs)]
+    old += [(host.name, host.variables["lakehouse_datanode_dirs"]) for host in cluster.group("datanodes")]
+    for name, folders in old:
+        for folder in folders:
+            line = f"FAIL hdfs.moved {name}: {folder} holds the data of hdfs-"
+            assert line in outcome.text, outcome
+    catalog = f"{database_host.name}/{database['name']}"
+    assert f"FAIL metastore.moved {cluster.group('metastore')[0].name}: {catalog} holds" in outcome.text
+    # Whoever asks for a part of the playbook is not asked by preflight.
+    for part, place in (("hdfs", name_dirs[0]), ("postgresql", catalog)):
+        outcome = ansible.playbook("site", "--tags", part, **wished)
+        assert outcome.code != 0, outcome
+        assert f"nothing was touched; next: move the data from {place} to " in outcome.text, outcome
+        assert f"or give it up for ever with lakehouse_forsaken: ['{place}']" in outcome.text, outcome
+    assert (namenode_host.listing(config), database_host.listing(rules)) == before
+
+
 def test_a_format_that_would_orphan_blocks_is_refused(
     namenode_host: Machine, cluster: Inventory, ansible: Ansible
 ) -> None:
     config = f"{namenode_host.variable('lakehouse_config_dir')}/hadoop"
     with namenode_host.scratch(SCRATCH) as folder:
         before = namenode_host.listing(config), running(namenode_host, "hdfs-namenode")
-        outcome = ansible.playbook("site", "--tags", "hdfs", lakehouse_namenode_dirs=[folder])
+        outcome = ansible.playbook(
+            "site",
+            "--tags",
+            "hdfs",
+            lakehouse_namenode_dirs=[folder],
+            lakehouse_forsaken=namenode_host.variable("lakehouse_namenode_dirs"),
+        )
         assert outcome.code != 0, outcome
         holders = ", ".join(host.name for host in cluster.group("datanodes"))
         assert f"({holders}): formatting would orphan them; nothing was touched;" in outcome.text, outcome
@@ -141,6 +182,47 @@ def test_an_interrupted_schema_is_made_anew(database_host: Machine, database: st
     assert "lakehouse_making" not in tables(database_host, database)
     third = initialise(ansible, database_host, database, "false")
     assert "| SUCCESS =>" in third.text, third
+
+
+@contextmanager
+def connected(machine: Machine, database: str) -> Iterator[None]:
+    """Somebody else's session."""
+    port = machine.variable("lakehouse_ports")["postgresql"]
+    machine.run(
+        "systemd-run --unit=%s --collect runuser -u postgres -- psql -p %s -d %s -c 'select pg_sleep(600)'",
+        SCRATCH, port, database,
+    )  # fmt: skip
+    try:
+        count = f"select count(*) from pg_stat_activity where datname = '{database}'"  # noqa: S608
+        wait_for("the session", lambda: psql(machine, "postgres", count) != "0", seconds=30)
+        yield
+    finally:
+        machine.run("systemctl stop %s", SCRATCH)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        ('create table "TBLS" as select 1', False, "rows in TBLS"),
+        ("""create table "DBS" as select 'sales' as "NAME" """, False, "rows in DBS"),
+        ("""create table "DBS" as select 'default' as "NAME" """, True, "1 other sessions"),
+    ],
+    ids=["a table", "a database", "somebody is connected"],
+)
+def test_the_mark_of_an_interruption_gives_no_catalog_away(
+    use: tuple[str, bool, str], database_host: Machine, database: str, ansible: Ansible
+) -> None:
+    rows, session, said = use
+    psql(database_host, database, f"create schema lakehouse_making; {rows}")
+    before = tables(database_host, database)
+    with connected(database_host, database) if session else nullcontext():
+        outcome = initialise(ansible, database_host, database, "false")
+    assert outcome.code != 0, outcome
+    line = (
+        f"(schema lakehouse_making), but is in use ({said}); nothing was touched; next: stop who is connected"
+    )
+    assert line in outcome.text, outcome
+    assert tables(database_host, database) == before
 
 
 def of(machine: Machine, database: str) -> str:

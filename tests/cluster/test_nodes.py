@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,8 +15,9 @@ import yaml
 from docker.models.containers import Container
 from docker.types import IPAMConfig, IPAMPool
 
-from lakehouse import inventory, nodes
+from lakehouse import inventory, nodes, run
 from lakehouse.errors import LakehouseError
+from lakehouse.nodes import owner
 
 pytestmark = pytest.mark.cluster
 
@@ -37,8 +39,10 @@ def describe(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Write an inventory of the one node, with other values where a test wants them."""
     folder = tmp_path_factory.mktemp("nodes")
 
-    def write(address: str = "10.213.251.5", subnet: str = SUBNET, memory_mb: int = 512) -> Path:
-        state = folder / CLUSTER
+    def write(
+        address: str = "10.213.251.5", subnet: str = SUBNET, memory_mb: int = 512, checkout: str = "first"
+    ) -> Path:
+        state = folder / checkout / CLUSTER
         variables: dict[str, Any] = {
             "local_nodes_cluster": CLUSTER,
             "local_nodes_subnet": subnet,
@@ -114,6 +118,7 @@ def test_keys_are_for_their_owner_alone(solo: Path) -> None:
         "id_ed25519": 0o600,
         "id_ed25519.pub": 0o644,
         "known_hosts": 0o600,
+        "owner": 0o600,
     }
 
 
@@ -160,6 +165,32 @@ def test_lost_keys_are_made_again(solo: Path, client: docker.DockerClient) -> No
     nodes.up(solo, print)
     assert ssh(solo, "hostname") == "solo"
     assert identity(client) == before
+
+
+def test_another_checkout_is_refused_until_it_takes_the_nodes_over(
+    solo: Path,
+    describe: Callable[..., Path],
+    client: docker.DockerClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before, first = identity(client), run.ROOT
+    second = describe(checkout="second")
+    monkeypatch.setattr(owner, "ROOT", Path("/elsewhere"))
+    refusal = re.escape(f"the nodes of {CLUSTER} belong to another checkout ({first}); nothing was touched")
+    for verb in (nodes.up, nodes.down):
+        with pytest.raises(LakehouseError, match=refusal):
+            verb(second, print)
+    assert ssh(solo, "hostname") == "solo"
+    with pytest.raises(LakehouseError, match=f"is the cluster {CLUSTER}, not another"):
+        nodes.take_over(second, "another", print)
+    nodes.take_over(second, CLUSTER, print)
+    nodes.up(second, print)
+    assert ssh(second, "hostname") == "solo"
+    assert identity(client) == before
+    # The first one has the word too, and its key again.
+    monkeypatch.setattr(owner, "ROOT", first)
+    nodes.up(solo, print)
+    assert ssh(solo, "hostname") == "solo"
 
 
 def test_leftover_of_an_interrupted_run_is_replaced(solo: Path, client: docker.DockerClient) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,9 @@ import pytest
 from tests.cluster.machines import Machine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.group("clients")]
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python-clients.md"
+SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 FLIGHTS = 336_776
 TABLES = ("iceberg.nycflights.flights", "delta.nycflights_delta.flights")
@@ -72,10 +77,9 @@ def client(node: Machine) -> Client:
 
 
 @pytest.fixture
-def database(client: Client) -> Iterator[str]:
-    """A database of this test, gone at its end with its tables."""
+def spare(client: Client) -> Iterator[str]:
+    """The name of a database that this test may create, gone at its end with its tables."""
     name = f"clients_{secrets.token_hex(3)}"
-    client.runs(f"{CONNECT}lake.iceberg.create_namespace({name!r})")
     yield name
     client.runs(
         f"{CONNECT}from lakehouse_clients.file_io import file_system\n"
@@ -84,6 +88,13 @@ def database(client: Client) -> Iterator[str]:
         "files = file_system(lake.settings.hdfs)\n"
         "if files.exists(place): files.rm(place, recursive=True)"
     )
+
+
+@pytest.fixture
+def database(client: Client, spare: str) -> str:
+    """A database of this test."""
+    client.runs(f"{CONNECT}lake.create_database('iceberg.{spare}')")
+    return spare
 
 
 def test_the_client_says_that_the_catalog_answers(client: Client) -> None:
@@ -130,6 +141,26 @@ def test_spark_sees_what_a_client_wrote_and_the_client_what_spark_wrote(
         1,
         1,
     ]
+
+
+def test_every_snippet_of_the_page_runs_as_printed(client: Client, spare: str) -> None:
+    """One after the other in one program, as a reader types them; only the database has a name of its own."""
+    snippets = SNIPPET.findall(PAGE.read_text(encoding="utf-8"))
+    assert len(snippets) > 1
+    checks = (
+        "assert lake.arrow('iceberg.mine.people').num_rows == 4\n"
+        "assert lake.arrow('delta.mine.visitors')['name'].to_pylist() == ['ada', 'eve']\n"
+    )
+    client.runs(re.sub(r"\bmine\b", spare, "\n".join([*snippets, checks])))
+
+
+def test_a_refusal_is_one_line_for_root_too(client: Client) -> None:
+    done = client.machine.shell.run("lakehouse-python -m lakehouse_clients")
+    group = client.machine.variable("lakehouse_group")
+    assert done.rc == 1
+    assert re.fullmatch(
+        rf"root may not \w+ /\S+; next: ask as a member of the group {group} .*\n", done.stderr
+    )
 
 
 def test_a_wrong_name_is_one_line(client: Client) -> None:

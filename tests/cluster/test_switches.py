@@ -1,18 +1,23 @@
-"""Two servers and two settings of Spark are switched on and off again; nothing else notices."""
+"""Two servers and settings of drivers are switched on and off again; nothing else notices."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
+import requests
 from pyspark.sql import SparkSession
 
 from lakehouse import run
 from lakehouse.inventory import Inventory
+from plugins.module_utils import probes
+from smoke.waiting import wait_for
 from tests.cluster.daemons import Daemon, placements
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
@@ -21,7 +26,12 @@ pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
 SERVERS = ("spark-thrift", "spark-connect")
 ON = ("-e", "spark_thrift_enabled=true", "-e", "spark_connect_enabled=true")
-ADDED, REMOVED = "spark.ui.retainedJobs", "spark.ui.showConsoleProgress"
+# A catalog more, and one setting less.
+ADDED, REMOVED = "spark.sql.catalog.another", "spark.databricks.delta.snapshotPartitions"
+CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+OF_THRIFT = "spark.sql.shuffle.partitions"
+# Of a master, or of executors.
+SECONDS_TO_RETURN = 120
 
 Processes = Mapping[str, str]
 
@@ -37,8 +47,11 @@ class Switched:
 @pytest.fixture(scope="module")
 def switched(cluster: Inventory, machines: Machines, ansible: Ansible) -> Switched:
     before = processes(cluster, machines)
-    settings = {ADDED: 17, REMOVED: None}
-    outcome = ansible.playbook("site", "--tags", "spark", *ON, spark_defaults=settings)
+    settings = {
+        "spark_defaults": {ADDED: CATALOG, REMOVED: None},
+        "spark_thrift_defaults": {OF_THRIFT: 7},
+    }
+    outcome = ansible.playbook("site", "--tags", "spark", *ON, **settings)
     assert outcome.code == 0, outcome
     return Switched(before, processes(cluster, machines))
 
@@ -72,11 +85,23 @@ def test_both_servers_run_and_will_after_a_boot(node: Machine) -> None:
 @pytest.mark.usefixtures("switched")
 def test_jdbc_answers(node: Machine) -> None:
     url = f"jdbc:hive2://{node.host.address}:{node.variable('lakehouse_ports')['spark_thrift']}"
-    beeline = f"{node.variable('lakehouse_install_dir')}/spark/current/bin/beeline"
     user = node.variable("lakehouse_users")["spark"]
-    command = "cd / && runuser -u %s -- %s -u %s --silent=true --outputformat=csv2 --showHeader=false -e %s"
+    command = (
+        "cd / && runuser -u %s -- beeline -u %s --silent=true --outputformat=csv2 --showHeader=false -e %s"
+    )
     # Without a terminal beeline prints its prompt before the row.
-    assert node.run(command, user, beeline, url, "select 1").split()[-1] == "1"
+    assert node.run(command, user, url, f"set {OF_THRIFT}").split()[-1] == f"{OF_THRIFT},7"
+
+
+@pytest.mark.group("spark_master")
+@pytest.mark.usefixtures("switched")
+def test_an_idle_thrift_server_holds_no_core(node: Machine) -> None:
+    """Or nothing else could run where it and the Connect server have what there is."""
+    port = node.variable("lakehouse_ports")["spark_master_http"]
+    state = requests.get(f"http://{node.host.address}:{port}/json/", timeout=30).json()
+    [held] = [app["cores"] for app in state["activeapps"] if app["name"] == "thrift-server"]
+    assert held == 0
+    assert state["coresused"] < state["cores"]
 
 
 @pytest.mark.group("clients")
@@ -104,16 +129,46 @@ def test_the_example_of_the_readme_runs(node: Machine) -> None:
     assert "EWR" in done.stdout
 
 
+@pytest.mark.group("clients")
+@pytest.mark.usefixtures("switched")
+def test_a_master_that_comes_back_gives_executors_to_who_had_some(
+    node: Machine, cluster: Inventory, machines: Machines
+) -> None:
+    """The executors that were there end with their worker, so an answer takes new ones."""
+    master = machines[cluster.group("spark_master")[0].name]
+    ports = node.variable("lakehouse_ports")
+    page = f"http://{master.host.address}:{ports['spark_master_http']}/json/"
+
+    def is_known() -> bool:
+        found = json.loads(probes.fetch(page))
+        return found["status"] == "ALIVE" and "connect-server" in {app["name"] for app in found["activeapps"]}
+
+    master.run("systemctl kill -s KILL spark-master")
+    wait_for("the master, and Connect at it", is_known, seconds=SECONDS_TO_RETURN, ignoring=(OSError,))
+    for host in cluster.group("spark_workers"):
+        machines[host.name].run("systemctl restart spark-worker")
+    session = SparkSession.builder.remote(f"sc://{node.host.address}:{ports['spark_connect']}").create()
+    pool = ThreadPoolExecutor(1)
+    try:
+        rows = pool.submit(session.sql("select sum(id) from range(0, 1000, 1, 4)").collect)
+        assert [tuple(row) for row in rows.result(SECONDS_TO_RETURN)] == [(499500,)]
+    finally:
+        session.interruptAll()
+        session.stop()
+        pool.shutdown(wait=False)
+
+
 @pytest.mark.usefixtures("switched")
 def test_the_last_word_is_the_users_and_null_removes_a_key(node: Machine) -> None:
     written = defaults(node)
-    assert written[ADDED] == "17"
+    assert written[ADDED] == CATALOG
     assert REMOVED not in written
+    assert written[OF_THRIFT] != "7"
 
 
-def test_what_reads_the_file_restarted_and_nothing_else(switched: Switched) -> None:
+def test_a_catalog_more_restarts_nothing_but_drivers(switched: Switched) -> None:
     restarted = {name for name, pid in switched.after.items() if pid != switched.before[name]}
-    assert restarted == {name for name in switched.before if name.startswith("spark-")}
+    assert restarted == {name for name in switched.before if name.startswith(SERVERS)}
 
 
 def test_all_of_it_can_be_taken_back(cluster: Inventory, machines: Machines, ansible: Ansible) -> None:

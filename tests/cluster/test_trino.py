@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import json
 import secrets
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
+import requests
 
 from lakehouse.inventory import Inventory
 from smoke.engines import EngineError
 from smoke.engines.trino import Trino
+from smoke.matrix.cross.access import trino as access
 from smoke.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
@@ -20,6 +27,7 @@ pytestmark = pytest.mark.cluster
 # Long enough to be met at work by a stop that follows, on two cores or on many.
 LONG = "select count(*) from tpch.sf1.lineitem a cross join (select * from tpch.tiny.nation limit 5) b"
 ACTIVE = "select count(*) from system.runtime.nodes where state = 'active'"
+TRINO = {"trino_coordinator", "trino_workers"}
 OWN_CATALOGS = {"iceberg", "delta", "hive", "tpch", "postgresql"}
 
 
@@ -78,8 +86,9 @@ def test_the_catalogs_are_the_same_on_all_nodes(cluster: Inventory, machines: Ma
     assert len(sums) == 1, sums
 
 
-def test_the_catalogs_are_those_of_the_role(trino: Trino) -> None:
-    assert {name for (name,) in trino.sql("show catalogs")} - {"system"} == OWN_CATALOGS
+def test_the_catalogs_are_those_of_the_role_and_of_the_inventory(trino: Trino, coordinator: Machine) -> None:
+    wished = OWN_CATALOGS | {each["name"] for each in coordinator.variable("trino_catalogs") or []}
+    assert {name for (name,) in trino.sql("show catalogs")} - {"system"} == wished
 
 
 def test_a_table_is_found_under_every_catalog_of_the_lakehouse(trino: Trino, schema: str) -> None:
@@ -91,18 +100,14 @@ def test_a_table_is_found_under_every_catalog_of_the_lakehouse(trino: Trino, sch
         assert trino.sql(f"select a from {catalog}.{schema}.h") == [(2,)], catalog
 
 
-def test_a_reader_reads_and_may_not_write(url: str, trino: Trino, schema: str, coordinator: Machine) -> None:
-    trino.sql(f"create table iceberg.{schema}.t as select 1 a")
-    for name in coordinator.variable("lakehouse_readers"):
-        reader = Trino.connect(url, name)
-        assert reader.value(f"select a from iceberg.{schema}.t") == 1
-        for statement in (
-            f"insert into iceberg.{schema}.t values 2",
-            f"drop table iceberg.{schema}.t",
-            f"call iceberg.system.unregister_table('{schema}', 't')",
-        ):
-            with pytest.raises(EngineError, match="Access Denied"):
-                reader.sql(statement)
+def test_who_may_call_a_procedure_is_declared_for_each_that_the_release_has(coordinator: Machine) -> None:
+    """The table in docs/security.md has all of them: a new one is tried before it is trusted."""
+    plugins = f"{coordinator.variable('lakehouse_install_dir')}/trino/current/plugin"
+    program = access.listing(plugins)
+    there = access.procedures(coordinator.run(" ".join(["%s"] * len(program)), *program).splitlines())
+    tried = {(interface, name) for interface, acts in access.ACTS.items() for name in acts}
+    assert len(there) > len(access.CATALOGS)
+    assert there == {(interface, name) for interface, name in tried if name.startswith(("`CALL", "`EXECUTE"))}
 
 
 def test_the_command_line_is_on_every_node(node: Machine, coordinator: Machine) -> None:
@@ -111,6 +116,41 @@ def test_the_command_line_is_on_every_node(node: Machine, coordinator: Machine) 
         "trino --user %s --execute 'select 6 * 7' 2>/dev/null", node.variable("lakehouse_users")["trino"]
     )
     assert answer == '"42"'
+
+
+@pytest.mark.usefixtures("coordinator")
+def test_nobody_passes_for_a_node_by_a_name_that_all_can_read(cluster: Inventory, machines: Machines) -> None:
+    """Without a secret of its own, Trino signs with the name of the environment, which it tells everybody."""
+    for machine in (machines[host.name] for host in cluster.hosts if host.groups & TRINO):
+        url = f"http://{machine.host.address}:{machine.variable('lakehouse_ports')['trino_http']}"
+        environment = requests.get(f"{url}/v1/info", timeout=10).json()["environment"]
+        secret = machine.run(
+            "sed -n s/^TRINO_SHARED_SECRET=//p %s/trino/trino.env", machine.variable("lakehouse_config_dir")
+        )
+        answers = {
+            word: requests.get(
+                f"{url}/v1/task", headers={"X-Trino-Internal-Bearer": token}, timeout=10
+            ).status_code
+            for word, token in {
+                "the environment's name": node_token(environment),
+                "the secret": node_token(secret.strip('"')),
+            }.items()
+        }
+        # The second proves that the first was asked rightly.
+        assert answers == {"the environment's name": 401, "the secret": 200}, machine.name
+
+
+def node_token(secret: str) -> str:
+    """What a node of Trino shows to another: a token signed with the secret that they share."""
+    expires = int((datetime.now(UTC) + timedelta(minutes=5)).timestamp())
+    parts = [{"alg": "HS256"}, {"sub": "a node", "exp": expires}]
+    signed = b".".join(base64url(json.dumps(part).encode()) for part in parts)
+    key = hashlib.sha256(secret.encode()).digest()
+    return b".".join((signed, base64url(hmac.digest(key, signed, "sha256")))).decode()
+
+
+def base64url(data: bytes) -> bytes:
+    return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
 @pytest.mark.group("trino_workers")
@@ -191,6 +231,26 @@ def test_a_stopped_worker_ends_what_it_has(
             leaving.run("systemctl start trino")
     assert "draining for at most" in log, log
     wait_for("the worker's return", lambda: trino.value(ACTIVE) == nodes, seconds=120)
+
+
+@pytest.mark.drill
+@pytest.mark.usefixtures("coordinator")
+def test_a_worker_that_somebody_shuts_down_comes_back(
+    cluster: Inventory, machines: Machines, trino: Trino, workers: set[str]
+) -> None:
+    """Whoever calls himself Trino's user may ask for it, and Trino then ends in good order."""
+    coordinators = {host.name for host in cluster.group("trino_coordinator")}
+    leaving = machines[sorted(workers - coordinators)[0]]
+    before, nodes = processes(cluster, machines), trino.value(ACTIVE)
+    url = f"http://{leaving.host.address}:{leaving.variable('lakehouse_ports')['trino_http']}/v1/info/state"
+    asked = requests.put(url, json="SHUTTING_DOWN", headers={"X-Trino-User": trino.user}, timeout=10)
+    assert asked.ok, asked.text
+
+    def is_back() -> bool:
+        pid = processes(cluster, machines)[leaving.name]
+        return pid not in {"0", before[leaving.name]} and trino.value(ACTIVE) == nodes
+
+    wait_for(f"the return of Trino on {leaving.name}", is_back, seconds=180, pause=1, ignoring=(EngineError,))
 
 
 @pytest.mark.drill

@@ -72,10 +72,9 @@ def image(meant: Settings, family: str) -> str:
     return f"lakehouse-{family}:{meant.values['IMAGE_TAG']}"
 
 
-def elsewhere(first: Settings, project: str, apart: int) -> dict[str, str]:
-    """The settings in which a second stack differs from one that runs: its name, and ports so far apart."""
-    ports = {name: str(int(port) + apart) for name, port in first.ports.items()}
-    return {**ports, "COMPOSE_PROJECT_NAME": project}
+def elsewhere(project: str, apart: int) -> dict[str, str]:
+    """The settings in which a second stack differs from one that runs: its name, and where its ports are."""
+    return {"COMPOSE_PROJECT_NAME": project, settings.OFFSET_VARIABLE: str(apart)}
 
 
 def volumes(meant: Settings) -> set[str]:
@@ -163,10 +162,11 @@ def lakehouse(
     )
 
 
-def succeed(*arguments: str, environment: Mapping[str, str] | None = None) -> None:
-    """Run the kit's program; fail with what it said unless it succeeds."""
+def succeed(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    """Run the kit's program and return what it said; fail with that unless it succeeds."""
     done = lakehouse(*arguments, environment=environment)
     assert done.returncode == 0, f"lakehouse {' '.join(arguments)}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
 
 
 def surroundings() -> dict[str, str]:

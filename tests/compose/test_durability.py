@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import secrets
+import tarfile
 import threading
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 import docker
 import pytest
 
+from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import engine
 from smoke.lake import Lake
-from tests.compose.conftest import ENV_FILE, compose, connect, image, succeed, up, volumes
+from tests.compose.conftest import ENV_FILE, compose, connect, files, image, succeed, up, volumes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
 # Commits before the kill: some, so that it meets the writers at work, and not too many for a busy machine.
 COMMITS = 4
 PATIENCE = 240
+# What the other image has otherwise: the file in which it says what it holds.
+CHANGED = PurePosixPath("/usr/share/lakehouse/sbom.cdx.json")
+NEWER = b"another release\n"
 
 
 @pytest.fixture
@@ -96,6 +103,7 @@ def test_down_and_another_image_keep_the_data(core: Settings, lake: Lake, tables
     assert volumes(core) == kept
     with engine.connect() as client, upgraded(client, core) as tag:
         up(core.with_values(IMAGE_TAG=tag))
+        assert inside(client, core, "namenode", CHANGED) == NEWER
         after = connect(core)
         for table in tables.values():
             assert after.sql(f"SELECT id FROM {table} ORDER BY id") == [(1,), (2,)]
@@ -108,8 +116,25 @@ def test_down_and_another_image_keep_the_data(core: Settings, lake: Lake, tables
     again.session.stop()
 
 
+def inside(client: docker.DockerClient, meant: Settings, service: str, path: PurePosixPath) -> bytes:
+    """What a file of a running service holds."""
+    labels = [f"{PROJECT_LABEL}={meant.project}", f"{SERVICE_LABEL}={service}"]
+    [container] = client.containers.list(filters={"label": labels})
+    return files(container, str(path))[path.name]
+
+
+def archive_of(name: str, content: bytes) -> bytes:
+    """A tar archive with one file."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as tar:
+        info = tarfile.TarInfo(name)
+        info.size = len(content)
+        tar.addfile(info, io.BytesIO(content))
+    return raw.getvalue()
+
+
 class upgraded:  # noqa: N801 -- a context, named as it reads
-    """An image that differs from the stack's in its content, under a tag of its own."""
+    """Another release, as far as a file and a label make one: an image with a tag of its own."""
 
     def __init__(self, client: docker.DockerClient, meant: Settings) -> None:
         self._client = client
@@ -119,7 +144,9 @@ class upgraded:  # noqa: N801 -- a context, named as it reads
     def __enter__(self) -> str:
         container = self._client.containers.create(self._image, ["true"], user="root")
         try:
-            container.commit("lakehouse-core", self._tag, changes=["USER nobody", "LABEL upgraded=yes"])
+            container.put_archive(str(CHANGED.parent), archive_of(CHANGED.name, NEWER))
+            version = "LABEL lakehouse.component.spark=newer"
+            container.commit("lakehouse-core", self._tag, changes=["USER nobody", version])
         finally:
             container.remove()
         return self._tag

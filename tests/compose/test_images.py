@@ -75,7 +75,7 @@ def test_its_bill_of_materials_lists_what_was_unpacked(
     [text] = inside(client, built, BILL).values()
     listed = {component["purl"] for component in json.loads(text)["components"]}
     unpacked = {
-        artifact.coordinate.purl for name in family.components for artifact in bill.component(name).artifacts
+        artifact.coordinate.purl for name in family.components for artifact in bill.component(name).contents
     }
     assert unpacked
     assert unpacked <= listed, unpacked - listed

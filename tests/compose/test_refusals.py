@@ -78,7 +78,7 @@ def test_no_compose_of_version_2(tmp_path: Path) -> None:
 def test_a_volume_of_another_version(core: Settings) -> None:
     """A stack whose volume is of PostgreSQL 16 does not start; make compose-up says why."""
     project, volume = "kit-test-old", "kit-test-old_postgres"
-    values = elsewhere(core, project, APART)
+    values = elsewhere(project, APART)
     written = f"mkdir {VOLUME}/data && cd {VOLUME}/data && echo 16 >PG_VERSION && touch postgresql.conf"
     with engine.connect() as client:
 

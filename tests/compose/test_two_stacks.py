@@ -44,7 +44,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     first = settings.load(ENV_FILE, environment={})
     values = {
         **first.values,
-        **elsewhere(first, "kit-test-second", APART),
+        **elsewhere("kit-test-second", APART),
         DATANODES_VARIABLE: str(len(DATANODES)),
     }
     file = tmp_path_factory.mktemp("second") / "second.env"

@@ -12,6 +12,7 @@ import pytest
 
 from lakehouse import run
 from lakehouse.compose.settings import EVERYWHERE
+from lakehouse.report import cluster
 from tests.render import rendering
 
 COMPOSE = Path("inventory/compose")
@@ -55,6 +56,16 @@ def test_a_group_that_nobody_needs_may_be_empty(tmp_path: Path) -> None:
     hosts.write_text(text.replace("spark_history:\n  hosts:\n    cpu-node1:\n", ""), encoding="utf-8")
     found = written(copied, tmp_path, LAKEHOUSE_PROFILE="core")
     assert (found["spark"]["history_http"], found["trino"], found["flink"]) == (None, None, None)
+
+
+def test_the_thrift_server_has_an_address_while_it_is_on(tmp_path: Path) -> None:
+    assert written(LOCAL, tmp_path)["spark_thrift"] is None
+    copied = rendering.copy(LOCAL, tmp_path)
+    (copied / "group_vars/all/tuning.yml").write_text("spark_thrift_enabled: true\n", encoding="utf-8")
+    found = written(copied, tmp_path)["spark_thrift"]
+    assert found == {"host": "cpu-node2", "url": "jdbc:hive2://172.28.0.12:10000"}
+    addresses = cluster.read(tmp_path / "endpoints.json").addresses
+    assert cluster.Address("Spark Thrift", found["url"]) in addresses
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ OF_CONTAINERS: dict[str, tuple[str, ...]] = {
     "postgresql_listen_addresses": (),
     "postgresql_clients": (),
     "postgresql_federation_clients": (),
+    "postgresql_tls": (),
     "trino_node": ("node.bind-ip",),
     "flink_config": (
         "jobmanager.bind-host",
@@ -54,6 +55,8 @@ ALL_ADDRESSES = "the address of a container is known once it runs; only publishe
 GATEWAY = "the gateway is a container of its own, beside the JobManager's"
 SAMENET = "the address of a container is known once it runs; its network is this project's alone"
 CHECK = "a container comes back with another address, which the NameNode would refuse"
+CERTIFICATE = "a container's PostgreSQL has no certificate"
+LOCAL = "127.0.0.1/32 scram-sha-256"
 DESIGN = (
     *(
         Different("*/flink/config.yaml", f'{key}: "HOST"', f'{key}: "0.0.0.0"', ALL_ADDRESSES)
@@ -79,15 +82,19 @@ DESIGN = (
     ),
     Different(
         "*/pg_hba.conf",
-        "host metastore hive metastore/32 scram-sha-256",
+        "hostssl metastore hive metastore/32 scram-sha-256",
         "host metastore hive samenet scram-sha-256",
         SAMENET,
     ),
     Different(
         "*/pg_hba.conf",
-        "host federation federation_reader trino/32 scram-sha-256",
+        "hostssl federation federation_reader trino/32 scram-sha-256",
         "host federation federation_reader samenet scram-sha-256",
         SAMENET,
+    ),
+    *(
+        Different("*/pg_hba.conf", f"hostssl {login} {LOCAL}", f"host {login} {LOCAL}", CERTIFICATE)
+        for login in ("metastore hive", "federation federation_reader")
     ),
     *(
         Different("namenode/etc/hadoop/namenode/hdfs-site.xml", "", line, CHECK)
@@ -111,7 +118,7 @@ def knobs() -> dict[str, Any]:
     for variable, keys in OF_CONTAINERS.items():
         value = sizes.pop(variable)
         kept = {key: value[key] for key in value if key not in keys} if keys else None
-        assert not set(keys) - set(value), variable
+        assert not keys or set(keys) <= set(value), variable
         if kept:
             sizes[variable] = kept
     # Rendering without a host says it, for both.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,31 @@ def test_a_secret_survives_its_environment_file(print_template: Print, secret: s
     path = tmp_path / "metastore.env"
     path.write_text(print_template("environment.j2", environment={"SECRET": secret}), encoding="utf-8")
     assert environment_of(str(path)) == {"SECRET": secret}
+
+
+SHELL_WORDS = [*HOSTILE.values(), "$HOME `id` $(id)", "}", "a}b${c", "'", "\\", "100%"]
+
+
+@pytest.mark.parametrize("word", SHELL_WORDS)
+@pytest.mark.parametrize("template", ["spark-env.sh.j2", "program.sh.j2", "python-launcher.j2"])
+def test_a_variable_of_a_script_is_what_was_set(print_template: Print, template: str, word: str) -> None:
+    said = ["printenv", "WORD"]
+    text = print_template(template, environment={"WORD": word}, command=said, path="/nowhere")
+    script = text.replace("/usr/bin/python3", "printenv WORD") + (
+        "printenv WORD\n" if template == "spark-env.sh.j2" else ""
+    )
+    clean = {"PATH": os.environ["PATH"], "HOME": "/nowhere"}
+    done = subprocess.run(["sh", "-euc", script], env=clean, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{word}\n"
+
+
+@pytest.mark.parametrize("template", ["spark-env.sh.j2", "python-launcher.j2"])
+def test_a_variable_that_the_caller_has_set_wins(print_template: Print, template: str) -> None:
+    text = print_template(template, environment={"WORD": "ours"}, path="/nowhere")
+    script = text.replace('exec /usr/bin/python3 "$@"', "") + "printenv WORD\n"
+    mine = {"PATH": os.environ["PATH"], "WORD": "mine"}
+    done = subprocess.run(["sh", "-euc", script], env=mine, capture_output=True, text=True, check=True)
+    assert done.stdout == "mine\n"
 
 
 def test_a_line_break_in_a_secret_is_refused(print_template: Print) -> None:

@@ -111,8 +111,7 @@ class Bench:
 
     def cached(self) -> dict[str, bytes]:
         folder = self.cache.root / "artifacts"
-        files = [file for file in folder.rglob("*") if file.is_file() and file.name != "index.json"]
-        return {file.name: file.read_bytes() for file in files}
+        return {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
     def maven_runs(self) -> list[str]:
         return [line.split()[1] for line in self.runs.read_text().splitlines()] if self.runs.exists() else []
@@ -159,9 +158,68 @@ def test_a_damaged_file_in_the_cache_is_fetched_again(jars: Bench, damage: Calla
     assert jars.maven_runs() == ["copy", "copy"]
 
 
-def test_a_lost_index_costs_one_reading_and_no_download(jars: Bench) -> None:
+def seals_of(bench: Bench) -> list[Path]:
+    """The state files that hold what was read of the bench's cache."""
+    name = str(bench.cache.root)
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return list(Path(os.environ["XDG_STATE_HOME"]).rglob(f"*{digest}.json"))
+
+
+def test_lost_seals_cost_one_reading_and_no_download(jars: Bench) -> None:
     jars.fetch()
-    (jars.cache.root / "artifacts" / "index.json").write_text("{broken", encoding="utf-8")
+    [file] = seals_of(jars)
+    file.write_text("{broken", encoding="utf-8")
+    jars.fetch()
+    assert jars.maven_runs() == ["copy"]
+
+
+def test_nothing_in_the_cache_vouches_for_a_file_of_it(jars: Bench) -> None:
+    """An index beside the files said of a file of ten bytes that it was verified."""
+    jars.fetch()
+    before = jars.cached()
+    file = next(jars.cache.root.rglob("one-1.jar"))
+    file.write_bytes(b"ten bytes.")
+    entry = [file.stat().st_size, file.stat().st_mtime_ns, hashlib.sha256(before[file.name]).hexdigest()]
+    index = jars.cache.root / "artifacts" / "index.json"
+    index.write_text(json.dumps({str(file.relative_to(index.parent)): entry}), encoding="utf-8")
+    jars.fetch()
+    index.unlink()
+    assert jars.cached() == before
+
+
+def test_an_altered_file_is_found_whatever_its_time_says(jars: Bench) -> None:
+    jars.fetch()
+    before = jars.cached()
+    file = next(jars.cache.root.rglob("one-1.jar"))
+    times = file.stat()
+    file.write_bytes(b"X" + file.read_bytes()[1:])
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    jars.fetch()
+    assert jars.cached() == before
+
+
+def test_a_copied_cache_is_read_in_full(jars: Bench) -> None:
+    """With everything that `cp --archive` keeps, and at the place of the old one."""
+    jars.fetch()
+    before = jars.cached()
+    copy = jars.root / "copy"
+    shutil.copytree(jars.cache.root, copy)
+    altered = next(copy.rglob("two-1.jar"))
+    times = altered.stat()
+    altered.write_bytes(b"X" + altered.read_bytes()[1:])
+    os.utime(altered, ns=(times.st_atime_ns, times.st_mtime_ns))
+    shutil.rmtree(jars.cache.root)
+    copy.rename(jars.cache.root)
+    jars.fetch()
+    assert jars.cached() == before
+    assert jars.maven_runs() == ["copy", "copy"]
+    assert "fetching 1 files" in " ".join(jars.said)
+
+
+def test_a_state_that_cannot_be_kept_costs_a_reading(jars: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/nowhere")
+    jars.cache = Cache(jars.cache.root)
+    jars.fetch()
     jars.fetch()
     assert jars.maven_runs() == ["copy"]
 

@@ -91,7 +91,7 @@ class TestMain:
         )
 
     def test_the_code_of_the_verb_is_the_exit_code(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(bench, "measure", lambda _: 7)
+        monkeypatch.setattr(bench, "measure", lambda *_: 7)
         assert cli.main(["bench"]) == 7
 
     def test_status_prints_a_line_per_node(

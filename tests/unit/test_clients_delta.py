@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -75,6 +76,31 @@ def test_a_column_mapped_table_is_not_read_as_null(tmp_path: Path) -> None:
     for way in (table.to_pyarrow_dataset, table.to_pyarrow_table, table.to_pandas):
         with pytest.raises(ClientError, match=r"has column mapping, .* next: read it with lake\.arrow"):
             way()
+
+
+LONG = Decimal("-123456789.123456789123456789")
+DECIMALS = pa.table({"x": pa.array([LONG], pa.decimal128(38, 18)), "Odd": [1]})
+NEGATIVE = f"x = CAST('{LONG}' AS DECIMAL(38, 18))"
+
+
+def test_long_decimals_are_found_by_a_filter(tmp_path: Path) -> None:
+    folder = str(tmp_path / "decimals")
+    write_deltalake(folder, DECIMALS, writer_properties=delta.writer_properties(DECIMALS.schema))
+    for condition in (NEGATIVE, "x < 0", '"Odd" = 1'):
+        assert delta.read(delta.load(folder, {}), None, condition).to_pylist() == DECIMALS.to_pylist()
+
+
+def test_deltalake_alone_still_loses_long_decimals(tmp_path: Path) -> None:
+    """The day that it does not, `writer_properties` can go."""
+    folder = str(tmp_path / "decimals")
+    write_deltalake(folder, DECIMALS)
+    assert delta.read(delta.load(folder, {}), None, NEGATIVE).num_rows == 0
+
+
+def test_a_filter_of_pyarrow_is_refused(folder: str) -> None:
+    for way in (delta.load(folder, {}).to_pyarrow_table, delta.load(folder, {}).to_pandas):
+        with pytest.raises(ClientError, match=r"leaves out rows .* next: read it with lake\.arrow"):
+            way(filters=[("id", "=", 1)])
 
 
 def test_a_feature_that_was_not_read_right_is_refused() -> None:

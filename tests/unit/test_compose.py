@@ -9,6 +9,7 @@ import re
 import stat
 import tarfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,10 +21,11 @@ from docker.errors import ImageNotFound
 
 from lakehouse import inventory, manifest, releases, run
 from lakehouse.cache import Cache
-from lakehouse.compose import checks, images, names, plugin, sbom, settings, stack
+from lakehouse.compose import addresses, checks, images, names, plugin, sbom, settings, stack
 from lakehouse.coordinates import Coordinate
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Artifact, Manifest
+from lakehouse.nodes import engine
 
 COMPOSE = run.ROOT / "inventory" / "compose"
 
@@ -65,6 +67,21 @@ class TestSettings:
 
     def test_an_empty_variable_is_none(self) -> None:
         assert chosen(COMPOSE_PROJECT_NAME="").project == "lakehouse"
+
+    def test_one_number_moves_every_port(self, tmp_path: Path) -> None:
+        own = tmp_path / "my.env"
+        own.write_text("PORT_OFFSET=100\nTRINO_HTTP_PORT=9000\n", encoding="utf-8")
+        found, first = settings.load(own, {}), chosen()
+        moved = {name: str(int(port) + 100) for name, port in first.ports.items()}
+        assert found.ports == moved | {"TRINO_HTTP_PORT": "9100"}
+        # Who gets these values does not add it again.
+        assert settings.load(own, found.values).ports == found.ports
+
+    def test_an_offset_that_is_no_number_is_refused(self) -> None:
+        with pytest.raises(
+            LakehouseError, match=r"PORT_OFFSET is 'far' \(expected a number\); next: change it"
+        ):
+            chosen(PORT_OFFSET="far")
 
     @pytest.mark.parametrize(
         "environment",
@@ -296,6 +313,67 @@ class TestMirror:
         assert (target / stack.STARTED_WITH).read_text() == "kept"
 
 
+class TestForget:
+    """What goes with the volumes of a stack, and what does not go without them."""
+
+    @pytest.fixture
+    def mine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> settings.Settings:
+        monkeypatch.setattr(run, "ROOT", tmp_path)
+        monkeypatch.setattr(run, "BUILD", tmp_path / "build")
+        found = chosen(COMPOSE_PROJECT_NAME="mine")
+        for folder in (found.state, found.rendered, found.rendered.with_name("other")):
+            folder.mkdir(parents=True)
+            (folder / "password").touch()
+        return found
+
+    @staticmethod
+    def docker_with(monkeypatch: pytest.MonkeyPatch, *volumes: str) -> None:
+        """A Docker that has these volumes of the stack `mine`."""
+
+        def listed(filters: dict[str, str]) -> list[SimpleNamespace]:
+            assert filters == {"label": "com.docker.compose.project=mine"}
+            return [SimpleNamespace(name=name) for name in volumes]
+
+        client = SimpleNamespace(volumes=SimpleNamespace(list=listed))
+        monkeypatch.setattr(engine, "connect", lambda: nullcontext(client))
+
+    def test_the_passwords_of_a_stack_without_data_go(
+        self, mine: settings.Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.docker_with(monkeypatch)
+        stack.forget(mine)
+        assert not mine.state.exists()
+        assert not mine.rendered.exists()
+        assert mine.rendered.with_name("other").exists()
+        stack.forget(mine)
+
+    def test_those_of_one_with_a_volume_stay(
+        self, mine: settings.Settings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.docker_with(monkeypatch, "mine_postgres")
+        with pytest.raises(LakehouseError, match=r"another container uses mine_postgres: it stays.*; next: "):
+            stack.forget(mine)
+        assert (mine.state / "password").exists()
+        assert (mine.rendered / "password").exists()
+
+
+class TestAddresses:
+    """What `make compose-up` says at its end."""
+
+    def test_they_are_those_of_the_services_that_run(self) -> None:
+        lines = addresses.of(chosen(COMPOSE_PROFILES="trino", PORT_OFFSET="100"))
+        assert [line.split()[-1] for line in lines] == [
+            "sc://127.0.0.1:15102",
+            "http://127.0.0.1:8180",
+            "http://127.0.0.1:8190",
+            "thrift://127.0.0.1:9183",
+            "http://127.0.0.1:9970",
+        ]
+
+    def test_every_port_that_it_names_is_one(self) -> None:
+        assert addresses.KNOWN.keys() <= chosen().ports.keys()
+
+
 class TestNames:
     """The block in the hosts file of this computer."""
 
@@ -397,7 +475,7 @@ class TestBillOfMaterials:
             wanted = {
                 str(file.coordinate.purl)
                 for name in family.components
-                for file in bill.component(name).artifacts
+                for file in bill.component(name).contents
             }
             references = [entry["bom-ref"] for entry in content["components"]]
             assert references == sorted(wanted)
@@ -421,6 +499,8 @@ def make(bill: Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mak
         return path
 
     monkeypatch.setattr(releases, "archive", archive)
+    monkeypatch.setattr(releases, "digest", lambda component, _: component.digest)
+    monkeypatch.setattr(releases, "verified", lambda *_: None)
 
     def context(name: str, parent: str = "parent:1", of: Manifest = bill) -> images.Context:
         return images.Context(BY_NAME[name], parent, of, Cache(tmp_path))
@@ -505,7 +585,7 @@ class TestImages:
         content = json.loads(make("client").files["kit/usr/share/lakehouse/sbom.cdx.json"])
         references = {entry["bom-ref"] for entry in content["components"]}
         for component in ("hadoop", "spark", "python_clients"):
-            assert {file.coordinate.purl for file in bill.component(component).artifacts} <= references
+            assert {file.coordinate.purl for file in bill.component(component).contents} <= references
 
 
 class Engine:
@@ -582,15 +662,29 @@ class TestTags:
         ensure(wish)
         assert "old" not in engine.there.values()
 
-    def test_the_small_profile_needs_one_image(self, engine: Engine, ensure: Ensure) -> None:
-        ensure(images.Wish("latest", core=True))
-        assert engine.built.keys() == {"base", "core"}
+    @pytest.mark.parametrize(
+        ("profiles", "families"),
+        [
+            ("core", {"base", "core"}),
+            ("trino", {"base", "core", "trino"}),
+            ("flink", {"base", "core", "flink"}),
+            ("core,client", {"base", "core", "client"}),
+            ("all,three-datanodes", set(BY_NAME)),
+        ],
+    )
+    def test_only_what_the_profiles_run_is_built(
+        self, engine: Engine, ensure: Ensure, profiles: str, families: set[str]
+    ) -> None:
+        ensure(images.Wish("latest", profiles.split(",")))
+        assert engine.built.keys() == families
+        wanted = {name for family in families for name in BY_NAME[family].components}
+        assert set(images.components(profiles.split(","))) == wanted
 
     @pytest.mark.parametrize(("base", "parent"), [(None, "lakehouse-node:1"), ("debian:mine", "debian:mine")])
     def test_it_begins_with_the_node_or_with_the_base_that_was_named(
         self, engine: Engine, ensure: Ensure, base: str | None, parent: str
     ) -> None:
-        ensure(images.Wish("latest", core=True, base=base))
+        ensure(images.Wish("latest", ["core"], base=base))
         assert engine.built["base"] == parent
 
 

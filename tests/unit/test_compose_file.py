@@ -29,6 +29,10 @@ OWN = {
     "spark-master": ["spark_master"],
     "flink-jobmanager": ["flink_jobmanager_rpc", "flink_blob"],
 }
+# Shuffles, state, logs and unpacked libraries of these are too large for their memory.
+SCRATCH = {"spark-worker", "spark-connect", "client", "load", "trino"} | {
+    f"flink-{name}" for name in ("jobmanager", "taskmanager", "sql-gateway")
+}
 # What the kit promises, in MiB.
 PROMISED = {"core": 3072, "all": 8192}
 
@@ -46,7 +50,22 @@ def test_no_service_is_root_and_none_becomes_it(name: str) -> None:
     service = SERVICES[name]
     assert service["user"].split(":")[0] not in ("root", "0")
     assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["cap_drop"] == ["ALL"]
     assert service["init"] is True
+
+
+@each_service
+def test_only_who_keeps_large_scratch_files_writes_into_its_container(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is (name not in SCRATCH)
+    folders = [folder.partition(":")[0] for folder in service["tmpfs"]]
+    assert ("/tmp" in folders) is service["read_only"]  # noqa: S108 -- in the container
+
+
+def test_the_socket_of_postgresql_is_in_memory_and_its_own() -> None:
+    base = (images.DOCKERFILES / "base.Dockerfile").read_text("utf-8")
+    [number] = re.findall(r"useradd --uid (\d+) --gid postgres", base)
+    assert f"/run/postgresql:uid={number},gid={number},mode=2775" in SERVICES["postgres"]["tmpfs"]
 
 
 @each_service

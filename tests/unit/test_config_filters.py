@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
+from service.unit import parse
 
 from plugins.filter import config
 
@@ -27,13 +28,15 @@ def test_a_value_is_printed_as_java_reads_it(value: object, printed: str) -> Non
 
 
 def test_a_property_has_its_backslashes_escaped() -> None:
-    assert config.property_value(["a\\b", False]) == "a\\\\b,false"
+    assert config.property_value(["a\\b", False], "x") == "a\\\\b,false"
 
 
 @pytest.mark.parametrize("value", ["a\nb", "a\r", ["x", "y\n"]])
 def test_a_property_with_a_line_break_is_refused(value: object) -> None:
-    with pytest.raises(AnsibleFilterError, match="cannot hold a line break"):
-        config.property_value(value)
+    with pytest.raises(AnsibleFilterError) as error:
+        config.property_value(value, "the.key")
+    # Not the value, which may be a password.
+    assert str(error.value) == "the.key: the value of a property cannot hold a line break"
 
 
 class TestOverridden:
@@ -73,24 +76,72 @@ def test_an_environment_is_quoted_and_sorted() -> None:
 
 def test_daemons_share_what_is_not_their_own() -> None:
     daemons = {"one": {"description": "First", "exec": ["/bin/one", "--x 1"], "environment": {"A": 1}}}
-    [entry] = config.unit_files(daemons, {"User": "u", "Restart": "on-failure"})
+    [entry] = config.unit_files(daemons, {"User": "u", "Restart": "always"})
     assert entry["dest"] == "/etc/systemd/system/one.service"
     sections = entry["vars"]["sections"]
     assert list(sections) == ["Unit", "Service", "Install"]
     assert sections["Unit"]["Description"] == "First"
     assert sections["Service"] == {
-        "User": "u", "Restart": "on-failure", "Environment": ['"A=1"'], "ExecStart": "/bin/one --x 1",
+        "User": "u", "Restart": "always", "Environment": ['"A=1"'], "ExecStart": "/bin/one --x 1",
     }  # fmt: skip
+
+
+# Every printable character of ASCII at least once, alone and among others.
+WORDS = [
+    "%t",
+    "%%",
+    "100%",
+    'say "hi"',
+    "it's",
+    "back\\slash\\",
+    "`id`",
+    "$(id)",
+    "${HOME}",
+    "$HOME",
+    "a b\tc",
+    "größe",
+]
+WORDS += [chr(code) for code in range(33, 127)] + ["".join(map(chr, range(32, 127)))]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_variable_of_a_unit_is_what_was_set(word: str) -> None:
+    [line] = config.environment({"WORD": word})
+    unit = parse(f"[Service]\nExecStart=/bin/true\nEnvironment={line}\n")
+    assert unit.variables == {"WORD": word}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_an_option_in_a_command_is_what_was_set(word: str) -> None:
+    option = f"-Dkit.test={word}"
+    unit = parse(f"[Service]\nExecStart=/bin/true {' '.join(config.exec_words([option, 'end']))}\n")
+    assert unit.argv({"HOME": "/root"}) == ["/bin/true", option, "end"]
+
+
+def test_a_line_break_in_a_unit_is_refused_by_the_name_alone() -> None:
+    with pytest.raises(AnsibleFilterError, match=r"^SECRET: a word of a unit file cannot hold a line break$"):
+        config.environment({"SECRET": "hush\nhush"})
+
+
+@pytest.mark.parametrize(
+    ("writable", "mounts"),
+    [("/data/a /data/b", "/data/a /data/b"), (["/data/a", "-/data/b"], "/data/a"), (None, None), ("", None)],
+)
+def test_a_daemon_does_not_start_without_its_disks(writable: object, mounts: str | None) -> None:
+    entry = config.unit_file({"ReadWritePaths": writable}, "a", "A")
+    assert entry["vars"]["sections"]["Unit"].get("RequiresMountsFor") == mounts
 
 
 def test_every_filter_of_the_templates_has_a_name() -> None:
     names = {
         "config_value",
         "environment",
+        "exec_words",
         "overridden",
         "property_value",
         "share_mb",
         "unit_file",
         "unit_files",
+        "unit_order",
     }
     assert config.FilterModule().filters().keys() == names

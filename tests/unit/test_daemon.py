@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -105,3 +106,32 @@ class TestNeeded:
     def test_what_is_switched_off_is_stopped_once(self, file: Path) -> None:
         assert daemon.needed(known(started=BEFORE), enabled=False, files=[str(file)]) == "stopped"
         assert daemon.needed(known("inactive"), enabled=False, files=[str(file)]) == "none"
+
+
+class TestPending:
+    """What a run in check mode would have changed by now."""
+
+    def test_a_file_that_would_change_is_a_restart(self, file: Path) -> None:
+        unchanged = known(started=AFTER)
+        assert daemon.needed(unchanged, enabled=True, files=[str(file)], pending=[str(file)]) == "restarted"
+
+    def test_a_unit_that_would_change_is_one_too(self, tmp_path: Path) -> None:
+        unit = str(tmp_path / "a.service")
+        assert daemon.needed(known(unit=unit), enabled=True, files=[], pending=[unit]) == "restarted"
+
+    def test_somebody_else_s_file_is_none(self, file: Path) -> None:
+        assert daemon.needed(known(), enabled=True, files=[], pending=[str(file)]) == "none"
+
+
+class TestDeaf:
+    """A unit that runs and does not listen where its clients ask."""
+
+    def test_it_is_when_nobody_takes_the_connection(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            place = {"host": "127.0.0.1", "port": str(listener.getsockname()[1])}
+            assert not daemon.is_deaf(known(), [place])
+        assert daemon.is_deaf(known(), [place])
+
+    def test_one_that_starts_or_listens_nowhere_is_not(self) -> None:
+        assert not daemon.is_deaf(known("activating"), [{"host": "127.0.0.1", "port": "1"}])
+        assert not daemon.is_deaf(known(), [])

@@ -10,7 +10,7 @@ import pytest
 from lakehouse.run import ROOT
 
 # What a `make` that runs these tests hands down.
-HANDED_DOWN = ("INVENTORY", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PROFILE", "TARGET")
+HANDED_DOWN = ("CONFIRM", "INVENTORY", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PROFILE", "TARGET")
 
 
 def called(*words: str) -> str:
@@ -32,3 +32,9 @@ def called(*words: str) -> str:
 def test_a_target_has_an_inventory_of_its_own_unless_one_is_named(target: str, default: str) -> None:
     assert f" --inventory {default}" in called(target)
     assert " --inventory inventory/mine" in called(target, "INVENTORY=inventory/mine")
+
+
+@pytest.mark.parametrize("target", ["bench", "test"])
+def test_a_cluster_is_removed_only_by_its_name(target: str) -> None:
+    assert "--confirm" not in called(target)
+    assert " --confirm lakehouse-local" in called(target, "CONFIRM=lakehouse-local")

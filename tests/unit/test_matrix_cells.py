@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from importlib.metadata import distributions
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import yaml
 
+from lakehouse import run
 from lakehouse.errors import LakehouseError
-from smoke.matrix import cells, formats, operations
+from smoke.matrix import cells, formats, operations, switches
 from smoke.matrix.cells import ENGINES, REST, Cell, Design, Expected
 from smoke.matrix.proofs import PROOFS
 from smoke.matrix.recipes import RECIPES
@@ -23,6 +27,9 @@ NAMES = Names(
     copy_uri="hdfs://n/d/u", view="c.d.v", version="7", committed="2024-01-01", committed_ms="1",
 )  # fmt: skip
 CELLS = cells.load()
+TRINO = yaml.safe_load((run.ROOT / "tests/inventory/group_vars/all/trino.yml").read_text(encoding="utf-8"))
+
+DUCKDB = {"core_functions", "icu", "json", "parquet"}
 
 
 def declared() -> dict[str, Any]:
@@ -76,15 +83,15 @@ class TestLoad:
     @pytest.mark.parametrize(
         ("declaration", "message"),
         [
-            ("perhaps", "is 'perhaps', expected works, or wrong, refused or absent with a reason"),
-            ({"refused": "no", "absent": "no"}, "must be one of: works, wrong, refused, absent"),
-            ({"limit": "https://host"}, "must be one of: works, wrong, refused, absent"),
+            ("perhaps", "is 'perhaps', expected works, or wrong, refused, withheld or absent with a reason"),
+            ({"refused": "no", "absent": "no"}, "must be one of: works, wrong, refused, withheld, absent"),
+            ({"limit": "https://host"}, "must be one of: works, wrong, refused, withheld, absent"),
             ({"refused": "("}, "has '(', which is no regular expression: missing ), unterminated subpattern"),
             ({"refused": ""}, "is refused without a word why"),
             ({"absent": "no", "limit": "an issue"}, "has the limit 'an issue', expected an address"),
             (
                 {"absent": "no", "since": "1"},
-                "has 'since', expected works, wrong, refused, absent, limit or design",
+                "has 'since', expected works, wrong, refused, withheld, absent, behind, limit or design",
             ),
             ({"absent": "no", "design": "luck"}, "has the design 'luck', expected format, engine, kit"),
             (
@@ -93,7 +100,13 @@ class TestLoad:
             ),
             (
                 {"absent": None},
-                "is {'absent': None}, expected works, or wrong, refused or absent with a reason",
+                "is {'absent': None}, expected works, or wrong, refused, withheld or absent with a reason",
+            ),
+            ({"withheld": "no"}, "has one of withheld and behind, expected both or none"),
+            ({"refused": "no", "behind": "works"}, "has one of withheld and behind, expected both or none"),
+            (
+                {"withheld": "no", "behind": "works"},
+                "is withheld by no setting in smoke/matrix/switches.py",
             ),
         ],
     )
@@ -107,6 +120,24 @@ class TestLoad:
         assert str(refused.value).startswith(f"cells.yml: trino.iceberg.merge {message}")
         assert str(refused.value).endswith("; next: edit smoke/matrix/cells.yml")
         assert "\n" not in str(refused.value)
+
+    def test_what_the_kit_withholds_says_what_the_engine_itself_does(self, tmp_path: Path) -> None:
+        data = declared()
+        data["trino"]["delta"]["insert"] = {"withheld": "Denied", "behind": {"works": "alone"}}
+        [cell] = [cell for cell in load(tmp_path, data) if str(cell) == "trino-delta-insert"]
+        assert (cell.expected, cell.refuses, cell.reason) == (Expected.WITHHELD, True, "Denied")
+        assert cell.behind
+        assert (cell.behind.expected, cell.behind.note) == (Expected.WORKS, "alone")
+        assert cell.behind.format.catalogs["trino"] != cell.format.catalogs["trino"]
+
+    @pytest.mark.parametrize("behind", [{"absent": "no"}, {"withheld": "no", "behind": "works"}])
+    def test_behind_the_setting_there_is_an_engine_that_can_be_asked(
+        self, tmp_path: Path, behind: dict[str, str]
+    ) -> None:
+        data = declared()
+        data["trino"]["delta"]["insert"] = {"withheld": "no", "behind": behind}
+        with pytest.raises(LakehouseError, match=r"^cells\.yml: trino\.delta\.insert is "):
+            load(tmp_path, data)
 
     @pytest.mark.parametrize(
         ("place", "message"),
@@ -170,6 +201,26 @@ class TestDeclarations:
         works = {(cell.engine, cell.format) for cell in CELLS if cell.expected is Expected.WORKS}
         assert not left_out & works
 
+    def test_what_is_refused_is_refused_by_the_engine_and_not_by_the_kit(self) -> None:
+        mine = [
+            str(cell) for cell in CELLS if cell.expected is Expected.REFUSED and cell.design == Design.KIT
+        ]
+        assert mine == [], "ask the engine, or say that the kit withholds it"
+
+    @pytest.mark.parametrize("key", switches.SWITCHES, ids=lambda key: f"{key[0]}-{key[1]}")
+    def test_every_setting_that_withholds_has_cells_and_another_catalog(
+        self, key: tuple[str, formats.TableFormat]
+    ) -> None:
+        engine, fmt = key
+        cells = [cell for cell in CELLS if (cell.engine, cell.format) == key]
+        assert any(cell.expected is Expected.WITHHELD for cell in cells)
+        switch = switches.SWITCHES[key]
+        assert switch.format.catalogs[engine] == switch.catalog != fmt.catalogs[engine]
+        name, _, value = switch.setting.partition(": ")
+        assert value
+        [catalog] = [each for each in TRINO["trino_catalogs"] if each["name"] == switch.catalog]
+        assert (catalog["like"], catalog["properties"]) == (fmt.catalogs[engine], {name: None})
+
     def test_every_engine_is_asked_for_every_format(self) -> None:
         asked = {(cell.engine, cell.format) for cell in CELLS if cell.expected is not Expected.ABSENT}
         assert asked == set(product(ENGINES, formats.FORMATS))
@@ -185,6 +236,22 @@ class TestDeclarations:
             *(f"gone: {line}: look whether a cell still works, then remove it" for line in known - found),
         ]
         assert not said, "\n".join([*sorted(said), f"next: .venv/bin/python -m {surface.__module__}"])
+
+    def test_duckdb_reaches_no_table_by_itself(self) -> None:
+        """Cells are absent because DuckDB brings no more: one that does is to be asked for all of them."""
+        with duckdb.connect(config={"autoinstall_known_extensions": False}) as duck:
+            built_in = (
+                "SELECT extension_name FROM duckdb_extensions() WHERE install_mode = 'STATICALLY_LINKED'"
+            )
+            assert {name for (name,) in duck.sql(built_in).fetchall()} == DUCKDB
+            for statement in (
+                "ATTACH 'hdfs://n/t' AS t (TYPE iceberg)",
+                "ATTACH 'hdfs://n/t' AS t (TYPE delta)",
+            ):
+                with pytest.raises(duckdb.Error, match=r"_extension\" not found"):
+                    duck.sql(statement)
+        brought = {each.name for each in distributions() if each.name.startswith("duckdb-extension")}
+        assert not brought, "look again at what is absent in cells.yml"
 
     def test_every_statement_names_what_there_is(self) -> None:
         steps = [
@@ -211,23 +278,25 @@ class TestVerdict:
     REFUSED = Cell(
         "trino", formats.DELTA, operations.BY_NAME["merge"], Expected.REFUSED, "Access (Denied|No)"
     )
+    WITHHELD = replace(REFUSED, expected=Expected.WITHHELD)
 
     WRONG = Cell("trino", formats.DELTA, operations.BY_NAME["merge"], Expected.WRONG, "got: None")
 
     def test_as_declared(self) -> None:
         assert not verdict(self.WORKS, "", "")
         assert not verdict(self.REFUSED, "oh\nAccess Denied: no", "")
+        assert not verdict(self.WITHHELD, "oh\nAccess Denied: no", "")
         assert not verdict(self.WRONG, "", "expected: 1, got: None")
 
     def test_what_worked_and_is_refused_or_wrong_now_fails(self) -> None:
         assert verdict(self.WORKS, "boom", "") == "declared as works, but refused:\nboom"
         assert verdict(self.WORKS, "", "other rows") == "other rows"
 
-    @pytest.mark.parametrize("cell", [REFUSED, WRONG], ids=str)
+    @pytest.mark.parametrize("cell", [REFUSED, WITHHELD, WRONG], ids=lambda cell: cell.expected)
     def test_what_works_now_fails_as_loudly(self, cell: Cell) -> None:
         assert "but it works now" in verdict(cell, "", "")
 
-    @pytest.mark.parametrize("cell", [REFUSED, WRONG], ids=str)
+    @pytest.mark.parametrize("cell", [REFUSED, WITHHELD, WRONG], ids=lambda cell: cell.expected)
     def test_another_message_fails_and_is_shown(self, cell: Cell) -> None:
         assert verdict(cell, "boom", "").endswith("boom")
         assert verdict(cell, "", "boom").endswith("boom")

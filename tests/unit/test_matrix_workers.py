@@ -12,7 +12,7 @@ import pytest
 
 from smoke.engines import EngineError
 from smoke.lake import Lake, Row
-from smoke.matrix import accounts, formats, operations
+from smoke.matrix import accounts, formats, operations, switches
 from smoke.matrix.asking import AskingPython, AskingSql, body, spelt
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixDatabases
@@ -120,6 +120,40 @@ class TestWorker:
     def test_an_answer_that_is_no_rows_is_matched(self) -> None:
         assert not self.execute(cell("statistics"), CALL=[("hdfs://x/1.stats",)]).failure
         assert self.execute(cell("statistics"), CALL=[("none",)]).failure.startswith("no ")
+
+
+class TestWithheld:
+    """A cell that the kit refuses, and what the engine itself does."""
+
+    def execute(self, behind: Expected, reason: str = "", catalogs: str = "delta_allow_all") -> Outcome:
+        """Run a DELETE that the kit's catalog denies; the other one says that HDFS is not for it."""
+        switch = switches.SWITCHES["trino", formats.DELTA]
+        delete = operations.BY_NAME["delete"]
+        without = Cell("trino", switch.format, delete, behind, reason)
+        withheld = Cell("trino", formats.DELTA, delete, Expected.WITHHELD, "Denied", behind=without)
+        trino = Sql({"DELETE FROM delta.": "Access Denied", "DELETE FROM delta_allow_all.": "not on HDFS"})
+        place = Stage(
+            "trino", cast("Lake", Sql()), DATABASES, cast("NameNode", None), cast("Endpoints", None)
+        )
+        return Worker(AskingSql("trino", trino), place, frozenset({catalogs})).execute(withheld)
+
+    def test_both_are_asked_and_the_engine_s_words_are_kept(self) -> None:
+        outcome = self.execute(Expected.REFUSED, "on HDFS")
+        assert not outcome.failure
+        assert (outcome.message, outcome.behind) == ("Access Denied", "refused: not on HDFS")
+        assert outcome.statements == (
+            "DELETE FROM delta.matrix_delta_ab12.trino_from_orders WHERE id = 2",
+            "DELETE FROM delta_allow_all.matrix_delta_ab12.trino_behind_from_orders WHERE id = 2",
+        )
+
+    def test_an_engine_that_does_otherwise_fails_the_cell(self) -> None:
+        assert self.execute(Expected.WORKS).failure.startswith(
+            "without delta.security: READ_ONLY: declared as works, but refused:\nnot on HDFS"
+        )
+
+    def test_where_the_setting_cannot_be_left_out_nothing_is_assumed(self) -> None:
+        outcome = self.execute(Expected.WORKS, catalogs="delta")
+        assert (outcome.failure, outcome.behind) == ("", "")
 
 
 class TestWorkers:

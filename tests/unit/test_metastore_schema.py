@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -54,9 +55,10 @@ def test_a_schema_of_another_release_is_refused() -> None:
 class Making:
     """A database whose tables a program makes, which may be interrupted; it keeps what is run."""
 
-    def __init__(self, *, interrupted: bool) -> None:
+    def __init__(self, *, interrupted: bool, used: str = "", sessions: int = 0) -> None:
         self.marked, self.tables = interrupted, 3 if interrupted else 0
         self.ran: list[str] = []
+        self.used = {schema.USED: used, schema.SESSIONS: str(sessions)}
 
     def run(self, sql: str) -> str:
         self.ran.append(sql)
@@ -70,6 +72,7 @@ class Making:
             schema.TABLE_COUNT: str(self.tables),
             schema.HAS_VERSION_TABLE: "t" if complete else "f",
             schema.VERSIONS: "3.1.0",
+            **self.used,
         }.get(sql, "")
 
     def lock(self) -> nullcontext[None]:
@@ -87,6 +90,27 @@ def test_what_an_interrupted_run_made_is_made_anew(
     assert schema.apply(parameters) is True
     assert (schema.CLEAR in database.ran, database.tables, database.marked) == (interrupted, 74, False)
     assert schema.apply(parameters) is False
+
+
+@pytest.mark.parametrize(
+    ("used", "sessions", "said"),
+    [
+        ("DBS\nTBLS", 0, "rows in DBS, TBLS"),
+        ("", 2, "2 other sessions"),
+        ("TBLS", 1, "rows in TBLS; 1 other sessions"),
+    ],
+)
+def test_a_mark_does_not_give_a_catalog_away_that_is_in_use(
+    used: str, sessions: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Making(interrupted=True, used=used, sessions=sessions)
+    monkeypatch.setattr(schema, "Database", lambda _: database)
+    with pytest.raises(RefusedError) as refused:
+        schema.apply({"database": "metastore", "version": "3.1.0"})
+    assert f"but is in use ({said}); nothing was touched" in refused.value.what
+    assert "\n" not in str(refused.value)
+    assert schema.CLEAR not in database.ran
+    assert database.marked
 
 
 def test_an_environment_file_is_read_without_its_comments(tmp_path: Path) -> None:
@@ -108,3 +132,18 @@ def test_a_literal_cannot_end_its_quotes(text: str, quoted: str) -> None:
 )
 def test_an_identifier_cannot_end_its_quotes(name: str, quoted: str) -> None:
     assert postgresql.identifier(name) == quoted
+
+
+def test_a_verifier_is_that_of_the_specification() -> None:
+    """The example of RFC 7677, whose salt and number of rounds are those of PostgreSQL's own verifiers."""
+    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+    found = postgresql.verifier("pencil", salt)
+    assert found == (
+        "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ=="
+        "$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+    )
+
+
+@pytest.mark.parametrize(("one", "other"), [("a\u00a0b", "a b"), ("I\u00adX", "IX"), ("\u2168", "IX")])
+def test_a_password_is_prepared_as_clients_do(one: str, other: str) -> None:
+    assert postgresql.prepared(one) == other.encode()

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from lakehouse import run
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory, load
-from lakehouse.nodes import apt, image, routes
+from lakehouse.nodes import apt, image, owner, routes
 from lakehouse.nodes.plan import Container, Facts, Network, Plan, Verb, to_start
 from lakehouse.nodes.wish import Node, Wish, read
 
@@ -100,6 +101,47 @@ def test_refusal_touches_nothing_and_says_what_to_do(found: Facts, message: str)
         planned(found)
     assert refusal.value.message == message
     assert "taken" in message or refusal.value.next_command == "make down INVENTORY=inventory/toy"
+
+
+MINE, THEIRS = "word-of-mine", "word-of-theirs"
+
+
+@pytest.mark.parametrize(
+    ("word", "mark", "is_ours"),
+    [
+        (MINE, owner.Mark(MINE, "/elsewhere"), True),
+        (MINE, owner.Mark(THEIRS, "/elsewhere"), False),
+        (MINE, owner.Mark(THEIRS, str(run.ROOT)), False),
+        # The state was lost, or there never was one.
+        (None, owner.Mark(THEIRS, str(run.ROOT)), True),
+        (None, owner.Mark(THEIRS, "/elsewhere"), False),
+        # Made before there were owners.
+        (None, owner.Mark(None, "unknown", frozenset({"ssh-ed25519 mine"})), True),
+        (None, owner.Mark(None, "unknown", frozenset({"ssh-ed25519 theirs"})), False),
+    ],
+)
+def test_nodes_belong_to_the_checkout_that_made_them(
+    tmp_path: Path, word: str | None, mark: owner.Mark, is_ours: bool
+) -> None:
+    (tmp_path / "id_ed25519.pub").write_text("ssh-ed25519 mine\n")
+    if word:
+        (tmp_path / "owner").write_text(f"{word}\n")
+    wish = replace(WISH, state=tmp_path)
+    if is_ours:
+        owner.refuse_strangers(wish, [mark], "inventory/toy")
+        return
+    with pytest.raises(LakehouseError) as refusal:
+        owner.refuse_strangers(wish, [mark], "inventory/toy")
+    assert refusal.value.message == (
+        f"the nodes of toy belong to another checkout ({mark.checkout}); nothing was touched"
+    )
+    assert str(refusal.value).endswith(".venv/bin/lakehouse take-over -i inventory/toy toy")
+
+
+def test_without_a_state_nodes_without_an_owner_are_nobody_s_to_remove(tmp_path: Path) -> None:
+    mark = owner.Mark(None, "unknown", frozenset({"ssh-ed25519 theirs", ""}))
+    with pytest.raises(LakehouseError, match="belong to another checkout"):
+        owner.refuse_strangers(replace(WISH, state=tmp_path), [mark], "inventory/toy")
 
 
 LOCAL = {

@@ -15,10 +15,13 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from lakehouse import cli, inventory, manifest
+from lakehouse import cli, inventory, manifest, readme
 from lakehouse.compose import services
+from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
+from lakehouse.report import engines
 from lakehouse.validation import memory, variables
+from smoke.matrix import cells
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -127,6 +130,7 @@ def test_a_make_command_names_targets_of_the_makefile(words: list[str]) -> None:
     assert asked <= targets
     assert {word.partition("=")[0] for word in words[1:] if "=" in word} <= {
         "COMPOSE_PROFILES",
+        "CONFIRM",
         "DATANODES",
         "ENV_FILE",
         "FORGET",
@@ -321,9 +325,35 @@ def test_the_picture_shows_the_local_inventory() -> None:
     assert drawn == real
 
 
-def test_the_output_has_a_place() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert re.search(r"<!-- output:start -->\n```text\n.*?```\n<!-- output:end -->", text, re.DOTALL)
+class TestOutput:
+    """The output of a real run in the README."""
+
+    GOOD = "<== converge 1.0 s\n<== matrix 2.0 s\nthe matrix: 3 works\nVERIFIED: kit: 3 passed\n"
+
+    def test_its_matrix_is_the_one_that_is_declared(self) -> None:
+        looks = [cell.expected.value for cell in cells.load()]
+        line = engines.line({name: looks.count(name) for name in engines.MARKS if name in looks})
+        assert line in readme.output(README.read_text(encoding="utf-8")), "next: make test, make readme"
+
+    def test_it_is_the_excerpt_of_the_last_run(self) -> None:
+        text = README.read_text(encoding="utf-8")
+        assert readme.output(readme.with_output(text, self.GOOD)) == self.GOOD
+
+    @pytest.mark.parametrize("line", GOOD.splitlines(keepends=True))
+    def test_a_run_that_is_not_whole_or_not_verified_is_refused(self, line: str) -> None:
+        text = README.read_text(encoding="utf-8")
+        with pytest.raises(LakehouseError, match="next: make test"):
+            readme.with_output(text, self.GOOD.replace(line, f"NOT {line}"))
+
+    def test_without_a_place_there_is_one_line(self) -> None:
+        with pytest.raises(LakehouseError, match="no place"):
+            readme.with_output("# Lakehouse kit", self.GOOD)
+
+    def test_without_a_run_there_is_one_line(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert readme.main(tmp_path / "excerpt.txt") == 1
+        assert "nothing has run; next: make test" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import shutil
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from lakehouse import manifest, releases
 from lakehouse.cache import Cache
 from lakehouse.errors import LakehouseError
 from lakehouse.manifest import Manifest
+from lakehouse.seals import Seal, look
 
 LAYERS = {
     "archive": """{from: ["dist==1"], unpack: {bin: sbin, src/lib: lib, NOTICE: NOTICE},
@@ -139,6 +141,45 @@ def test_an_archive_that_exists_is_not_built_again(tmp_path: Path) -> None:
     for artifact in bill.artifacts():
         cache.file(artifact).unlink()
     assert releases.ensure(bill, name, cache) == archive
+
+
+def test_what_lies_there_and_was_not_built_here_is_built(tmp_path: Path) -> None:
+    bill, name, cache = _app(tmp_path)
+    component = bill.component(name)
+    stranger = releases.archive(component, cache)
+    stranger.parent.mkdir(parents=True)
+    stranger.write_bytes(b"not a tar at all")
+    assert releases.digest(component, cache) is None
+    archive = releases.ensure(bill, name, cache)
+    assert archive == stranger
+    assert "sbin/start" in tree(archive)
+    assert releases.digest(component, cache) == hashlib.sha256(archive.read_bytes()).hexdigest()
+
+
+def test_a_copied_cache_has_no_releases(tmp_path: Path) -> None:
+    bill, name, cache = _app(tmp_path)
+    releases.ensure(bill, name, cache)
+    copy = Cache(tmp_path / "copy")
+    shutil.copytree(cache.root, copy.root)
+    assert releases.digest(bill.component(name), copy) is None
+
+
+def test_an_archive_is_read_before_its_use_and_a_bad_one_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may give other bytes than it took, and no time of the file tells."""
+    bill, name, cache = _app(tmp_path)
+    archive = releases.ensure(bill, name, cache)
+    good = archive.read_bytes()
+    seal = cache.seals.known()[cache.seals.key(archive)]
+    archive.write_bytes(good[:-1] + b"X")
+    cache.seals.add({cache.seals.key(archive): Seal(look(archive), seal.sha256)})
+    assert releases.ensure(bill, name, cache).read_bytes() != good
+    said: list[str] = []
+    assert releases.verified(bill, name, cache, said.append).read_bytes() == good
+    assert said[0] == f"{archive.name} is not what was built"
+    monkeypatch.setattr(releases, "_build", lambda *_: pytest.fail("a good archive was built again"))
+    releases.verified(bill, name, cache)
 
 
 def test_the_release_id_needs_no_file_and_names_the_archive(tmp_path: Path) -> None:

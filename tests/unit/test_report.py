@@ -118,12 +118,23 @@ def test_a_good_run_is_verified(run: Run) -> None:
     )
 
 
+def test_the_excerpt_has_the_longest_phases_in_their_order_and_the_verdict(run: Run) -> None:
+    run.build()
+    lines = (run.folder / "report/excerpt.txt").read_text(encoding="utf-8").splitlines()
+    shown = [line for line in lines if line.startswith("<== ")]
+    assert len(shown) == 4
+    assert shown[0] == "<== artifacts 61.4 s"
+    assert lines[-1].startswith(("VERIFIED: ", "NOT VERIFIED: "))
+
+
 def test_the_summary_holds_what_programs_need(run: Run) -> None:
     run.build()
     summary = run.summary
     assert summary["versions"] == VERSIONS
     assert summary["phases"][1] == {"name": "artifacts", "offset": 3.2, "seconds": 61.4, "status": "passed"}
-    assert summary["tests"]["counts"] == {"skipped": 1, "passed": 60, "failed": 0, "error": 0}
+    assert summary["tests"]["counts"] == {
+        "skipped": 1, "passed": 60, "failed": 0, "error": 0, "absent": 0,
+    }  # fmt: skip
     case = next(case for case in summary["tests"]["cases"] if case["name"] == "test_merge[delta]")
     assert (case["engine"], case["format"], case["operation"]) == ("spark", "delta", "merge")
     table = summary["tables"][0]

@@ -33,6 +33,7 @@ REFUSED = case(
     limit="https://example.test/18829",
 )
 ABSENT = case("flink", expected="absent", status=Status.SKIPPED)
+WITHHELD = replace(REFUSED, operation="insert", expected="withheld", behind="without security: refused: <no>")
 ANSWER = case("spark", operation="TPC-H q01", expected="", name="test_the_answer_is_right[spark-q01]")
 PROOF = case("polars", operation="types written by trino", expected="", name="test_rows[trino-polars]")
 LIMIT = replace(
@@ -62,6 +63,7 @@ def test_each_kind_has_its_place() -> None:
         (case(), "works"),
         (REFUSED, "refused"),
         (ABSENT, "absent"),
+        (WITHHELD, "withheld"),
         (case(expected="refused", status=Status.FAILED), "failed"),
         (case(status=Status.ERROR), "failed"),
         (case(status=Status.SKIPPED), "skipped"),
@@ -118,6 +120,21 @@ def test_the_page_shows_statement_words_and_limit_escaped() -> None:
     assert "Not at all: flink · delta." in html
     assert "types written by trino" in html
     assert "<t>" not in html
+
+
+def test_what_the_kit_withholds_is_shown_with_what_the_engine_itself_does() -> None:
+    html = page.render_matrix(report(REFUSED, WITHHELD))
+    assert '<td class="withheld">' in html
+    assert html.count("without security: refused: &lt;no&gt;") == 2
+    assert "<b>1</b> withheld by the kit" in html
+
+
+def test_the_terminal_counts_cells_in_one_line_and_absent_ones_apart_from_skipped_tests() -> None:
+    printed = StringIO()
+    skipped = case(suite="smoke", status=Status.SKIPPED, expected="")
+    terminal.show(report(case(), REFUSED, WITHHELD, ABSENT, LIMIT, skipped), Path("x"), Console(file=printed))
+    assert "\nthe matrix: 1 works, 1 refused, 1 withheld, 1 absent\n" in printed.getvalue()
+    assert "4 passed, 1 skipped, 1 absent" in printed.getvalue()
 
 
 def test_a_cell_that_went_otherwise_is_loud() -> None:

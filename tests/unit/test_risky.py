@@ -73,6 +73,11 @@ def test_a_timestamp_loses_its_microseconds_also_in_a_map() -> None:
     assert [risk.effect for risk in delta_risks(PLAIN, schema(field("m", kind)))] == [CUT]
 
 
+def test_a_legacy_protocol_in_a_checkpoint_has_nulls_for_its_features() -> None:
+    protocol = {**PLAIN, "readerFeatures": None, "writerFeatures": None}
+    assert delta_risks(protocol, {"configuration": None}) == []
+
+
 def test_a_new_iceberg_format_is_refused() -> None:
     assert iceberg_risks({"format-version": 2}) == []
     assert [risk.effect for risk in iceberg_risks({"format-version": 3})] == [REFUSED]
@@ -149,6 +154,20 @@ def test_a_checkpoint_stands_for_the_commits_that_are_gone() -> None:
 )
 def test_the_metastore_knows_the_format(parameters: dict[str, str], kind: str | None) -> None:
     assert risky.format_of(parameters) == kind
+
+
+class Row:
+    """A row of the metastore."""
+
+    def __init__(self, name: str, **parameters: str) -> None:
+        self.dbName, self.tableName, self.parameters = "db", name, parameters
+
+
+def test_a_table_that_cannot_be_read_is_a_finding_of_its_own() -> None:
+    lost = Row("lost", table_type="ICEBERG", metadata_location="hdfs://lake/lost/v1.json")
+    [finding] = risky.judge(lost, Folder({}))
+    assert (finding.table, finding.risk.effect) == ("db.lost", features.UNKNOWN)
+    assert "v1.json" in str(finding)
 
 
 def test_what_is_merely_cut_shares_a_line() -> None:

@@ -143,10 +143,51 @@ def test_who_is_interrupted_stops_the_server(
         tmp_path / "pg_ctl",
         f'case "$*" in *start) touch {data}/postmaster.pid;; *stop) rm {data}/postmaster.pid;; esac',
     )
-    monkeypatch.setattr(postgresql, "apply_login", interrupt)
+    monkeypatch.setattr(postgresql, "left_behind", interrupt)
     with pytest.raises(SystemExit):
         postgresql.apply({**parameters, "bin": str(tmp_path)})
     assert names(parameters["data"]) == {"PG_VERSION", "base"}
+
+
+class Catalogs:
+    """A server of databases, each with the tables that hold rows, or None for one that is no catalog."""
+
+    def __init__(self, **databases: str | None) -> None:
+        self.databases = databases
+
+    def admin(self, sql: str) -> str:
+        if sql == postgresql.DATABASES:
+            return "\n".join(["postgres", *self.databases])
+        tables = self.databases.get(sql.splitlines()[0].removeprefix("\\connect ").strip('"'))
+        if sql.endswith(postgresql.IS_CATALOG):
+            return "f" if tables is None else "t"
+        return tables or ""
+
+
+@pytest.mark.parametrize(
+    ("server", "forsaken", "is_refused"),
+    [
+        (Catalogs(old="TBLS"), [], True),
+        (Catalogs(old="TBLS"), ["old"], False),
+        (Catalogs(old=""), [], False),
+        (Catalogs(sales=None), [], False),
+        (Catalogs(old="TBLS", metastore="TBLS"), [], False),
+    ],
+)
+def test_no_second_catalog_begins_beside_one_that_holds_data(
+    server: Catalogs, forsaken: list[str], is_refused: bool
+) -> None:
+    logins: list[dict[str, Any]] = [
+        {"name": "metastore", "user": "hive"},
+        {"name": "federation", "user": "x", "read_only": True},
+    ]
+    refusal = postgresql.left_behind(server, logins, forsaken)
+    assert (refusal is not None) == is_refused
+    assert not refusal or str(refusal) == (
+        "database old holds the data of the metastore (rows in TBLS), and lakehouse_database names metastore"
+        " instead; nothing was touched; next: name old again, or give it up for ever with"
+        " lakehouse_forsaken: ['old']"
+    )
 
 
 def attempt(parameters: dict[str, Any]) -> tuple[str, str]:
@@ -225,7 +266,7 @@ def made() -> Iterator[Made]:
 def test_a_server_is_made_with_its_roles_and_databases(made: Made) -> None:
     assert made.answer == (
         f"initialised version {made.wish['version']} in {made.wish['data']};"
-        " metastore: role, password, database; federation: role, password, database, grants",
+        " metastore: role, password, database, grants; federation: role, password, database, grants",
         "",
     )
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.namenode import Block, File, NameNodeError, named, parse_fsck
+from smoke.namenode import Block, File, NameNodeError, named, parse_fsck, parse_short
 
 HEAD = "FSCK started by hdfs (auth:SIMPLE) from /10.0.0.1 for path /lake at Sat Nov 21 04:57:59 UTC 2026\n\n"
 TAIL = "\nStatus: HEALTHY\n Number of data-nodes:\t3\n\n\nThe filesystem under path '/lake' is HEALTHY"
@@ -66,3 +66,23 @@ def test_a_datanode_is_called_by_its_name_and_a_dead_one_by_its_address() -> Non
     block = Block("blk_1", 5, ("172.18.0.8:9866", "172.18.0.9:9866"))
     [file] = named((File("/lake/f", 5, 2, (block,)),), {"172.18.0.8:9866": "datanode1:9866"})
     assert file.blocks == (Block("blk_1", 5, ("datanode1:9866", "172.18.0.9:9866")),)
+
+
+def test_what_is_outdated_or_lacking_is_found() -> None:
+    present, outdated = f"{replica('10.0.0.1:9866')}(LIVE)", f"{replica('10.0.0.3:9866')}(CORRUPT)"
+    report = (
+        HEAD
+        + "/lake/good 5 bytes, replicated: replication=3, 1 block(s):  OK\n"
+        + f"0. BP-1-17:blk_1_1001 len=5 Live_repl=1  [{present}]\n\n"
+        + "/lake/short 5 bytes, replicated: replication=3, 1 block(s):  Under replicated BP-1.\n"
+        + f"0. BP-1-17:blk_2_1003 len=5 Live_repl=1  [{present}]\n\n"
+        + "/lake/outdated 5 bytes, replicated: replication=1, 1 block(s):  OK\n"
+        + f"0. BP-1-17:blk_3_1003 len=5 Live_repl=1  [{outdated}, {present}]\n\n"
+        + TAIL
+    )
+    assert parse_short(report) == ["/lake/outdated", "/lake/short"]
+
+
+def test_half_a_report_tells_of_no_file_that_is_short() -> None:
+    with pytest.raises(NameNodeError, match="did not finish"):
+        parse_short(HEAD)

@@ -67,6 +67,15 @@ def test_a_heap_larger_than_the_node() -> None:
     assert found(trino.heap, trino_heap_mb=1024) == []
 
 
+def test_a_catalog_that_is_like_one_of_the_role_needs_nothing_of_its_own() -> None:
+    open_to_all = {"name": "more", "like": "delta", "properties": {"delta.security": None}}
+    assert found(trino.catalogs, trino_catalogs=[open_to_all]) == []
+    [line] = found(trino.catalogs, trino_catalogs=[{**open_to_all, "like": "oracle"}])
+    assert "trino_catalogs[0] (more) is like oracle, which is no catalog of the role" in line
+    [line] = found(trino.keys, trino_catalogs=[{**open_to_all, "properties": {"delta.securty": "x"}}])
+    assert "did you mean delta.security?" in line
+
+
 def test_a_catalog_named_twice() -> None:
     both = [{"name": "sales", "properties": POSTGRESQL}] * 2
     assert found(trino.catalogs, trino_catalogs=both) == [
@@ -92,6 +101,51 @@ def test_a_catalog_named_like_one_of_the_role() -> None:
 def test_a_catalog_that_lacks_something(properties: dict[str, Any], fact: str) -> None:
     [line] = found(trino.catalogs, trino_catalogs=[{"name": "more", "properties": properties}])
     assert fact in line
+
+
+PASSWORD = {**POSTGRESQL, "connection-password": "pearl"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "place"),
+    [
+        ({"trino_catalogs": [{"name": "shop", "properties": PASSWORD}]}, "trino_catalogs[0].properties"),
+        (
+            {"trino_catalog_properties": {"postgresql": {"connection-password": "pearl"}}},
+            "trino_catalog_properties.postgresql",
+        ),
+    ],
+)
+def test_a_password_in_a_file_that_all_may_read(variables: dict[str, Any], place: str) -> None:
+    assert found(trino.secrets, **variables) == [
+        f"FAIL trino.secrets n1: {place} has connection-password in plain text, in a file that all may read: "
+        "put it into trino_secrets under a NAME, and write connection-password: ${ENV:NAME}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"connection-password": "${ENV:SHOP_PASSWORD}"},
+        {"connection-password": None},
+        {"s3.aws-access-key": "AKIA", "gcs.use-access-token": True},
+    ],
+)
+def test_what_is_no_password(properties: dict[str, Any]) -> None:
+    assert found(trino.secrets, trino_catalog_properties={"postgresql": properties}) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "secret"),
+    [
+        ("s3.aws-secret-key", True),
+        ("iceberg.rest-catalog.oauth2.credential", True),
+        ("azure.access-key", True),
+        ("keystore-type", False),
+    ],
+)
+def test_which_keys_hold_secrets(key: str, secret: bool) -> None:
+    assert bool(found(trino.secrets, trino_catalog_properties={"iceberg": {key: "pearl"}})) is secret
 
 
 def test_a_catalog_whose_plugin_is_loaded_too() -> None:

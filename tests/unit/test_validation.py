@@ -171,6 +171,13 @@ class TestVariables:
 class TestNetwork:
     """Names, addresses, ports."""
 
+    def test_a_public_address_needs_a_word_about_the_firewall(self) -> None:
+        assert network.public_address(a_host(address="10.0.0.11")) == []
+        (found,) = network.public_address(a_host(address="8.8.8.8"))
+        assert "firewall keeps strangers out: lakehouse_public_network_is_firewalled: true" in str(found)
+        trusted = a_host(address="8.8.8.8", lakehouse_public_network_is_firewalled=True)
+        assert network.public_address(trusted) == []
+
     @pytest.mark.parametrize("name", ["n1", "cpu-node1", "n1.example.com", "N1"])
     def test_good_host_names(self, name: str) -> None:
         assert network.host_name(a_host(name)) == []
@@ -300,9 +307,78 @@ class TestSettings:
 
     @pytest.mark.parametrize("database", [{}, {"password": ""}, {"password": None}])
     def test_no_password(self, database: dict[str, Any]) -> None:
-        assert [found.check for found in settings.password(a_host(lakehouse_database=database))] == [
+        assert [found.check for found in settings.secrets(a_host(lakehouse_database=database))] == [
             "secrets.missing"
         ]
+
+    @pytest.mark.parametrize(
+        ("password", "check"),
+        [
+            ("changeme", "secrets.weak"),
+            ("hive", "secrets.weak"),
+            ("eleven-char", "secrets.weak"),
+            ("PasswordPassword", "secrets.weak"),
+            ("abababababababab", "secrets.weak"),
+            ("sec-hunter2-SECRET\n", "secrets.characters"),
+            ("sec-hunter2\rSECRET", "secrets.characters"),
+            ("sec-hunter2-\x1bSECRET", "secrets.characters"),
+            ("sec-hunter2-SECRET", None),
+        ],
+    )
+    def test_a_password_that_is_guessed_or_breaks_a_file_is_named_and_not_shown(
+        self, password: str, check: str | None
+    ) -> None:
+        for name in settings.DATABASES:
+            values: dict[str, Any] = {name: {"password": password}}
+            found = settings.secrets(a_host(**values))
+            assert [one.check for one in found] == ([check] if check else [])
+            assert not check or f"{name}.password " in lines(found)
+            assert password.strip() not in lines(found)
+
+    def test_a_secret_of_trino_with_a_line_break(self) -> None:
+        found = settings.secrets(a_host(trino_secrets={"SALES": "short is fine", "OTHER": "hunter\n"}))
+        assert "FAIL secrets.characters n1: trino_secrets.OTHER holds a line break" in lines(found)
+        assert "hunter" not in lines(found)
+        assert len(found) == 1
+
+    @pytest.mark.parametrize(
+        ("values", "path"),
+        [
+            ({"lakehouse_users": {"hdfs": "root", "spark": "spark"}}, "lakehouse_users.hdfs is 'root'"),
+            ({"lakehouse_users": {"spark": "postgres"}}, "lakehouse_users.spark is 'postgres'"),
+            ({"lakehouse_readers": ["ada", "www-data"]}, "lakehouse_readers[1] is 'www-data'"),
+            ({"lakehouse_group": "sudo"}, "lakehouse_group is 'sudo'"),
+        ],
+    )
+    def test_an_account_of_the_system(self, values: dict[str, Any], path: str) -> None:
+        (found,) = settings.accounts(a_host(**values))
+        assert str(found).startswith(f"FAIL names.users n1: {path} (expected an account of its own)")
+
+    @pytest.mark.parametrize(
+        ("metastore", "federation", "path"),
+        [
+            (("metastore", "postgres"), ("other", "reader"), "lakehouse_database.user is 'postgres'"),
+            (("template1", "hive"), ("other", "reader"), "lakehouse_database.name is 'template1'"),
+            (("all", "hive"), ("other", "reader"), "lakehouse_database.name is 'all'"),
+            (("metastore", "hive"), ("other", "pg_monitor"), "lakehouse_federation.user is 'pg_monitor'"),
+            (("metastore", "hive"), ("metastore", "reader"), "lakehouse_federation.name is 'metastore'"),
+            (("metastore", "hive"), ("other", "hive"), "lakehouse_federation.user is 'hive'"),
+        ],
+    )
+    def test_a_role_or_database_that_is_somebody_elses(
+        self, metastore: tuple[str, str], federation: tuple[str, str], path: str
+    ) -> None:
+        logins = {"lakehouse_database": metastore, "lakehouse_federation": federation}
+        named: dict[str, Any] = {key: {"name": name, "user": user} for key, (name, user) in logins.items()}
+        (found,) = settings.databases(a_host(**named))
+        assert str(found).startswith(f"FAIL names.database n1: {path} (expected a name of its own)")
+
+    @pytest.mark.parametrize("path", ["/data 1", "/data,1", "/data%i", "/data:1", "/da'ta", "/d\nata", "/$x"])
+    def test_a_path_that_a_unit_or_a_list_would_tear(self, path: str) -> None:
+        for variable in ("lakehouse_install_dir", "lakehouse_data_dir"):
+            values: dict[str, Any] = {variable: path}
+            (found,) = settings.paths(a_host(**values))
+            assert (found.check, found.expected) == ("paths.syntax", "letters, digits and . _ + @ -")
 
     def test_an_untested_pair_of_versions(self, bill: manifest.Manifest) -> None:
         host = a_host(lakehouse_versions={"hive": "4.0.1"})
@@ -336,6 +412,11 @@ def rename(old: str, new: str) -> Edit:
     return edit
 
 
+def first_address(address: str) -> Edit:
+    """Move the first host."""
+    return lambda top: next(iter(top["all"]["hosts"].values())).update(ansible_host=address)
+
+
 def one_address(top: dict[str, Any]) -> None:
     """Give the second host the address of the first."""
     first, second, *_ = top["all"]["hosts"].values()
@@ -354,7 +435,9 @@ def run_validation(tmp_path: Path) -> Callable[[Edit], subprocess.CompletedProce
 
     def run(edit: Edit) -> subprocess.CompletedProcess[str]:
         shutil.copytree(REPOSITORY / "inventory" / "three-node", inventory)
-        (inventory / "group_vars" / "all" / "vault.yml").write_text("vault_metastore_password: secret-word\n")
+        (inventory / "group_vars" / "all" / "vault.yml").write_text(
+            "vault_metastore_password: a-word-of-the-tests\n"
+        )
         hosts = inventory / "hosts.yml"
         top = yaml.safe_load(hosts.read_text())
         edit(top)
@@ -389,6 +472,27 @@ def test_the_reference_inventory_is_sound(
         (set_(hdfs_replication="three"), "FAIL vars.type all: hdfs_replication is 'three' (expected int)"),
         (set_(hdfs_replication="{{ 2 + 2 }}"), "hdfs_replication is 4 with 3 DataNodes (expected 1 to 3)"),
         (one_address, "FAIL net.address cpu-node1,cpu-node2: all have the address 192.168.1.184"),
+        (
+            first_address("8.8.8.8"),
+            "FAIL net.public cpu-node1: ansible_host 8.8.8.8 is a public address (expected a private",
+        ),
+        (
+            set_(lakehouse_database={"name": "m", "user": "hive", "password": "a-word-of-the-tests\n"}),
+            "FAIL secrets.characters all: lakehouse_database.password holds a line break",
+        ),
+        (
+            set_(
+                lakehouse_users={
+                    "hdfs": "root",
+                    **{name: name for name in ("hive", "spark", "trino", "flink")},
+                }
+            ),
+            "FAIL names.users all: lakehouse_users.hdfs is 'root'",
+        ),
+        (
+            set_(lakehouse_install_dir="/opt disk"),
+            "FAIL paths.syntax all: lakehouse_install_dir is '/opt disk'",
+        ),
         (rename("worker-node3", "worker_node3"), 'FAIL net.names worker_node3: the name contains "_"'),
         (
             set_(lakehouse_readers=["ada", "spark"]),
@@ -418,4 +522,4 @@ def test_a_spoilt_inventory_is_refused(
     assert done.returncode != 0
     assert line in done.stdout + done.stderr
     assert "findings: 1\n" in done.stdout + done.stderr
-    assert "secret-word" not in done.stdout + done.stderr
+    assert "a-word-of-the-tests" not in done.stdout + done.stderr

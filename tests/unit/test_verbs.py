@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import nodes, phases, report, run, verbs
+from lakehouse import bench, nodes, phases, report, run, verbs
 from lakehouse.compose import names, settings, stack
 from lakehouse.errors import LakehouseError
 
@@ -117,7 +117,7 @@ def test_a_failed_check_ends_the_test_before_any_cluster(
 
     monkeypatch.setattr(names, "unknown", lambda _: [])
     monkeypatch.setattr(nodes, "down", untouched)
-    monkeypatch.setattr(verbs, "provision", untouched)
+    monkeypatch.setattr(verbs, "machines", untouched)
     monkeypatch.setattr(verbs, "FAST_CHECKS", {"lint": ["true"], "unit": ["true"], broken: ["false"]})
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == 1
     assert statuses()[broken] == phases.FAILED
@@ -137,12 +137,57 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
     monkeypatch.setattr(names, "unknown", done([]))
     monkeypatch.setattr(nodes, "down", done(None))
     monkeypatch.setattr(report, "build", done(0))
-    for verb, result in {"provision": None, "converge": 0, "compose_test": True}.items():
+    for verb, result in {
+        "machines": None,
+        "core_first": True,
+        "serve": None,
+        "converge": 0,
+        "compose_test": True,
+    }.items():
         monkeypatch.setattr(verbs, verb, done(result))
     monkeypatch.setattr(verbs, "timed", timed)
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == int(bool(broken))
     assert ran["network tests"] == ["tests/unit", "-m", "network"]
     assert ran["cluster tests"] == ["tests/cluster", "--inventory", "tests/inventory"]
+
+
+class TestConfirm:
+    """Nodes that are there are removed only by the name of their cluster."""
+
+    LOCAL, TESTS, REAL = (
+        str(run.ROOT / path) for path in ("inventory/local", "tests/inventory", "inventory/three-node")
+    )
+
+    @pytest.fixture(autouse=True)
+    def running(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        states = ["exited", "absent"]
+        monkeypatch.setattr(verbs, "docker", lambda *_: None)
+        monkeypatch.setattr(
+            nodes, "status", lambda _: [nodes.NodeStatus("n", "10.0.0.1", state) for state in states]
+        )
+        return states
+
+    @pytest.mark.parametrize("typed", [None, "", "lakehouse", "kit-test"])
+    def test_without_the_name_nothing_is_removed(
+        self, monkeypatch: pytest.MonkeyPatch, typed: str | None
+    ) -> None:
+        monkeypatch.setattr(nodes, "down", None)
+        refusal = "nodes of lakehouse-local with their data; nothing was removed; next: repeat with CONFIRM="
+        with pytest.raises(LakehouseError, match=refusal):
+            verbs.test(verbs.start(), self.LOCAL, keep=False, typed=typed)
+        with pytest.raises(LakehouseError, match=refusal):
+            bench.measure(self.LOCAL, typed)
+
+    def test_with_the_name_they_are(self) -> None:
+        verbs.confirm(verbs.start(), self.LOCAL, "lakehouse-local")
+
+    def test_where_there_are_none_no_name_is_wanted(self, running: list[str]) -> None:
+        running[:] = ["absent", "absent"]
+        verbs.confirm(verbs.start(), self.LOCAL, None)
+
+    def test_the_cluster_of_the_tests_and_real_machines_need_no_name(self) -> None:
+        verbs.confirm(verbs.start(), self.TESTS, None)
+        verbs.confirm(verbs.start(), self.REAL, None)
 
 
 def test_who_may_not_write_the_names_hears_it_at_once(

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from ansible.module_utils import hdfs_upload
 from ansible.module_utils.hdfs_path import ensure
 from ansible.module_utils.webhdfs import WebHdfs, WebHdfsError
 
@@ -25,6 +26,7 @@ class NameNode(BaseHTTPRequestHandler):
     written: ClassVar[dict[str, bytes]] = {}
     users: ClassVar[set[str]] = set()
     acl: ClassVar[set[str]] = set()
+    attributes: ClassVar[dict[str, dict[str, str]]] = {}
 
     def answer(self, status: int, document: object = None) -> None:
         body = b"" if document is None else json.dumps(document).encode()
@@ -46,6 +48,10 @@ class NameNode(BaseHTTPRequestHandler):
         path, operation, _ = self.question()
         if operation == "GETACLSTATUS":
             self.answer(200, {"AclStatus": {"entries": ["group::rwx", *self.acl]}})
+            return
+        if operation == "GETXATTRS":
+            entries = [{"name": name, "value": value} for name, value in self.attributes[path].items()]
+            self.answer(200, {"XAttrs": entries})
             return
         assert operation == "GETFILESTATUS"
         if path == "/odd":
@@ -74,6 +80,9 @@ class NameNode(BaseHTTPRequestHandler):
         elif operation == "REMOVEACLENTRIES":
             self.acl.difference_update(f"{entry}:r-x" for entry in query["aclspec"].split(","))
             self.answer(200)
+        elif operation == "SETXATTR":
+            self.attributes[path][query["xattr.name"]] = query["xattr.value"]
+            self.answer(200)
         elif operation == "CREATE":
             assert query == {"overwrite": "true", "noredirect": "true"}
             self.answer(200, {"Location": f"http://{self.headers['Host']}/data{path}"})
@@ -81,7 +90,10 @@ class NameNode(BaseHTTPRequestHandler):
             self.rfile.read(int(self.headers["Content-Length"]))
             self.refuse(403, "Permission denied")
         else:
-            self.written[path.removeprefix("/data")] = self.rfile.read(int(self.headers["Content-Length"]))
+            path, content = path.removeprefix("/data"), self.rfile.read(int(self.headers["Content-Length"]))
+            self.written[path] = content
+            self.paths[path] = {"type": "FILE", "length": len(content)}
+            self.attributes[path] = {}
             self.answer(201)
 
     def log_message(self, *_: object) -> None:
@@ -100,7 +112,7 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def hdfs(address: str) -> WebHdfs:
     """A client of a NameNode that has no paths yet."""
-    for state in (NameNode.paths, NameNode.written, NameNode.users, NameNode.acl):
+    for state in (NameNode.paths, NameNode.written, NameNode.users, NameNode.acl, NameNode.attributes):
         state.clear()
     return WebHdfs(address, "superuser")
 
@@ -154,6 +166,31 @@ def test_a_datanode_that_refuses_is_an_error(hdfs: WebHdfs, tmp_path: Path) -> N
     source.write_bytes(b"a")
     with pytest.raises(WebHdfsError, match=r"^CREATE /forbidden/a: Permission denied$"):
         hdfs.upload(str(source), "/forbidden/a")
+
+
+@pytest.mark.usefixtures("hdfs")
+def test_a_folder_is_uploaded_once_and_again_what_has_other_bytes(address: str, tmp_path: Path) -> None:
+    def upload() -> Any:
+        return hdfs_upload.apply(
+            {"url": address, "user": "u", "source": str(tmp_path), "destination": "/landing"}
+        )
+
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_bytes(b"old")
+    assert [upload(), upload()] == [["/landing/a.csv", "/landing/b.csv"], []]
+    (tmp_path / "b.csv").write_bytes(b"new")
+    assert [upload(), upload()] == [["/landing/b.csv"], []]
+    assert NameNode.written == {"/landing/a.csv": b"old", "/landing/b.csv": b"new"}
+
+
+def test_an_upload_that_was_interrupted_before_its_digest_is_repeated(
+    hdfs: WebHdfs, address: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_bytes(b"a")
+    hdfs.upload(str(tmp_path / "a"), "/landing/a")
+    parameters = {"url": address, "user": "u", "source": str(tmp_path), "destination": "/landing"}
+    assert hdfs_upload.apply(parameters, check=True) == ["/landing/a"]
+    assert hdfs_upload.apply(parameters) == ["/landing/a"]
 
 
 class TestEnsure:

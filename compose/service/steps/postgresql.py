@@ -11,12 +11,13 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.postgresql_database import Server
+from ansible.module_utils.metastore_schema import uses
+from ansible.module_utils.postgresql_database import Server, identifier
 from ansible.module_utils.postgresql_database import apply as apply_login
 from ansible.module_utils.refused import RefusedError
 
@@ -27,6 +28,8 @@ MAKING, MADE = ".lakehouse-making", ".lakehouse-made"
 IGNORED = {"lost+found", MAKING, MADE}
 VERSION_FILE, LOCK_FILE = "PG_VERSION", "postmaster.pid"
 LOG_LINES = 20
+DATABASES = "select datname from pg_database where not datistemplate"
+IS_CATALOG = "select to_regclass('public.\"DBS\"') is not null"
 
 
 def apply(parameters: dict[str, Any]) -> str:
@@ -45,7 +48,7 @@ def apply(parameters: dict[str, Any]) -> str:
     # A second server would destroy the data, and a process of another container cannot be seen from here.
     if (data / LOCK_FILE).exists():
         return f"left alone: a server runs on {data}, or was killed"
-    return "; ".join(_databases(Path(parameters["bin"]), data, parameters["port"], logins))
+    return "; ".join(_databases(Path(parameters["bin"]), data, parameters, logins))
 
 
 def refuse_foreign(data: Path, version: str) -> None:
@@ -65,6 +68,36 @@ def refuse_foreign(data: Path, version: str) -> None:
             f"{data} is neither empty nor of PostgreSQL ({strangers[0]} is in it); nothing was touched",
             f"ls -la {data}, then move it away",
         )
+
+
+class Session:
+    """One database of the server, as the superuser."""
+
+    def __init__(self, server: Server, name: str) -> None:
+        self.server, self.name = server, name
+
+    def run(self, sql: str) -> str:
+        """Return the statement's output."""
+        return str(self.server.admin(f"\\connect {identifier(self.name)}\n{sql}"))
+
+
+def left_behind(
+    server: Server, logins: list[dict[str, Any]], forsaken: Collection[str]
+) -> RefusedError | None:
+    """Return why the metastore must not begin a second catalog: another one of this server holds data."""
+    there = server.admin(DATABASES).splitlines()
+    new = [login["name"] for login in logins if not login.get("read_only") and login["name"] not in there]
+    wished = {login["name"] for login in logins}
+    for old in (name for name in there if new and name not in wished and name not in forsaken):
+        session = Session(server, old)
+        used = uses(session) if session.run(IS_CATALOG) == "t" else []
+        if used:
+            return RefusedError(
+                f"database {old} holds the data of the metastore ({'; '.join(used)}), and lakehouse_database"
+                f" names {new[0]} instead; nothing was touched",
+                f"name {old} again, or give it up for ever with lakehouse_forsaken: ['{old}']",
+            )
+    return None
 
 
 def _logins(parameters: dict[str, Any]) -> list[dict[str, Any]]:
@@ -89,7 +122,7 @@ def _make(data: Path, parameters: dict[str, Any], logins: list[dict[str, Any]]) 
     )  # fmt: skip
     with (making / "postgresql.conf").open("a", encoding="utf-8") as stream:
         stream.writelines(f"{line}\n" for line in parameters["settings"])
-    done = _databases(programs, making, parameters["port"], logins)
+    done = _databases(programs, making, parameters, logins)
     making.rename(data / MADE)
     return done
 
@@ -105,9 +138,14 @@ def _adopt(data: Path) -> None:
     made.rmdir()
 
 
-def _databases(programs: Path, data: Path, port: int, logins: list[dict[str, Any]]) -> list[str]:
-    with _server(programs, data, port) as server:
-        done = [(login["name"], apply_login(server, login)) for login in logins]
+def _databases(
+    programs: Path, data: Path, parameters: dict[str, Any], logins: list[dict[str, Any]]
+) -> list[str]:
+    with _server(programs, data, parameters["port"]) as server:
+        refusal = left_behind(server, logins, parameters.get("forsaken", []))
+        done = [] if refusal else [(login["name"], apply_login(server, login)) for login in logins]
+    if refusal:
+        raise refusal
     return [f"{name}: {', '.join(statements)}" for name, statements in done if statements]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from typing import Any
 
 import lakehouse_clients
@@ -54,20 +53,12 @@ def second_trino(_trino: Trino) -> Trino:
     return Trino.connect(_trino.url, _trino.user)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def reader(endpoints: Endpoints) -> str:
     """A person outside the group who may read everything."""
     if not endpoints.readers:
         pytest.skip("the inventory names no lakehouse_readers")
     return endpoints.readers[0]
-
-
-@pytest.fixture
-def reader_in_trino(_trino: Trino, engines: Engines, reader: str) -> Engines:
-    """Every engine as before, but Trino as a person who only reads asks it."""
-    trino = Trino.connect(_trino.url, reader)
-    trino.statements = engines.spark.statements
-    return replace(engines, trino=trino)
 
 
 @contextmanager

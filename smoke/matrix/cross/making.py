@@ -66,6 +66,11 @@ MAKERS = (
     *((ICEBERG, maker) for maker in (SPARK, TRINO, FLINK, PYICEBERG)),
     *((DELTA, maker) for maker in (SPARK, DELTA_RS)),
 )
+# Who makes a table without a format: files in folders, one for each partition.
+HIVE_MAKERS: Mapping[str, str] = {
+    SPARK: "CREATE TABLE spark_catalog.{} USING parquet PARTITIONED BY (p) AS SELECT 1 AS id, 1 AS p",
+    TRINO: "CREATE TABLE hive.{} WITH (partitioned_by = ARRAY['p']) AS SELECT 1 AS id, 1 AS p",
+}
 
 
 @dataclass
@@ -81,6 +86,12 @@ class Made:
         if (fmt, maker) not in self._tables:
             self._tables[fmt, maker] = self._make(fmt, maker)
         return self._tables[fmt, maker]
+
+    def hive(self, maker: str) -> Table:
+        """Return a new Hive table by an engine of `HIVE_MAKERS`, under a name for a table of Iceberg."""
+        table = self.makers[ICEBERG.name].name()
+        self.engines.sql(maker, HIVE_MAKERS[maker].format(table.short))
+        return table
 
     def location(self, table: Table) -> str | None:
         """Return the folder of a table in HDFS; None if there is no such table."""

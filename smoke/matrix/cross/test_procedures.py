@@ -96,6 +96,24 @@ def test_spark_does_not_migrate_a_hive_table(
     assert engines.trino.sql(f"SELECT id FROM hive.{table.short}") == [(1,)]
 
 
+@pytest.mark.operation("add the files of a Hive table", engine=SPARK)
+def test_spark_adds_the_files_of_a_hive_table(
+    engines: Engines, iceberg: AnyEnginesTables, fmt: object
+) -> None:
+    """What `snapshot` would do: the Hive table stays, and what is written to the new one is not in it."""
+    source, table = of_hive(engines, iceberg), iceberg.name()
+    folder = str(engines.trino.value(f'SELECT "$path" FROM hive.{source.short}')).rpartition("/")[0]
+    engines.spark.sql(f"CREATE TABLE {table} (id INT) USING iceberg")
+    engines.spark.sql(
+        f"CALL iceberg.system.add_files(table => '{table.short}', source_table => '`parquet`.`{folder}`')"
+    )
+    assert table.format is fmt
+    assert seen(engines, table) == everywhere([(1,)])
+    engines.spark.sql(f"INSERT INTO {table} VALUES (2)")
+    assert seen(engines, table) == everywhere([(1,), (2,)])
+    assert engines.trino.sql(f"SELECT id FROM hive.{source.short}") == [(1,)]
+
+
 @pytest.mark.operation("rollback", engine=TRINO)
 def test_trino_rolls_back_what_spark_did(engines: Engines, iceberg: AnyEnginesTables, fmt: object) -> None:
     table = iceberg.new("", _ROWS)

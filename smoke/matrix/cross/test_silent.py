@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from functools import cache
 
+import pyarrow as pa
 import pytest
 import requests
-from deltalake import DeltaTable
+from deltalake import DeltaTable, WriterProperties, write_deltalake
 from deltalake.exceptions import DeltaProtocolError
 from lakehouse_clients import ClientError
+from lakehouse_clients.delta import writer_properties
 
 from lakehouse import risky
 from smoke.engines.flink import Flink
@@ -34,6 +37,10 @@ CUT = wrong("cut to milliseconds", "https://github.com/trinodb/trino/issues/2035
 MODE = "execution.runtime-mode"
 NUMBERS, RUNS = 10_000, 3
 _WHOLE = "count(*), count(DISTINCT id), bit_xor(xxhash64(id))"
+_KIND = "DECIMAL(38, 18)"
+_LONG = "123456789.123456789123456789"
+DECIMALS = pa.table({"x": pa.array([Decimal(_LONG)], pa.decimal128(38, 18))})
+ROUNDED = wrong("rows that statistics hide", "https://github.com/delta-io/delta-rs/pull/4757")
 _ROWS = "SELECT CAST(id AS INT) AS id, CAST(id AS INT) AS amount FROM range(1, 3, 1, 1)"
 
 
@@ -49,6 +56,22 @@ def carrying(_engines: Engines, delta: Tables) -> Callable[[Danger], Table]:
         return table
 
     return make
+
+
+@pytest.fixture(scope="module")
+def decimals(_engines: Engines, delta: Tables) -> Callable[[bool], Table]:
+    """Give a Delta table with one long decimal, written by delta-rs alone or as the kit does."""
+
+    @cache
+    def write(ours: bool) -> Table:
+        properties = writer_properties(DECIMALS.schema) if ours else WriterProperties()
+        table = delta.new("", f"SELECT CAST(0 AS {_KIND}) AS x LIMIT 0")
+        write_deltalake(
+            _engines.clients.delta(table.short), DECIMALS, mode="append", writer_properties=properties
+        )
+        return table
+
+    return write
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +114,17 @@ def test_the_check_finds_it(
 ) -> None:
     [risk] = _risks(endpoints, carrying(danger))
     assert risk.split(":")[0] == danger.feature
+
+
+@pytest.mark.operation("risky features: a legacy table's checkpoint is judged", engine="all")
+def test_a_checkpoint_of_a_legacy_table_hides_nothing(
+    engines: Engines, delta: Tables, endpoints: Endpoints
+) -> None:
+    """In it the features that such a table has not are null."""
+    table = delta.new("", _ROWS)
+    engines.spark.sql(f"INSERT INTO {table} VALUES (3, 3)")
+    engines.clients.delta(table.short).create_checkpoint()
+    assert _risks(endpoints, table) == []
 
 
 @pytest.mark.operation("risky features: {danger}", engine="{reader}")
@@ -190,6 +224,23 @@ def test_the_clients_refuse_that_call_and_trino_reads_it_right(
     assert sorted(engines.read(TRINO, table)) == list(MAPPING.rows)
 
 
+@pytest.mark.operation("long decimals by write_deltalake", engine=DELTA_RS)
+@ROUNDED.mark
+@pytest.mark.parametrize("reader", [SPARK, DELTA_RS])
+def test_rounded_statistics_of_delta_rs_lose_rows(
+    engines: Engines, decimals: Callable[[bool], Table], reader: str
+) -> None:
+    assert _found(engines, decimals(False), reader) == 0
+
+
+@pytest.mark.operation("long decimals by the kit's client", engine=DELTA_RS)
+@pytest.mark.parametrize("reader", [SPARK, TRINO, DELTA_RS])
+def test_the_clients_write_long_decimals_that_all_find(
+    engines: Engines, decimals: Callable[[bool], Table], reader: str
+) -> None:
+    assert _found(engines, decimals(True), reader) == 1
+
+
 @pytest.mark.operation("table dropped and made again", engine=TRINO)
 @pytest.mark.parametrize("fmt", [DELTA], ids=str)
 def test_trino_sees_a_table_that_was_made_again(engines: Engines, delta: Tables, fmt: object) -> None:
@@ -264,6 +315,15 @@ def test_a_client_that_says_nothing_gets_milliseconds(engines: Engines, endpoint
     query = "SELECT TIMESTAMP '2024-01-01 00:00:00.123456'"
     assert engines.trino.value(query).microsecond == 123456
     assert _as_plain_client(endpoints, query) == "2024-01-01 00:00:00.123"
+
+
+def _found(engines: Engines, table: Table, reader: str) -> int:
+    """Count the rows that hold the long decimal."""
+    condition = f"x = CAST('{_LONG}' AS {_KIND})"
+    if reader == DELTA_RS:
+        return int(engines.clients.arrow(f"delta.{table.short}", filter=condition).num_rows)
+    [[count]] = engines.sql(reader, f"SELECT count(*) FROM {name(reader, table)} WHERE {condition}")
+    return int(count)
 
 
 def _risks(endpoints: Endpoints, table: Table) -> list[str]:

@@ -11,9 +11,7 @@ from typing import Any
 from smoke.lake import Row
 from smoke.matrix.recipes.frames import rows
 from smoke.matrix.recipes.recipe import Names, Recipe, Recipes, recipe
-from smoke.matrix.recipes.sql import ROW, common, merge
-
-_INSERT = "INSERT (id, customer, day, amount) VALUES (new.id, new.customer, new.day, new.amount)"
+from smoke.matrix.recipes.sql import ROW
 
 
 def iceberg_create(lake: Any, names: Names) -> None:
@@ -83,38 +81,22 @@ def delta_read_timestamp(lake: Any, names: Names) -> list[Row]:
     return _past(lake, f"delta.{names.short}", table.version())
 
 
-def hive_read(lake: Any, names: Names) -> list[Row]:
-    return rows(lake.sql(f"SELECT * FROM hive.{names.short}"))
-
-
 def _duckdb(fmt: str) -> dict[str, Recipe]:
-    """Return what is asked in SQL."""
-    statements = {
-        **{name: recipe.steps[-1] for name, recipe in common().items() if name != "append"},
-        "insert": f"INSERT INTO {{table}} VALUES {ROW}",
-        "merge": merge("(VALUES {rows}) AS changed (id, customer, day, amount)", _INSERT),
-        "add column": "ALTER TABLE {table} ADD COLUMN note VARCHAR",
-        "rename column": "ALTER TABLE {table} RENAME COLUMN customer TO buyer",
-        "drop column": "ALTER TABLE {table} DROP COLUMN amount",
-        "widen column": "ALTER TABLE {table} ALTER COLUMN id TYPE BIGINT",
-        "partition evolution": "ALTER TABLE {table} SET PARTITIONED BY (day)",
-        "statistics": "ANALYZE {table}",
-        "compact": "VACUUM {table}",
+    """Return what is asked in SQL: of the Arrow view, and of DuckDB itself."""
+    columns = "SELECT id, customer, day, amount FROM"
+    return {
+        "read": recipe(f'{columns} "{fmt}.{{short}}" ORDER BY id'),
+        # Whatever DuckDB could do with a table begins here.
+        "insert": recipe(f"ATTACH '{{uri}}' AS lake (TYPE {fmt}); INSERT INTO lake VALUES {ROW}"),
     }
-    named = {"{table}": f'"{fmt}.{{short}}"', "{view}": f'"{fmt}.{{short}}_view"'}
-    recipes = {}
-    for name, statement in statements.items():
-        filled = str(statement)
-        for place, quoted in named.items():
-            filled = filled.replace(place, quoted)
-        recipes[name] = recipe(filled)
-    return recipes
 
 
 RECIPES: Recipes = {
-    **{other: {"read": recipe(hive_read)} for other in ("hive-parquet", "hive-orc")},
+    "hive-parquet": {"read": recipe("SELECT * FROM read_parquet('{uri}/*')")},
+    "hive-orc": {"read": recipe("SELECT * FROM read_orc('{uri}/*')")},
     "iceberg": {
         **_duckdb("iceberg"),
+        "read view": recipe('SELECT * FROM "iceberg.{short}_view"'),
         "create": recipe(iceberg_create),
         "ctas": recipe(iceberg_ctas),
         "append": recipe(iceberg_append),

@@ -19,7 +19,8 @@ NEW_SCHEMA = {"schema_mode": "overwrite"}
 
 def raised(orders: pl.DataFrame) -> pl.DataFrame:
     """Return the orders as the operation `update` wants them."""
-    return orders.with_columns(pl.col("customer").str.to_uppercase(), pl.col("amount") + Decimal("1.00"))
+    raised_amount = (pl.col("amount") + Decimal("1.00")).cast(pl.Decimal(10, 2))
+    return orders.with_columns(pl.col("customer").str.to_uppercase(), raised_amount)
 
 
 def iceberg_read(lake: Any, names: Names) -> list[Row]:
@@ -171,12 +172,18 @@ def delta_read_timestamp(lake: Any, names: Names) -> list[Row]:
     return rows(lake.polars(f"delta.{names.short}", version=table.version()))
 
 
-def hive_read(lake: Any, names: Names) -> list[Row]:
-    return rows(lake.polars(f"hive.{names.short}"))
+def parquet_read(_lake: Any, names: Names) -> list[Row]:
+    return rows(pl.read_parquet(f"{names.uri}/*"))
+
+
+def orc_read(_lake: Any, names: Names) -> list[Row]:
+    polars: Any = pl
+    return rows(polars.read_orc(f"{names.uri}/*"))
 
 
 RECIPES: Recipes = {
-    **{other: {"read": recipe(hive_read)} for other in ("hive-parquet", "hive-orc")},
+    "hive-parquet": {"read": recipe(parquet_read)},
+    "hive-orc": {"read": recipe(orc_read)},
     "iceberg": {
         "read": recipe(iceberg_read),
         "create": recipe(iceberg_create),

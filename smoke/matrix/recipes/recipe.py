@@ -15,7 +15,7 @@ Step = str | Callable[..., "list[Row] | None"]
 class Names:
     """What a step may name: the table, another one that it may make, and a version of the past.
 
-    `table`, `copy` and `view` are names as the engine's SQL wants them, the `short` ones lack the catalog.
+    `table`, `copy` and `view` are names as the engine's SQL wants them, the `short` ones lack the `catalog`.
     `version`, `committed` (UTC, as text) and `committed_ms` (milliseconds since the epoch) are those of the
     first commit; empty where the format knows none.
     """
@@ -29,6 +29,7 @@ class Names:
     copy_short: str
     copy_uri: str
     view: str
+    catalog: str = ""
     version: str = ""
     committed: str = ""
     committed_ms: str = ""

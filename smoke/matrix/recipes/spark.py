@@ -68,10 +68,12 @@ _DELTA = {
         "ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')",
         "ALTER TABLE {table} ALTER COLUMN id TYPE BIGINT",
     ),
-    "partition evolution": recipe(_PARTITIONING),
+    "partition evolution": recipe(
+        "CREATE OR REPLACE TABLE {table} USING delta PARTITIONED BY (day) AS SELECT * FROM {table}",
+        f"INSERT INTO {{table}} VALUES {ROW}",
+    ),
     "rollback": recipe("RESTORE TABLE {table} TO VERSION AS OF {version}"),
     "compact": recipe("OPTIMIZE {table}"),
-    "expire": _EXPIRE,
     "remove orphans": recipe("VACUUM {table}"),
 }
 

@@ -64,7 +64,7 @@ _DELTA = {
     **_trino(),
     "partition evolution": _PARTITIONING,
     "read view": _VIEW,
-    "remove orphans": recipe("CALL delta.system.vacuum('{database}', '{name}', '7d')"),
+    "remove orphans": recipe("CALL {catalog}.system.vacuum('{database}', '{name}', '7d')"),
 }
 
 

@@ -1,4 +1,9 @@
 -- Managed by the lakehouse kit: a change made here is lost at the next run.
+CREATE CATALOG `hive` WITH (
+  'hadoop-conf-dir' = '/etc/proving/hadoop',
+  'hive-conf-dir' = '/etc/proving/flink/hive',
+  'type' = 'hive'
+);
 CREATE CATALOG `iceberg` WITH (
   'cache-enabled' = 'false',
   'catalog-type' = 'hive',

@@ -1,0 +1,48 @@
+"""The output in the README: the excerpt of a real run, which was verified as a whole."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from lakehouse import run
+from lakehouse.errors import LakehouseError
+from lakehouse.report import EXCERPT
+
+README = run.ROOT / "README.md"
+_BLOCK = re.compile(r"(<!-- output:start[^\n]*-->\n```text\n)(.*?)(```\n<!-- output:end -->)", re.DOTALL)
+
+
+def output(readme: str) -> str:
+    """Return the output that stands there; LakehouseError if it has no place."""
+    if not (found := _BLOCK.search(readme)):
+        raise LakehouseError("README.md has no place for the output", "git checkout README.md")
+    return found[2]
+
+
+def with_output(readme: str, excerpt: str) -> str:
+    """Return the README with the excerpt of a run; LakehouseError if that run is not all that is promised."""
+    for needed in ("<== converge ", "<== matrix ", "the matrix: ", "VERIFIED: "):
+        if not re.search(rf"^{needed}", excerpt, re.MULTILINE):
+            raise LakehouseError(f"the last run has no line {needed.strip()!r}", "make test")
+    output(readme)
+    return _BLOCK.sub(lambda found: found[1] + excerpt + found[3], readme)
+
+
+def main(path: Path = run.BUILD / "report" / EXCERPT) -> int:
+    """Write the README again."""
+    try:
+        excerpt = path.read_text(encoding="utf-8")
+        README.write_text(with_output(README.read_text(encoding="utf-8"), excerpt), encoding="utf-8")
+    except FileNotFoundError:
+        sys.stderr.write(f"{LakehouseError(f'{path} is missing: nothing has run', 'make test')}\n")
+        return 1
+    except LakehouseError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+package org.apache.hadoop.hive.metastore;
+
+import com.google.common.cache.CacheBuilder;
+import com.google.common.cache.CacheLoader;
+import com.google.common.cache.LoadingCache;
+import com.google.common.cache.RemovalNotification;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.security.PrivilegedExceptionAction;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsAction;
+import org.apache.hadoop.hive.metastore.HiveMetaStore.HMSHandler;
+import org.apache.hadoop.hive.metastore.api.MetaException;
+import org.apache.hadoop.hive.metastore.api.NoSuchObjectException;
+import org.apache.hadoop.hive.metastore.api.Table;
+import org.apache.hadoop.hive.metastore.conf.MetastoreConf;
+import org.apache.hadoop.hive.metastore.conf.MetastoreConf.ConfVars;
+import org.apache.hadoop.security.UserGroupInformation;
+
+/**
+ * Asks HDFS what the client of this call may do. The client's groups are not looked at: the NameNode looks up its own.
+ *
+ * <p>In Hive's package, because only there can be seen whether a thread serves a client.
+ */
+public final class Guard {
+  // A call's own identity is closed with its file systems when the call ends. These live as long as somebody calls, so
+  // that a question costs one round trip and not a connection.
+  private static final LoadingCache<String, UserGroupInformation> USERS =
+      CacheBuilder.newBuilder()
+          .expireAfterAccess(10, TimeUnit.MINUTES)
+          .removalListener(Guard::forget)
+          .build(CacheLoader.from(UserGroupInformation::createRemoteUser));
+
+  private final Configuration conf;
+
+  public Guard(Configuration conf) {
+    this.conf = conf;
+  }
+
+  /** The client's user; null if the metastore itself acts (at its start, or keeping house). */
+  public String user() throws MetaException {
+    try {
+      UserGroupInformation current = UserGroupInformation.getCurrentUser();
+      if (!current.equals(UserGroupInformation.getLoginUser())) {
+        return current.getShortUserName();
+      }
+    } catch (IOException error) {
+      throw new MetaException("the client's user is unknown: " + error.getMessage());
+    }
+    if (HMSHandler.getThreadLocalIpAddress() == null) {
+      return null;
+    }
+    // Such a client would act as the metastore's own user, who may write everywhere.
+    throw new MetaException(
+        "Permission denied: this client did not say who it is (set_ugi), so it may change nothing."
+            + " Trino: hive.metastore.username or impersonation; PyIceberg: the property ugi");
+  }
+
+  /** Refuses the call unless HDFS lets the client's user do this with a place: itself, or where it would be made. */
+  public void require(FsAction action, String place) throws MetaException {
+    String user = user();
+    if (user == null) {
+      return;
+    }
+    try {
+      ask(user, action, new Path(place));
+    } catch (IOException | IllegalArgumentException refusal) {
+      if (!isSuperuser(user)) {
+        String verb = action == FsAction.READ ? "read" : "write";
+        throw new MetaException("user " + user + " may not " + verb + " " + place + ": " + line(refusal));
+      }
+    }
+  }
+
+  /** The same for a table of the store, or for its database if there is no such table. */
+  public void require(RawStore store, FsAction action, String catalog, String database, String name)
+      throws MetaException {
+    Table table = name == null ? null : store.getTable(catalog, database, name);
+    require(action, table == null ? place(store, catalog, database) : folder(store, table));
+  }
+
+  /** Refuses the call unless the client's user may write the warehouse: what has no place of its own. */
+  public void requireWarehouse() throws MetaException {
+    require(FsAction.WRITE, warehouse());
+  }
+
+  /** Refuses the call unless the client is the user to whom a thing belongs. */
+  public void requireOwner(String owner, String thing) throws MetaException {
+    String user = user();
+    if (user != null && !user.equals(owner) && !isSuperuser(user)) {
+      throw new MetaException("Permission denied: " + thing + " belongs to " + owner + ", not to " + user);
+    }
+  }
+
+  /** The folder of a database; what has none lies in the warehouse. */
+  String place(RawStore store, String catalog, String database) throws MetaException {
+    try {
+      String place = store.getDatabase(catalog, database).getLocationUri();
+      return place == null || place.isEmpty() ? warehouse() : place;
+    } catch (NoSuchObjectException error) {
+      return warehouse();
+    }
+  }
+
+  /** The folder of a table; a view has none and belongs to its database. */
+  String folder(RawStore store, Table table) throws MetaException {
+    String place = table.getSd() == null ? null : table.getSd().getLocation();
+    return place == null || place.isEmpty() ? place(store, catalog(table), table.getDbName()) : place;
+  }
+
+  static String catalog(Table table) {
+    return table.isSetCatName() ? table.getCatName() : Warehouse.DEFAULT_CATALOG_NAME;
+  }
+
+  private String warehouse() {
+    return MetastoreConf.getVar(conf, ConfVars.WAREHOUSE);
+  }
+
+  /** Whoever may write the root of HDFS: nobody else owns it. */
+  private boolean isSuperuser(String user) {
+    try {
+      ask(user, FsAction.WRITE, new Path(new Path(warehouse()), "/"));
+      return true;
+    } catch (IOException refusal) {
+      return false;
+    }
+  }
+
+  private void ask(String user, FsAction action, Path place) throws IOException {
+    FileSystem files = files(user, place);
+    for (Path path = files.makeQualified(place); path != null; path = path.getParent()) {
+      try {
+        files.access(path, action);
+        return;
+      } catch (FileNotFoundException error) {
+        // Nothing is there: the folder in which it would be made decides.
+      }
+    }
+  }
+
+  private FileSystem files(String user, Path place) throws IOException {
+    PrivilegedExceptionAction<FileSystem> open = () -> place.getFileSystem(conf);
+    try {
+      return USERS.getUnchecked(user).doAs(open);
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted", error);
+    }
+  }
+
+  private static void forget(RemovalNotification<String, UserGroupInformation> gone) {
+    try {
+      FileSystem.closeAllForUGI(gone.getValue());
+    } catch (IOException error) {
+      HiveMetaStore.LOG.warn("File systems of {} stay open", gone.getKey(), error);
+    }
+  }
+
+  /** Of the NameNode's answer only the first line is for people; its stack follows. */
+  private static String line(Exception error) {
+    return String.valueOf(error.getMessage()).lines().findFirst().orElse("");
+  }
+}

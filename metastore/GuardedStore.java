@@ -1,0 +1,615 @@
+package org.apache.hadoop.hive.metastore;
+
+import java.net.URI;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsAction;
+import org.apache.hadoop.hive.metastore.api.*;
+import org.apache.hadoop.hive.metastore.partition.spec.PartitionSpecProxy;
+
+/**
+ * Everything that the metastore keeps, changed only by who may write the folder it is about.
+ *
+ * <p>Each call of Thrift that changes something ends in one of these methods, also those that tell no listener. As in a
+ * file system, a name is made or removed by who may write the folder above it too. {@link Undecided} finds a method
+ * that is forgotten here.
+ */
+public class GuardedStore extends ObjectStore {
+  private Guard guard;
+
+  @Override
+  public void setConf(Configuration conf) {
+    guard = new Guard(conf);
+    super.setConf(conf);
+  }
+
+  // --- Places ---
+
+  private void write(String place) throws MetaException {
+    guard.require(FsAction.WRITE, place);
+  }
+
+  private void writeDatabase(String catalog, String database) throws MetaException {
+    write(guard.place(this, catalog, database));
+  }
+
+  private void writeTable(String catalog, String database, String name) throws MetaException {
+    guard.require(this, FsAction.WRITE, catalog, database, name);
+  }
+
+  /** The table's folder, and where its properties send readers and writers: Iceberg's metadata, Delta's files. */
+  private void writeTable(Table table) throws MetaException {
+    String folder = guard.folder(this, table);
+    write(folder);
+    Map<String, String> properties = table.getParameters();
+    if (properties != null && properties.get("metadata_location") != null) {
+      writeBelow(folder, properties.get("metadata_location"));
+    }
+    StorageDescriptor storage = table.getSd();
+    if (storage != null && storage.getSerdeInfo() != null && storage.getSerdeInfo().getParameters() != null) {
+      writeBelow(folder, storage.getSerdeInfo().getParameters().get("path"));
+    }
+  }
+
+  private void writePartition(String tableFolder, Partition partition) throws MetaException {
+    if (partition.getSd() != null) {
+      writeBelow(tableFolder, partition.getSd().getLocation());
+    }
+  }
+
+  /** What lies below a folder that a user may write is his to replace, so a thousand partitions cost one question. */
+  private void writeBelow(String folder, String place) throws MetaException {
+    if (place == null || place.isEmpty()) {
+      return;
+    }
+    URI above = new Path(folder).toUri();
+    URI below = new Path(place).toUri();
+    boolean sameFiles = below.getScheme() == null
+        || below.getScheme().equals(above.getScheme()) && Objects.equals(below.getAuthority(), above.getAuthority());
+    if (!sameFiles || !(below.getPath() + "/").startsWith(above.getPath() + "/")) {
+      write(place);
+    }
+  }
+
+  // --- Catalogs, databases, types ---
+
+  @Override
+  public void createCatalog(Catalog cat) throws MetaException {
+    guard.requireWarehouse();
+    super.createCatalog(cat);
+  }
+
+  @Override
+  public void alterCatalog(String name, Catalog cat) throws MetaException, InvalidOperationException {
+    guard.requireWarehouse();
+    super.alterCatalog(name, cat);
+  }
+
+  @Override
+  public void dropCatalog(String name) throws NoSuchObjectException, MetaException {
+    guard.requireWarehouse();
+    super.dropCatalog(name);
+  }
+
+  @Override
+  public void createDatabase(Database db) throws InvalidObjectException, MetaException {
+    guard.requireWarehouse();
+    if (db.getLocationUri() != null) {
+      write(db.getLocationUri());
+    }
+    super.createDatabase(db);
+  }
+
+  @Override
+  public boolean alterDatabase(String cat, String name, Database db) throws MetaException, NoSuchObjectException {
+    writeDatabase(cat, name);
+    if (db.getLocationUri() != null) {
+      write(db.getLocationUri());
+    }
+    return super.alterDatabase(cat, name, db);
+  }
+
+  @Override
+  public boolean dropDatabase(String cat, String name) throws NoSuchObjectException, MetaException {
+    guard.requireWarehouse();
+    writeDatabase(cat, name);
+    return super.dropDatabase(cat, name);
+  }
+
+  @Override
+  public boolean createType(Type type) {
+    unchecked(guard::requireWarehouse);
+    return super.createType(type);
+  }
+
+  @Override
+  public boolean dropType(String name) {
+    unchecked(guard::requireWarehouse);
+    return super.dropType(name);
+  }
+
+  // --- Tables ---
+
+  @Override
+  public void createTable(Table table) throws InvalidObjectException, MetaException {
+    writeDatabase(Guard.catalog(table), table.getDbName());
+    writeTable(table);
+    super.createTable(table);
+  }
+
+  @Override
+  public boolean dropTable(String cat, String db, String name)
+      throws MetaException, NoSuchObjectException, InvalidObjectException, InvalidInputException {
+    writeDatabase(cat, db);
+    writeTable(cat, db, name);
+    return super.dropTable(cat, db, name);
+  }
+
+  @Override
+  public void alterTable(String cat, String db, String name, Table table)
+      throws InvalidObjectException, MetaException {
+    writeTable(cat, db, name);
+    writeTable(table);
+    if (!(db.equalsIgnoreCase(table.getDbName()) && name.equalsIgnoreCase(table.getTableName()))) {
+      writeDatabase(cat, db);
+      writeDatabase(Guard.catalog(table), table.getDbName());
+    }
+    super.alterTable(cat, db, name, table);
+  }
+
+  @Override
+  public void updateCreationMetadata(String cat, String db, String name, CreationMetadata metadata)
+      throws MetaException {
+    writeTable(cat, db, name);
+    super.updateCreationMetadata(cat, db, name, metadata);
+  }
+
+  // --- Partitions ---
+
+  @Override
+  public boolean addPartition(Partition part) throws InvalidObjectException, MetaException {
+    String cat = part.isSetCatName() ? part.getCatName() : Warehouse.DEFAULT_CATALOG_NAME;
+    writePartitions(cat, part.getDbName(), part.getTableName(), List.of(part));
+    return super.addPartition(part);
+  }
+
+  @Override
+  public boolean addPartitions(String cat, String db, String name, List<Partition> parts)
+      throws InvalidObjectException, MetaException {
+    writePartitions(cat, db, name, parts);
+    return super.addPartitions(cat, db, name, parts);
+  }
+
+  @Override
+  public boolean addPartitions(String cat, String db, String name, PartitionSpecProxy spec, boolean ifNotExists)
+      throws InvalidObjectException, MetaException {
+    writeTable(cat, db, name);
+    Table table = getTable(cat, db, name);
+    for (PartitionSpecProxy.PartitionIterator parts = spec.getPartitionIterator(); table != null && parts.hasNext(); ) {
+      writePartition(guard.folder(this, table), parts.next());
+    }
+    return super.addPartitions(cat, db, name, spec, ifNotExists);
+  }
+
+  @Override
+  public boolean dropPartition(String cat, String db, String name, List<String> values)
+      throws MetaException, NoSuchObjectException, InvalidObjectException, InvalidInputException {
+    writeTable(cat, db, name);
+    return super.dropPartition(cat, db, name, values);
+  }
+
+  @Override
+  public void dropPartitions(String cat, String db, String name, List<String> parts)
+      throws MetaException, NoSuchObjectException {
+    writeTable(cat, db, name);
+    super.dropPartitions(cat, db, name, parts);
+  }
+
+  @Override
+  public void alterPartition(String cat, String db, String name, List<String> values, Partition part)
+      throws InvalidObjectException, MetaException {
+    writePartitions(cat, db, name, List.of(part));
+    super.alterPartition(cat, db, name, values, part);
+  }
+
+  @Override
+  public void alterPartitions(String cat, String db, String name, List<List<String>> values, List<Partition> parts)
+      throws InvalidObjectException, MetaException {
+    writePartitions(cat, db, name, parts);
+    super.alterPartitions(cat, db, name, values, parts);
+  }
+
+  @Override
+  public Table markPartitionForEvent(
+      String cat, String db, String name, Map<String, String> values, PartitionEventType event)
+      throws MetaException, UnknownTableException, InvalidPartitionException, UnknownPartitionException {
+    writeTable(cat, db, name);
+    return super.markPartitionForEvent(cat, db, name, values, event);
+  }
+
+  private void writePartitions(String cat, String db, String name, List<Partition> parts) throws MetaException {
+    Table table = getTable(cat, db, name);
+    String folder = table == null ? guard.place(this, cat, db) : guard.folder(this, table);
+    write(folder);
+    for (Partition part : parts) {
+      writePartition(folder, part);
+    }
+  }
+
+  // --- Statistics, constraints, functions ---
+
+  @Override
+  public boolean updateTableColumnStatistics(ColumnStatistics statistics)
+      throws NoSuchObjectException, MetaException, InvalidObjectException, InvalidInputException {
+    writeTable(statistics.getStatsDesc());
+    return super.updateTableColumnStatistics(statistics);
+  }
+
+  @Override
+  public boolean updatePartitionColumnStatistics(ColumnStatistics statistics, List<String> values)
+      throws NoSuchObjectException, MetaException, InvalidObjectException, InvalidInputException {
+    writeTable(statistics.getStatsDesc());
+    return super.updatePartitionColumnStatistics(statistics, values);
+  }
+
+  @Override
+  public boolean deleteTableColumnStatistics(String cat, String db, String name, String column)
+      throws NoSuchObjectException, MetaException, InvalidObjectException, InvalidInputException {
+    writeTable(cat, db, name);
+    return super.deleteTableColumnStatistics(cat, db, name, column);
+  }
+
+  @Override
+  public boolean deletePartitionColumnStatistics(
+      String cat, String db, String name, String part, List<String> values, String column)
+      throws NoSuchObjectException, MetaException, InvalidObjectException, InvalidInputException {
+    writeTable(cat, db, name);
+    return super.deletePartitionColumnStatistics(cat, db, name, part, values, column);
+  }
+
+  private void writeTable(ColumnStatisticsDesc of) throws MetaException {
+    String cat = of.isSetCatName() ? of.getCatName() : Warehouse.DEFAULT_CATALOG_NAME;
+    writeTable(cat, of.getDbName(), of.getTableName());
+  }
+
+  @Override
+  public List<String> createTableWithConstraints(
+      Table table,
+      List<SQLPrimaryKey> primaryKeys,
+      List<SQLForeignKey> foreignKeys,
+      List<SQLUniqueConstraint> unique,
+      List<SQLNotNullConstraint> notNull,
+      List<SQLDefaultConstraint> defaults,
+      List<SQLCheckConstraint> checks)
+      throws InvalidObjectException, MetaException {
+    writeDatabase(Guard.catalog(table), table.getDbName());
+    writeTable(table);
+    return super.createTableWithConstraints(table, primaryKeys, foreignKeys, unique, notNull, defaults, checks);
+  }
+
+  @Override
+  public void dropConstraint(String cat, String db, String name, String constraint, boolean missingOk)
+      throws NoSuchObjectException {
+    unchecked(() -> writeTable(cat, db, name));
+    super.dropConstraint(cat, db, name, constraint, missingOk);
+  }
+
+  @Override
+  public List<String> addPrimaryKeys(List<SQLPrimaryKey> keys) throws InvalidObjectException, MetaException {
+    for (SQLPrimaryKey key : keys) {
+      writeTable(key.getCatName(), key.getTable_db(), key.getTable_name());
+    }
+    return super.addPrimaryKeys(keys);
+  }
+
+  @Override
+  public List<String> addForeignKeys(List<SQLForeignKey> keys) throws InvalidObjectException, MetaException {
+    for (SQLForeignKey key : keys) {
+      writeTable(key.getCatName(), key.getFktable_db(), key.getFktable_name());
+    }
+    return super.addForeignKeys(keys);
+  }
+
+  @Override
+  public List<String> addUniqueConstraints(List<SQLUniqueConstraint> constraints)
+      throws InvalidObjectException, MetaException {
+    for (SQLUniqueConstraint constraint : constraints) {
+      writeTable(constraint.getCatName(), constraint.getTable_db(), constraint.getTable_name());
+    }
+    return super.addUniqueConstraints(constraints);
+  }
+
+  @Override
+  public List<String> addNotNullConstraints(List<SQLNotNullConstraint> constraints)
+      throws InvalidObjectException, MetaException {
+    for (SQLNotNullConstraint constraint : constraints) {
+      writeTable(constraint.getCatName(), constraint.getTable_db(), constraint.getTable_name());
+    }
+    return super.addNotNullConstraints(constraints);
+  }
+
+  @Override
+  public List<String> addDefaultConstraints(List<SQLDefaultConstraint> constraints)
+      throws InvalidObjectException, MetaException {
+    for (SQLDefaultConstraint constraint : constraints) {
+      writeTable(constraint.getCatName(), constraint.getTable_db(), constraint.getTable_name());
+    }
+    return super.addDefaultConstraints(constraints);
+  }
+
+  @Override
+  public List<String> addCheckConstraints(List<SQLCheckConstraint> constraints)
+      throws InvalidObjectException, MetaException {
+    for (SQLCheckConstraint constraint : constraints) {
+      writeTable(constraint.getCatName(), constraint.getTable_db(), constraint.getTable_name());
+    }
+    return super.addCheckConstraints(constraints);
+  }
+
+  @Override
+  public void createFunction(Function function) throws InvalidObjectException, MetaException {
+    writeDatabase(catalog(function), function.getDbName());
+    super.createFunction(function);
+  }
+
+  @Override
+  public void alterFunction(String cat, String db, String name, Function function)
+      throws InvalidObjectException, MetaException {
+    writeDatabase(cat, db);
+    writeDatabase(catalog(function), function.getDbName());
+    super.alterFunction(cat, db, name, function);
+  }
+
+  @Override
+  public void dropFunction(String cat, String db, String name)
+      throws MetaException, NoSuchObjectException, InvalidObjectException, InvalidInputException {
+    writeDatabase(cat, db);
+    super.dropFunction(cat, db, name);
+  }
+
+  private String catalog(Function function) {
+    return function.isSetCatName() ? function.getCatName() : Warehouse.DEFAULT_CATALOG_NAME;
+  }
+
+  // --- Roles and grants ---
+
+  @Override
+  public boolean addRole(String role, String owner)
+      throws InvalidObjectException, MetaException, NoSuchObjectException {
+    guard.requireWarehouse();
+    return super.addRole(role, owner);
+  }
+
+  @Override
+  public boolean removeRole(String role) throws MetaException, NoSuchObjectException {
+    guard.requireWarehouse();
+    return super.removeRole(role);
+  }
+
+  @Override
+  public boolean grantRole(Role role, String to, PrincipalType type, String by, PrincipalType byType, boolean option)
+      throws MetaException, NoSuchObjectException, InvalidObjectException {
+    guard.requireWarehouse();
+    return super.grantRole(role, to, type, by, byType, option);
+  }
+
+  @Override
+  public boolean revokeRole(Role role, String from, PrincipalType type, boolean option)
+      throws MetaException, NoSuchObjectException {
+    guard.requireWarehouse();
+    return super.revokeRole(role, from, type, option);
+  }
+
+  @Override
+  public boolean grantPrivileges(PrivilegeBag privileges)
+      throws InvalidObjectException, MetaException, NoSuchObjectException {
+    guard.requireWarehouse();
+    return super.grantPrivileges(privileges);
+  }
+
+  @Override
+  public boolean revokePrivileges(PrivilegeBag privileges, boolean option)
+      throws InvalidObjectException, MetaException, NoSuchObjectException {
+    guard.requireWarehouse();
+    return super.revokePrivileges(privileges, option);
+  }
+
+  @Override
+  public boolean refreshPrivileges(HiveObjectRef object, String authorizer, PrivilegeBag privileges)
+      throws InvalidObjectException, MetaException, NoSuchObjectException {
+    guard.requireWarehouse();
+    return super.refreshPrivileges(object, authorizer, privileges);
+  }
+
+  // --- Tokens and keys ---
+
+  @Override
+  public boolean addToken(String id, String token) {
+    unchecked(guard::requireWarehouse);
+    return super.addToken(id, token);
+  }
+
+  @Override
+  public boolean removeToken(String id) {
+    unchecked(guard::requireWarehouse);
+    return super.removeToken(id);
+  }
+
+  @Override
+  public int addMasterKey(String key) throws MetaException {
+    guard.requireWarehouse();
+    return super.addMasterKey(key);
+  }
+
+  @Override
+  public void updateMasterKey(Integer number, String key) throws NoSuchObjectException, MetaException {
+    guard.requireWarehouse();
+    super.updateMasterKey(number, key);
+  }
+
+  @Override
+  public boolean removeMasterKey(Integer number) {
+    unchecked(guard::requireWarehouse);
+    return super.removeMasterKey(number);
+  }
+
+  // --- Plans of resources ---
+
+  @Override
+  public void createResourcePlan(WMResourcePlan plan, String from, int parallelism)
+      throws AlreadyExistsException, InvalidObjectException, MetaException, NoSuchObjectException {
+    guard.requireWarehouse();
+    super.createResourcePlan(plan, from, parallelism);
+  }
+
+  @Override
+  public WMFullResourcePlan alterResourcePlan(String name, WMNullableResourcePlan plan, boolean activate, boolean force, boolean replace)
+      throws AlreadyExistsException, NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    return super.alterResourcePlan(name, plan, activate, force, replace);
+  }
+
+  @Override
+  public void dropResourcePlan(String name) throws NoSuchObjectException, MetaException {
+    guard.requireWarehouse();
+    super.dropResourcePlan(name);
+  }
+
+  @Override
+  public void createWMTrigger(WMTrigger trigger)
+      throws AlreadyExistsException, NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    super.createWMTrigger(trigger);
+  }
+
+  @Override
+  public void alterWMTrigger(WMTrigger trigger) throws NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    super.alterWMTrigger(trigger);
+  }
+
+  @Override
+  public void dropWMTrigger(String plan, String trigger)
+      throws NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    super.dropWMTrigger(plan, trigger);
+  }
+
+  @Override
+  public void createPool(WMPool pool)
+      throws AlreadyExistsException, NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    super.createPool(pool);
+  }
+
+  @Override
+  public void alterPool(WMNullablePool pool, String path)
+      throws AlreadyExistsException, NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    super.alterPool(pool, path);
+  }
+
+  @Override
+  public void dropWMPool(String plan, String path)
+      throws NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    super.dropWMPool(plan, path);
+  }
+
+  @Override
+  public void createOrUpdateWMMapping(WMMapping mapping, boolean update)
+      throws AlreadyExistsException, NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    super.createOrUpdateWMMapping(mapping, update);
+  }
+
+  @Override
+  public void dropWMMapping(WMMapping mapping) throws NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    super.dropWMMapping(mapping);
+  }
+
+  @Override
+  public void createWMTriggerToPoolMapping(String plan, String trigger, String path)
+      throws AlreadyExistsException, NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    super.createWMTriggerToPoolMapping(plan, trigger, path);
+  }
+
+  @Override
+  public void dropWMTriggerToPoolMapping(String plan, String trigger, String path)
+      throws NoSuchObjectException, InvalidOperationException, MetaException {
+    guard.requireWarehouse();
+    super.dropWMTriggerToPoolMapping(plan, trigger, path);
+  }
+
+  // --- Schemas that no table has, and what optimizers note ---
+
+  @Override
+  public void createISchema(ISchema schema) throws AlreadyExistsException, MetaException, NoSuchObjectException {
+    guard.requireWarehouse();
+    super.createISchema(schema);
+  }
+
+  @Override
+  public void alterISchema(ISchemaName name, ISchema schema) throws NoSuchObjectException, MetaException {
+    guard.requireWarehouse();
+    super.alterISchema(name, schema);
+  }
+
+  @Override
+  public void dropISchema(ISchemaName name) throws NoSuchObjectException, MetaException {
+    guard.requireWarehouse();
+    super.dropISchema(name);
+  }
+
+  @Override
+  public void addSchemaVersion(SchemaVersion version)
+      throws AlreadyExistsException, NoSuchObjectException, MetaException {
+    guard.requireWarehouse();
+    super.addSchemaVersion(version);
+  }
+
+  @Override
+  public void alterSchemaVersion(SchemaVersionDescriptor which, SchemaVersion version)
+      throws NoSuchObjectException, MetaException {
+    guard.requireWarehouse();
+    super.alterSchemaVersion(which, version);
+  }
+
+  @Override
+  public void dropSchemaVersion(SchemaVersionDescriptor which) throws NoSuchObjectException, MetaException {
+    guard.requireWarehouse();
+    super.dropSchemaVersion(which);
+  }
+
+  @Override
+  public void addSerde(SerDeInfo serde) throws AlreadyExistsException, MetaException {
+    guard.requireWarehouse();
+    super.addSerde(serde);
+  }
+
+  @Override
+  public void addRuntimeStat(RuntimeStat statistic) throws MetaException {
+    guard.requireWarehouse();
+    super.addRuntimeStat(statistic);
+  }
+
+
+  // --- Methods that can throw no MetaException ---
+
+  private interface Check {
+    void run() throws MetaException;
+  }
+
+  private static void unchecked(Check check) {
+    try {
+      check.run();
+    } catch (MetaException refusal) {
+      throw new IllegalStateException(refusal.getMessage());
+    }
+  }
+}

@@ -1,0 +1,150 @@
+"""Data that this machine was installed with, and that the wished configuration no longer names.
+
+A format or a schema looks at the new place, which is empty. Here the old place is read from what is
+installed: a daemon's unit, the configuration that it names, and the running NameNode.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from xml.etree import ElementTree as ET
+
+from ansible.module_utils.environment_file import environment_of
+from ansible.module_utils.findings import finding
+from ansible.module_utils.hdfs_storage import inspect, read_version
+from ansible.module_utils.metastore_schema import Database, uses
+from ansible.module_utils.probes import fetch, lookup
+from ansible.module_utils.refused import RefusedError
+
+UNITS = Path("etc/systemd/system")
+CLASS_PATH = re.compile(r"\s-cp (\S+)")
+SECRETS = re.compile(r"^EnvironmentFile=(\S+)$", re.MULTILINE)
+DIRECTORIES = {"hdfs_name": "dfs.namenode.name.dir", "hdfs_data": "dfs.datanode.data.dir"}
+VARIABLES = {"hdfs_name": "lakehouse_namenode_dirs", "hdfs_data": "lakehouse_datanode_dirs"}
+PASSWORD = "METASTORE_DATABASE_PASSWORD"  # noqa: S105 -- the name of a variable
+URL = "javax.jdo.option.ConnectionURL"
+NAMENODE = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
+
+
+def check(
+    root: Path, service: dict[str, Any], forsaken: Sequence[str], cluster_id: str = ""
+) -> list[dict[str, str]]:
+    """Find what a service's ``storage`` would leave behind; ``forsaken`` names places that are given up."""
+    storage, unit = service["storage"], service.get("unit", "")
+    if storage["kind"] == "metastore":
+        return _catalog(root, unit, storage, forsaken)
+    if storage["kind"] in DIRECTORIES:
+        return _directories(root, unit, storage, forsaken, cluster_id)
+    return []
+
+
+def installed(root: Path, unit: str, file: str) -> dict[str, str]:
+    """The properties of the first such file on the class path of an installed unit; none if there is none."""
+    match = CLASS_PATH.search(_text(root / UNITS / unit))
+    for folder in match[1].split(":") if match else []:
+        path = root / folder.lstrip("/") / file
+        if path.is_file():
+            properties = ET.parse(path).getroot().iter("property")  # noqa: S314 -- root's own file
+            return {each.findtext("name", ""): each.findtext("value", "") for each in properties}
+    return {}
+
+
+def _directories(
+    root: Path, unit: str, storage: dict[str, Any], forsaken: Sequence[str], cluster_id: str
+) -> list[dict[str, str]]:
+    kind, wished = storage["kind"], storage["paths"]
+    name_dir = kind == "hdfs_name"
+    properties = installed(root, unit, "hdfs-site.xml")
+    places = [path.replace("file://", "") for path in properties.get(DIRECTORIES[kind], "").split(",")]
+    if name_dir:
+        places += running(properties)
+    old = [path for path in dict.fromkeys(places) if path and path not in {*wished, *forsaken}]
+    # Half a format is the only state that holds nothing, and no unit was ever started on it.
+    left = [path for path in old if inspect(_below(root, path), name_dir=name_dir).state == "formatted"]
+    if name_dir and _is_copied(root, left, wished, cluster_id):
+        return []
+    what = f"{unit.removesuffix('.service')}, and {VARIABLES[kind]} names"
+    return [_left("hdfs.moved", what, path, ", ".join(wished)) for path in left]
+
+
+def running(properties: dict[str, str]) -> list[str]:
+    """The directories of the NameNode that runs, whatever its file says by now; none if none answers."""
+    for name, address in properties.items():
+        if name.startswith("dfs.namenode.http-address"):
+            try:
+                answer = json.loads(fetch(f"http://{address}{NAMENODE}"))
+                return list(json.loads(lookup(answer, "beans.0.NameDirStatuses"))["active"])
+            except (OSError, ValueError, LookupError, TypeError):
+                return []
+    return []
+
+
+def _is_copied(root: Path, left: list[str], wished: list[str], cluster_id: str) -> bool:
+    """Whether a new directory of the NameNode holds the same file system: each of them is a full copy."""
+    found = [inspect(_below(root, path), name_dir=True) for path in wished]
+    ready = [storage for storage in found if (storage.state, storage.cluster_id) == ("formatted", cluster_id)]
+    pools = {_pool(storage.path) for storage in ready}
+    return bool(pools) and pools == {_pool(_below(root, path)) for path in left}
+
+
+def _pool(directory: str) -> str | None:
+    return read_version(Path(directory) / "current" / "VERSION").get("blockpoolID")
+
+
+def _catalog(root: Path, unit: str, storage: dict[str, Any], forsaken: Sequence[str]) -> list[dict[str, str]]:
+    properties = installed(root, unit, "hive-site.xml")
+    if URL not in properties:
+        return []
+    url = urlsplit(properties[URL].removeprefix("jdbc:"))
+    host, old = str(url.hostname), url.path.lstrip("/")
+    is_same_server = host == storage["host"] or _address(host) == storage["address"]
+    place = f"{host}/{old}"
+    if place in forsaken or (is_same_server and old == storage["database"]):
+        return []
+    secrets = SECRETS.search(_text(root / UNITS / unit))
+    try:
+        database = Database(
+            {
+                "host": host,
+                "port": url.port or 5432,
+                "database": old,
+                "user": properties["javax.jdo.option.ConnectionUserName"],
+                "password": environment_of(str(_below(root, secrets[1])))[PASSWORD] if secrets else "",
+            }
+        )
+        used = uses(database)
+    except (RefusedError, OSError, KeyError) as error:
+        used = [f"it cannot be looked at: {' '.join(str(error).split())}"]
+    new = f"{storage['host']}/{storage['database']}"
+    what = f"{unit.removesuffix('.service')} ({'; '.join(used)}), and lakehouse_database names"
+    return [_left("metastore.moved", what, place, new)] if used else []
+
+
+def _left(check: str, what: str, old: str, new: str) -> dict[str, str]:
+    return finding(
+        check,
+        f"{old} holds the data of {what} {new} instead",
+        f"nothing was touched; move the data from {old} to {new} while the service is stopped, or name {old}"
+        f" again, or give it up for ever with lakehouse_forsaken: ['{old}']",
+    )
+
+
+def _address(host: str) -> str:
+    try:
+        return socket.gethostbyname(host)
+    except OSError:
+        return ""
+
+
+def _below(root: Path, path: str) -> str:
+    return str(root / path.lstrip("/"))
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""

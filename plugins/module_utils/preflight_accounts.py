@@ -1,0 +1,42 @@
+"""Whether accounts that exist already are in the group that all services share.
+
+systemd-sysusers leaves an existing account as it is. HDFS asks the system for a user's groups, and would
+refuse the files of the others to a service outside of the group. Standard library only, and Python 3.9: this
+runs on the nodes.
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+from collections.abc import Callable
+
+from ansible.module_utils.findings import finding
+
+
+def groups_of(user: str) -> list[str] | None:
+    """Return the names of a user's groups, None where there is no such user."""
+    try:
+        account = pwd.getpwnam(user)
+    except KeyError:
+        return None
+    known = {entry.gr_gid: entry.gr_name for entry in grp.getgrall()}
+    return [known.get(number, str(number)) for number in os.getgrouplist(user, account.pw_gid)]
+
+
+def check_accounts(
+    users: list[str], group: str, groups: Callable[[str], list[str] | None] = groups_of
+) -> list[dict[str, str]]:
+    """Check that every service's user, where there is one already, is in the group."""
+    found = []
+    for user in sorted(set(users)):
+        known = groups(user)
+        if known is not None and group not in known:
+            fact = f"the account {user} exists already, in {', '.join(known)} alone"
+            advice = (
+                f"groupadd --force --system {group} && usermod --append --groups {group} {user},"
+                " or name another user in lakehouse_users"
+            )
+            found.append(finding("node.accounts", fact, advice, f"in the group {group}"))
+    return found

@@ -1,0 +1,133 @@
+"""What a node has is what was built: the real action plugin and module, with a folder as the node."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleActionFail
+
+from lakehouse import manifest, releases
+from lakehouse.cache import Cache
+from library import release
+from plugins.action.release import ActionModule
+from tests.unit.test_releases import FILES, LAYERS, bill_of
+
+MODULE = Path(release.__file__)
+
+
+class Node(ActionModule):
+    """An action whose node is this computer; what is transferred arrives as `line` lets it through."""
+
+    def __init__(self, root: Path, way: Path) -> None:
+        shell = SimpleNamespace(join_path=os.path.join, tmpdir=str(way))
+        arguments = {"component": "app", "root": str(root)}
+        task = SimpleNamespace(args=arguments, check_mode=False, async_val=0, action="release", diff=False)
+        super().__init__(task, SimpleNamespace(_shell=shell), SimpleNamespace(), None, None, None)
+        self.way = way
+        self.sent = 0
+        self.damaged: set[int] = set()
+
+    def _make_tmp_path(self, *_: Any) -> str:
+        return str(self.way)
+
+    def _transfer_file(self, local: str, remote: str) -> str:
+        self.sent += 1
+        shutil.copyfile(local, remote)
+        if self.sent in self.damaged:
+            with Path(remote).open("r+b") as stream:
+                stream.seek(600)
+                stream.write(b"X")
+        return remote
+
+    def _execute_module(self, *_: Any, module_args: dict[str, Any], **__: Any) -> dict[str, Any]:
+        given = json.dumps({"ANSIBLE_MODULE_ARGS": module_args})
+        done = subprocess.run(
+            [sys.executable, MODULE], input=given, capture_output=True, text=True, check=False
+        )
+        return dict(json.loads(done.stdout))
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
+    bill, cache = bill_of(tmp_path, FILES, LAYERS)
+    monkeypatch.setattr(manifest, "load", lambda _: bill)
+    monkeypatch.setenv("LAKEHOUSE_CACHE", str(cache.root))
+    way = tmp_path / "way"
+    way.mkdir()
+    return Node(tmp_path / "app", way)
+
+
+def test_an_archive_that_was_altered_on_its_way_is_not_unpacked(node: Node, tmp_path: Path) -> None:
+    node.damaged = {1, 2}
+    with pytest.raises(AnsibleActionFail, match=r"app: what arrived is not what was sent, twice; next: "):
+        node.run()
+    assert not (tmp_path / "app" / "releases").exists()
+
+
+def test_it_is_sent_once_more(node: Node, tmp_path: Path) -> None:
+    node.damaged = {1}
+    assert node.run()["changed"]
+    assert (tmp_path / "app" / "current" / "sbin" / "start").read_bytes() == b"#!/bin/sh\n"
+    assert node.sent == 2
+    assert not node.run()["changed"]
+    assert node.sent == 2
+
+
+def test_a_bad_archive_is_built_again_and_arrives_good(node: Node, tmp_path: Path) -> None:
+    cache = Path(os.environ["LAKEHOUSE_CACHE"])
+    bill = manifest.load(tmp_path)
+    archive = releases.archive(bill.component("app"), Cache(cache))
+    archive.parent.mkdir()
+    archive.write_bytes(b"not a tar at all")
+    assert node.run()["changed"]
+    assert (tmp_path / "app" / "current" / "NOTICE").read_bytes() == b"notice"
+    assert node.sent == 1
+
+
+def archive_of(tmp_path: Path) -> str:
+    content = tmp_path / "file"
+    content.write_bytes(b"content")
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        tar.add(content, "file")
+    return str(tmp_path / "a.tar")
+
+
+def test_the_half_of_a_killed_run_is_thrown_away(tmp_path: Path) -> None:
+    target = tmp_path / "releases" / "1-abc"
+    half = target.with_name("1-abc.partial")
+    half.mkdir(parents=True)
+    (half / "half").touch()
+    assert release.install(archive_of(tmp_path), target)
+    assert [path.name for path in target.iterdir()] == ["file"]
+    assert not half.exists()
+
+
+def test_two_control_machines_install_one_after_the_other(tmp_path: Path) -> None:
+    archive, target = archive_of(tmp_path), tmp_path / "releases" / "1-abc"
+    did: list[bool] = []
+    both = [threading.Thread(target=lambda: did.append(release.install(archive, target))) for _ in range(2)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join(20)
+    assert sorted(did) == [False, True]
+
+
+def test_an_archive_that_cannot_be_unpacked_leaves_no_release(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.tar"
+    bad.write_bytes(b"not a tar at all" * 100)
+    target = tmp_path / "releases" / "1-abc"
+    with pytest.raises(subprocess.CalledProcessError):
+        release.install(str(bad), target)
+    assert not target.exists()
