@@ -97,17 +97,15 @@ def _polars_change(engines: Engines, table: AnyTable) -> None:
 
 
 # Without the word PURGE Spark forgets an Iceberg table and keeps its files.
+_SPARK_ICEBERG = _sql(ICEBERG, SPARK, drop=" PURGE")
 _SPARK_DELTA = _sql(DELTA, SPARK)
 _DELTA_RS = Hand(_client_make, _delta_rs_change, _SPARK_DELTA.drop, keeps=True)
 HANDS: Mapping[tuple[str, str], Hand] = {
-    (ICEBERG.name, SPARK): _sql(ICEBERG, SPARK, drop=" PURGE"),
+    (ICEBERG.name, SPARK): _SPARK_ICEBERG,
     (ICEBERG.name, TRINO): _sql(ICEBERG, TRINO),
     (ICEBERG.name, FLINK): _sql(ICEBERG, FLINK, add="ADD note {type}"),
-    (ICEBERG.name, PYICEBERG): Hand(
-        _pyiceberg_make,
-        _pyiceberg_change,
-        lambda engines, table: engines.clients.iceberg.purge_table(table.short),
-    ),
+    # PyIceberg 0.12 has no way to remove a table's files: purge_table is not implemented.
+    (ICEBERG.name, PYICEBERG): Hand(_pyiceberg_make, _pyiceberg_change, _SPARK_ICEBERG.drop),
     (DELTA.name, SPARK): _SPARK_DELTA,
     (DELTA.name, DELTA_RS): _DELTA_RS,
     (DELTA.name, POLARS): replace(_DELTA_RS, change=_polars_change),
