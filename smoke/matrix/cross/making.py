@@ -13,7 +13,7 @@ from hive_metastore.ttypes import NoSuchObjectException
 from lakehouse.risky import format_of
 from smoke import metastore
 from smoke.formats import DELTA, ICEBERG, Format
-from smoke.matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO, Engines, name
+from smoke.matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO, AnyTable, Engines, name
 from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
@@ -24,7 +24,7 @@ class AnyEnginesTables(Tables):
 
     endpoints: Endpoints
 
-    def location(self, table: Table) -> str | None:
+    def location(self, table: AnyTable) -> str | None:
         """Return the folder of a table in HDFS; None if there is no such table."""
         found = self._entry(table)
         return (
@@ -52,7 +52,7 @@ class AnyEnginesTables(Tables):
         found = self._entry(table)
         return format_of(found.parameters) if found else None
 
-    def _entry(self, table: Table) -> Any:
+    def _entry(self, table: AnyTable) -> Any:
         """Return what the metastore knows of a table; None if it knows nothing."""
         with metastore.Connection(self.endpoints.metastore, self.endpoints.users["spark"]) as client:
             try:
