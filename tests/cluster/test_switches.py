@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Timer
 
 import pytest
 import requests
@@ -150,14 +150,16 @@ def test_a_master_that_comes_back_knows_who_has_executors(
     master.run("systemctl kill -s KILL spark-master")
     wait_for("the master, and Connect at it", is_known, seconds=SECONDS_TO_RETURN, ignoring=(OSError,))
     session = SparkSession.builder.remote(f"sc://{node.host.address}:{ports['spark_connect']}").create()
-    pool = ThreadPoolExecutor(1)
+    # A query without executors waits for ever, and a thread of it would outlive the suite.
+    alarm = Timer(SECONDS_TO_RETURN, session.interruptAll)
+    alarm.daemon = True
+    alarm.start()
     try:
-        rows = pool.submit(session.sql("select sum(id) from range(0, 1000, 1, 4)").collect)
-        assert [tuple(row) for row in rows.result(SECONDS_TO_RETURN)] == [(499500,)]
+        rows = session.sql("select sum(id) from range(0, 1000, 1, 4)").collect()
+        assert [tuple(row) for row in rows] == [(499500,)]
     finally:
-        session.interruptAll()
+        alarm.cancel()
         session.stop()
-        pool.shutdown(wait=False)
 
 
 @pytest.mark.usefixtures("switched")
