@@ -163,7 +163,9 @@ def databases(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator
             f"CREATE DATABASE {fmt.catalog}.{name} LOCATION '{endpoints.warehouse}/{fmt.folder}/{name}'"
         )
     paths = {fmt: f"{endpoints.root}/{fmt.folder}/{name}" for fmt, name in names.items()}
-    yield Databases(names, paths, endpoints, namenode)
+    databases = Databases(names, paths, endpoints, namenode)
+    yield databases
+    assert not databases.left(), "tables that no test has dropped"
     for fmt, name in names.items():
         _lake.sql(f"DROP DATABASE {fmt.catalog}.{name}")
 

@@ -95,6 +95,13 @@ class Databases:
         name = f"orders_{suffix()}"
         return Table(fmt, self.names[fmt], name, f"{self.paths[fmt]}/{name}")
 
+    def left(self) -> list[str]:
+        """Return what is in these databases, as `database.table`."""
+        with metastore.Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client:
+            return [
+                f"{name}.{table}" for name in self.names.values() for table in client.get_all_tables(name)
+            ]
+
     def remove(self, table: Table) -> None:
         """Take a table, if there is one, out of the metastore, and its folder out of HDFS.
 

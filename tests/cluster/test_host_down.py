@@ -25,6 +25,8 @@ SECONDS_TO_CHANGE = 120
 SECONDS_TO_HEAL = 120
 # Without them nothing answers at all, and nothing is left to ask about the data.
 NEEDED = {"namenode", "metastore", "postgresql"}
+# Spark's event logs, and the archive in which Flink writes a job after its client has been answered.
+GROWING = ("spark/", "flink/history")
 # No daemon knows this key, and each one reads the file in which it stands.
 KEY = "kit.half"
 
@@ -101,13 +103,14 @@ def starts(machines: Iterable[Machine]) -> Starts:
 
 
 def holdings(namenode: NameNode, root: str) -> Holdings:
-    """Files and bytes below every folder of the lakehouse, but for Spark's, whose event logs grow."""
+    """Files and bytes below every second folder of the lakehouse, but for those that grow by themselves."""
+    paths = [f"{area}/{name}" for area in namenode.names(root) for name in namenode.names(f"{root}/{area}")]
     summaries = {
-        name: namenode.webhdfs("GET", "GETCONTENTSUMMARY", f"{root}/{name}")["ContentSummary"]
-        for name in namenode.names(root)
-        if name != "spark"
+        path: namenode.webhdfs("GET", "GETCONTENTSUMMARY", f"{root}/{path}")["ContentSummary"]
+        for path in paths
+        if not path.startswith(GROWING)
     }
-    return {name: (summary["fileCount"], summary["length"]) for name, summary in summaries.items()}
+    return {path: (summary["fileCount"], summary["length"]) for path, summary in summaries.items()}
 
 
 def test_the_run_in_which_it_dies_stops_half_way(drill: Drill, victim: Host) -> None:

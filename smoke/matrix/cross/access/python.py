@@ -96,6 +96,11 @@ def runs(statement: str, **settings: object) -> Act:
     return Act(do, **settings)  # type: ignore[arg-type]
 
 
+def _create_delta(ground: Ground, who: str, _: Table) -> None:
+    statement = _ROWS.format() + f"lake.create('delta.{ground.name(DELTA).short}', rows)"
+    _person(ground, who).do(statement)
+
+
 _ROWS = "import pyarrow as pa; rows = pa.table({{'id': pa.array([3], pa.int32())}}); "
 
 ACTS: Mapping[str, Mapping[str, Act]] = {
@@ -124,7 +129,7 @@ ACTS: Mapping[str, Mapping[str, Act]] = {
         "read": runs("assert lake.arrow('delta.{table}').num_rows", make=_delta),
         "append": runs(_ROWS + "lake.append('delta.{table}', rows)", make=_delta),
         "delete": runs("lake.delta('{table}').delete('id = 3')", make=_delta),
-        "create": runs(_ROWS + "lake.create('delta.{other}', rows)", make=_delta),
+        "create": Act(_create_delta, _delta),
     },
     "DuckDB": {"read": runs("assert lake.sql('SELECT id FROM iceberg.{table}').num_rows")},
     "Polars": {"read": runs("assert len(lake.polars('iceberg.{table}'))")},

@@ -95,6 +95,13 @@ class _Words:
         return self.ground.name().short
 
     @property
+    def source(self) -> str:
+        """The name of a new Hive table with one row."""
+        table = self.ground.name()
+        self.ground.engines.sql(TRINO, f"CREATE TABLE hive.{table.short} AS SELECT 1 AS id")
+        return table.name
+
+    @property
     def alias(self) -> str:
         """A name for what shares its files with the table, so that it must be forgotten, not dropped."""
         name = f"alias_{suffix()}"
@@ -185,8 +192,7 @@ ICEBERG: Mapping[str, Act] = {
     ),
     "`EXECUTE add_files_from_table`": said(
         "ALTER TABLE iceberg.{t}"
-        " EXECUTE add_files_from_table(schema_name => '{db}', table_name => '{name}_hive')",
-        before="CREATE TABLE IF NOT EXISTS hive.{t}_hive AS SELECT 1 AS id",
+        " EXECUTE add_files_from_table(schema_name => '{db}', table_name => '{source}')"
     ),
     "`CALL register_table`": said(
         "CALL iceberg.system.register_table('{db}', '{alias}', '{location}', '{metadata}')"
