@@ -160,7 +160,10 @@ def _checkpoint(content: bytes) -> list[dict[str, Any]]:
 
 def _delta(table: Any, files: Files) -> list[Risk]:
     location = table.sd.serdeInfo.parameters.get("path") or table.sd.location
-    actions = last_actions(posixpath.join(urlsplit(location).path, "_delta_log"), files)
+    log = posixpath.join(urlsplit(location).path, "_delta_log")
+    actions = last_actions(log, files)
+    if not actions:
+        raise LookupError(f"no commit in {log}")
     metadata = dict(actions.get("metaData", {}))
     metadata["schema"] = json.loads(metadata.get("schemaString") or "{}")
     return delta_risks(actions.get("protocol", {}), metadata)

@@ -15,7 +15,8 @@ OTHERS = 10
 def connections(host: Host) -> list[Finding]:
     """Check that the metastore's pools leave connections for others: the playbook needs one too."""
     settings = host.variables
-    most = int(settings.get("postgresql_max_connections", MAX_CONNECTIONS))
+    own = settings.get("postgresql_settings", {})
+    most = int(own.get("max_connections") or settings.get("postgresql_max_connections", MAX_CONNECTIONS))
     size = int(settings.get("hive_metastore_pool_size", POOL_SIZE))
     if POOLS * size + OTHERS <= most:
         return []

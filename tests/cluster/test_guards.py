@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from lakehouse.inventory import Inventory
+from smoke.namenode import NameNode, NameNodeError
 from smoke.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible, Outcome
@@ -60,6 +61,12 @@ def tables(machine: Machine, database: str) -> str:
 
 def running(machine: Machine, unit: str) -> str:
     return machine.run("systemctl show --property=ActiveState,MainPID %s", unit)
+
+
+def test_nobody_takes_the_folder_of_all_tables_away(cluster: Inventory, namenode: NameNode) -> None:
+    folder = f"{cluster.hosts[0].variables['lakehouse_root']}/hive"
+    with pytest.raises(NameNodeError, match="protected"):
+        namenode.webhdfs("PUT", "RENAME", folder, destination=f"{folder}.away")
 
 
 def test_a_datanode_of_another_cluster_is_refused(

@@ -22,7 +22,7 @@ def test_every_act_is_declared_once() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (WITHOUT_ONE, "HDFS lacks 'read a file'"),
+        (WITHOUT_ONE, 'HDFS lacks "list what Trino\'s `hive` catalog stages"'),
         (f"{WITHOUT_ONE}  fly: [member]\n", "HDFS has 'fly', which no module knows how to try"),
         ("HDFS:\n  read a file: [cat]\n", "HDFS 'read a file' is ['cat'], expected a list of member"),
         ("HDFS:\n  read a file: yes\n", "HDFS 'read a file' is True, expected a list"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hive_metastore.ttypes import SerDeInfo, StorageDescriptor, Table
 from pyarrow import parquet
 
 from lakehouse import features, risky
@@ -156,18 +157,25 @@ def test_the_metastore_knows_the_format(parameters: dict[str, str], kind: str | 
     assert risky.format_of(parameters) == kind
 
 
-class Row:
-    """A row of the metastore."""
+def row(location: str, **parameters: str) -> Table:
+    """What the metastore knows of a table."""
+    storage = StorageDescriptor(location=location, serdeInfo=SerDeInfo(parameters={}))
+    return Table(dbName="db", tableName="lost", parameters=parameters, sd=storage)
 
-    def __init__(self, name: str, **parameters: str) -> None:
-        self.dbName, self.tableName, self.parameters = "db", name, parameters
 
-
-def test_a_table_that_cannot_be_read_is_a_finding_of_its_own() -> None:
-    lost = Row("lost", table_type="ICEBERG", metadata_location="hdfs://lake/lost/v1.json")
-    [finding] = risky.judge(lost, Folder({}))
+@pytest.mark.parametrize(
+    ("parameters", "missing"),
+    [
+        ({"table_type": "ICEBERG", "metadata_location": "hdfs://lake/lost/v1.json"}, "v1.json"),
+        ({"spark.sql.sources.provider": "delta"}, "no commit in /lost/_delta_log"),
+    ],
+)
+def test_a_table_whose_metadata_is_gone_is_a_finding_of_its_own(
+    parameters: dict[str, str], missing: str
+) -> None:
+    [finding] = risky.judge(row("hdfs://lake/lost", **parameters), Folder({}))
     assert (finding.table, finding.risk.effect) == ("db.lost", features.UNKNOWN)
-    assert "v1.json" in str(finding)
+    assert missing in str(finding)
 
 
 def test_what_is_merely_cut_shares_a_line() -> None:

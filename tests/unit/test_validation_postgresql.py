@@ -21,6 +21,7 @@ ROLES = Path(__file__).parents[2] / "roles"
         {"hive_metastore_pool_size": 22},
         {"hive_metastore_pool_size": 25, "postgresql_max_connections": 110},
         {"postgresql_max_connections": 50},
+        {"postgresql_max_connections": 20, "postgresql_settings": {"max_connections": 50}},
     ],
 )
 def test_pools_that_leave_connections_for_others(settings: dict[str, Any]) -> None:

@@ -64,6 +64,7 @@ def _snoop(ground: Ground, who: str, _: Table) -> None:
 
 ACTS: Mapping[str, Act] = {
     "list a table's folder": Act(_list),
+    "list what Trino's `hive` catalog stages": Act(_snoop),
     "read a file": Act(_read),
     "create a file": Act(_create),
     "make a folder": Act(_make_folder),

@@ -6,6 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import requests
+
+from smoke.engines import EngineError
 from smoke.formats import DELTA
 from smoke.matrix.cross.access.acts import Act, Ground, of_trino
 from smoke.matrix.cross.engines import TRINO
@@ -133,6 +136,14 @@ class _Words:
         history = f'iceberg.{self.db}."{self.name}$snapshots"'
         return int(
             self.ground.engines.trino.value(f"SELECT min_by(snapshot_id, committed_at) FROM {history}")
+        )
+
+    @property
+    def query(self) -> str:
+        """The last query of Trino's own user; whether it still runs is looked at after who asks."""
+        own = f"\"user\" = '{self.ground.endpoints.users['trino']}'"
+        return str(
+            self.ground.engines.trino.value(f"SELECT max(query_id) FROM system.runtime.queries WHERE {own}")
         )
 
     @property
@@ -267,9 +278,28 @@ DELTA_CATALOG: Mapping[str, Act] = {
     }.items()
 }
 
-ACTS: Mapping[str, Mapping[str, Act]] = dict(
-    zip(CATALOGS.values(), (ICEBERG, HIVE, DELTA_CATALOG), strict=True)
-)
+
+def _cancel(ground: Ground, who: str, table: Table) -> None:
+    """Ask the coordinator to end a query, as its web page does."""
+    assert ground.endpoints.trino
+    query = _Words(ground, table).query
+    url = f"{ground.endpoints.trino.http}/v1/query/{query}"
+    answer = requests.delete(url, headers={"X-Trino-User": who}, timeout=30)
+    if not answer.ok:
+        raise EngineError(TRINO, f"DELETE {url}", f"{answer.status_code} {answer.text}")
+
+
+ITSELF: Mapping[str, Act] = {
+    "`CALL kill_query` of another's query": said(
+        "CALL system.runtime.kill_query(query_id => '{query}', message => 'no')"
+    ),
+    "end another's query by its address": Act(_cancel),
+}
+
+ACTS: Mapping[str, Mapping[str, Act]] = {
+    **dict(zip(CATALOGS.values(), (ICEBERG, HIVE, DELTA_CATALOG), strict=True)),
+    "Trino itself": ITSELF,
+}
 
 # Prints a line for each procedure of a plugin's own: the plugin, whether it is called or executed, its class.
 _LISTING = """
