@@ -78,7 +78,8 @@ def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
 def properties(unit: str) -> dict[str, str]:
     """What systemd knows of the unit."""
     names = (
-        "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ExecMainStartTimestamp,FragmentPath,DropInPaths"
+        "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ActiveEnterTimestamp,ExecMainStartTimestamp,"
+        "FragmentPath,DropInPaths"
     )
     shown = systemctl("show", unit, "--timestamp=us+utc", "--property", names).stdout
     return dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
@@ -102,7 +103,8 @@ def started_at(timestamp: str) -> float:
 
 def is_stale(known: dict[str, str], files: list[str], pending: Sequence[str] = ()) -> bool:
     """Whether a file changed after the main process started, or is among those that a run would change."""
-    started = started_at(known["ExecMainStartTimestamp"])
+    # A timer has no process.
+    started = started_at(known.get("ExecMainStartTimestamp", known["ActiveEnterTimestamp"]))
     watched = [*files, known["FragmentPath"], *known["DropInPaths"].split()]
     return any(path in pending or changed_at(path) > started for path in watched if path)
 

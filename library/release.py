@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -18,12 +19,14 @@ short_description: One component's installed release
 description:
   - Called by the action plugin of the same name.
   - "C(root)/releases/C(release) holds the files, C(root)/current points at the one in use."
+  - Older releases are removed, but for the newest and those from which a process has a file open.
 options:
   root: {type: path, required: true, description: The component's folder.}
   release: {type: str, required: true, description: Version and digest of the wished release.}
   conf: {type: path, description: Folder that the release offers as C(conf).}
   archive: {type: path, description: The archive, where the release may be missing.}
   sha256: {type: str, description: What the archive must be.}
+  keep: {type: int, default: 2, description: "How many releases stay, the current one included."}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -34,6 +37,7 @@ RETURN = r"""
 path: {type: str, returned: always, description: The release's folder.}
 missing: {type: bool, returned: always, description: Whether the archive is needed.}
 damaged: {type: bool, returned: always, description: Whether another archive than the wished one was given.}
+removed: {type: list, elements: str, returned: success, description: Releases that were superseded.}
 """
 
 
@@ -78,6 +82,36 @@ def point(link: Path, target: str) -> bool:
     return True
 
 
+def superseded(root: Path, keep: int) -> list[Path]:
+    """Return the releases beyond the newest `keep`, oldest last; what is current counts as the newest."""
+    found = [path for path in (root / "releases").iterdir() if path.is_dir() and path.suffix != ".partial"]
+    current = (root / "current").resolve()
+    found.sort(key=lambda path: (path.resolve() == current, path.stat().st_mtime), reverse=True)
+    return found[max(keep, 1) :]
+
+
+def opened(processes: Path = Path("/proc")) -> set[Path]:
+    """Return every file that a process has open or mapped; one that ends meanwhile has none."""
+    files: set[Path] = set()
+    for process in processes.glob("[0-9]*"):
+        with suppress(OSError):
+            files.update(link.readlink() for link in (process / "fd").iterdir())
+        with suppress(OSError):
+            maps = (process / "maps").read_text(encoding="utf-8", errors="replace").splitlines()
+            files.update(Path(line[line.index("/") :]) for line in maps if "/" in line)
+    return files
+
+
+def clear(root: Path, keep: int) -> list[str]:
+    """Remove superseded releases that nothing runs from; return their names."""
+    old = superseded(root, keep)
+    files = opened() if old else set()
+    removed = [path for path in old if not any(file.is_relative_to(path.resolve()) for file in files)]
+    for path in removed:
+        shutil.rmtree(path)
+    return [path.name for path in removed]
+
+
 def main() -> None:
     """Entry point."""
     os.umask(0o022)  # a login's own could close the folders to the users of the daemons
@@ -88,6 +122,7 @@ def main() -> None:
             "conf": {"type": "path"},
             "archive": {"type": "path"},
             "sha256": {"type": "str"},
+            "keep": {"type": "int", "default": 2},
         },
         required_together=[("archive", "sha256")],
         supports_check_mode=True,
@@ -95,6 +130,7 @@ def main() -> None:
     root = Path(module.params["root"])
     target = root / "releases" / module.params["release"]
     archive, missing = module.params["archive"], not target.is_dir()
+    removed: list[str] = []
     if missing and (module.check_mode or not archive):
         module.exit_json(changed=module.check_mode, missing=True, damaged=False, path=str(target))
     try:
@@ -105,11 +141,13 @@ def main() -> None:
             if module.params["conf"]:
                 changed |= point(target / "conf", module.params["conf"])
             changed |= point(root / "current", f"releases/{target.name}")
+            removed = clear(root, module.params["keep"])
     except subprocess.CalledProcessError as error:
         module.fail_json(msg=f"{target}: unpacking failed: {error.stderr.strip()}; next: df -h {root}")
     except OSError as error:
         module.fail_json(msg=f"{target}: {error.strerror}: {error.filename}; next: df -h {root}")
-    module.exit_json(changed=changed, missing=False, damaged=False, path=str(target))
+    changed |= bool(removed)
+    module.exit_json(changed=changed, missing=False, damaged=False, path=str(target), removed=removed)
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ class ActionModule(ActionBase):
                 "root": self._task.args["root"],
                 "release": releases.release_id(component),
                 "conf": self._task.args.get("conf"),
+                "keep": self._task.args.get("keep", 2),
             }
             result = self._execute_module(module_name="release", module_args=arguments, task_vars=variables)
             if self._task.check_mode:

@@ -97,6 +97,19 @@ def unit_files(daemons: dict[str, dict[str, Any]], common: dict[str, Any]) -> li
     ]
 
 
+def timer_files(service: dict[str, Any], name: str, description: str, calendar: str) -> list[dict[str, Any]]:
+    """Entries for a unit that does its work and ends, and for the timer that starts it (systemd.time(7))."""
+    work = unit_file(service | {"Type": "oneshot", "Restart": "no"}, name, description)
+    del work["vars"]["sections"]["Install"]
+    timer = {
+        "Unit": {"Description": f"{description}, by the clock"},
+        # A machine that was off at that time does it when it is back.
+        "Timer": {"OnCalendar": calendar, "Persistent": True, "RandomizedDelaySec": "10min"},
+        "Install": {"WantedBy": "timers.target"},
+    }
+    return [work, work | {"dest": f"/etc/systemd/system/{name}.timer", "vars": {"sections": timer}}]
+
+
 def environment(variables: dict[str, Any]) -> list[str]:
     """Print variables as systemd's ``Environment=`` wants them: quoted, sorted by name."""
     return [_quoted(f"{name}={config_value(value)}") for name, value in sorted(variables.items())]
@@ -114,6 +127,7 @@ class FilterModule:
             "property_value": property_value,
             "overridden": overridden,
             "share_mb": share_mb,
+            "timer_files": timer_files,
             "unit_file": unit_file,
             "unit_files": unit_files,
             "unit_order": unit_order,

@@ -132,6 +132,18 @@ def test_a_daemon_does_not_start_without_its_disks(writable: object, mounts: str
     assert entry["vars"]["sections"]["Unit"].get("RequiresMountsFor") == mounts
 
 
+def test_work_by_the_clock_is_a_unit_that_ends_and_a_timer() -> None:
+    common = {"User": "u", "Restart": "always", "ExecStart": "/bin/work"}
+    work, timer = config.timer_files(common, "clean", "Cleaning", "03:00")
+    assert work["dest"] == "/etc/systemd/system/clean.service"
+    sections = work["vars"]["sections"]
+    assert sections["Service"] == common | {"Type": "oneshot", "Restart": "no"}
+    assert "Install" not in sections
+    assert timer["dest"] == "/etc/systemd/system/clean.timer"
+    assert timer["vars"]["sections"]["Timer"]["OnCalendar"] == "03:00"
+    assert timer["vars"]["sections"]["Install"] == {"WantedBy": "timers.target"}
+
+
 def test_every_filter_of_the_templates_has_a_name() -> None:
     names = {
         "config_value",
@@ -140,6 +152,7 @@ def test_every_filter_of_the_templates_has_a_name() -> None:
         "overridden",
         "property_value",
         "share_mb",
+        "timer_files",
         "unit_file",
         "unit_files",
         "unit_order",

@@ -22,6 +22,7 @@ def known(
     moment = datetime.fromtimestamp(time.time() if started is None else started, UTC)
     return {
         "ActiveState": state,
+        "ActiveEnterTimestamp": "",
         "ExecMainStartTimestamp": moment.strftime("%a %Y-%m-%d %H:%M:%S.%f UTC"),
         "FragmentPath": unit,
         "DropInPaths": drop_ins,
@@ -34,6 +35,14 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "daemon.conf"
     path.write_text("a=1\n", encoding="utf-8")
     return path
+
+
+def test_a_timer_is_as_old_as_it_is_active(file: Path) -> None:
+    timer = known(unit=str(file), started=time.time() - HOUR)
+    timer["ActiveEnterTimestamp"] = timer.pop("ExecMainStartTimestamp")
+    assert daemon.is_stale(timer, [])
+    timer["ActiveEnterTimestamp"] = known(started=time.time() + HOUR)["ExecMainStartTimestamp"]
+    assert not daemon.is_stale(timer, [])
 
 
 BEFORE, AFTER = time.time() - HOUR, time.time() + HOUR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import tarfile
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -131,3 +133,37 @@ def test_an_archive_that_cannot_be_unpacked_leaves_no_release(tmp_path: Path) ->
     with pytest.raises(subprocess.CalledProcessError):
         release.install(str(bad), target)
     assert not target.exists()
+
+
+class TestSupersededReleases:
+    """What an upgrade leaves behind goes, but for the last one and what runs."""
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        """Return a component's folder with four releases, the second of which is current."""
+        for age, name in enumerate(("4-d", "3-c", "2-b", "1-a")):
+            folder = tmp_path / "releases" / name
+            folder.mkdir(parents=True)
+            (folder / "app.jar").write_bytes(b"content")
+            os.utime(folder, (1_000_000 - age, 1_000_000 - age))
+        (tmp_path / "releases" / "5-e.partial").mkdir()
+        (tmp_path / "current").symlink_to("releases/3-c")
+        return tmp_path
+
+    @pytest.mark.parametrize(
+        ("keep", "left"),
+        [(0, ["3-c"]), (1, ["3-c"]), (2, ["3-c", "4-d"]), (9, ["1-a", "2-b", "3-c", "4-d"])],
+    )
+    def test_the_current_and_the_newest_stay(self, root: Path, keep: int, left: list[str]) -> None:
+        release.clear(root, keep)
+        assert sorted(path.name for path in root.glob("releases/*-?")) == left
+        assert (root / "releases" / "5-e.partial").exists()
+
+    @pytest.mark.parametrize("mapped", [False, True])
+    def test_what_a_process_has_open_stays(self, root: Path, mapped: bool) -> None:
+        with (root / "releases" / "2-b" / "app.jar").open("rb") as jar, ExitStack() as stack:
+            if mapped:
+                stack.enter_context(mmap.mmap(jar.fileno(), 0, prot=mmap.PROT_READ))
+                jar.close()
+            assert release.clear(root, 1) == ["4-d", "1-a"]
+        assert release.clear(root, 1) == ["2-b"]
