@@ -15,8 +15,10 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from lakehouse import cli, inventory, manifest, readme
+from lakehouse import cli, inventory
+from lakehouse.artifacts import manifest
 from lakehouse.compose import services
+from lakehouse.dev import readme
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.report import engines

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import manifest, trinokeys
+from lakehouse.artifacts import manifest
+from lakehouse.dev import trinokeys
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from lakehouse.validation import trino

@@ -12,8 +12,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from pathlib import Path
 
-from lakehouse.coordinates import Coordinate
-from lakehouse.tools import Failure, Tool
+from lakehouse.artifacts.coordinates import Coordinate
+from lakehouse.artifacts.tools import Failure, Tool
 
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 NAMESPACE = "http://maven.apache.org/POM/4.0.0"

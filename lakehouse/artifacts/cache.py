@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from lakehouse.artifacts.manifest import Artifact
+from lakehouse.artifacts.seals import Seal, Seals, look, sha256_of
+from lakehouse.artifacts.tools import Log
 from lakehouse.errors import LakehouseError
-from lakehouse.manifest import Artifact
-from lakehouse.seals import Seal, Seals, look, sha256_of
-from lakehouse.tools import Log
 
 LOCK_WAIT_SECONDS = 1800.0
 

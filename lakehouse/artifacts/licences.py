@@ -8,7 +8,7 @@ import zipfile
 from email import message_from_bytes
 from pathlib import Path, PurePosixPath
 
-from lakehouse.coordinates import Coordinate
+from lakehouse.artifacts.coordinates import Coordinate
 
 # What POM authors write, to SPDX; matched in this order against "name url" in lower case.
 _SPDX = (

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lakehouse.coordinates import Coordinate
-from lakehouse.tools import Failure, Tool
+from lakehouse.artifacts.coordinates import Coordinate
+from lakehouse.artifacts.tools import Failure, Tool
 
 # The machine for which wheels are taken, and the systems: releases of glibc up to the one of Debian 13.
 MACHINE = "x86_64"

@@ -8,10 +8,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lakehouse import maven, pypi, tools
-from lakehouse.cache import Cache, translated_disk_errors
+from lakehouse.artifacts import maven, pypi, tools
+from lakehouse.artifacts.cache import Cache, translated_disk_errors
+from lakehouse.artifacts.manifest import Artifact, Manifest
 from lakehouse.errors import LakehouseError
-from lakehouse.manifest import Artifact, Manifest
 
 FETCH_COMMAND = ".venv/bin/lakehouse artifacts fetch"
 

@@ -1,4 +1,4 @@
-"""Which configuration keys Trino knows, read from its classes: `python -m lakehouse.trinokeys`.
+"""Which configuration keys Trino knows, read from its classes: `python -m lakehouse.dev.trinokeys`.
 
 Trino declares a key by the annotation `@Config` on a setter. The keys of the server and of every connector
 in the release are written to `lakehouse/validation/trino_keys.yml`, so that a misspelt key is refused
@@ -15,11 +15,14 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
-from lakehouse import artifacts, manifest, releases
+from lakehouse import artifacts
+from lakehouse.artifacts import manifest, releases
 from lakehouse.run import ROOT
 
 TARGET = ROOT / "lakehouse" / "validation" / "trino_keys.yml"
-HEADER = "# Written by `python -m lakehouse.trinokeys` from the classes of the release; do not edit.\n---\n"
+HEADER = (
+    "# Written by `python -m lakehouse.dev.trinokeys` from the classes of the release; do not edit.\n---\n"
+)
 # What a catalog calls its connector, and the plugin that brings it.
 CONNECTORS = {
     "blackhole": "blackhole",

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from lakehouse import compiling
-from lakehouse.artifacts import FETCH_COMMAND
-from lakehouse.cache import Cache, translated_disk_errors
+from lakehouse.artifacts import FETCH_COMMAND, compiling
+from lakehouse.artifacts.cache import Cache, translated_disk_errors
+from lakehouse.artifacts.manifest import Artifact, Component, Layer, Manifest
+from lakehouse.artifacts.seals import Seal, look, sha256_of
 from lakehouse.errors import LakehouseError
-from lakehouse.manifest import Artifact, Component, Layer, Manifest
-from lakehouse.seals import Seal, look, sha256_of
 
 DIGEST_LENGTH = 12
 CHUNK = 1 << 20

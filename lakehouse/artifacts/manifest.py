@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from lakehouse.compiling import Sources
-from lakehouse.coordinates import Coordinate
+from lakehouse.artifacts.compiling import Sources
+from lakehouse.artifacts.coordinates import Coordinate
 from lakehouse.errors import LakehouseError
 
 LOCK_COMMAND = ".venv/bin/lakehouse artifacts lock"

@@ -7,11 +7,11 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from lakehouse import licences, manifest, maven, pypi, tools
-from lakehouse.cache import Cache
-from lakehouse.coordinates import Coordinate
+from lakehouse.artifacts import licences, manifest, maven, pypi, tools
+from lakehouse.artifacts.cache import Cache
+from lakehouse.artifacts.coordinates import Coordinate
+from lakehouse.artifacts.manifest import Artifact, Component, Manifest
 from lakehouse.errors import LakehouseError
-from lakehouse.manifest import Artifact, Component, Manifest
 
 MARKER = "# LOCK: written by `lakehouse artifacts lock`; do not edit below this line"
 

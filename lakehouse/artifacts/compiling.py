@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakehouse import tools
+from lakehouse.artifacts import tools
+from lakehouse.artifacts.tools import Failure, Tool
 from lakehouse.errors import LakehouseError
-from lakehouse.tools import Failure, Tool
 
 JAVA = "17"  # the oldest that a control machine has: Debian 12's
 OPTIONS = ("-source", JAVA, "-target", JAVA, "-encoding", "UTF-8", "-proc:none", "-nowarn", "-g:lines,source")
