@@ -83,11 +83,11 @@ golden: tools-dev ## Write the expected renderings again
 
 .PHONY: docs
 docs: tools-dev ## Write the generated pages again
-	@python -m lakehouse.roledocs && python -m smoke.matrix.markdown
+	@python -m lakehouse.dev.roledocs && python -m smoke.matrix.markdown
 
 .PHONY: readme
 readme: tools-dev ## Write the last run's output into the README
-	@python -m lakehouse.readme
+	@python -m lakehouse.dev.readme
 
 .PHONY: lock
 lock: tools-dev ## Pin the Python tools again, with hashes and without index addresses

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lakehouse import artifacts, bench, features, lock, nodes, report, risky, run, targets, verbs
+from lakehouse import artifacts, features, nodes, report, risky, run, targets, verbs
+from lakehouse.artifacts import lock
 from lakehouse.compose import settings as compose_settings
+from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
 from lakehouse.targets import Target
 

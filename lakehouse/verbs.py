@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lakehouse import artifacts, inventory, manifest, nodes, profile, releases, report, run
+from lakehouse import artifacts, inventory, nodes, profile, report, run
+from lakehouse.artifacts import manifest, releases
 from lakehouse.compose import addresses, images, names, stack
 from lakehouse.compose import settings as compose_settings
 from lakehouse.compose.settings import Settings

@@ -19,13 +19,12 @@ from typing import IO
 import docker
 from docker.errors import ImageNotFound
 
-from lakehouse import releases
-from lakehouse.artifacts import FETCH_COMMAND
-from lakehouse.cache import Cache
+from lakehouse.artifacts import FETCH_COMMAND, releases
+from lakehouse.artifacts.cache import Cache
+from lakehouse.artifacts.manifest import Manifest
 from lakehouse.compose import sbom, services
 from lakehouse.compose.settings import BASE_VARIABLE
 from lakehouse.errors import LakehouseError
-from lakehouse.manifest import Manifest
 from lakehouse.nodes import apt
 from lakehouse.nodes import image as node_image
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from lakehouse.manifest import Artifact, Manifest
+from lakehouse.artifacts.manifest import Artifact, Manifest
 
 
 def document(bill: Manifest, components: Iterable[str]) -> str:

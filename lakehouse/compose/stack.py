@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lakehouse import artifacts, run
+from lakehouse.artifacts.manifest import Manifest
 from lakehouse.compose import checks, images, plugin, running
 from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import BASE_VARIABLE, FOLDER, Settings
 from lakehouse.errors import LakehouseError
-from lakehouse.manifest import Manifest
 from lakehouse.nodes import engine
 from lakehouse.phases import Phases
 

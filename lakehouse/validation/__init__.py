@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from lakehouse.artifacts.manifest import Manifest
 from lakehouse.inventory import Inventory
-from lakehouse.manifest import Manifest
 from lakehouse.validation import (
     flink,
     identity,

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from lakehouse.artifacts.manifest import Pair, pair_findings
 from lakehouse.inventory import Host
-from lakehouse.manifest import Pair, pair_findings
 from lakehouse.validation.finding import Finding
 
 

@@ -59,7 +59,7 @@ class Keys:
 
 @cache
 def known_keys() -> Keys:
-    """Read the file that `python -m lakehouse.trinokeys` wrote."""
+    """Read the file that `python -m lakehouse.dev.trinokeys` wrote."""
     data = yaml.safe_load(KEYS.read_text(encoding="utf-8"))
     connectors = {name: frozenset(keys) for name, keys in data["connectors"].items()}
     return Keys(str(data["version"]), frozenset(data["server"]), frozenset(data["catalogs"]), connectors)

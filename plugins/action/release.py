@@ -1,8 +1,9 @@
 """Install a component's release archive on a host.
 
-The archive is built once on the control machine (``lakehouse.releases``), sent only where it is missing,
-compared there with what was built, and unpacked beside the releases that are there. Arguments: ``component``
-and ``root`` (its folder on the host), optional ``conf`` (a folder that the release shall offer as ``conf``).
+The archive is built once on the control machine (``lakehouse.artifacts.releases``), sent only where it is
+missing, compared there with what was built, and unpacked beside the releases that are there. Arguments:
+``component`` and ``root`` (its folder on the host), optional ``conf`` (a folder that the release shall offer
+as ``conf``).
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 try:
-    from lakehouse import artifacts, manifest, pending, releases
-    from lakehouse.cache import Cache
+    from lakehouse import artifacts, pending
+    from lakehouse.artifacts import manifest, releases
+    from lakehouse.artifacts.cache import Cache
+    from lakehouse.artifacts.manifest import Manifest
     from lakehouse.errors import LakehouseError
-    from lakehouse.manifest import Manifest
 except ImportError as error:  # Ansible runs in another Python than the kit's
     raise AnsibleActionFail(
         f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"

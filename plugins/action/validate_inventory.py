@@ -17,7 +17,7 @@ from ansible.errors import AnsibleActionFail, AnsibleTemplateError, AnsibleUndef
 from ansible.plugins.action import ActionBase
 
 try:
-    from lakehouse import manifest
+    from lakehouse.artifacts import manifest
     from lakehouse.errors import LakehouseError
     from lakehouse.inventory import Host, Inventory
     from lakehouse.validation import Undefined, report, validate

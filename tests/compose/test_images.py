@@ -10,9 +10,9 @@ import pytest
 from docker.models.images import Image
 
 from lakehouse import run, verbs
+from lakehouse.artifacts.manifest import Manifest
 from lakehouse.compose.images import FAMILIES, Family
 from lakehouse.compose.settings import Settings
-from lakehouse.manifest import Manifest
 from lakehouse.nodes import engine
 from tests.compose.conftest import files, image
 

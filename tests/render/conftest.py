@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.render import rendering
+from tests.render import golden_files, rendering
 
 AGAIN = "again"
 
@@ -27,4 +27,4 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, st
     root = tmp_path_factory.mktemp("rendered")
     wanted: dict[str, Path] = {**rendering.INVENTORIES, AGAIN: rendering.INVENTORIES["tests"]}
     rendering.render_all({root / name: inventory for name, inventory in wanted.items()})
-    return {name: rendering.read(root / name) for name in wanted}
+    return {name: golden_files.read_tree(root / name) for name in wanted}

@@ -14,9 +14,9 @@ from dotenv import dotenv_values
 
 from lakehouse import inventory as inventories
 from lakehouse.compose.settings import DATANODES_VARIABLE, DEFAULT_FILE
+from tests.render import golden_files
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-GOLDEN = Path(__file__).with_name("golden")
 INVENTORIES = {
     "local": Path("inventory/local"),
     "three-node": Path("inventory/three-node"),
@@ -79,23 +79,13 @@ def render_all(jobs: dict[Path, Path]) -> None:
             job.result()
 
 
-def read(root: Path) -> dict[str, str]:
-    """Every file below a folder, its text by its path; of a link the text is where it leads."""
-    found = sorted(path for path in root.rglob("*") if path.is_symlink() or path.is_file())
-    return {
-        str(path.relative_to(root)): f"-> {path.readlink()}\n"
-        if path.is_symlink()
-        else path.read_text("utf-8")
-        for path in found
-    }
-
-
 def main() -> None:
     """Write the golden files again."""
     for name in SETTINGS:
         os.environ.pop(name, None)
-    shutil.rmtree(GOLDEN, ignore_errors=True)
-    render_all({GOLDEN / name: inventory for name, inventory in INVENTORIES.items()})
+    with tempfile.TemporaryDirectory() as scratch:
+        render_all({Path(scratch) / name: inventory for name, inventory in INVENTORIES.items()})
+        golden_files.write(Path(scratch), INVENTORIES)
 
 
 if __name__ == "__main__":

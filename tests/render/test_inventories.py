@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from lakehouse import inventory
-from tests.render import rendering
+from tests.render import golden_files, rendering
 
 Rendered = dict[str, dict[str, str]]
 # A unit that each host of a group has.
@@ -31,7 +31,7 @@ each_inventory = pytest.mark.parametrize("name", rendering.INVENTORIES)
 
 @each_inventory
 def test_it_is_rendered_as_the_golden_files_say(rendered: Rendered, name: str) -> None:
-    expected = rendering.read(rendering.GOLDEN / name)
+    expected = golden_files.expected()[name]
     difference: list[str] = []
     for path in sorted(expected.keys() | rendered[name].keys()):
         old, new = (files.get(path, "").splitlines() for files in (expected, rendered[name]))
@@ -97,7 +97,7 @@ def test_with_secrets_the_folder_is_its_owners_alone(tmp_path: Path) -> None:
     # The users of containers are not this one, and must read theirs whatever its mask.
     folders = [path for host in target.iterdir() for path in (host, *host.rglob("*")) if path.is_dir()]
     assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o755}
-    holding = {path for path, text in rendering.read(target).items() if rendering.MARK in text}
+    holding = {path for path, text in golden_files.read_tree(target).items() if rendering.MARK in text}
     assert holding == {
         "postgres/etc/lakehouse/secrets.json",
         "metastore/etc/hive/metastore.env",

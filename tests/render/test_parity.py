@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.render import rendering
+from tests.render import golden_files, rendering
 
 Files = dict[str, str]
 COMPOSE = rendering.REPOSITORY / rendering.INVENTORIES["compose"]
@@ -150,7 +150,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory, addresses: dict[str, str]) -
     pattern = re.compile("|".join(rf"\b{re.escape(address)}\b" for address in names))
     return {
         path: pattern.sub(lambda found: names[found[0]], text)
-        for path, text in rendering.read(root / "files").items()
+        for path, text in golden_files.read_tree(root / "files").items()
     }
 
 

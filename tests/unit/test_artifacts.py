@@ -24,11 +24,12 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import artifacts, manifest, maven, pypi, tools
-from lakehouse.cache import Cache
-from lakehouse.coordinates import Coordinate
+from lakehouse import artifacts
+from lakehouse.artifacts import manifest, maven, pypi, tools
+from lakehouse.artifacts.cache import Cache
+from lakehouse.artifacts.coordinates import Coordinate
+from lakehouse.artifacts.manifest import Manifest
 from lakehouse.errors import LakehouseError
-from lakehouse.manifest import Manifest
 
 # Does what the generated POM asks for with files of MIRROR; writes one line per run to RUNS.
 STAND_IN = f"""#!{sys.executable}

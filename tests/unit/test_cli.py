@@ -6,7 +6,8 @@ import errno
 
 import pytest
 
-from lakehouse import bench, cli, nodes, run, verbs
+from lakehouse import cli, nodes, run, verbs
+from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
 
 VERBS = ("deploy", "test", "up", "down", "status", "smoke", "bench", "risky-tables")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import compiling, manifest, releases
-from lakehouse.compiling import Sources
+from lakehouse.artifacts import compiling, manifest, releases
+from lakehouse.artifacts.compiling import Sources
 from lakehouse.errors import LakehouseError
 
 ROOT = Path(__file__).parents[2]

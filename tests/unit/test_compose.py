@@ -19,12 +19,13 @@ import docker
 import pytest
 from docker.errors import ImageNotFound
 
-from lakehouse import inventory, manifest, releases, run
-from lakehouse.cache import Cache
+from lakehouse import inventory, run
+from lakehouse.artifacts import manifest, releases
+from lakehouse.artifacts.cache import Cache
+from lakehouse.artifacts.coordinates import Coordinate
+from lakehouse.artifacts.manifest import Artifact, Manifest
 from lakehouse.compose import addresses, checks, images, names, plugin, sbom, settings, stack
-from lakehouse.coordinates import Coordinate
 from lakehouse.errors import LakehouseError
-from lakehouse.manifest import Artifact, Manifest
 from lakehouse.nodes import engine
 
 COMPOSE = run.ROOT / "inventory" / "compose"

@@ -11,6 +11,7 @@ import yaml
 
 from lakehouse import inventory, run
 from lakehouse.compose import checks, images, settings
+from tests.render import golden_files
 
 Service = dict[str, Any]
 DOCUMENT = yaml.safe_load((settings.FOLDER / "compose.yaml").read_text("utf-8"))
@@ -152,16 +153,16 @@ def test_the_unit_of_postgresql_has_its_version() -> None:
 @each_service
 def test_what_it_runs_is_in_its_rendered_configuration(name: str) -> None:
     service = SERVICES[name]
-    golden = run.ROOT / "tests" / "render" / "golden" / "compose-three"
     (mount,) = [volume for volume in service["volumes"] if ":/config" in volume]
-    host = golden / mount.rsplit("/config", 1)[0].rstrip(":").rsplit("/", 1)[1]
-    told = json.loads((host / "etc" / "lakehouse" / "service.json").read_text("utf-8"))
+    host = mount.rsplit("/config", 1)[0].rstrip(":").rsplit("/", 1)[1]
+    golden = golden_files.expected()["compose-three"]
+    told = json.loads(golden[f"{host}/etc/lakehouse/service.json"])
     asked = service.get("healthcheck", {}).get("test", [])
     for verb, what in re.findall(r"lakehouse-service (\w+) ([\w-]+)", " ".join(service["command"])):
         if verb == "step":
             assert what in told["steps"]
         else:
-            assert (host / "etc" / "systemd" / "system" / f"{what}.service").is_file()
+            assert f"{host}/etc/systemd/system/{what}.service" in golden
     if asked:
         assert asked[:3] == ["CMD", "lakehouse-service", "ready"]
         assert asked[3] in told["ready"]

@@ -17,7 +17,8 @@ from ansible.module_utils.hdfs_storage import (
 )
 from ansible.module_utils.refused import RefusedError
 
-from lakehouse import manifest, run
+from lakehouse import run
+from lakehouse.artifacts import manifest
 
 OURS = "CID-ours"
 Make = Callable[..., str]

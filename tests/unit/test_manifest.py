@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lakehouse import manifest
-from lakehouse.coordinates import Coordinate
+from lakehouse.artifacts import manifest
+from lakehouse.artifacts.coordinates import Coordinate
+from lakehouse.artifacts.manifest import Manifest
 from lakehouse.errors import LakehouseError
-from lakehouse.manifest import Manifest
 
 REPOSITORY = Path(__file__).parents[2]
 SHA = "0" * 64

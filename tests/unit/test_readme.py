@@ -15,8 +15,10 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from lakehouse import cli, inventory, manifest, readme
+from lakehouse import cli, inventory
+from lakehouse.artifacts import manifest
 from lakehouse.compose import services
+from lakehouse.dev import readme
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.report import engines
@@ -25,6 +27,11 @@ from smoke.matrix import cells
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+ARTIFACTS = ROOT / "docs" / "artifacts.md"
+CONFIGURATION = ROOT / "docs" / "configuration.md"
+REAL_MACHINES = ROOT / "docs" / "real-machines.md"
+# What somebody reads in three minutes.
+MOST_LINES = 120
 # Where the programs of this Python environment are, which the pages call .venv/bin/.
 PROGRAMS = Path(sys.executable).parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -232,28 +239,51 @@ def test_every_example_of_variables_is_valid(block: Block) -> None:
     assert [str(finding) for finding in (*variables.unknown(host, known), *wrong)] == []
 
 
+def rows(text: str, columns: int) -> list[list[str]]:
+    """Return the rows of the tables that have so many columns, rules left out."""
+    found = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:1] == "|"
+    )
+    return [row for row in found if len(row) == columns and set("".join(row)) - set("-:")]
+
+
+def support() -> dict[str, list[str]]:
+    """Return version and Java by part, as docs/artifacts.md says."""
+    section = ARTIFACTS.read_text(encoding="utf-8").partition("## What runs together")[2]
+    return {part: said for part, *said in rows(section.partition("\n## ")[0], 3)[1:]}
+
+
+def test_the_readme_is_read_in_three_minutes() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
 def test_the_support_table_says_what_the_bill_of_materials_says() -> None:
-    section = README.read_text(encoding="utf-8").partition("## What runs together")[2].partition("\n## ")[0]
-    rows = {
-        cells[0]: cells[1:]
-        for line in section.splitlines()
-        if len(cells := [c.strip() for c in line.split("|")[1:-1]]) == 3
-    }
+    found = support()
     bill = manifest.load(ROOT / "versions.yml")
     versions, java = bill.versions, bill.versions["java"]
-    assert rows["Nodes"] == [f"Debian {versions['debian']}", ""]
-    assert rows["HDFS"] == [f"Hadoop {versions['hadoop']}", java]
-    assert rows["Hive Metastore"] == [f"Hive {versions['hive']}", java]
-    assert rows["PostgreSQL"] == [versions["postgresql"], ""]
-    assert rows["Spark"] == [f"{versions['spark']}, Scala {versions['scala']}", java]
-    assert rows["Iceberg"] == [versions["iceberg"], ""]
-    assert rows["Delta"] == [versions["delta"], ""]
-    assert rows["Trino"] == [versions["trino"], versions["trino_java"]]
-    assert rows["Flink"] == [versions["flink"], java]
+    assert found["Nodes"] == [f"Debian {versions['debian']}", ""]
+    assert found["HDFS"] == [f"Hadoop {versions['hadoop']}", java]
+    assert found["Hive Metastore"] == [f"Hive {versions['hive']}", java]
+    assert found["PostgreSQL"] == [versions["postgresql"], ""]
+    assert found["Spark"] == [f"{versions['spark']}, Scala {versions['scala']}", java]
+    assert found["Iceberg"] == [versions["iceberg"], ""]
+    assert found["Delta"] == [versions["delta"], ""]
+    assert found["Trino"] == [versions["trino"], versions["trino_java"]]
+    assert found["Flink"] == [versions["flink"], java]
     bootstrap = (ROOT / "scripts/bootstrap").read_text(encoding="utf-8")
-    system, python = rows["Control machine"][0].split("; ")
+    system, python = found["Control machine"][0].split("; ")
     assert system in bootstrap
     assert python in bootstrap
+
+
+def test_the_readme_names_the_versions_of_the_support_table() -> None:
+    text = README.read_text(encoding="utf-8")
+    known = {part: said[0].partition(",")[0] for part, said in support().items()}
+    system = support()["Control machine"][0].partition(";")[0]
+    del known["Control machine"]
+    head, versions = rows(text, len(known))
+    assert dict(zip(head, versions, strict=True)) == known
+    assert f"On {system}, with" in text
 
 
 def test_the_memory_of_compose_is_that_of_its_limits() -> None:
@@ -298,11 +328,16 @@ def least_mb(path: str, *, core: bool) -> int:
 def test_the_memory_of_a_node_is_what_preflight_accepts_and_its_services_need() -> None:
     defaults = yaml.safe_load((ROOT / "roles/node/defaults/main.yml").read_text(encoding="utf-8"))
     accepted = [int(number) for number in re.findall(r"\d+", defaults["node_min_memory_mb"])]
-    promised = re.search(
-        r"has (\d) GiB of memory or more \((\d) GiB for `PROFILE=core`\)", README.read_text(encoding="utf-8")
-    )
-    assert promised
-    for size, gib, core in zip(accepted, promised.groups(), (False, True), strict=True):
+    promised = [
+        re.search(
+            r"\b(\d) GiB of memory or more \((\d) GiB for `PROFILE=core`\)", page.read_text(encoding="utf-8")
+        )
+        for page in (REAL_MACHINES, README)
+    ]
+    assert promised[0]
+    assert promised[1]
+    assert promised[0].groups() == promised[1].groups()
+    for size, gib, core in zip(accepted, promised[0].groups(), (False, True), strict=True):
         assert least_mb("inventory/three-node", core=core) <= size
         assert size <= int(gib) * 1024 * (1 - memory.KEPT)
 
@@ -358,12 +393,15 @@ class TestOutput:
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """Follow the README to an inventory of one's own: copy, password, tuning."""
+    """Follow the pages to an inventory of one's own: copy, password, tuning."""
     own = tmp_path / "mine"
     (tmp_path / "password").write_text("of the vault")
     steps = [
-        block.text for block in blocks(README, "sh") if "cp -r" in block.text or "ansible-vault" in block.text
+        block.text
+        for block in blocks(REAL_MACHINES, "sh")
+        if "cp -r" in block.text or "ansible-vault" in block.text
     ]
+    assert len(steps) == 2
     script = "\n".join(steps).replace("inventory/mine", shlex.quote(str(own)))
     script = script.replace("~/.lakehouse-vault-password", shlex.quote(str(tmp_path / "password")))
     subprocess.run(
@@ -372,7 +410,7 @@ def mine(tmp_path: Path) -> Path:
         check=True,
         timeout=60,
     )
-    [tuning] = [block.text for block in blocks(README, "yaml") if "spark_defaults" in block.text]
+    [tuning] = [block.text for block in blocks(CONFIGURATION, "yaml") if "spark_defaults" in block.text]
     (own / "group_vars/all/tuning.yml").write_text(tuning, encoding="utf-8")
     return own
 
@@ -383,6 +421,13 @@ def play(mine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
     )
+
+
+def test_the_readme_begins_the_way_to_real_machines_as_its_page_does() -> None:
+    begun, told = (
+        [words for words in commands(page) if words[0] == "cp"] for page in (README, REAL_MACHINES)
+    )
+    assert begun == told != []
 
 
 def test_the_way_to_real_machines_ends_in_a_sound_inventory(mine: Path) -> None:

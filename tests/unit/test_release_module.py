@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleActionFail
 
-from lakehouse import manifest, releases
-from lakehouse.cache import Cache
+from lakehouse.artifacts import manifest, releases
+from lakehouse.artifacts.cache import Cache
 from library import release
 from plugins.action.release import ActionModule
 from tests.unit.test_releases import FILES, LAYERS, bill_of

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import manifest, releases
-from lakehouse.cache import Cache
+from lakehouse.artifacts import manifest, releases
+from lakehouse.artifacts.cache import Cache
+from lakehouse.artifacts.manifest import Manifest
+from lakehouse.artifacts.seals import Seal, look
 from lakehouse.errors import LakehouseError
-from lakehouse.manifest import Manifest
-from lakehouse.seals import Seal, look
 
 LAYERS = {
     "archive": """{from: ["dist==1"], unpack: {bin: sbin, src/lib: lib, NOTICE: NOTICE},

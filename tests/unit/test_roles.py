@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import roledocs, run
+from lakehouse import run
+from lakehouse.dev import roledocs
 
 ROLES = sorted(path for path in (run.ROOT / "roles").iterdir() if path.is_dir())
 # Set by the inventory or the command line, and for all roles: they are described with the role node.

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from ansible.module_utils.refused import RefusedError
 from service import unit
 
-GOLDEN = Path(__file__).resolve().parents[1] / "render" / "golden"
-UNITS = sorted(GOLDEN.glob("*/*/etc/systemd/system/*.service"))
+from tests.render import golden_files
+
+UNITS = {
+    f"{inventory}/{path}": text
+    for inventory, files in sorted(golden_files.expected().items())
+    for path, text in sorted(files.items())
+    if fnmatch(path, "*/etc/systemd/system/*.service")
+}
 OPENS = [
     f"--add-opens=java.base/java.{package}=ALL-UNNAMED"
     for package in ("lang", "net", "util", "util.concurrent")
@@ -24,12 +30,12 @@ def service(*lines: str) -> unit.Unit:
 
 
 def golden(path: str) -> unit.Unit:
-    return unit.parse((GOLDEN / path).read_text(encoding="utf-8"))
+    return unit.parse(UNITS[path])
 
 
-@pytest.mark.parametrize("path", UNITS, ids=lambda path: "-".join(path.relative_to(GOLDEN).parts[::4]))
-def test_every_rendered_unit_is_understood(path: Path) -> None:
-    found = unit.parse(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("path", UNITS)
+def test_every_rendered_unit_is_understood(path: str) -> None:
+    found = golden(path)
     argv = found.argv(found.variables)
     assert found.user
     assert found.umask == 0o002

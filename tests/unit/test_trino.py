@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import manifest, trinokeys
+from lakehouse.artifacts import manifest
+from lakehouse.dev import trinokeys
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from lakehouse.validation import trino
 from lakehouse.validation.finding import Finding
 from plugins.module_utils import probes
+from tests.render import golden_files
 
 Finder = Callable[[Host], list[Finding]]
 POSTGRESQL = {"connector.name": "postgresql", "connection-url": "jdbc:postgresql://db/x"}
@@ -232,14 +234,13 @@ def test_every_key_of_the_role_is_known(rendered_properties: dict[str, set[str]]
 @pytest.fixture
 def rendered_properties() -> dict[str, set[str]]:
     """The keys of every properties file of the local coordinator, as the golden files have them."""
-    root = ROOT / "tests/render/golden/local/cpu-node1/etc/trino"
+    folder, suffix = "cpu-node1/etc/trino/", ".properties"
     return {
-        str(path.relative_to(root).with_suffix("")): {
-            line.partition("=")[0]
-            for line in path.read_text(encoding="utf-8").splitlines()
-            if line[:1] != "#"
+        path.removeprefix(folder).removesuffix(suffix): {
+            line.partition("=")[0] for line in text.splitlines() if line[:1] != "#"
         }
-        for path in root.rglob("*.properties")
+        for path, text in golden_files.expected()["local"].items()
+        if path.startswith(folder) and path.endswith(suffix)
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import manifest
+from lakehouse.artifacts import manifest
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation import (
     Finding,

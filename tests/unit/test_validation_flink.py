@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation import Finding, flink
-from tests.render import rendering
+from tests.render import golden_files
 
 
 def a_host(name: str = "n1", /, *groups: str, **settings: Any) -> Host:
@@ -102,7 +102,7 @@ def test_a_key_that_flink_would_ignore() -> None:
 
 
 def test_the_keys_of_the_role_are_options_of_flink() -> None:
-    text = (rendering.GOLDEN / "local" / "worker-node3" / "etc" / "flink" / "config.yaml").read_text()
+    text = golden_files.expected()["local"]["worker-node3/etc/flink/config.yaml"]
     keys = [line.partition(":")[0] for line in text.splitlines() if not line.startswith(("#", "---"))]
     assert len(keys) > 40
     assert flink.config(a_host(flink_config={key: 1 for key in keys if ".memory." not in key})) == []

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import bench, nodes, phases, report, run, verbs
+from lakehouse import nodes, phases, report, run, verbs
 from lakehouse.compose import names, settings, stack
+from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
 
 RECAP = """\

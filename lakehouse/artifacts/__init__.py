@@ -1,0 +1,106 @@
+"""Fetch the files of `versions.yml` with Maven and pip into the cache, and let nothing unverified in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from lakehouse.artifacts import maven, pypi, tools
+from lakehouse.artifacts.cache import Cache, translated_disk_errors
+from lakehouse.artifacts.manifest import Artifact, Manifest
+from lakehouse.errors import LakehouseError
+
+FETCH_COMMAND = ".venv/bin/lakehouse artifacts fetch"
+
+
+def cache_dir() -> Cache:
+    """Return the user's cache: $LAKEHOUSE_CACHE, or ~/.cache/lakehouse."""
+    return Cache(Path(os.environ.get("LAKEHOUSE_CACHE") or Path.home() / ".cache" / "lakehouse"))
+
+
+def fetch(manifest: Manifest, components: Iterable[str], cache: Cache, log: tools.Log) -> None:
+    """Make the cache hold every file of these components.
+
+    Warm, it compares sizes and times with the index and starts no process. Otherwise Maven and pip run side
+    by side into a staging folder, and a file is moved into the cache only if its sha256 is the one in
+    `versions.yml`. Raises LakehouseError for whatever a person can mend; good files stay, so that the next
+    run asks for the rest alone.
+    """
+    started = time.monotonic()
+    layers = [layer for name in components for layer in manifest.component(name).layers]
+    by_path = {item.coordinate.path: item for layer in layers for item in layer.artifacts}
+    pythons = {item: layer.wheels for layer in layers if layer.wheels for item in layer.artifacts}
+    wanted = list(by_path.values())
+    with translated_disk_errors(cache.root):
+        if cache.missing(wanted):
+            with cache.exclusive(log):
+                _fetch_missing(cache.missing(wanted), pythons, cache, log)
+    size = sum(artifact.size for artifact in wanted)
+    log(f"{len(wanted)} files ({size >> 20} MB) verified in {time.monotonic() - started:.1f} s")
+
+
+def _fetch_missing(
+    missing: list[Artifact], pythons: Mapping[Artifact, str], cache: Cache, log: tools.Log
+) -> None:
+    if not missing:  # another process fetched them while this one waited
+        return
+    from_pypi = [artifact for artifact in missing if artifact.coordinate.is_pypi]
+    from_maven = [artifact for artifact in missing if not artifact.coordinate.is_pypi]
+    # Maven keeps a copy in its own repository; pip unpacks an archive once to ask it for its name.
+    cache.require_space(_size(from_maven) * 2 + _size(from_pypi) * 3, "the download")
+    with cache.staging() as staging:
+        downloads = []
+        if from_maven:
+            log(f"fetching {len(from_maven)} files ({_size(from_maven) >> 20} MB) with Maven")
+            downloads.append(maven.copy([item.coordinate for item in from_maven], staging, staging))
+        if from_pypi:
+            log(f"fetching {len(from_pypi)} files ({_size(from_pypi) >> 20} MB) with pip")
+            downloads += _from_pypi(from_pypi, pythons, staging)
+        failures = tools.run(downloads, log)
+        wrong = cache.adopt(missing, staging)
+        _keep_logs(staging, cache)
+        if wrong:
+            raise _rejected(wrong, staging, log)
+    if failures:
+        raise failures[0].error()
+    if absent := cache.missing(missing):
+        raise LakehouseError(f"{absent[0].coordinate} was not delivered", f"less {cache.root / 'logs'}")
+
+
+def _from_pypi(
+    missing: list[Artifact], pythons: Mapping[Artifact, str], staging: Path
+) -> Iterator[tools.Tool]:
+    """Plan one run for source archives, and one for the wheels of each Python."""
+    for python in sorted({pythons.get(item) or "" for item in missing}):
+        hashes = {item.coordinate: item.sha256 for item in missing if (pythons.get(item) or "") == python}
+        if python:
+            yield pypi.download_wheels(hashes, python, staging, staging)
+        else:
+            yield pypi.download(hashes, staging, staging)
+
+
+def _rejected(wrong: dict[Artifact, str], staging: Path, log: tools.Log) -> LakehouseError:
+    """Make Maven forget the files with other content, or they would come back, and return the error."""
+    if from_maven := [item.coordinate for item in wrong if not item.coordinate.is_pypi]:
+        for failure in tools.run([maven.forget(from_maven, staging)], log):
+            log(failure.message)
+    artifact, fault = next(iter(wrong.items()))
+    others = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    return LakehouseError(
+        f"{artifact.coordinate}: {fault}{others}; the file was thrown away",
+        f"{FETCH_COMMAND}; if it happens again, the mirror serves another file than versions.yml names",
+    )
+
+
+def _keep_logs(staging: Path, cache: Cache) -> None:
+    folder = cache.root / "logs"
+    folder.mkdir(exist_ok=True)
+    for file in staging.glob("*.log"):
+        shutil.copyfile(file, folder / file.name)
+
+
+def _size(artifacts: Iterable[Artifact]) -> int:
+    return sum(artifact.size for artifact in artifacts)

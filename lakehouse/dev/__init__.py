@@ -1,0 +1,1 @@
+"""For those who change the kit: generated pages, known keys, measured times."""
