@@ -9,7 +9,7 @@ from typing import Protocol
 
 from lakehouse.compose import running, settings, stack
 from lakehouse.compose.settings import Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from lakehouse.phases import Phases
 
 KINDS = MACHINES, COMPOSE = "nodes", "compose"
@@ -65,7 +65,7 @@ class Stack:
 
     def check(self) -> None:
         """Raise LakehouseError with the services that do not run."""
-        with engine.connect() as client:
+        with docker_api.connect() as client:
             running.require(client, self.settings)
 
     def load(self, phases: Phases) -> None:

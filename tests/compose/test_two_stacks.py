@@ -19,7 +19,7 @@ from lakehouse import run
 from lakehouse.compose import settings
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import DATANODES_VARIABLE, Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from smoke.lake import Lake
 from smoke.namenode import NameNode
 from smoke.placement import Ledger
@@ -77,7 +77,7 @@ def begun(*arguments: str) -> Iterator[None]:
 def is_making(meant: Settings) -> bool:
     """Whether the metastore's tables are being made at this moment."""
     labels = [f"{PROJECT_LABEL}={meant.project}", f"{SERVICE_LABEL}=postgres"]
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         for container in client.containers.list(filters={"label": labels}, ignore_removed=True):
             psql = ["psql", "--dbname=metastore", "-XAtqc", metastore_schema.IS_MAKING]
             return bool(container.exec_run(psql, user="postgres").output == b"t\n")
