@@ -12,7 +12,7 @@ from smoke.lake import Lake
 from smoke.matrix import accounts
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixDatabases
-from smoke.matrix.hiring import Hiring
+from smoke.matrix.sessions import Sessions
 from smoke.matrix.workers import Workers
 from smoke.namenode import NameNode
 from smoke.placement import Ledger
@@ -72,7 +72,7 @@ def workers(
     """All engines at work on the cells that were selected."""
     cells = [cell for cell in map(_cell, request.session.items) if cell]
     workers = Workers(
-        Hiring(connect_server, endpoints, matrix),
+        Sessions(connect_server, endpoints, matrix),
         [cell for cell in cells if cell.expected is not Expected.ABSENT],
     )
     yield workers
