@@ -9,7 +9,7 @@ import pytest
 from smoke.engines.flink import Flink
 from smoke.engines.trino import Trino
 from smoke.lake import Lake
-from smoke.matrix import accounts
+from smoke.matrix import placement_report
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixDatabases
 from smoke.matrix.sessions import Sessions
@@ -53,7 +53,7 @@ def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
     """The placements of this run's tables, which join those that the smoke suite has written."""
     ledger = Ledger(namenode, endpoints.replication, endpoints.name_of)
     yield ledger
-    accounts.add(endpoints.report, ledger.placements)
+    placement_report.add(endpoints.report, ledger.placements)
 
 
 @pytest.fixture(scope="session")

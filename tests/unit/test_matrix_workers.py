@@ -12,7 +12,7 @@ import pytest
 
 from smoke.engines import EngineError
 from smoke.lake import Lake, Row
-from smoke.matrix import accounts, formats, operations, switches
+from smoke.matrix import formats, operations, placement_report, switches
 from smoke.matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixDatabases
@@ -218,6 +218,6 @@ def test_placements_of_an_earlier_run_are_replaced_and_those_of_others_stay(tmp_
 
     (tmp_path / "tables.json").write_text(json.dumps([{"table": "smoke.t"}]), encoding="utf-8")
     for run in ("first", "second"):
-        accounts.add(tmp_path, [placed(run)])
+        placement_report.add(tmp_path, [placed(run)])
     tables = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
     assert [table["table"] for table in tables] == ["smoke.t", "second"]
