@@ -20,9 +20,9 @@ from smoke.lake import Lake
 from smoke.namenode import NameNode, NameNodeError
 from smoke.nodes import Nodes
 from smoke.placement import Ledger
-from smoke.reaching import reach
 from smoke.settings import Endpoints
 from smoke.tables import Databases, Table, Tables, suffix
+from smoke.transport import reach
 
 _CONNECT_SECONDS = 120
 # A DataNode that was away says again what it has within `hdfs_datanode_block_report_seconds`.
