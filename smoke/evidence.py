@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from lakehouse.errors import LakehouseError
+from smoke.endpoints import Endpoints
 from smoke.nodes import CommandError, Nodes
-from smoke.settings import Endpoints
 
 STATEMENTS = pytest.StashKey[list[str]]()
 # What the work took that a test only waited for, where others are at it side by side.

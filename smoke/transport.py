@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from lakehouse.nodes import docker_api
 from smoke.containers import ContainerNodes
+from smoke.endpoints import Endpoints
 from smoke.nodes import Nodes
-from smoke.settings import Endpoints
 from smoke.systemd import Ssh, SystemdNodes
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.engines.flink import Flink
 from smoke.engines.trino import Trino
 from smoke.lake import Lake
@@ -16,7 +17,6 @@ from smoke.matrix.sessions import Sessions
 from smoke.matrix.workers import Workers
 from smoke.namenode import NameNode
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
 from smoke.tables import suffix
 
 

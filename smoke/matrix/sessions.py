@@ -8,6 +8,7 @@ from typing import Any
 
 import lakehouse_clients
 
+from smoke.endpoints import Endpoints
 from smoke.engines.flink import Flink
 from smoke.engines.trino import Trino
 from smoke.lake import Lake, Row
@@ -18,7 +19,6 @@ from smoke.matrix.recipes.frames import rows
 from smoke.matrix.stage import Stage
 from smoke.matrix.workers import NotDeployedError, Worker
 from smoke.namenode import NameNode
-from smoke.settings import Endpoints
 
 
 @dataclass(frozen=True)

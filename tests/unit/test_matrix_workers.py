@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.engines import EngineError
 from smoke.lake import Lake, Row
 from smoke.matrix import formats, operations, placement_report, switches
@@ -22,7 +23,6 @@ from smoke.matrix.stage import Stage
 from smoke.matrix.workers import Outcome, Worker, Workers
 from smoke.namenode import NameNode
 from smoke.placement import Placement
-from smoke.settings import Endpoints
 
 DATABASES = MatrixDatabases("ab12", "/lake", "hdfs://name/lake")
 

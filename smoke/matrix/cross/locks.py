@@ -16,7 +16,7 @@ from hive_metastore.ttypes import (
 )
 
 from smoke import metastore
-from smoke.settings import Service
+from smoke.endpoints import Service
 from smoke.tables import Table
 
 # The arguments are host, port, user, database and table. It asks for the lock as Iceberg's writers do, and

@@ -12,9 +12,9 @@ from hive_metastore.ttypes import NoSuchObjectException
 
 from lakehouse.risky import format_of
 from smoke import metastore
+from smoke.endpoints import Endpoints
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO, AnyTable, Engines, name
-from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
 

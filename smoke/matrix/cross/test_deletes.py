@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from lakehouse import risky
+from smoke.endpoints import Endpoints
 from smoke.engines import telling
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.matrix.cross.engines import (
@@ -23,7 +24,6 @@ from smoke.matrix.cross.engines import (
     name,
 )
 from smoke.matrix.cross.limits import marks, refused
-from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
 MODES = ("delete", "update", "merge")

@@ -9,6 +9,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from lakehouse.run import BUILD
+from smoke.endpoints import Endpoints
 from smoke.engines.flink import Flink
 from smoke.engines.trino import Trino
 from smoke.formats import FORMATS, Format
@@ -19,7 +20,6 @@ from smoke.matrix.tpch.reference import Reference
 from smoke.matrix.tpch.runner import Runner, Session
 from smoke.matrix.tpch.source import Source
 from smoke.namenode import NameNode
-from smoke.settings import Endpoints
 
 
 @pytest.fixture(scope="session")

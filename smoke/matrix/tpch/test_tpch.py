@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from smoke import evidence
+from smoke.endpoints import Endpoints
 from smoke.formats import Format
 from smoke.lake import Lake
 from smoke.matrix.tpch.load import Target
@@ -13,7 +14,6 @@ from smoke.matrix.tpch.reference import Reference
 from smoke.matrix.tpch.runner import LANES, Runner, Task
 from smoke.matrix.tpch.source import Source
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
 
 # Query by query through all lanes, which is how the answers come in.
 TASKS = [

@@ -12,6 +12,7 @@ from functools import cached_property
 from hive_metastore.ttypes import NoSuchObjectException
 
 from smoke import metastore
+from smoke.endpoints import Endpoints
 from smoke.engines.facade import Facade
 from smoke.engines.trino import Trino
 from smoke.formats import ICEBERG, Format
@@ -19,7 +20,6 @@ from smoke.matrix.cross.engines import TRINO, Engines, Missing, name
 from smoke.matrix.cross.making import AnyEnginesTables
 from smoke.namenode import NameNode
 from smoke.nodes import Nodes
-from smoke.settings import Endpoints
 from smoke.tables import Table
 
 MEMBER, READER, OUTSIDER = "member", "reader", "outsider"
