@@ -20,7 +20,7 @@ description:
   - "C(root)/releases/C(release) holds the files, C(root)/current points at the one in use."
 options:
   root: {type: path, required: true, description: The component's folder.}
-  release: {type: str, required: true, description: Version and digest of the wished release.}
+  release: {type: str, required: true, description: Version and digest of the desired release.}
   conf: {type: path, description: Folder that the release offers as C(conf).}
   archive: {type: path, description: The archive, where the release may be missing.}
   sha256: {type: str, description: What the archive must be.}
@@ -33,7 +33,7 @@ EXAMPLES = r"""
 RETURN = r"""
 path: {type: str, returned: always, description: The release's folder.}
 missing: {type: bool, returned: always, description: Whether the archive is needed.}
-damaged: {type: bool, returned: always, description: Whether another archive than the wished one was given.}
+damaged: {type: bool, returned: always, description: Whether another archive than the desired one was given.}
 """
 
 
