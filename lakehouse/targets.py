@@ -30,7 +30,7 @@ class Target(Protocol):
         """Raise LakehouseError if it is not there to be asked."""
 
     def load(self, phases: Phases) -> None:
-        """Have the real data in it."""
+        """Load the real data where it is missing."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Machines:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Ask nobody."""
+        """Do nothing: the suites themselves name a machine that is not there."""
 
     def load(self, phases: Phases) -> None:
         """Leave the data as it is."""

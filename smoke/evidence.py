@@ -43,7 +43,7 @@ def _filled(text: str, parameters: Mapping[str, object]) -> str:
 
 
 def measure(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Let a test that only waited for an engine say the engine's seconds."""
+    """Record the engine's seconds for a test that only waited for it."""
     if report.when == "call":
         report.duration = item.stash.get(SECONDS, report.duration)
 

@@ -14,7 +14,7 @@ from smoke.systemd import Ssh, SystemdNodes
 
 @contextmanager
 def reach(endpoints: Endpoints) -> Iterator[Nodes]:
-    """Lend the machines; LakehouseError if there is no inventory, or no Docker answers."""
+    """Yield the machines; LakehouseError if there is no inventory, or no Docker answers."""
     if endpoints.project:
         with docker_api.connect() as client:
             yield ContainerNodes(client, endpoints.project)

@@ -298,7 +298,7 @@ def _labels(context: Context) -> dict[str, str]:
 
 @contextmanager
 def _piped(write: Callable[[IO[bytes]], None]) -> Iterator[IO[bytes]]:
-    """Lend a stream of what `write` writes, without a file of two gigabytes in between."""
+    """Yield a stream of what `write` writes, without a file of two gigabytes in between."""
     reading, writing = os.pipe()
 
     def run() -> None:

@@ -47,7 +47,7 @@ def check(phases: Phases, settings: Settings, bill: Manifest) -> None:
 
 
 def build(phases: Phases, settings: Settings, bill: Manifest, *, renewed: bool = False) -> None:
-    """Have the images that the profiles need; `renewed` under a tag that others may have."""
+    """Ensure the images that the profiles need; `renewed` under a tag that others may have."""
     base = settings.values.get(BASE_VARIABLE)
     request = images.ImageRequest(settings.values["IMAGE_TAG"], settings.profiles, base, renewed)
     with phases.phase("images"), docker_api.connect() as client:

@@ -110,7 +110,7 @@ def observe(found: Container) -> Observation:
 
 
 def authorize(found: Container, key: str) -> None:
-    """Let the owner of the public key in, and nobody else."""
+    """Authorise the owner of the public key, and nobody else."""
     found.put_archive("/", _authorized_keys(key))
 
 

@@ -64,7 +64,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 @contextmanager
 def begun(*arguments: str) -> Iterator[None]:
-    """Let the kit's program run beside the block; however it ends, it does so soon after."""
+    """Run the kit's program beside the block; however it ends, it does so soon after."""
     argv = [run.program("lakehouse"), *arguments]
     with subprocess.Popen(argv, cwd=run.ROOT, env=surroundings(), stdout=DEVNULL, stderr=DEVNULL) as program:
         try:

@@ -101,7 +101,7 @@ def test_deleted_rows_are_gone(
 
 
 def upsert(engines: Engines, iceberg: Tables) -> Table:
-    """Let Flink write every fourth row of a table twice: the first one is gone by its key."""
+    """Write with Flink every fourth row of a table twice: the first one is gone by its key."""
     table = iceberg.name()
     engines.flink.sql(
         f"CREATE TABLE {name(FLINK, table)} (id INT NOT NULL, state STRING, PRIMARY KEY (id) NOT ENFORCED)"
