@@ -15,7 +15,7 @@ LAKEHOUSE = .venv/bin/lakehouse
 STARTED := $(shell date +%s)
 ENV_OPTION = $(if $(ENV_FILE),--env-file $(ENV_FILE))
 CONFIRMED = $(if $(CONFIRM),--confirm $(CONFIRM))
-WHOM = --target $(TARGET) --inventory $(INVENTORY) $(ENV_OPTION)
+SUITE_ARGS = --target $(TARGET) --inventory $(INVENTORY) $(ENV_OPTION)
 
 .PHONY: help
 help: ## Show the targets
@@ -35,11 +35,11 @@ nightly: tools-dev ## Both suites on a stack of docker compose, its report in bu
 
 .PHONY: smoke
 smoke: tools ## Run the smoke suite against the cluster and write the report
-	@$(LAKEHOUSE) smoke $(WHOM) --started $(STARTED)
+	@$(LAKEHOUSE) smoke $(SUITE_ARGS) --started $(STARTED)
 
 .PHONY: matrix
 matrix: tools ## Run every engine on every format, operation by operation, and write the report
-	@$(LAKEHOUSE) matrix $(WHOM) --started $(STARTED)
+	@$(LAKEHOUSE) matrix $(SUITE_ARGS) --started $(STARTED)
 
 .PHONY: down
 down: tools ## Remove the local nodes and their data
@@ -63,11 +63,11 @@ compose-down: tools ## Stop docker compose and keep its data; VOLUMES=1 removes 
 
 .PHONY: risky-tables
 risky-tables: tools ## List tables that another engine reads wrongly or not at all
-	@$(LAKEHOUSE) risky-tables $(WHOM)
+	@$(LAKEHOUSE) risky-tables $(SUITE_ARGS)
 
 .PHONY: bench
 bench: tools ## Remove the local nodes, make new ones and measure that, into build/bench/
-	@$(LAKEHOUSE) bench $(WHOM) $(CONFIRMED)
+	@$(LAKEHOUSE) bench $(SUITE_ARGS) $(CONFIRMED)
 
 .PHONY: lint
 lint: tools-dev ## Style, types and the rules of Ansible and shell

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from lakehouse.compose import running, settings, stack
 from lakehouse.compose.settings import Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from lakehouse.phases import Phases
 
 KINDS = MACHINES, COMPOSE = "nodes", "compose"
@@ -30,7 +30,7 @@ class Target(Protocol):
         """Raise LakehouseError if it is not there to be asked."""
 
     def load(self, phases: Phases) -> None:
-        """Have the real data in it."""
+        """Load the real data where it is missing."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Machines:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Ask nobody."""
+        """Do nothing: the suites themselves name a machine that is not there."""
 
     def load(self, phases: Phases) -> None:
         """Leave the data as it is."""
@@ -65,7 +65,7 @@ class Stack:
 
     def check(self) -> None:
         """Raise LakehouseError with the services that do not run."""
-        with engine.connect() as client:
+        with docker_api.connect() as client:
             running.require(client, self.settings)
 
     def load(self, phases: Phases) -> None:

@@ -84,14 +84,14 @@ def fetch(phases: Phases, *, core: bool = False, names: Collection[str] | None =
 
 
 def engine(phases: Phases) -> None:
-    """Have a Docker Engine that answers."""
+    """Ensure that a Docker Engine answers."""
     with phases.phase("docker", spinner=False):
         if run.shown(["scripts/ensure-docker"]):
             raise LakehouseError("no Docker Engine answers", "scripts/ensure-docker")
 
 
 def docker(phases: Phases, path: str) -> None:
-    """Have a Docker Engine that answers, if the inventory's machines are to be containers."""
+    """Ensure that a Docker Engine answers, if the inventory's machines are to be containers."""
     if is_local(path):
         engine(phases)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Bring files, directories and links into the wished state, in one call."""
+"""Bring files, directories and links into the desired state, in one call."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def ensure_file(module: AnsibleModule, entry: dict[str, Any], content: str) -> d
 
 
 def ensure(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
-    """Bring one entry into the wished state; return its difference, if there was one."""
+    """Bring one entry into the desired state; return its difference, if there was one."""
     if entry.get("directory"):
         created = ensure_directory(module, entry)
         emptied = ensure_contents(module, entry) if "only" in entry else None

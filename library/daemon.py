@@ -124,7 +124,7 @@ def is_open(place: dict[str, Any]) -> bool:
 
 
 def needed(known: dict[str, str], enabled: bool, files: list[str], pending: Sequence[str] = ()) -> str:
-    """The action that brings the unit into the wished state."""
+    """The action that brings the unit into the desired state."""
     active = known["ActiveState"] in ("active", "activating", "reloading")
     if not enabled:
         return "stopped" if active else "none"
@@ -189,7 +189,7 @@ def loaded(module: AnsibleModule, unit: str, enabled: bool) -> dict[str, str]:
 
 
 def bring(module: AnsibleModule) -> None:
-    """Bring the unit into the wished state, and end the module."""
+    """Bring the unit into the desired state, and end the module."""
     unit, enabled = module.params["name"], module.params["enabled"]
     known = loaded(module, unit, enabled)
     pending = module.params["pending"] if module.check_mode else ()

@@ -10,7 +10,7 @@ from ansible.module_utils.left_behind import check
 
 DOCUMENTATION = r"""
 module: left_behind
-short_description: Whether what is installed holds data that the wished configuration no longer names
+short_description: Whether what is installed holds data that the desired configuration no longer names
 description:
   - Reads only. The old place is what the installed unit, its configuration and the running NameNode name.
 options:

@@ -12,7 +12,7 @@ module: metastore_schema
 short_description: Initialise the schema of a Hive Metastore once
 description:
   - An empty database gets the schema, under an advisory lock so that two metastores cannot both do it.
-  - A complete schema of the wished version is left alone. Everything else (an interrupted initialisation,
+  - A complete schema of the desired version is left alone. Everything else (an interrupted initialisation,
     another version, foreign tables) is refused with what was found.
 options:
   host: {type: str, required: true, description: The database's host.}

@@ -22,7 +22,7 @@ description:
   - Older releases are removed, but for the newest and those from which a process has a file open.
 options:
   root: {type: path, required: true, description: The component's folder.}
-  release: {type: str, required: true, description: Version and digest of the wished release.}
+  release: {type: str, required: true, description: Version and digest of the desired release.}
   conf: {type: path, description: Folder that the release offers as C(conf).}
   archive: {type: path, description: The archive, where the release may be missing.}
   sha256: {type: str, description: What the archive must be.}
@@ -36,7 +36,7 @@ EXAMPLES = r"""
 RETURN = r"""
 path: {type: str, returned: always, description: The release's folder.}
 missing: {type: bool, returned: always, description: Whether the archive is needed.}
-damaged: {type: bool, returned: always, description: Whether another archive than the wished one was given.}
+damaged: {type: bool, returned: always, description: Whether another archive than the desired one was given.}
 removed: {type: list, elements: str, returned: success, description: Releases that were superseded.}
 """
 

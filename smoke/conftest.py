@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.errors import PySparkException
 
-from smoke import evidence, settings, waiting
+from smoke import evidence, waiting
+from smoke.endpoints import DEFAULT_PATH, VARIABLE, Endpoints, load
 from smoke.formats import FORMATS, Format
 from smoke.lake import Lake
 from smoke.namenode import NameNode, NameNodeError
 from smoke.nodes import Nodes
 from smoke.placement import Ledger
-from smoke.reaching import reach
-from smoke.settings import Endpoints
 from smoke.tables import Databases, Table, Tables, suffix
+from smoke.transport import reach
 
 _CONNECT_SECONDS = 120
 # A DataNode that was away says again what it has within `hdfs_datanode_block_report_seconds`.
@@ -30,7 +30,7 @@ _COMPLETE_SECONDS = 180
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    default = os.environ.get(settings.VARIABLE, str(settings.DEFAULT_PATH))
+    default = os.environ.get(VARIABLE, str(DEFAULT_PATH))
     parser.addoption("--endpoints", type=Path, default=Path(default), help=f"the cluster ({default})")
 
 
@@ -67,7 +67,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def endpoints(pytestconfig: pytest.Config) -> Iterator[Endpoints]:
-    endpoints = settings.load(pytestconfig.getoption("--endpoints"))
+    endpoints = load(pytestconfig.getoption("--endpoints"))
     with endpoints.path.open() as claimed:
         try:
             fcntl.flock(claimed, fcntl.LOCK_EX | fcntl.LOCK_NB)

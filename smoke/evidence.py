@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from lakehouse.errors import LakehouseError
+from smoke.endpoints import Endpoints
 from smoke.nodes import CommandError, Nodes
-from smoke.settings import Endpoints
 
 STATEMENTS = pytest.StashKey[list[str]]()
 # What the work took that a test only waited for, where others are at it side by side.
@@ -43,7 +43,7 @@ def _filled(text: str, parameters: Mapping[str, object]) -> str:
 
 
 def measure(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Let a test that only waited for an engine say the engine's seconds."""
+    """Record the engine's seconds for a test that only waited for it."""
     if report.when == "call":
         report.duration = item.stash.get(SECONDS, report.duration)
 

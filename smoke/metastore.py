@@ -9,7 +9,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from smoke.settings import Service
+from smoke.endpoints import Service
 
 _MILLISECONDS = 20_000
 

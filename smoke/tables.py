@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 from hive_metastore.ttypes import NoSuchObjectException
 
 from smoke import metastore
+from smoke.endpoints import Endpoints
 from smoke.formats import Format
 from smoke.lake import Lake, Row
 from smoke.namenode import NameNode
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
 
 # What a new table holds unless a test says otherwise: orders of two months.
 ORDERS: list[Row] = [

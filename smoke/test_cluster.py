@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.lake import Lake
 from smoke.namenode import NameNode
-from smoke.settings import Endpoints
 
 # Runs on the executor: java.net.InetAddress says "name/address" of the machine.
 THIS_HOST = "split(reflect('java.net.InetAddress', 'getLocalHost'), '/')[0]"

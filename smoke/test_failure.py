@@ -13,12 +13,12 @@ from thrift.transport.TTransport import TTransportException
 
 from pipeline.load_flights import TARGETS
 from smoke import metastore
+from smoke.endpoints import Endpoints, Host
 from smoke.held import held_open
 from smoke.lake import Lake, Row
 from smoke.namenode import NameNode, NameNodeError
 from smoke.nodes import Nodes
 from smoke.placement import Ledger
-from smoke.settings import Endpoints, Host
 from smoke.tables import ORDERS, Table, Tables, suffix
 from smoke.test_flights import DISTANCE, ROWS
 from smoke.waiting import wait_for

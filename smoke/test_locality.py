@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.formats import ICEBERG
 from smoke.lake import Lake
 from smoke.namenode import NameNode
-from smoke.settings import Endpoints
 from smoke.tables import Tables, data_files
 from smoke.test_cluster import THIS_HOST
 from smoke.waiting import wait_for

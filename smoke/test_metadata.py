@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.namenode import NameNode
 from smoke.nodes import Nodes
-from smoke.settings import Endpoints
 from smoke.tables import Databases, Table
 
 # PostgreSQL folds names to lower case unless they are quoted, and the metastore's are upper case.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.lake import Lake
-from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 from smoke.test_cluster import THIS_HOST
 

@@ -11,12 +11,12 @@ import pytest
 from hive_metastore.ttypes import MetaException
 
 from smoke import metastore
+from smoke.endpoints import Endpoints
 from smoke.formats import FORMATS
 from smoke.lake import SESSION, Lake
 from smoke.namenode import NameNode, NameNodeError
 from smoke.nodes import Nodes
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
 from smoke.tables import ORDERS, Databases, Table, Tables
 
 OUTSIDER = "nobody"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.namenode import NameNode
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
 from smoke.tables import Table
 
 pytestmark = [pytest.mark.closing]

@@ -18,7 +18,7 @@ from hive_metastore.ttypes import (
 )
 
 from smoke import metastore
-from smoke.settings import Endpoints
+from smoke.endpoints import Endpoints
 from smoke.tables import suffix
 
 PARQUET = "org.apache.hadoop.hive.ql.io.parquet"

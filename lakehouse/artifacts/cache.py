@@ -90,7 +90,7 @@ class Cache:
 
     @contextmanager
     def staging(self) -> Iterator[Path]:
-        """Lend an empty folder on the cache's disk; what an interrupted run left in it goes first."""
+        """Yield an empty folder on the cache's disk; what an interrupted run left in it goes first."""
         folder = self.root / "staging"
         shutil.rmtree(folder, ignore_errors=True)
         with translated_disk_errors(self.root):

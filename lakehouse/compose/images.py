@@ -104,7 +104,7 @@ def components(profiles: Collection[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Wish:
+class ImageRequest:
     """What is asked for: a tag, for the images that these profiles run, on a base of one's own.
 
     `latest` is always what this checkout builds. Another tag that is there stays what it is, unless it is
@@ -122,29 +122,31 @@ class Wish:
         return self.renewed or self.tag == LATEST
 
 
-def ensure(client: docker.DockerClient, bill: Manifest, cache: Cache, wish: Wish, log: Log) -> None:
+def ensure(
+    client: docker.DockerClient, bill: Manifest, cache: Cache, request: ImageRequest, log: Log
+) -> None:
     """Build the images that this Docker does not have, and give them the tag.
 
     Raises LakehouseError with the build's last words.
     """
-    wanted = needed(wish.profiles)
+    wanted = needed(request.profiles)
     # In the base itself nothing runs.
-    tagged = {family.name: f"{family.repository}:{wish.tag}" for family in wanted if family.parent}
-    kept = {} if wish.moves else {name: tag for name, tag in tagged.items() if _is_there(client, tag)}
+    tagged = {family.name: f"{family.repository}:{request.tag}" for family in wanted if family.parent}
+    kept = {} if request.moves else {name: tag for name, tag in tagged.items() if _is_there(client, tag)}
     if kept:
         log(f"used as they are: {', '.join(kept.values())}")
     if kept == tagged:
         return
     references: dict[str, str] = {}
     for family in wanted:
-        parent = references[family.parent] if family.parent else _base(client, wish, bill, log)
+        parent = references[family.parent] if family.parent else _base(client, request, bill, log)
         references[family.name] = _ensure(client, Context(family, parent, bill, cache), log)
         if family.name in tagged.keys() - kept.keys():
-            client.api.tag(references[family.name], family.repository, wish.tag)
+            client.api.tag(references[family.name], family.repository, request.tag)
 
 
-def _base(client: docker.DockerClient, wish: Wish, bill: Manifest, log: Log) -> str:
-    return wish.base or node_image.ensure(client, bill.debian.suite, log)
+def _base(client: docker.DockerClient, request: ImageRequest, bill: Manifest, log: Log) -> str:
+    return request.base or node_image.ensure(client, bill.debian.suite, log)
 
 
 def _is_there(client: docker.DockerClient, reference: str) -> bool:
@@ -296,7 +298,7 @@ def _labels(context: Context) -> dict[str, str]:
 
 @contextmanager
 def _piped(write: Callable[[IO[bytes]], None]) -> Iterator[IO[bytes]]:
-    """Lend a stream of what `write` writes, without a file of two gigabytes in between."""
+    """Yield a stream of what `write` writes, without a file of two gigabytes in between."""
     reading, writing = os.pipe()
 
     def run() -> None:

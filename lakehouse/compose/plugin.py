@@ -40,7 +40,7 @@ def version() -> tuple[int, ...] | None:
 
 
 def ensure(client: docker.DockerClient, suite: str, log: Callable[[str], None]) -> None:
-    """Have docker compose; raises LakehouseError with the way to get it where that fails."""
+    """Ensure that docker compose is there; raises LakehouseError with the way to get it where that fails."""
     found = version()
     if found and found >= OLDEST:
         return

@@ -15,7 +15,7 @@ from lakehouse.compose import checks, images, plugin, running
 from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import BASE_VARIABLE, FOLDER, Settings
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from lakehouse.phases import Phases
 
 # Beside the folders of the containers: the digest of the configuration that all of them run with.
@@ -41,17 +41,17 @@ def compose(settings: Settings, *arguments: str) -> list[str]:
 
 def check(phases: Phases, settings: Settings, bill: Manifest) -> None:
     """Refuse what cannot work before anything is built, and have docker compose."""
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         checks.refuse(client, settings)
         plugin.ensure(client, bill.debian.suite, phases.log)
 
 
 def build(phases: Phases, settings: Settings, bill: Manifest, *, renewed: bool = False) -> None:
-    """Have the images that the profiles need; `renewed` under a tag that others may have."""
+    """Ensure the images that the profiles need; `renewed` under a tag that others may have."""
     base = settings.values.get(BASE_VARIABLE)
-    wish = images.Wish(settings.values["IMAGE_TAG"], settings.profiles, base, renewed)
-    with phases.phase("images"), engine.connect() as client:
-        images.ensure(client, bill, artifacts.cache_dir(), wish, phases.log)
+    request = images.ImageRequest(settings.values["IMAGE_TAG"], settings.profiles, base, renewed)
+    with phases.phase("images"), docker_api.connect() as client:
+        images.ensure(client, bill, artifacts.cache_dir(), request, phases.log)
 
 
 def render(phases: Phases, settings: Settings) -> None:
@@ -82,7 +82,7 @@ def up(phases: Phases, settings: Settings) -> None:
     """
     wanted, started = digest(settings.rendered), settings.rendered / STARTED_WITH
     restart = not started.is_file() or started.read_text(encoding="utf-8") != wanted
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         running.stop_others(client, settings, phases.log)
     with phases.phase("compose"):
         _start(settings, *(["--force-recreate"] if restart else []))
@@ -148,7 +148,7 @@ def forget(settings: Settings) -> None:
 
     Raises LakehouseError if a volume is left, which docker compose does not mind.
     """
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         left = client.volumes.list(filters={"label": f"{PROJECT_LABEL}={settings.project}"})
     if left:
         raise LakehouseError(
@@ -169,7 +169,7 @@ def _start(settings: Settings, *arguments: str) -> None:
     try:
         run.logged(argv, _log(settings), settings.values)
     except LakehouseError as error:
-        with engine.connect() as client:
+        with docker_api.connect() as client:
             lines = running.refusals(client, settings)
         if lines:
             raise LakehouseError("\n".join(lines)) from error

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes.wish import Wish
+from lakehouse.nodes.spec import LocalCluster
 
 
 def ensure(state: Path, cluster: str) -> str:
@@ -36,10 +36,10 @@ def ensure(state: Path, cluster: str) -> str:
     return public.read_text().strip()
 
 
-def remember(wish: Wish, host_keys: Mapping[str, str]) -> None:
+def remember(spec: LocalCluster, host_keys: Mapping[str, str]) -> None:
     """Write known_hosts from the nodes' own public keys (by node name)."""
-    lines = [f"{node.address},{node.name} {host_keys[node.name]}\n" for node in wish.nodes]
-    known_hosts = wish.state / "known_hosts"
+    lines = [f"{node.address},{node.name} {host_keys[node.name]}\n" for node in spec.nodes]
+    known_hosts = spec.state / "known_hosts"
     content = "".join(lines)
     if known_hosts.exists() and known_hosts.read_text() == content:
         return

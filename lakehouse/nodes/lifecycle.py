@@ -15,9 +15,9 @@ import docker
 
 from lakehouse import inventory
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes import engine, image, keys, machine, owner, plan
+from lakehouse.nodes import docker_api, image, keys, machine, owner, plan
 from lakehouse.nodes.plan import Plan, Verb
-from lakehouse.nodes.wish import Node, Wish, read
+from lakehouse.nodes.spec import LocalCluster, Node, read
 
 Log = Callable[[str], None]
 _Item = TypeVar("_Item")
@@ -42,105 +42,105 @@ def up(inventory_path: Path | str, log: Log) -> None:
 
     Nodes that were stopped are started with their data. Raises LakehouseError where only a new node would do.
     """
-    wish = _wish(inventory_path, log)
-    if wish is None:
+    spec = _spec(inventory_path, log)
+    if spec is None:
         return
-    with engine.connect() as client:
-        marks = _marks(client, wish)
-        owner.refuse_strangers(wish, marks, str(inventory_path))
-        steps = plan.to_start(wish, engine.facts(client, wish), str(inventory_path))
-        key = keys.ensure(wish.state, wish.cluster)
-        owner.adopt(wish, marks)
-        _apply(client, wish, steps, key, log)
-        host_keys = _await(client, wish, key)
-    keys.remember(wish, host_keys)
-    log(f"{wish.cluster}: {len(wish.nodes)} nodes answer" + ("" if steps else ", nothing to change"))
+    with docker_api.connect() as client:
+        marks = _marks(client, spec)
+        owner.refuse_strangers(spec, marks, str(inventory_path))
+        steps = plan.to_start(spec, docker_api.facts(client, spec), str(inventory_path))
+        key = keys.ensure(spec.state, spec.cluster)
+        owner.adopt(spec, marks)
+        _apply(client, spec, steps, key, log)
+        host_keys = _await(client, spec, key)
+    keys.remember(spec, host_keys)
+    log(f"{spec.cluster}: {len(spec.nodes)} nodes answer" + ("" if steps else ", nothing to change"))
 
 
 def down(inventory_path: Path | str, log: Log) -> None:
     """Remove the local nodes of an inventory with their data, network, keys and secrets."""
-    wish = _wish(inventory_path, log)
-    if wish is None:
+    spec = _spec(inventory_path, log)
+    if spec is None:
         return
-    with engine.connect() as client:
-        owner.refuse_strangers(wish, _marks(client, wish), str(inventory_path))
-        containers = engine.containers(client, wish.cluster)
+    with docker_api.connect() as client:
+        owner.refuse_strangers(spec, _marks(client, spec), str(inventory_path))
+        containers = docker_api.containers(client, spec.cluster)
         _together(machine.remove, containers)
-        networks = engine.remove_networks(client, wish.cluster)
-    if wish.state.exists():
-        shutil.rmtree(wish.state)
-    log(f"{wish.cluster}: removed {len(containers)} nodes and {len(networks)} networks")
+        networks = docker_api.remove_networks(client, spec.cluster)
+    if spec.state.exists():
+        shutil.rmtree(spec.state)
+    log(f"{spec.cluster}: removed {len(containers)} nodes and {len(networks)} networks")
 
 
 def take_over(inventory_path: Path | str, cluster: str, log: Log) -> None:
     """Make another checkout's nodes this one's; `cluster` is their name, typed by who knows what he does."""
-    wish = _wish(inventory_path, log)
-    if wish is None:
+    spec = _spec(inventory_path, log)
+    if spec is None:
         return
-    if cluster != wish.cluster:
+    if cluster != spec.cluster:
         raise LakehouseError(
-            f"{inventory_path} is the cluster {wish.cluster}, not {cluster}; nothing was touched"
+            f"{inventory_path} is the cluster {spec.cluster}, not {cluster}; nothing was touched"
         )
-    with engine.connect() as client:
-        found = engine.containers(client, wish.cluster)
+    with docker_api.connect() as client:
+        found = docker_api.containers(client, spec.cluster)
         if not found:
             raise LakehouseError(f"{cluster} has no nodes to take over", ".venv/bin/lakehouse status")
-        key = keys.ensure(wish.state, wish.cluster)
-        owner.adopt(wish, [owner.mark(each) for each in found])
+        key = keys.ensure(spec.state, spec.cluster)
+        owner.adopt(spec, [owner.mark(each) for each in found])
         for each in found:
             machine.authorize(each, key)
-    log(f"{wish.cluster}: {len(found)} nodes are this checkout's now")
+    log(f"{spec.cluster}: {len(found)} nodes are this checkout's now")
 
 
-def _marks(client: docker.DockerClient, wish: Wish) -> list[owner.Mark]:
+def _marks(client: docker.DockerClient, spec: LocalCluster) -> list[owner.Mark]:
     # What never ran holds nothing: an interrupted run left it.
-    found = engine.containers(client, wish.cluster)
+    found = docker_api.containers(client, spec.cluster)
     return [owner.mark(each) for each in found if each.status != "created"]
 
 
 def status(inventory_path: Path | str) -> list[NodeStatus]:
     """Return the local nodes of an inventory; empty when its machines are real."""
-    wish = read(inventory.load(inventory_path))
-    if wish is None:
+    spec = read(inventory.load(inventory_path))
+    if spec is None:
         return []
-    with engine.connect() as client:
-        found = {container.node: container.state for container in engine.facts(client, wish).containers}
-    return [NodeStatus(node.name, str(node.address), found.get(node.name, "absent")) for node in wish.nodes]
+    with docker_api.connect() as client:
+        found = {container.node: container.state for container in docker_api.facts(client, spec).containers}
+    return [NodeStatus(node.name, str(node.address), found.get(node.name, "absent")) for node in spec.nodes]
 
 
-def _wish(inventory_path: Path | str, log: Log) -> Wish | None:
-    wish = read(inventory.load(inventory_path))
-    if wish is None:
+def _spec(inventory_path: Path | str, log: Log) -> LocalCluster | None:
+    spec = read(inventory.load(inventory_path))
+    if spec is None:
         log(f"{inventory_path} describes real machines (no local_nodes_cluster): they are left alone")
-    return wish
+    return spec
 
 
-def _apply(client: docker.DockerClient, wish: Wish, steps: Plan, key: str, log: Log) -> None:
-    reference = image.ensure(client, wish.suite, log) if steps.needs_image else ""
+def _apply(client: docker.DockerClient, spec: LocalCluster, steps: Plan, key: str, log: Log) -> None:
+    reference = image.ensure(client, spec.suite, log) if steps.needs_image else ""
     for verb in steps.network:
-        log(f"{verb} network {wish.cluster} ({wish.subnet})")
+        log(f"{verb} network {spec.cluster} ({spec.subnet})")
         if verb is Verb.REMOVE:
-            engine.remove_networks(client, wish.cluster)
+            docker_api.remove_networks(client, spec.cluster)
         else:
-            engine.create_network(client, wish)
+            docker_api.create_network(client, spec)
 
     def apply(node: Node) -> None:
         for verb in steps.nodes[node.name]:
             log(f"{verb} {node.name} ({node.address})")
             if verb is Verb.CREATE:
-                machine.create(client, wish, node, reference, key)
+                machine.create(client, spec, node, reference, key)
             else:
-                machine.change(client, wish, node, verb)
+                machine.change(client, spec, node, verb)
 
-    _together(apply, [node for node in wish.nodes if node.name in steps.nodes])
+    _together(apply, [node for node in spec.nodes if node.name in steps.nodes])
 
 
-def _await(client: docker.DockerClient, wish: Wish, key: str) -> dict[str, str]:
+def _await(client: docker.DockerClient, spec: LocalCluster, key: str) -> dict[str, str]:
     """Wait until every node has booted, lets the key in and answers; return the public host keys by name."""
     deadline = time.monotonic() + _READY_SECONDS
 
     def ready(node: Node) -> str:
-        container = machine.get(client, wish, node)
+        container = machine.get(client, spec, node)
         while True:
             seen = machine.observe(container)
             if seen.booted and key not in seen.authorized:
@@ -156,7 +156,7 @@ def _await(client: docker.DockerClient, wish: Wish, key: str) -> dict[str, str]:
                 )
             time.sleep(_PAUSE_SECONDS)
 
-    return dict(zip((node.name for node in wish.nodes), _together(ready, wish.nodes), strict=True))
+    return dict(zip((node.name for node in spec.nodes), _together(ready, spec.nodes), strict=True))
 
 
 def _greeting(node: Node) -> str:

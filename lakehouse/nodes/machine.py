@@ -13,9 +13,9 @@ from docker.models.containers import Container
 
 from lakehouse.errors import LakehouseError
 from lakehouse.nodes import owner
-from lakehouse.nodes.engine import LABEL, NODE_LABEL
+from lakehouse.nodes.docker_api import LABEL, NODE_LABEL
 from lakehouse.nodes.plan import Verb
-from lakehouse.nodes.wish import Node, Wish
+from lakehouse.nodes.spec import LocalCluster, Node
 
 _CGROUPS = Path("/sys/fs/cgroup")
 # One line each: the state of systemd, the public host key, then who is let in.
@@ -40,12 +40,12 @@ class Observation:
         return self.system in {"starting", "running", "degraded"}
 
 
-def get(client: docker.DockerClient, wish: Wish, node: Node) -> Container:
+def get(client: docker.DockerClient, spec: LocalCluster, node: Node) -> Container:
     """Return the container of a node that exists."""
-    return client.containers.get(_container_name(wish, node))
+    return client.containers.get(_container_name(spec, node))
 
 
-def create(client: docker.DockerClient, wish: Wish, node: Node, image: str, key: str) -> None:
+def create(client: docker.DockerClient, spec: LocalCluster, node: Node, image: str, key: str) -> None:
     """Create and start one node that lets the owner of the public key in."""
     endpoint = client.api.create_endpoint_config(ipv4_address=str(node.address), aliases=[node.name])
     created = client.containers.create(
@@ -53,12 +53,12 @@ def create(client: docker.DockerClient, wish: Wish, node: Node, image: str, key:
         command=_init(),
         # systemd's signal for an orderly shutdown; the usual one would make it start again.
         stop_signal="SIGRTMIN+3",
-        name=_container_name(wish, node),
+        name=_container_name(spec, node),
         hostname=node.name,
-        labels={LABEL: wish.cluster, NODE_LABEL: node.name, **owner.labels(wish.state)},
-        network=wish.cluster,
-        networking_config={wish.cluster: endpoint},
-        extra_hosts={other.name: str(other.address) for other in wish.nodes if other != node},
+        labels={LABEL: spec.cluster, NODE_LABEL: node.name, **owner.labels(spec.state)},
+        network=spec.cluster,
+        networking_config={spec.cluster: endpoint},
+        extra_hosts={other.name: str(other.address) for other in spec.nodes if other != node},
         mem_limit=f"{node.memory_mb}m",
         # systemd mounts and makes control groups. A wholly privileged container would ask for more, and fails
         # where the Docker daemon itself lacks a capability.
@@ -74,9 +74,9 @@ def create(client: docker.DockerClient, wish: Wish, node: Node, image: str, key:
     created.start()
 
 
-def change(client: docker.DockerClient, wish: Wish, node: Node, verb: Verb) -> None:
+def change(client: docker.DockerClient, spec: LocalCluster, node: Node, verb: Verb) -> None:
     """Do to an existing node what the plan says."""
-    found = get(client, wish, node)
+    found = get(client, spec, node)
     match verb:
         case Verb.REMOVE:
             remove(found)
@@ -110,13 +110,13 @@ def observe(found: Container) -> Observation:
 
 
 def authorize(found: Container, key: str) -> None:
-    """Let the owner of the public key in, and nobody else."""
+    """Authorise the owner of the public key, and nobody else."""
     found.put_archive("/", _authorized_keys(key))
 
 
-def _container_name(wish: Wish, node: Node) -> str:
+def _container_name(spec: LocalCluster, node: Node) -> str:
     # The cluster's name is part of it, for two clusters may have a node of one name.
-    return f"{wish.cluster}-{node.name}"
+    return f"{spec.cluster}-{node.name}"
 
 
 def _init() -> list[str]:

@@ -17,7 +17,7 @@ from docker.errors import NotFound
 from docker.models.containers import Container
 
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes.wish import Wish
+from lakehouse.nodes.spec import LocalCluster
 from lakehouse.run import ROOT
 
 LABEL = "lakehouse.owner"
@@ -60,34 +60,34 @@ def mark(found: Container) -> Mark:
     return Mark(word, found.labels.get(PLACE_LABEL, "unknown"), frozenset() if word else _authorized(found))
 
 
-def refuse_strangers(wish: Wish, marks: Iterable[Mark], inventory: str) -> None:
+def refuse_strangers(spec: LocalCluster, marks: Iterable[Mark], inventory: str) -> None:
     """Raise LakehouseError if one of the nodes belongs to another checkout.
 
     Nodes that were made before there were owners belong to whom they let in.
     """
-    word = known(wish.state)
-    public = wish.state / "id_ed25519.pub"
+    word = known(spec.state)
+    public = spec.state / "id_ed25519.pub"
     key = public.read_text(encoding="utf-8").strip() if public.exists() else None
     for found in marks:
         # Whoever has lost the whole state still works where the nodes were made.
         is_ours = found.word == word if word else found.checkout == str(ROOT)
         if not (is_ours if found.word else key in found.authorized):
             raise LakehouseError(
-                f"the nodes of {wish.cluster} belong to another checkout ({found.checkout});"
+                f"the nodes of {spec.cluster} belong to another checkout ({found.checkout});"
                 " nothing was touched",
                 "work there, or give this one another lakehouse_cluster and local_nodes_subnet, or take them"
-                f" from it: .venv/bin/lakehouse take-over -i {inventory} {wish.cluster}",
+                f" from it: .venv/bin/lakehouse take-over -i {inventory} {spec.cluster}",
             )
 
 
-def adopt(wish: Wish, marks: Iterable[Mark]) -> None:
+def adopt(spec: LocalCluster, marks: Iterable[Mark]) -> None:
     """Keep the word of the nodes as this checkout's. Raises LakehouseError if they have several."""
     words = {each.word for each in marks if each.word}
     if len(words) > 1:
-        raise LakehouseError(f"the nodes of {wish.cluster} have several owners", "docker ps -a")
+        raise LakehouseError(f"the nodes of {spec.cluster} have several owners", "docker ps -a")
     for word in words:
-        _write(wish.state, word)
-    ensure(wish.state)
+        _write(spec.state, word)
+    ensure(spec.state)
 
 
 def _write(state: Path, word: str) -> None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
 
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes.wish import Node, Wish
+from lakehouse.nodes.spec import LocalCluster, Node
 
 _MEBIBYTE = 1024 * 1024
 
@@ -66,25 +66,25 @@ class Facts:
     foreign: tuple[Network, ...]
 
 
-def to_start(wish: Wish, facts: Facts, inventory: str) -> Plan:
-    """Return the steps to what is wished; an empty plan when it is already so.
+def to_start(spec: LocalCluster, facts: Facts, inventory: str) -> Plan:
+    """Return the steps to the desired state; an empty plan when it is already so.
 
     A container that has run holds data, so it is started, resized or left as it is, and never replaced: where
     only a new container would do, LakehouseError says so. `inventory` is for the command that it names.
     """
     remake = f"make down INVENTORY={inventory}"
-    _refuse_leavers(wish, facts, remake)
+    _refuse_leavers(spec, facts, remake)
     existing = {container.node: container for container in facts.containers}
-    nodes = {node.name: _node_steps(node, existing.get(node.name), remake) for node in wish.nodes}
+    nodes = {node.name: _node_steps(node, existing.get(node.name), remake) for node in spec.nodes}
     return Plan(
-        network=_network_steps(wish, facts, remake),
+        network=_network_steps(spec, facts, remake),
         nodes={name: verbs for name, verbs in nodes.items() if verbs},
     )
 
 
-def _refuse_leavers(wish: Wish, facts: Facts, remake: str) -> None:
-    names = {node.name for node in wish.nodes}
-    addresses = {node.address for node in wish.nodes}
+def _refuse_leavers(spec: LocalCluster, facts: Facts, remake: str) -> None:
+    names = {node.name for node in spec.nodes}
+    addresses = {node.address for node in spec.nodes}
     for container in facts.containers:
         if container.node not in names and container.address in addresses:
             raise LakehouseError(
@@ -92,19 +92,19 @@ def _refuse_leavers(wish: Wish, facts: Facts, remake: str) -> None:
             )
 
 
-def _network_steps(wish: Wish, facts: Facts, remake: str) -> tuple[Verb, ...]:
+def _network_steps(spec: LocalCluster, facts: Facts, remake: str) -> tuple[Verb, ...]:
     ours = facts.network
-    if ours and ours.subnets == (wish.subnet,):
+    if ours and ours.subnets == (spec.subnet,):
         return ()
     if ours and facts.containers:
         found = ", ".join(map(str, ours.subnets))
         raise LakehouseError(
-            f"the nodes of {wish.cluster} were made in {found}, not in {wish.subnet}", remake
+            f"the nodes of {spec.cluster} were made in {found}, not in {spec.subnet}", remake
         )
     for other in facts.foreign:
-        taken = next((subnet for subnet in other.subnets if subnet.overlaps(wish.subnet)), None)
+        taken = next((subnet for subnet in other.subnets if subnet.overlaps(spec.subnet)), None)
         if taken:
-            raise LakehouseError(f"local_nodes_subnet {wish.subnet} is taken: {other.name} has {taken}")
+            raise LakehouseError(f"local_nodes_subnet {spec.subnet} is taken: {other.name} has {taken}")
     return (Verb.REMOVE, Verb.CREATE) if ours else (Verb.CREATE,)
 
 

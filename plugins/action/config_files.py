@@ -66,7 +66,7 @@ def _link(path: Path, target: str) -> bool:
 
 
 def _open(root: Path) -> None:
-    """Let everybody into the folders, whatever the umask: the users of containers are not this one."""
+    """Open the folders to everybody, whatever the umask: the users of containers are not this one."""
     for folder in (root, *(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())):
         if folder.is_dir() and folder.stat().st_mode & 0o777 != _FOLDER_MODE:
             folder.chmod(_FOLDER_MODE)

@@ -1,4 +1,4 @@
-"""Data that this machine was installed with, and that the wished configuration no longer names.
+"""Data that this machine was installed with, and that the desired configuration no longer names.
 
 A format or a schema looks at the new place, which is empty. Here the old place is read from what is
 installed: a daemon's unit, the configuration that it names, and the running NameNode.

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.engines.flink import Flink
 from smoke.engines.trino import Trino
 from smoke.lake import Lake
-from smoke.matrix import accounts
+from smoke.matrix import placement_report
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixDatabases
-from smoke.matrix.hiring import Hiring
+from smoke.matrix.sessions import Sessions
 from smoke.matrix.workers import Workers
 from smoke.namenode import NameNode
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
 from smoke.tables import suffix
 
 
@@ -53,7 +53,7 @@ def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
     """The placements of this run's tables, which join those that the smoke suite has written."""
     ledger = Ledger(namenode, endpoints.replication, endpoints.name_of)
     yield ledger
-    accounts.add(endpoints.report, ledger.placements)
+    placement_report.add(endpoints.report, ledger.placements)
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +72,7 @@ def workers(
     """All engines at work on the cells that were selected."""
     cells = [cell for cell in map(_cell, request.session.items) if cell]
     workers = Workers(
-        Hiring(connect_server, endpoints, matrix),
+        Sessions(connect_server, endpoints, matrix),
         [cell for cell in cells if cell.expected is not Expected.ABSENT],
     )
     yield workers

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from hive_metastore.ttypes import NoSuchObjectException
 
+from smoke.endpoints import Endpoints
 from smoke.lake import Lake
 from smoke.matrix.formats import DELTA, HIVE_PARQUET, ICEBERG, TableFormat
 from smoke.metastore import Connection
 from smoke.namenode import NameNode
-from smoke.settings import Endpoints
 
 # One format stands for its family: both Hive formats share a database.
 _FAMILIES = (ICEBERG, DELTA, HIVE_PARQUET)

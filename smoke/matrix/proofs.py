@@ -9,7 +9,7 @@ from hive_metastore.ttypes import NoSuchObjectException
 
 from smoke.lake import Lake, Row
 from smoke.matrix import operations
-from smoke.matrix.asking import Asking
+from smoke.matrix.adapters import Adapter
 from smoke.matrix.cells import Cell
 from smoke.matrix.databases import MatrixTable
 from smoke.matrix.stage import STRAY, Stage
@@ -23,7 +23,7 @@ class Scene:
     cell: Cell
     table: MatrixTable
     answer: list[Row]
-    asking: Asking
+    adapter: Adapter
     stage: Stage
 
 
@@ -35,7 +35,7 @@ def answer(scene: Scene) -> None:
 def rows(scene: Scene) -> None:
     """The engine and Spark read the same, and it is right."""
     columns = scene.cell.operation.columns
-    _same(scene.cell.engine, scene.asking.read(scene.table, columns), scene)
+    _same(scene.cell.engine, scene.adapter.read(scene.table, columns), scene)
     if scene.cell.engine != "spark":
         order = "id" if columns[0] == "*" else columns[0]
         query = f"SELECT {', '.join(columns)} FROM {scene.table} ORDER BY {order}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass, field
 
+from smoke.endpoints import Endpoints
 from smoke.lake import Lake
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixDatabases, MatrixTable
@@ -12,7 +13,6 @@ from smoke.matrix.formats import TableFormat
 from smoke.matrix.operations import STARTS
 from smoke.matrix.recipes.recipe import Names
 from smoke.namenode import NameNode
-from smoke.settings import Endpoints
 
 STRAY = "part-00000-nobodys.parquet"
 # Old enough for every engine to remove it.

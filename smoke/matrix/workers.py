@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from smoke.engines import EngineError, telling
 from smoke.lake import Row
 from smoke.matrix import switches
-from smoke.matrix.asking import Asking
+from smoke.matrix.adapters import Adapter
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixTable
 from smoke.matrix.proofs import PROOFS, Scene
@@ -65,7 +65,7 @@ class Worker:
     `catalogs` are those of the engine: what the kit withholds is asked where one of them lacks the setting.
     """
 
-    asking: Asking
+    adapter: Adapter
     stage: Stage
     catalogs: frozenset[str] = frozenset()
 
@@ -89,17 +89,17 @@ class Worker:
         recipe = RECIPES[cell.engine][cell.format.name][cell.operation.name]
         table = self.stage.table(cell)
         names = self.stage.names(cell, table)
-        self.asking.statements.clear()
+        self.adapter.statements.clear()
         started = time.monotonic()
         answer: list[Row] = []
         message = ""
         try:
             for step in recipe.steps[:-1]:
-                self.asking.run(step, names)
-            answer = self.asking.run(recipe.steps[-1], names)
+                self.adapter.run(step, names)
+            answer = self.adapter.run(recipe.steps[-1], names)
         except EngineError as error:
             message = error.message
-        statements = tuple(self.asking.statements)
+        statements = tuple(self.adapter.statements)
         done = not message
         disproof = self._disproof(cell, recipe, table, answer) if done and not cell.refuses else ""
         if cell.refuses and done:
@@ -116,7 +116,7 @@ class Worker:
     def _disproof(self, cell: Cell, recipe: Recipe, table: MatrixTable, answer: list[Row]) -> str:
         if recipe.answer:
             return "" if re.search(recipe.answer, str(answer)) else f"no {recipe.answer!r} in {answer}"
-        scene = Scene(cell, self._about(cell, table), answer, self.asking, self.stage)
+        scene = Scene(cell, self._about(cell, table), answer, self.adapter, self.stage)
         try:
             PROOFS[cell.operation.proof](scene)
         except (AssertionError, EngineError, PySparkException) as error:
@@ -131,12 +131,12 @@ class NotDeployedError(Exception):
 class Workers:
     """All engines of a run; the outcome of a cell can be waited for."""
 
-    def __init__(self, hire: Callable[[str], Worker], cells: Iterable[Cell]) -> None:
+    def __init__(self, open_worker: Callable[[str], Worker], cells: Iterable[Cell]) -> None:
         by_engine: dict[str, list[Cell]] = {}
         for cell in cells:
             by_engine.setdefault(cell.engine, []).append(cell)
         self.workers: dict[str, Worker] = {}
-        self._hire = hire
+        self._open = open_worker
         self._futures: dict[Cell, Future[Outcome]] = {
             cell: Future() for cells in by_engine.values() for cell in cells
         }
@@ -159,7 +159,7 @@ class Workers:
 
     def _work(self, engine: str, cells: list[Cell]) -> None:
         try:
-            worker = self.workers[engine] = self._hire(engine)
+            worker = self.workers[engine] = self._open(engine)
         except Exception as error:  # noqa: BLE001 -- every cell of the engine says so
             for cell in cells:
                 self._futures[cell].set_exception(error)

@@ -37,7 +37,7 @@ class Refusal:
 
 @contextmanager
 def occupied(machine: Machine, port: int) -> Iterator[str]:
-    """Have a stranger listen on a port; yields its process."""
+    """Start a stranger that listens on a port; yield its process."""
     serve = "systemd-run --unit=%s --collect python3 -m http.server %s --bind %s --directory /nonexistent"
     machine.run(serve, SQUATTER, port, machine.host.address)
     try:

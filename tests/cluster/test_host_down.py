@@ -12,7 +12,7 @@ from docker.models.containers import Container
 
 from lakehouse import nodes
 from lakehouse.inventory import Host, Inventory
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from smoke.namenode import NameNode
 from smoke.waiting import wait_for
 from tests.cluster.daemons import placements
@@ -81,9 +81,9 @@ def drill(
 
 def kill(host: Host) -> None:
     """As when its power fails: nothing on it is told."""
-    with engine.connect() as client:
-        found = engine.containers(client, host.variables["local_nodes_cluster"])
-        container: Container = next(one for one in found if one.labels[engine.NODE_LABEL] == host.name)
+    with docker_api.connect() as client:
+        found = docker_api.containers(client, host.variables["local_nodes_cluster"])
+        container: Container = next(one for one in found if one.labels[docker_api.NODE_LABEL] == host.name)
         container.kill()
 
 

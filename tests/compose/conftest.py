@@ -16,7 +16,7 @@ from lakehouse import run
 from lakehouse.compose import settings, stack
 from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from smoke import waiting
 from smoke.lake import Lake, Row
 from smoke.tables import suffix
@@ -79,7 +79,7 @@ def elsewhere(project: str, apart: int) -> dict[str, str]:
 
 def volumes(meant: Settings) -> set[str]:
     """The names of the volumes that Docker has of a stack."""
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         found = client.volumes.list(filters={"label": f"{PROJECT_LABEL}={meant.project}"})
     return {str(volume.name) for volume in found}
 

@@ -19,7 +19,7 @@ from lakehouse import nodes, run
 from lakehouse.compose import running
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from smoke.waiting import wait_for
 from tests.compose.conftest import BIRDS, connect, succeed
 
@@ -41,10 +41,10 @@ def daemon() -> int:
 @pytest.fixture
 def others(everything: Settings) -> Iterator[None]:
     """What runs beside the stack runs again in the end."""
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         found = [str(each.name) for each in client.containers.list() if not is_of(everything, each)]
     yield
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         for name in found:
             client.containers.get(name).start()
 
@@ -61,7 +61,7 @@ def restart(daemon: int) -> None:
 
 def unhealthy(meant: Settings) -> set[str]:
     """The services that do not answer."""
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         found = running.containers(client, meant)
         well = {
             each.labels[SERVICE_LABEL]

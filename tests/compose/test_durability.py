@@ -14,7 +14,7 @@ import pytest
 
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from smoke.lake import Lake
 from tests.compose.conftest import ENV_FILE, compose, connect, files, image, succeed, up, volumes
 
@@ -101,7 +101,7 @@ def test_down_and_another_image_keep_the_data(core: Settings, lake: Lake, tables
     succeed("compose", "down", "--env-file", str(ENV_FILE))
     assert kept
     assert volumes(core) == kept
-    with engine.connect() as client, upgraded(client, core) as tag:
+    with docker_api.connect() as client, upgraded(client, core) as tag:
         up(core.with_values(IMAGE_TAG=tag))
         assert inside(client, core, "namenode", CHANGED) == NEWER
         after = connect(core)

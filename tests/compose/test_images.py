@@ -13,7 +13,7 @@ from lakehouse import run, verbs
 from lakehouse.artifacts.manifest import Manifest
 from lakehouse.compose.images import FAMILIES, Family
 from lakehouse.compose.settings import Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from tests.compose.conftest import files, image
 
 pytestmark = pytest.mark.cluster
@@ -31,7 +31,7 @@ each_family = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[docker.DockerClient]:
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         yield client
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from lakehouse.compose.settings import FOLDER, Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from tests.compose.conftest import compose, files
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "quickstart.md"
@@ -54,7 +54,7 @@ def follow(command: Command, variables: Mapping[str, str]) -> None:
 
 def drawn(meant: Settings) -> bytes:
     """The picture that `client` has drawn."""
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         container = client.containers.get(compose(meant, "ps", "--quiet", "client").strip())
         [content] = files(container, f"/work/{PICTURE.name}").values()
     return content

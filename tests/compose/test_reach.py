@@ -16,12 +16,11 @@ from lakehouse import run
 from lakehouse.compose import names
 from lakehouse.compose.settings import Settings
 from smoke import metastore
-from smoke import settings as smoke_settings
+from smoke.endpoints import Endpoints, load
 from smoke.engines.flink import Flink
 from smoke.engines.trino import Trino
 from smoke.lake import Lake
 from smoke.namenode import NameNode
-from smoke.settings import Endpoints
 from smoke.tables import suffix
 from tests.compose.conftest import BIRDS
 
@@ -40,7 +39,7 @@ def endpoints(everything: Settings, tmp_path_factory: pytest.TempPathFactory) ->
     file = tmp_path_factory.mktemp("reach") / "endpoints.json"
     target = f"lakehouse_endpoints_file={file}"
     run.playbook("endpoints", everything.inventory, "--extra-vars", target, environment=everything.values)
-    return smoke_settings.load(file)
+    return load(file)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from smoke.lake import Lake
 from tests.compose.conftest import BIRDS, ENV_FILE, compose, elsewhere, image, lakehouse, succeed
 
@@ -80,7 +80,7 @@ def test_a_volume_of_another_version(core: Settings) -> None:
     project, volume = "kit-test-old", "kit-test-old_postgres"
     values = elsewhere(project, APART)
     written = f"mkdir {VOLUME}/data && cd {VOLUME}/data && echo 16 >PG_VERSION && touch postgresql.conf"
-    with engine.connect() as client:
+    with docker_api.connect() as client:
 
         def inside(command: str) -> bytes:
             mounts = {volume: {"bind": VOLUME, "mode": "rw"}}

@@ -9,7 +9,7 @@ import pytest
 from lakehouse.compose import running
 from lakehouse.compose.labels import SERVICE_LABEL
 from lakehouse.compose.settings import Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from smoke.engines.flink import Flink
 from smoke.engines.trino import Trino
 from tests.compose.conftest import BIRDS, ENV_FILE, connect, succeed
@@ -22,7 +22,7 @@ IN_ORDER = "SELECT name, wings FROM {} ORDER BY name"
 
 
 def services(meant: Settings) -> set[str]:
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         return {found.labels[SERVICE_LABEL] for found in running.containers(client, meant)}
 
 

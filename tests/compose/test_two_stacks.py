@@ -19,7 +19,7 @@ from lakehouse import run
 from lakehouse.compose import settings
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import DATANODES_VARIABLE, Settings
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from smoke.lake import Lake
 from smoke.namenode import NameNode
 from smoke.placement import Ledger
@@ -64,7 +64,7 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 @contextmanager
 def begun(*arguments: str) -> Iterator[None]:
-    """Let the kit's program run beside the block; however it ends, it does so soon after."""
+    """Run the kit's program beside the block; however it ends, it does so soon after."""
     argv = [run.program("lakehouse"), *arguments]
     with subprocess.Popen(argv, cwd=run.ROOT, env=surroundings(), stdout=DEVNULL, stderr=DEVNULL) as program:
         try:
@@ -77,7 +77,7 @@ def begun(*arguments: str) -> Iterator[None]:
 def is_making(meant: Settings) -> bool:
     """Whether the metastore's tables are being made at this moment."""
     labels = [f"{PROJECT_LABEL}={meant.project}", f"{SERVICE_LABEL}=postgres"]
-    with engine.connect() as client:
+    with docker_api.connect() as client:
         for container in client.containers.list(filters={"label": labels}, ignore_removed=True):
             psql = ["psql", "--dbname=metastore", "-XAtqc", metastore_schema.IS_MAKING]
             return bool(container.exec_run(psql, user="postgres").output == b"t\n")

@@ -516,7 +516,7 @@ def test_real_maven_names_the_repository_that_cut_a_file(
 
 
 def use_real_maven(bench: Bench, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let Maven read one repository more; the user's own settings (mirrors, proxies) stay in force."""
+    """Give Maven one repository more to read; the user's own settings (mirrors, proxies) stay in force."""
     (bench.root / "bin" / "mvn").unlink()
     if shutil.which("mvn") is None:
         pytest.skip("no Maven on this machine")

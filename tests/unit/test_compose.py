@@ -26,7 +26,7 @@ from lakehouse.artifacts.coordinates import Coordinate
 from lakehouse.artifacts.manifest import Artifact, Manifest
 from lakehouse.compose import addresses, checks, images, names, plugin, sbom, settings, stack
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 
 COMPOSE = run.ROOT / "inventory" / "compose"
 
@@ -336,7 +336,7 @@ class TestForget:
             return [SimpleNamespace(name=name) for name in volumes]
 
         client = SimpleNamespace(volumes=SimpleNamespace(list=listed))
-        monkeypatch.setattr(engine, "connect", lambda: nullcontext(client))
+        monkeypatch.setattr(docker_api, "connect", lambda: nullcontext(client))
 
     def test_the_passwords_of_a_stack_without_data_go(
         self, mine: settings.Settings, monkeypatch: pytest.MonkeyPatch
@@ -486,7 +486,7 @@ class TestBillOfMaterials:
 
 
 Make = Callable[..., images.Context]
-Ensure = Callable[[images.Wish], list[str]]
+Ensure = Callable[[images.ImageRequest], list[str]]
 BY_NAME = {family.name: family for family in images.FAMILIES}
 
 
@@ -625,19 +625,19 @@ class TestTags:
 
     @pytest.fixture
     def ensure(self, engine: Engine, bill: Manifest, tmp_path: Path) -> Ensure:
-        """Return a function that has what is wished, and returns what it says."""
+        """Return a function that makes what is requested, and returns what it says."""
 
-        def ensured(wish: images.Wish) -> list[str]:
+        def ensured(wanted: images.ImageRequest) -> list[str]:
             said: list[str] = []
             engine.built.clear()
-            images.ensure(cast("docker.DockerClient", engine), bill, Cache(tmp_path), wish, said.append)
+            images.ensure(cast("docker.DockerClient", engine), bill, Cache(tmp_path), wanted, said.append)
             return said
 
         return ensured
 
     @pytest.mark.parametrize("tag", ["latest", "mine"])
     def test_a_tag_that_nothing_has_is_given(self, engine: Engine, ensure: Ensure, tag: str) -> None:
-        ensure(images.Wish(tag))
+        ensure(images.ImageRequest(tag))
         assert engine.built.keys() == BY_NAME.keys()
         assert {name.format(tag) for name in self.RUN} < engine.there.keys()
         other = {"latest": "mine", "mine": "latest"}[tag]
@@ -645,22 +645,24 @@ class TestTags:
 
     def test_a_tag_of_ones_own_stays_what_it_is(self, engine: Engine, ensure: Ensure) -> None:
         engine.there = {name.format("mine"): "old" for name in self.RUN}
-        (line,) = ensure(images.Wish("mine"))
+        (line,) = ensure(images.ImageRequest("mine"))
         assert line.startswith("used as they are: lakehouse-core:mine, ")
         assert (set(engine.there.values()), engine.built) == ({"old"}, {})
 
     def test_an_image_that_lacks_it_is_built(self, engine: Engine, ensure: Ensure) -> None:
         engine.there = {"lakehouse-core:mine": "old"}
-        ensure(images.Wish("mine"))
+        ensure(images.ImageRequest("mine"))
         assert engine.there["lakehouse-core:mine"] == "old"
         assert engine.there["lakehouse-trino:mine"].startswith("lakehouse-trino:")
 
-    @pytest.mark.parametrize("wish", [images.Wish("latest"), images.Wish("mine", renewed=True)])
+    @pytest.mark.parametrize(
+        "wanted", [images.ImageRequest("latest"), images.ImageRequest("mine", renewed=True)]
+    )
     def test_latest_moves_and_so_does_what_is_renewed(
-        self, engine: Engine, ensure: Ensure, wish: images.Wish
+        self, engine: Engine, ensure: Ensure, wanted: images.ImageRequest
     ) -> None:
-        engine.there = {name.format(wish.tag): "old" for name in self.RUN}
-        ensure(wish)
+        engine.there = {name.format(wanted.tag): "old" for name in self.RUN}
+        ensure(wanted)
         assert "old" not in engine.there.values()
 
     @pytest.mark.parametrize(
@@ -676,7 +678,7 @@ class TestTags:
     def test_only_what_the_profiles_run_is_built(
         self, engine: Engine, ensure: Ensure, profiles: str, families: set[str]
     ) -> None:
-        ensure(images.Wish("latest", profiles.split(",")))
+        ensure(images.ImageRequest("latest", profiles.split(",")))
         assert engine.built.keys() == families
         wanted = {name for family in families for name in BY_NAME[family].components}
         assert set(images.components(profiles.split(","))) == wanted
@@ -685,7 +687,7 @@ class TestTags:
     def test_it_begins_with_the_node_or_with_the_base_that_was_named(
         self, engine: Engine, ensure: Ensure, base: str | None, parent: str
     ) -> None:
-        ensure(images.Wish("latest", ["core"], base=base))
+        ensure(images.ImageRequest("latest", ["core"], base=base))
         assert engine.built["base"] == parent
 
 

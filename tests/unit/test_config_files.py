@@ -1,4 +1,4 @@
-"""Files, directories and links of a role: brought into the wished state at once, or left as they were."""
+"""Files, directories and links of a role: brought into the desired state at once, or left as they were."""
 
 from __future__ import annotations
 

@@ -10,19 +10,19 @@ from typing import Any, cast
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.engines import EngineError
 from smoke.lake import Lake, Row
-from smoke.matrix import accounts, formats, operations, switches
-from smoke.matrix.asking import AskingPython, AskingSql, body, spelt
+from smoke.matrix import formats, operations, placement_report, switches
+from smoke.matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
 from smoke.matrix.cells import Cell, Expected
 from smoke.matrix.databases import MatrixDatabases
-from smoke.matrix.hiring import found
 from smoke.matrix.recipes.recipe import Names
+from smoke.matrix.sessions import found
 from smoke.matrix.stage import Stage
 from smoke.matrix.workers import Outcome, Worker, Workers
 from smoke.namenode import NameNode
 from smoke.placement import Placement
-from smoke.settings import Endpoints
 
 DATABASES = MatrixDatabases("ab12", "/lake", "hdfs://name/lake")
 
@@ -100,7 +100,7 @@ class TestWorker:
 
     def execute(self, one: Cell, **answers: Any) -> Outcome:
         spark = Sql({"SELECT": answers.pop("select", []), **answers})
-        return Worker(AskingSql("spark", spark), stage(spark)).execute(one)
+        return Worker(SqlAdapter("spark", spark), stage(spark)).execute(one)
 
     def test_it_passes_when_the_rows_are_right(self) -> None:
         outcome = self.execute(cell("delete"), select=list(operations.BY_NAME["delete"].rows))
@@ -135,7 +135,7 @@ class TestWithheld:
         place = Stage(
             "trino", cast("Lake", Sql()), DATABASES, cast("NameNode", None), cast("Endpoints", None)
         )
-        return Worker(AskingSql("trino", trino), place, frozenset({catalogs})).execute(withheld)
+        return Worker(SqlAdapter("trino", trino), place, frozenset({catalogs})).execute(withheld)
 
     def test_both_are_asked_and_the_engine_s_words_are_kept(self) -> None:
         outcome = self.execute(Expected.REFUSED, "on HDFS")
@@ -162,12 +162,12 @@ class TestWorkers:
     def test_they_work_at_the_same_time(self) -> None:
         both = threading.Barrier(2, timeout=10)
 
-        def hire(_: str) -> Worker:
+        def open_worker(_: str) -> Worker:
             both.wait()
             raise LookupError("enough")
 
         cells = [cell("read"), Cell("trino", formats.ICEBERG, operations.BY_NAME["read"], Expected.WORKS)]
-        workers = Workers(hire, cells)
+        workers = Workers(open_worker, cells)
         for one in cells:
             with pytest.raises(LookupError, match="enough"):
                 workers.outcome(one, 10)
@@ -176,7 +176,7 @@ class TestWorkers:
 
     def test_a_cell_that_breaks_leaves_the_others_alone(self) -> None:
         spark = Sql({"SELECT": list(operations.BY_NAME["read"].rows), "CREATE TABLE iceberg.m": []})
-        worker = Worker(AskingSql("spark", spark), stage(spark))
+        worker = Worker(SqlAdapter("spark", spark), stage(spark))
         broken = Cell("spark", formats.ICEBERG, operations.Operation("none", "orders", ()), Expected.WORKS)
         workers = Workers(lambda _: worker, [broken, cell("read")])
         with pytest.raises(KeyError):
@@ -201,11 +201,11 @@ class TestPythonClients:
         def fails(*_: object) -> None:
             raise OSError("no such block")
 
-        asking = AskingPython("polars", object(), lambda _: None)
+        adapter = PythonAdapter("polars", object(), lambda _: None)
         with pytest.raises(EngineError) as refused:
-            asking.run(fails, Names("c.d.t", "d.t", "d", "t", "", "", "", "", ""))
+            adapter.run(fails, Names("c.d.t", "d.t", "d", "t", "", "", "", "", ""))
         assert refused.value.message == "OSError: no such block"
-        assert asking.statements == ['raise OSError("no such block")']
+        assert adapter.statements == ['raise OSError("no such block")']
 
     def test_a_table_is_found_by_its_database(self) -> None:
         assert found("matrix_delta_ab12.t") == "delta.matrix_delta_ab12.t"
@@ -218,6 +218,6 @@ def test_placements_of_an_earlier_run_are_replaced_and_those_of_others_stay(tmp_
 
     (tmp_path / "tables.json").write_text(json.dumps([{"table": "smoke.t"}]), encoding="utf-8")
     for run in ("first", "second"):
-        accounts.add(tmp_path, [placed(run)])
+        placement_report.add(tmp_path, [placed(run)])
     tables = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
     assert [table["table"] for table in tables] == ["smoke.t", "second"]

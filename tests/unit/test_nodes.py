@@ -15,12 +15,12 @@ from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory, load
 from lakehouse.nodes import apt, image, owner, routes
 from lakehouse.nodes.plan import Container, Facts, Network, Plan, Verb, to_start
-from lakehouse.nodes.wish import Node, Wish, read
+from lakehouse.nodes.spec import LocalCluster, Node, read
 
 SUBNET = IPv4Network("10.9.8.0/24")
 ONE = Node("one", IPv4Address("10.9.8.11"), 1024)
 TWO = Node("two", IPv4Address("10.9.8.12"), 1024)
-WISH = Wish("toy", SUBNET, "trixie", Path("/state/toy"), (ONE, TWO))
+SPEC = LocalCluster("toy", SUBNET, "trixie", Path("/state/toy"), (ONE, TWO))
 OURS = Network("the Docker network toy", (SUBNET,))
 
 
@@ -33,7 +33,7 @@ def facts(*containers: Container, network: Network | None = OURS, foreign: tuple
 
 
 def planned(found: Facts) -> Plan:
-    return to_start(WISH, found, "inventory/toy")
+    return to_start(SPEC, found, "inventory/toy")
 
 
 PLANS = {
@@ -41,7 +41,7 @@ PLANS = {
         facts(network=None),
         Plan((Verb.CREATE,), {"one": (Verb.CREATE,), "two": (Verb.CREATE,)}),
     ),
-    "all is as wished": (facts(container(ONE), container(TWO)), Plan()),
+    "all is as it should be": (facts(container(ONE), container(TWO)), Plan()),
     "the Docker daemon was restarted": (
         facts(container(ONE, "exited"), container(TWO, "exited")),
         Plan((), {"one": (Verb.START,), "two": (Verb.START,)}),
@@ -126,12 +126,12 @@ def test_nodes_belong_to_the_checkout_that_made_them(
     (tmp_path / "id_ed25519.pub").write_text("ssh-ed25519 mine\n")
     if word:
         (tmp_path / "owner").write_text(f"{word}\n")
-    wish = replace(WISH, state=tmp_path)
+    spec = replace(SPEC, state=tmp_path)
     if is_ours:
-        owner.refuse_strangers(wish, [mark], "inventory/toy")
+        owner.refuse_strangers(spec, [mark], "inventory/toy")
         return
     with pytest.raises(LakehouseError) as refusal:
-        owner.refuse_strangers(wish, [mark], "inventory/toy")
+        owner.refuse_strangers(spec, [mark], "inventory/toy")
     assert refusal.value.message == (
         f"the nodes of toy belong to another checkout ({mark.checkout}); nothing was touched"
     )
@@ -141,7 +141,7 @@ def test_nodes_belong_to_the_checkout_that_made_them(
 def test_without_a_state_nodes_without_an_owner_are_nobody_s_to_remove(tmp_path: Path) -> None:
     mark = owner.Mark(None, "unknown", frozenset({"ssh-ed25519 theirs", ""}))
     with pytest.raises(LakehouseError, match="belong to another checkout"):
-        owner.refuse_strangers(replace(WISH, state=tmp_path), [mark], "inventory/toy")
+        owner.refuse_strangers(replace(SPEC, state=tmp_path), [mark], "inventory/toy")
 
 
 LOCAL = {
@@ -161,8 +161,8 @@ def test_real_machines_are_left_alone() -> None:
     assert read(inventory_of({"ansible_user": "admin"})) is None
 
 
-def test_wish_is_read() -> None:
-    assert read(inventory_of(LOCAL)) == Wish("toy", SUBNET, "trixie", Path("/state/toy"), (ONE,))
+def test_the_spec_is_read() -> None:
+    assert read(inventory_of(LOCAL)) == LocalCluster("toy", SUBNET, "trixie", Path("/state/toy"), (ONE,))
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_nodes_cannot_share_an_address() -> None:
 
 
 def test_local_inventory_and_test_inventory_can_run_side_by_side() -> None:
-    wishes = [read(load(path)) for path in ("inventory/local", "tests/inventory")]
-    first, second = (wish for wish in wishes if wish)
+    specs = [read(load(path)) for path in ("inventory/local", "tests/inventory")]
+    first, second = (spec for spec in specs if spec)
     assert not first.subnet.overlaps(second.subnet)
     assert first.cluster != second.cluster
     assert not {node.name for node in first.nodes} & {node.name for node in second.nodes}

@@ -9,8 +9,8 @@ import pytest
 from smoke.formats import ICEBERG
 from smoke.matrix.tpch import queries, source
 from smoke.matrix.tpch.compare import Row
-from smoke.matrix.tpch.lanes import Lane, Race, Session, Task
 from smoke.matrix.tpch.queries import QUERIES, Query
+from smoke.matrix.tpch.runner import Lane, Runner, Session, Task
 from smoke.matrix.tpch.source import CHECKSUMS, Source
 
 
@@ -74,19 +74,19 @@ def _no_session() -> Session:
 def test_a_lane_goes_on_after_a_query_that_failed() -> None:
     engine, lane = _Engine(), Lane("trino", ICEBERG, ("USE tpch",))
     broken, good = (Task(lane, Query(text, "", text)) for text in ("broken", "good"))
-    race = Race({"trino": lambda: engine}, [broken, good])
+    runner = Runner({"trino": lambda: engine}, [broken, good])
     with pytest.raises(ValueError, match="broken"):
-        race.result(broken)
-    assert race.result(good).rows == [("good",)]
-    race.close()
+        runner.result(broken)
+    assert runner.result(good).rows == [("good",)]
+    runner.close()
     assert engine.heard == ["USE tpch", "broken", "good"]
 
 
 def test_an_engine_without_a_session_fails_alone() -> None:
     query = Query("q01", "", "good")
     here, gone = (Task(Lane(engine, ICEBERG, ()), query) for engine in ("spark", "flink"))
-    race = Race({"spark": _Engine, "flink": _no_session}, [here, gone])
-    assert race.result(here).rows == [("good",)]
+    runner = Runner({"spark": _Engine, "flink": _no_session}, [here, gone])
+    assert runner.result(here).rows == [("good",)]
     with pytest.raises(ConnectionError, match="refused"):
-        race.result(gone)
-    race.close()
+        runner.result(gone)
+    runner.close()

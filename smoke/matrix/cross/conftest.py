@@ -9,6 +9,7 @@ from typing import Any
 import lakehouse_clients
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.engines.facade import Facade
 from smoke.engines.trino import Trino
 from smoke.formats import DELTA, FORMATS, ICEBERG
@@ -16,7 +17,6 @@ from smoke.lake import Lake
 from smoke.matrix.cross.engines import FLINK, SQL_ENGINES, TRINO, Engines, Missing
 from smoke.matrix.cross.making import AnyEnginesTables, Made
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
 from smoke.tables import Databases
 
 

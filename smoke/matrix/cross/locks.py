@@ -16,7 +16,7 @@ from hive_metastore.ttypes import (
 )
 
 from smoke import metastore
-from smoke.settings import Service
+from smoke.endpoints import Service
 from smoke.tables import Table
 
 # The arguments are host, port, user, database and table. It asks for the lock as Iceberg's writers do, and
@@ -38,7 +38,7 @@ def take(host: str, port: int, user: str, database: str, table: str) -> int:
 
 
 def left_by_killed_writer(service: Service, user: str, table: Table) -> int:
-    """Let a process take the lock of a table and kill it with SIGKILL; return the id of the lock."""
+    """Start a process that takes the lock of a table, kill it with SIGKILL; return the id of the lock."""
     arguments = [service.address, str(service.port), user, table.database, table.name]
     with subprocess.Popen(
         [sys.executable, "-c", _HOLDER, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

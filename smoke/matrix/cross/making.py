@@ -12,9 +12,9 @@ from hive_metastore.ttypes import NoSuchObjectException
 
 from lakehouse.risky import format_of
 from smoke import metastore
+from smoke.endpoints import Endpoints
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO, AnyTable, Engines, name
-from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
 
@@ -41,7 +41,7 @@ class AnyEnginesTables(Tables):
                 self._drop(table)
 
     def _drop(self, table: Table) -> None:
-        """Let the format's engine drop it, and the metastore what is not of that format."""
+        """Drop it with the format's engine, and by the metastore what is not of that format."""
         if self._kind(table) == table.format.name:
             self.lake.sql(f"DROP TABLE IF EXISTS {table} PURGE")
         elif self.location(table):

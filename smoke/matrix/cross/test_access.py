@@ -12,6 +12,7 @@ import pytest
 from hive_metastore.ttypes import MetaException
 
 from smoke import metastore
+from smoke.endpoints import Endpoints
 from smoke.engines.facade import Facade
 from smoke.formats import Format
 from smoke.lake import Lake
@@ -22,7 +23,6 @@ from smoke.matrix.cross.engines import FLINK, PYICEBERG, SPARK, Engines, name
 from smoke.matrix.cross.making import HIVE_MAKERS, MAKERS, AnyEnginesTables, Made
 from smoke.namenode import NameNode, NameNodeError
 from smoke.nodes import Nodes
-from smoke.settings import Endpoints
 
 MEMBERS = ("spark", "trino", "flink", "hive")
 OUTSIDER = "nobody"

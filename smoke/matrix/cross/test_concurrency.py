@@ -59,7 +59,7 @@ class Writer:
 
 
 def patiently(append: Callable[[int], object]) -> Callable[[int], None]:
-    """Let a client without retries of its own try again when it says that it did not commit."""
+    """Retry for a client without retries of its own, when it says that it did not commit."""
 
     def again(value: int) -> None:
         for left in reversed(range(_RETRIES)):
@@ -85,7 +85,7 @@ def rows(value: int, engine: str) -> pa.Table:
 
 
 def together(writers: list[Writer]) -> list[int]:
-    """Let all writers work at once; return what was acknowledged, sorted."""
+    """Run all writers at once; return what was acknowledged, sorted."""
     start = Barrier(len(writers))
     with ThreadPoolExecutor(len(writers)) as pool:
         for work in [pool.submit(writer.work, number, start) for number, writer in enumerate(writers, 1)]:

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from lakehouse import risky
+from smoke.endpoints import Endpoints
 from smoke.engines import telling
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.matrix.cross.engines import (
@@ -23,7 +24,6 @@ from smoke.matrix.cross.engines import (
     name,
 )
 from smoke.matrix.cross.limits import marks, refused
-from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
 MODES = ("delete", "update", "merge")
@@ -101,7 +101,7 @@ def test_deleted_rows_are_gone(
 
 
 def upsert(engines: Engines, iceberg: Tables) -> Table:
-    """Let Flink write every fourth row of a table twice: the first one is gone by its key."""
+    """Write with Flink every fourth row of a table twice: the first one is gone by its key."""
     table = iceberg.name()
     engines.flink.sql(
         f"CREATE TABLE {name(FLINK, table)} (id INT NOT NULL, state STRING, PRIMARY KEY (id) NOT ENFORCED)"

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.engines.trino import Trino
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.matrix.cross.engines import SPARK, TRINO, Engines, name
 from smoke.matrix.cross.making import AnyEnginesTables
 from smoke.nodes import Nodes
-from smoke.settings import Endpoints
 from smoke.tables import Table, suffix
 
 _ORDERS = """

@@ -6,12 +6,12 @@ import datetime as dt
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.formats import DELTA, ICEBERG, Format
 from smoke.matrix.cross import canonical, dialects
 from smoke.matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, TRINO, Engines, name
 from smoke.matrix.cross.kinds import INSTANT, LOCAL, TEXT
 from smoke.nodes import Nodes
-from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
 COLUMNS = {"writer": TEXT, "moment": INSTANT, "wall": LOCAL, "now": INSTANT}

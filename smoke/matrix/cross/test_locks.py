@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import pytest
 
 from smoke import metastore
+from smoke.endpoints import Endpoints
 from smoke.formats import ICEBERG
 from smoke.lake import Lake
 from smoke.matrix.cross import locks
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
 from smoke.tables import Databases, Table, Tables
 from smoke.waiting import wait_for
 

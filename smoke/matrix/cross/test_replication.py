@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from smoke.endpoints import Endpoints
 from smoke.formats import Format
 from smoke.matrix.cross.making import MAKERS, Made
 from smoke.namenode import NameNode
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
 
 pytestmark = [pytest.mark.closing]
 

@@ -15,6 +15,7 @@ from lakehouse_clients import ClientError
 from lakehouse_clients.delta import writer_properties
 
 from lakehouse import risky
+from smoke.endpoints import Endpoints
 from smoke.engines.flink import Flink
 from smoke.formats import DELTA, ICEBERG
 from smoke.lake import Lake
@@ -30,7 +31,6 @@ from smoke.matrix.cross.dangers import (
 )
 from smoke.matrix.cross.engines import DELTA_RS, FLINK, READERS, SPARK, TRINO, Engines, name
 from smoke.matrix.cross.limits import Limit, marks, wrong
-from smoke.settings import Endpoints
 from smoke.tables import Table, Tables
 
 CUT = wrong("cut to milliseconds", "https://github.com/trinodb/trino/issues/20359")

@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 import requests
 
+from smoke.endpoints import Endpoints
+from smoke.endpoints import Flink as FlinkEndpoints
 from smoke.engines.flink import Flink
 from smoke.formats import ICEBERG, Format
 from smoke.matrix.cross.engines import FLINK, SPARK, TRINO, Engines, name
 from smoke.matrix.cross.making import AnyEnginesTables
 from smoke.nodes import Nodes
-from smoke.settings import Endpoints
-from smoke.settings import Flink as FlinkEndpoints
 from smoke.waiting import wait_for
 
 pytestmark = [pytest.mark.drill]

@@ -9,17 +9,17 @@ from contextlib import ExitStack, closing
 import pytest
 
 from lakehouse.run import BUILD
+from smoke.endpoints import Endpoints
 from smoke.engines.flink import Flink
 from smoke.engines.trino import Trino
 from smoke.formats import FORMATS, Format
 from smoke.lake import Lake
 from smoke.matrix.tpch import source as sources
-from smoke.matrix.tpch.lanes import Race, Session
 from smoke.matrix.tpch.load import Landing, Target, load
 from smoke.matrix.tpch.reference import Reference
+from smoke.matrix.tpch.runner import Runner, Session
 from smoke.matrix.tpch.source import Source
 from smoke.namenode import NameNode
-from smoke.settings import Endpoints
 
 
 @pytest.fixture(scope="session")
@@ -52,9 +52,9 @@ def loaded(_lake: Lake, source: Source, namenode: NameNode, endpoints: Endpoints
 
 
 @pytest.fixture(scope="session")
-def race(
+def runner(
     request: pytest.FixtureRequest, _lake: Lake, endpoints: Endpoints, loaded: dict[Format, list[str]]
-) -> Iterator[Race]:
+) -> Iterator[Runner]:
     """Every engine runs those queries that are selected, from now on."""
     assert loaded
     sessions = ExitStack()
@@ -76,5 +76,5 @@ def race(
 
     selected = [getattr(item, "callspec", None) for item in request.session.items]
     tasks = [spec.params["task"] for spec in selected if spec and "task" in spec.params]
-    with sessions, closing(Race({"spark": spark, "trino": trino, "flink": flink}, tasks)) as race:
-        yield race
+    with sessions, closing(Runner({"spark": spark, "trino": trino, "flink": flink}, tasks)) as runner:
+        yield runner

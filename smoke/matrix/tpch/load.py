@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from smoke.endpoints import Endpoints
 from smoke.formats import Format
 from smoke.lake import Lake
 from smoke.matrix.tpch.source import SCALE, Source
 from smoke.namenode import NameNode, NameNodeError
-from smoke.settings import Endpoints
 
 # A table says what it was made from, and how. The mark is part of the commit that writes the rows.
 MARK = "lakehouse.source"

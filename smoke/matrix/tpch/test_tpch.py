@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from smoke import evidence
+from smoke.endpoints import Endpoints
 from smoke.formats import Format
 from smoke.lake import Lake
-from smoke.matrix.tpch.lanes import LANES, Race, Task
 from smoke.matrix.tpch.load import Target
 from smoke.matrix.tpch.queries import QUERIES
 from smoke.matrix.tpch.reference import Reference
+from smoke.matrix.tpch.runner import LANES, Runner, Task
 from smoke.matrix.tpch.source import Source
 from smoke.placement import Ledger
-from smoke.settings import Endpoints
 
 # Query by query through all lanes, which is how the answers come in.
 TASKS = [
@@ -41,12 +41,12 @@ def test_every_row_is_loaded(
 
 @pytest.mark.parametrize(("fmt", "task"), TASKS)
 def test_the_answer_is_right(
-    race: Race, reference: Reference, fmt: Format, task: Task, request: pytest.FixtureRequest
+    runner: Runner, reference: Reference, fmt: Format, task: Task, request: pytest.FixtureRequest
 ) -> None:
     query = task.query
     request.node.user_properties.append(("statement", query.text))
     expected = reference.answer(query)
-    run = race.result(task)
+    run = runner.result(task)
     request.node.stash[evidence.SECONDS] = run.seconds
     if difference := expected.difference(run.rows):
         pytest.fail(f"{query} ({query.title}), {task.lane.engine} on {fmt}: {difference}\n\n{query.text}")

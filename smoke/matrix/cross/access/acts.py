@@ -12,6 +12,7 @@ from functools import cached_property
 from hive_metastore.ttypes import NoSuchObjectException
 
 from smoke import metastore
+from smoke.endpoints import Endpoints
 from smoke.engines.facade import Facade
 from smoke.engines.trino import Trino
 from smoke.formats import ICEBERG, Format
@@ -19,7 +20,6 @@ from smoke.matrix.cross.engines import TRINO, Engines, Missing, name
 from smoke.matrix.cross.making import AnyEnginesTables
 from smoke.namenode import NameNode
 from smoke.nodes import Nodes
-from smoke.settings import Endpoints
 from smoke.tables import Table
 
 MEMBER, READER, OUTSIDER = "member", "reader", "outsider"
@@ -61,12 +61,12 @@ class Ground:
         return self._shared[act.make]
 
     def begin(self, act: Act) -> None:
-        """Let the outsider try an act that is refused slowly, beside all that follows."""
+        """Start an act of the outsider that is refused slowly, beside all that follows."""
         table = self.table(act)
         self._begun[act] = table, self._pool.submit(refusal, self, act, self.people[OUTSIDER], table)
 
     def tried(self, act: Act) -> dict[str, str]:
-        """Let everybody try; return the words with which each kind of person was refused, empty if not."""
+        """Try as everybody; return the words with which each kind of person was refused, empty if not."""
         table, outsider = self._begun.get(act) or (self.table(act), None)
         return {
             kind: outsider.result()
@@ -88,7 +88,7 @@ class Ground:
         self._undoing.close()
 
     def forget(self, database: str, table: str) -> None:
-        """Let the metastore forget a table, if it knows it; its files stay."""
+        """Remove a table from the metastore, if it knows it; its files stay."""
         with self.metastore(self.endpoints.users["hdfs"]) as client, suppress(NoSuchObjectException):
             client.drop_table(database, table, False)
 
@@ -137,7 +137,7 @@ class Act:
 
 
 def refusal(ground: Ground, act: Act, who: str, table: Table) -> str:
-    """Let somebody try; return the words with which they were refused, empty if they were not.
+    """Try as somebody; return the words with which they were refused, empty if they were not.
 
     Whatever else goes wrong is raised as it comes.
     """

@@ -156,7 +156,7 @@ def _constrain(client: Any, table: Table) -> None:
 
 
 def _analyze(ground: Ground, table: Table) -> None:
-    """Let the table have statistics, which somebody then tries to delete."""
+    """Give the table statistics, which somebody then tries to delete."""
     with ground.metastore(ground.endpoints.users["spark"]) as client:
         client.update_table_column_statistics(_statistics(table))
 

@@ -45,7 +45,7 @@ class Person:
         )
 
     def do(self, statement: str) -> None:
-        """Let the program do something; RuntimeError with its words if it could not."""
+        """Send the program a statement; RuntimeError with its words if it could not."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(statement) + "\n")

@@ -79,7 +79,7 @@ def _owned(ground: Ground) -> Mapping[str, _Own]:
 
 @cache
 def _answers(ground: Ground) -> Mapping[str, Mapping[str, str]]:
-    """Let everybody send all statements at once; return what was said, by user and statement."""
+    """Send all statements as everybody at once; return what was said, by user and statement."""
     users = list(ground.people.values())
     with ThreadPoolExecutor() as pool:
         return dict(zip(users, pool.map(partial(_run, ground), users), strict=True))

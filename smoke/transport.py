@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakehouse.nodes import engine
+from lakehouse.nodes import docker_api
 from smoke.containers import ContainerNodes
+from smoke.endpoints import Endpoints
 from smoke.nodes import Nodes
-from smoke.settings import Endpoints
 from smoke.systemd import Ssh, SystemdNodes
 
 
 @contextmanager
 def reach(endpoints: Endpoints) -> Iterator[Nodes]:
-    """Lend the machines; LakehouseError if there is no inventory, or no Docker answers."""
+    """Yield the machines; LakehouseError if there is no inventory, or no Docker answers."""
     if endpoints.project:
-        with engine.connect() as client:
+        with docker_api.connect() as client:
             yield ContainerNodes(client, endpoints.project)
     else:
         yield SystemdNodes(Ssh(endpoints.inventory))

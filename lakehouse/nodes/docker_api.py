@@ -1,4 +1,4 @@
-"""Docker itself: the connection, what is there, the networks."""
+"""The Docker API: the connection, what is there, the networks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from docker.types import IPAMConfig, IPAMPool
 from lakehouse.errors import LakehouseError
 from lakehouse.nodes import routes
 from lakehouse.nodes.plan import Container, Facts, Network
-from lakehouse.nodes.wish import Wish
+from lakehouse.nodes.spec import LocalCluster
 
 # Everything that belongs to a cluster carries its name here; what does not is never touched.
 LABEL = "lakehouse.cluster"
@@ -47,27 +47,27 @@ def containers(client: docker.DockerClient, cluster: str) -> list[DockerContaine
     return list(client.containers.list(all=True, filters={"label": label}, ignore_removed=True))
 
 
-def facts(client: docker.DockerClient, wish: Wish) -> Facts:
+def facts(client: docker.DockerClient, spec: LocalCluster) -> Facts:
     """Look at everything that decides what is to be done."""
     networks = client.networks.list()
-    ours = [network for network in networks if _owner(network.attrs) == wish.cluster]
+    ours = [network for network in networks if _owner(network.attrs) == spec.cluster]
     foreign = [_network(network.attrs) for network in networks if network not in ours]
     bridges = {f"br-{str(network.id)[:12]}" for network in ours}
     return Facts(
         network=_network(ours[0].attrs) if ours else None,
-        containers=tuple(_container(item.attrs) for item in containers(client, wish.cluster)),
+        containers=tuple(_container(item.attrs) for item in containers(client, spec.cluster)),
         foreign=(*foreign, *routes.present(bridges)),
     )
 
 
-def create_network(client: docker.DockerClient, wish: Wish) -> None:
+def create_network(client: docker.DockerClient, spec: LocalCluster) -> None:
     """Create the cluster's bridge with its own subnet."""
-    pool = IPAMPool(subnet=str(wish.subnet))
+    pool = IPAMPool(subnet=str(spec.subnet))
     client.networks.create(
-        wish.cluster,
+        spec.cluster,
         driver="bridge",
         check_duplicate=True,
-        labels={LABEL: wish.cluster},
+        labels={LABEL: spec.cluster},
         ipam=IPAMConfig(pool_configs=[pool]),
     )
 

@@ -8,21 +8,21 @@ from typing import Any
 
 import lakehouse_clients
 
+from smoke.endpoints import Endpoints
 from smoke.engines.flink import Flink
 from smoke.engines.trino import Trino
 from smoke.lake import Lake, Row
-from smoke.matrix.asking import Asking, AskingPython, AskingSql, SparkSql
+from smoke.matrix.adapters import Adapter, PythonAdapter, SparkSql, SqlAdapter
 from smoke.matrix.databases import MatrixDatabases
 from smoke.matrix.formats import DELTA, ICEBERG
 from smoke.matrix.recipes.frames import rows
 from smoke.matrix.stage import Stage
 from smoke.matrix.workers import NotDeployedError, Worker
 from smoke.namenode import NameNode
-from smoke.settings import Endpoints
 
 
 @dataclass(frozen=True)
-class Hiring:
+class Sessions:
     """Makes workers: each has a session of its engine, and one of Spark for tables and as the reference."""
 
     connect: str
@@ -34,16 +34,16 @@ class Hiring:
         lake = Lake.connect(self.connect)
         namenode = NameNode(self.endpoints.namenode.http, self.endpoints.users["hdfs"])
         stage = Stage(engine, lake, self.databases, namenode, self.endpoints)
-        return Worker(self._asking(engine, lake), stage, self._catalogs(engine))
+        return Worker(self._adapter(engine, lake), stage, self._catalogs(engine))
 
-    def _asking(self, engine: str, lake: Lake) -> Asking:
+    def _adapter(self, engine: str, lake: Lake) -> Adapter:
         trino, flink = self.endpoints.trino, self.endpoints.flink
         if engine == "spark":
-            return AskingSql(engine, SparkSql(replace(lake, statements=[])))
+            return SqlAdapter(engine, SparkSql(replace(lake, statements=[])))
         if engine == "trino" and trino:
-            return AskingSql(engine, Trino.connect(trino.http, self.endpoints.users["trino"]))
+            return SqlAdapter(engine, Trino.connect(trino.http, self.endpoints.users["trino"]))
         if engine == "flink" and flink:
-            return AskingSql(engine, Flink.connect(flink.sql_gateway), quote="`")
+            return SqlAdapter(engine, Flink.connect(flink.sql_gateway), quote="`")
         if engine in {"trino", "flink"}:
             raise NotDeployedError(f"{engine} is not deployed")
         return self._client(engine)
@@ -56,14 +56,16 @@ class Hiring:
         rows = Trino.connect(trino.http, self.endpoints.users["trino"]).sql("SHOW CATALOGS")
         return frozenset(str(name) for (name,) in rows)
 
-    def _client(self, engine: str) -> Asking:
+    def _client(self, engine: str) -> Adapter:
         lake = lakehouse_clients.connect(self.endpoints.path)
         if engine == "duckdb":
             duck = Duck(lake)
-            return AskingPython(engine, lake, lambda name: lake.sql(f"SELECT * FROM {found(name)}"), duck.sql)
+            return PythonAdapter(
+                engine, lake, lambda name: lake.sql(f"SELECT * FROM {found(name)}"), duck.sql
+            )
         if engine == "polars":
-            return AskingPython(engine, lake, lambda name: lake.polars(found(name)).to_arrow())
-        return AskingPython(engine, lake, lambda name: lake.arrow(found(name)))
+            return PythonAdapter(engine, lake, lambda name: lake.polars(found(name)).to_arrow())
+        return PythonAdapter(engine, lake, lambda name: lake.arrow(found(name)))
 
 
 def found(name: str) -> str:

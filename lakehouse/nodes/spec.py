@@ -1,4 +1,4 @@
-"""What an inventory asks for, checked before anything is touched."""
+"""The part of an inventory that is to run on this computer, checked before anything is touched."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Wish:
+class LocalCluster:
     """The local part of an inventory."""
 
     cluster: str
@@ -35,7 +35,7 @@ class Wish:
     nodes: tuple[Node, ...]
 
 
-def read(inventory: Inventory) -> Wish | None:
+def read(inventory: Inventory) -> LocalCluster | None:
     """Return what the inventory wants on this computer; None when all of its machines are real.
 
     Raises LakehouseError for the first value that cannot work.
@@ -58,7 +58,7 @@ def read(inventory: Inventory) -> Wish | None:
         raise LakehouseError(
             f"two nodes share an address: {', '.join(f'{n.name}={n.address}' for n in nodes)}"
         )
-    return Wish(cluster, subnet, _shared(local, "local_nodes_suite"), state, nodes)
+    return LocalCluster(cluster, subnet, _shared(local, "local_nodes_suite"), state, nodes)
 
 
 def _shared(hosts: list[Host], name: str) -> str:

@@ -17,7 +17,7 @@ from smoke.matrix.databases import MatrixTable
 from smoke.matrix.recipes.recipe import Names, Step
 
 
-class Asking(Protocol):
+class Adapter(Protocol):
     """An engine that runs steps and reads tables."""
 
     engine: str
@@ -58,7 +58,7 @@ class SparkSql:
 
 
 @dataclass
-class AskingSql:
+class SqlAdapter:
     """An engine that speaks SQL; `quote` encloses names."""
 
     engine: str
@@ -83,7 +83,7 @@ class AskingSql:
         return self.facade.sql(f"SELECT {wanted} FROM {table.full(self.engine)} ORDER BY {order}")
 
 
-class AskingPython:
+class PythonAdapter:
     """A Python client: steps are functions of its handle, and their source is the statement.
 
     `reader` gives a table's rows by its short name as Arrow; `sql`, where there is one, runs a statement.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import LakehouseError
-from smoke import settings
+from smoke import endpoints
 
 ENDPOINTS: dict[str, Any] = {
     "inventory": "inventory/other",
@@ -43,26 +43,26 @@ def written(folder: Path, endpoints: dict[str, Any]) -> Path:
 
 
 def test_everything_is_read(tmp_path: Path) -> None:
-    endpoints = settings.load(written(tmp_path, ENDPOINTS))
-    assert [host.name for host in endpoints.in_group("datanodes")] == ["alpha", "beta"]
-    assert endpoints.postgresql == settings.Service("beta", "10.1.0.2", 5433)
-    assert endpoints.spark.connect_url == "sc://10.1.0.2:15102"
-    assert endpoints.flink is None
-    assert endpoints.project is None
-    assert endpoints.report == tmp_path / "report"
+    found = endpoints.load(written(tmp_path, ENDPOINTS))
+    assert [host.name for host in found.in_group("datanodes")] == ["alpha", "beta"]
+    assert found.postgresql == endpoints.Service("beta", "10.1.0.2", 5433)
+    assert found.spark.connect_url == "sc://10.1.0.2:15102"
+    assert found.flink is None
+    assert found.project is None
+    assert found.report == tmp_path / "report"
 
 
 def test_an_engine_that_is_deployed_has_its_addresses(tmp_path: Path) -> None:
     flink = {"host": "beta", "rest": "http://b:1", "sql_gateway": "http://b:2", "history": "http://b:3"}
-    endpoints = settings.load(written(tmp_path, ENDPOINTS | {"flink": flink}))
-    assert endpoints.flink == settings.Flink("beta", "http://b:1", "http://b:2", "http://b:3")
+    found = endpoints.load(written(tmp_path, ENDPOINTS | {"flink": flink}))
+    assert found.flink == endpoints.Flink("beta", "http://b:1", "http://b:2", "http://b:3")
 
 
 def test_containers_have_a_project_and_not_every_service(tmp_path: Path) -> None:
     flink = {"host": "beta", "rest": "http://b:1", "sql_gateway": "http://b:2", "history": None}
-    found = settings.load(written(tmp_path, ENDPOINTS | {"compose_project": "lake", "flink": flink}))
+    found = endpoints.load(written(tmp_path, ENDPOINTS | {"compose_project": "lake", "flink": flink}))
     assert found.project == "lake"
-    assert found.flink == settings.Flink("beta", "http://b:1", "http://b:2", None)
+    assert found.flink == endpoints.Flink("beta", "http://b:1", "http://b:2", None)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_containers_have_a_project_and_not_every_service(tmp_path: Path) -> None
     [("10.1.0.2:9866", "beta"), ("beta:9866", "beta"), ("10.9.9.9:9866", "10.9.9.9:9866")],
 )
 def test_a_datanode_is_called_by_its_machine(tmp_path: Path, address: str, name: str) -> None:
-    assert settings.load(written(tmp_path, ENDPOINTS)).name_of(address) == name
+    assert endpoints.load(written(tmp_path, ENDPOINTS)).name_of(address) == name
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_datanode_to_stop_is_found_on_every_cluster(
 ) -> None:
     hosts = {name: {"address": f"10.1.0.{n}", "groups": ["datanodes"]} for n, name in enumerate(datanodes)}
     connect = ENDPOINTS["spark_connect"] | {"host": client}
-    found = settings.load(
+    found = endpoints.load(
         written(tmp_path, ENDPOINTS | {"hosts": ENDPOINTS["hosts"] | hosts, "spark_connect": connect})
     )
     assert found.spare_datanode.name == spare
@@ -95,17 +95,17 @@ def test_a_datanode_to_stop_is_found_on_every_cluster(
 
 def test_an_engine_that_is_not_deployed_is_none(tmp_path: Path) -> None:
     coordinator = {"host": "beta", "http": "http://10.1.0.2:8090"}
-    with_trino = settings.load(written(tmp_path, ENDPOINTS | {"trino": coordinator}))
-    assert with_trino.trino == settings.Trino("beta", "http://10.1.0.2:8090")
-    assert settings.load(written(tmp_path, ENDPOINTS | {"trino": None})).trino is None
+    with_trino = endpoints.load(written(tmp_path, ENDPOINTS | {"trino": coordinator}))
+    assert with_trino.trino == endpoints.Trino("beta", "http://10.1.0.2:8090")
+    assert endpoints.load(written(tmp_path, ENDPOINTS | {"trino": None})).trino is None
 
 
 def test_a_missing_file_says_what_writes_it(tmp_path: Path) -> None:
     with pytest.raises(LakehouseError, match=r"endpoints\.json is missing; next: make lakehouse"):
-        settings.load(tmp_path / "endpoints.json")
+        endpoints.load(tmp_path / "endpoints.json")
 
 
 def test_a_missing_key_is_named(tmp_path: Path) -> None:
     broken = {**ENDPOINTS, "metastore": {"host": "alpha", "address": "10.1.0.1"}}
     with pytest.raises(LakehouseError, match=r"metastore.*lacks 'port'"):
-        settings.load(written(tmp_path, broken))
+        endpoints.load(written(tmp_path, broken))

@@ -60,7 +60,7 @@ class Run:
     seconds: float
 
 
-class Race:
+class Runner:
     """Runs the tasks, all lanes at once; what each returned is there when somebody asks."""
 
     def __init__(self, connect: Mapping[str, Callable[[], Session]], tasks: Iterable[Task]) -> None:
