@@ -13,8 +13,8 @@ from lakehouse.sizing.units import MOST_COMPRESSED, clamp, down, nearest
 BESIDE = 1.2
 # Spark refuses less than 450 MiB, and above 31 GiB pointers take twice as much.
 LEAST_HEAP, MOST_HEAP = 512, MOST_COMPRESSED
-# Cores of an executor, from so many cores of a worker on.
-EXECUTOR_CORES = ((8, 4), (4, 2), (1, 1))
+# Cores of an executor: the most of which a worker has two.
+EXECUTOR_CORES = (4, 2)
 # From so many cores of an application on, a task reads 128 MB instead of 64.
 MANY_CORES = 100
 
@@ -34,15 +34,16 @@ def cores(host: Host, worker: float) -> int:
 
 
 def of_worker(host: Host, worker: float) -> Executors:
-    """Divide a worker's memory (MiB): executors of 4 cores from 8 cores on, of 2 from 4, else of 1.
+    """Divide a worker's memory (MiB): executors of 4 cores, of 2 or of 1, the most of which it has two.
 
-    Four divides 8, 16, 64 and 128; the five of Cloudera's and AWS's rule leave cores over. On small hosts a
-    worker has two executors wherever they fit, so that two applications run.
+    So two applications run on every worker that can hold two executors. Four divides 8, 16, 64 and 128; the
+    five of Cloudera's and AWS's rule leave cores over.
     """
     given = int(host.sizes.get("spark_worker_cores", cores(host, worker)))
-    each = host.sizes.get("spark_executor_cores", next(e for least, e in EXECUTOR_CORES if given >= least))
-    most = host.sizes.get("spark_worker_cores", max(host.cores, each)) // each
-    count = max(1, min(nearest(given / each), most, int(worker // LEAST_HEAP)))
+    most = int(host.sizes.get("spark_worker_cores", host.cores))
+    twice = (each for each in EXECUTOR_CORES if min(nearest(given / each), most // each) > 1)
+    each = host.sizes.get("spark_executor_cores") or next(twice, 1)
+    count = max(1, min(nearest(given / each), most // each, int(worker // LEAST_HEAP)))
     heap = host.sizes.get("spark_executor_memory_mb") or min(down(worker / count), MOST_HEAP)
     return Executors(count, each, heap)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lakehouse.sizing import Cluster, Host, plan
+from lakehouse.sizing import Cluster, Host, page, plan
 from lakehouse.sizing.placements import (
     FLINK_MASTERS,
     MACHINES,
@@ -190,3 +190,13 @@ def test_engines_get_nodes_by_their_weights() -> None:
     cluster = separated(MACHINES[0], 10)
     counts = [len(cluster.having(service)) for service in ("spark_worker", "trino", "flink_taskmanager")]
     assert counts == [4, 3, 2]
+
+
+def test_an_executor_has_four_cores_where_a_worker_has_two_of_them() -> None:
+    made = plan(colocated(MACHINES[2], 50)).sizes
+    assert {of["spark_executor_cores"] for of in made.values()} == {4}
+
+
+def test_the_page_is_what_the_model_says() -> None:
+    for path, text in page.pages().items():
+        assert path.read_text(encoding="utf-8") == text, "next: make docs"
