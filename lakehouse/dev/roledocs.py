@@ -1,4 +1,4 @@
-"""Generated pages: the README of every role and the port table, written from what Ansible reads."""
+"""Generated pages: the README of every role, the port table and the sizes, each written from what is run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from lakehouse import run
+from lakehouse.sizing import page as sizing
 
 HEAD = "<!-- Generated from meta/argument_specs.yml: make docs -->"
 
@@ -61,7 +62,7 @@ def pages() -> dict[Path, str]:
     """Every generated page by its path."""
     roles = sorted(path for path in (run.ROOT / "roles").iterdir() if path.is_dir())
     readmes = {role / "README.md": render(role) for role in roles}
-    return {**readmes, run.ROOT / "docs" / "ports.md": ports()}
+    return {**readmes, run.ROOT / "docs" / "ports.md": ports(), **sizing.pages()}
 
 
 def main() -> int:

@@ -1,0 +1,202 @@
+"""The sizing model on machines that people have: numbers that were agreed on, and what the user sets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from lakehouse.sizing import Cluster, Host, page, plan
+from lakehouse.sizing.placements import (
+    FLINK_MASTERS,
+    MACHINES,
+    METADATA,
+    OF_ENGINE,
+    WORKERS,
+    colocated,
+    host,
+    separated,
+)
+
+
+class Agreed(NamedTuple):
+    """What the fullest of three equal hosts has; all in MiB but cores, slots and counts."""
+
+    overcommit: float
+    # NameNode, DataNode, metastore, PostgreSQL's budget, Spark's master, worker and history server.
+    heaps: tuple[int, ...]
+    # Executors of a worker, cores of each, heap of each.
+    spark: tuple[int, int, int]
+    # Cores of all workers, those of one application, initial partitions.
+    cluster: tuple[int, int, int]
+    # Heap, memory of a query on a node, and in the cluster.
+    trino: tuple[int, int, int]
+    # Process and slots.
+    flink: tuple[int, int]
+    percent: float
+
+
+# fmt: off
+AGREED = {
+    "6/2": Agreed(1.0, (256, 192, 384, 192, 192, 192, 192), (1, 1, 560), (3, 2, 32),
+                  (1024, 400, 1200), (1024, 1), 84.9),
+    "6/2 overcommitted": Agreed(1.2, (256, 192, 384, 192, 192, 192, 192), (2, 1, 704), (6, 3, 32),
+                                (1024, 400, 1200), (1024, 1), 101.5),
+    "16/4": Agreed(1.0, (672, 512, 1024, 512, 192, 336, 336), (2, 2, 1792), (12, 6, 48),
+                   (2752, 1088, 3264), (2176, 2), 83.9),
+    "64/16": Agreed(1.0, (1152, 2048, 4096, 2048, 672, 1024, 1344), (2, 4, 7808), (24, 12, 96),
+                    (11968, 4736, 14208), (9344, 11), 84.8),
+    "256/64": Agreed(1.0, (1792, 4096, 8192, 8192, 1024, 1024, 4096), (9, 4, 7872), (108, 96, 432),
+                     (54272, 21504, 64512), (42496, 54), 84.6),
+    "1024/128": Agreed(1.0, (2624, 4096, 8192, 8192, 1024, 1024, 4096), (32, 4, 9920), (384, 372, 1536),
+                       (243456, 97280, 291840), (190976, 128), 84.8),
+}
+# fmt: on
+BY_NAME = {f"{machine.memory_gib}/{machine.cores}": machine for machine in MACHINES}
+
+
+@pytest.mark.parametrize("name", AGREED)
+def test_three_equal_hosts_have_the_agreed_sizes(name: str) -> None:
+    agreed, machine = AGREED[name], BY_NAME[name.split(maxsplit=1)[0]]
+    hosts = tuple(host(machine, number, WORKERS | METADATA) for number in (1, 2, 3))
+    made = plan(Cluster(hosts, overcommit=agreed.overcommit))
+    of = made.sizes["n1"]
+    count = of["spark_worker_cores"] // of["spark_executor_cores"]
+    taken = sum(made.processes["n1"].values())
+    assert of["spark_worker_memory_mb"] == count * of["spark_executor_memory_mb"]
+    assert agreed == Agreed(
+        overcommit=agreed.overcommit,
+        heaps=(
+            of["hdfs_namenode_heap_mb"],
+            of["hdfs_datanode_heap_mb"],
+            of["hive_metastore_heap_mb"],
+            2 * of["postgresql_shared_buffers_mb"],
+            of["spark_master_heap_mb"],
+            of["spark_daemon_memory_mb"],
+            of["spark_history_heap_mb"],
+        ),
+        spark=(count, of["spark_executor_cores"], of["spark_executor_memory_mb"]),
+        cluster=(
+            3 * of["spark_worker_cores"],
+            of["spark_application_cores"],
+            of["spark_shuffle_initial_partitions"],
+        ),
+        trino=(
+            of["trino_heap_mb"],
+            of["trino_query_max_memory_per_node_mb"],
+            of["trino_query_max_memory_mb"],
+        ),
+        flink=(of["flink_taskmanager_memory_mb"], of["flink_taskmanager_slots"]),
+        percent=round(100 * taken / (machine.memory_gib * 1024), 1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("machine", "spark", "trino", "flink", "masters"),
+    [
+        (0, (2, 1, 1920), (4160, 1664), (4928, 2), 2464),
+        (1, (2, 2, 5376), (11328, 4480), (13312, 4), 4427),
+        (2, (4, 4, 10880), (45312, 17920), (53248, 16), 14513),
+        (3, (16, 4, 11264), (185344, 73984), (218112, 64), 39454),
+        (4, (32, 4, 23040), (393216, 157184), (886528, 128), 40369),
+    ],
+)
+def test_an_engine_alone_has_the_machine(
+    machine: int, spark: tuple[int, ...], trino: tuple[int, ...], flink: tuple[int, ...], masters: int
+) -> None:
+    size = MACHINES[machine]
+
+    def alone(engine: str) -> dict[str, int]:
+        services = {"datanode", *OF_ENGINE[engine]}
+        return dict(plan(Cluster((host(size, 1, services),))).sizes["n1"])
+
+    of = alone("spark")
+    count = of["spark_worker_cores"] // of["spark_executor_cores"]
+    assert spark == (count, of["spark_executor_cores"], of["spark_executor_memory_mb"])
+    of = alone("trino")
+    assert trino == (of["trino_heap_mb"], of["trino_query_max_memory_per_node_mb"])
+    of = alone("flink")
+    assert flink == (of["flink_taskmanager_memory_mb"], of["flink_taskmanager_slots"])
+    others = [host(size, number, {"datanode"}) for number in (2, 3, 4)]
+    cluster = Cluster((host(size, 1, METADATA | FLINK_MASTERS), *others))
+    assert masters == sum(plan(cluster).processes["n1"].values())
+
+
+def one(*services: str, memory_mb: int = 65536, cores: int = 16, **sizes: int) -> Host:
+    return Host("n1", memory_mb, cores, frozenset(services), sizes=sizes)
+
+
+ENGINES = ("spark_worker", "trino", "trino_worker", "flink_taskmanager")
+
+
+def test_a_weight_moves_memory_between_engines() -> None:
+    analytics = plan(Cluster((one(*ENGINES),), weights={"spark": 1, "trino": 3, "flink": 1})).sizes["n1"]
+    usual = plan(Cluster((one(*ENGINES),))).sizes["n1"]
+    assert analytics["trino_heap_mb"] > usual["trino_heap_mb"]
+    assert analytics["spark_worker_memory_mb"] < usual["spark_worker_memory_mb"]
+
+
+def test_what_the_user_sets_is_taken_as_it_is_and_subtracted_first() -> None:
+    usual, said = (plan(Cluster((one(*ENGINES, **sizes),))) for sizes in ({}, {"trino_heap_mb": 5000}))
+    assert said.sizes["n1"]["trino_heap_mb"] == 5000
+    assert said.sizes["n1"]["trino_query_max_memory_per_node_mb"] == 1984
+    assert said.sizes["n1"]["spark_worker_memory_mb"] > usual.sizes["n1"]["spark_worker_memory_mb"]
+    assert said.gaps == ()
+
+
+def test_one_variable_sizes_every_daemon_of_spark() -> None:
+    made = plan(Cluster((one("spark_master", "spark_history", spark_daemon_memory_mb=300),))).sizes["n1"]
+    names = ("spark_master_heap_mb", "spark_daemon_memory_mb", "spark_history_heap_mb")
+    assert [made[name] for name in names] == [300, 300, 300]
+
+
+def test_a_worker_has_the_cores_that_an_executor_of_the_user_wants() -> None:
+    sizes = {"spark_worker_memory_mb": 480, "spark_executor_memory_mb": 480, "spark_executor_cores": 2}
+    made = plan(Cluster((one("spark_worker", memory_mb=3072, cores=2, **sizes),))).sizes["n1"]
+    assert (made["spark_worker_cores"], made["spark_application_cores"]) == (2, 2)
+
+
+def test_an_application_alone_takes_three_quarters_of_many_slots() -> None:
+    made = plan(colocated(MACHINES[3], 3)).sizes["n1"]
+    assert made["spark_application_cores"] >= 0.75 * 3 * made["spark_worker_cores"]
+
+
+def test_what_does_not_fit_is_told_with_what_is_missing() -> None:
+    (gap,) = plan(Cluster((one(*ENGINES, *METADATA, *FLINK_MASTERS, memory_mb=6144, cores=2),))).gaps
+    assert (gap.host, gap.missing_mb) == ("n1", 673)
+    assert gap.services["trino"] == 1536
+
+
+def test_a_host_without_a_service_names_the_sizes_of_one_that_has_it() -> None:
+    client = Host("n2", 2048, 1, frozenset())
+    made = plan(Cluster((one(*ENGINES), client))).sizes
+    assert made["n2"]["trino_heap_mb"] == made["n1"]["trino_heap_mb"]
+    assert made["n2"]["flink_taskmanager_slots"] == made["n1"]["flink_taskmanager_slots"]
+
+
+def test_a_heap_without_known_disks_follows_from_the_memory() -> None:
+    assert (
+        plan(Cluster((one("namenode", memory_mb=1024 * 1024),))).sizes["n1"]["hdfs_namenode_heap_mb"] == 16384
+    )
+
+
+@pytest.mark.parametrize(("nodes", "handlers"), [(1, 10), (3, 21), (50, 78)])
+def test_handlers_grow_with_the_nodes(nodes: int, handlers: int) -> None:
+    made = plan(colocated(MACHINES[1], max(nodes, 1))) if nodes > 1 else plan(Cluster((one("datanode"),)))
+    assert made.sizes["n1"]["hdfs_namenode_handlers"] == handlers
+
+
+def test_engines_get_nodes_by_their_weights() -> None:
+    cluster = separated(MACHINES[0], 10)
+    counts = [len(cluster.having(service)) for service in ("spark_worker", "trino", "flink_taskmanager")]
+    assert counts == [4, 3, 2]
+
+
+def test_an_executor_has_four_cores_where_a_worker_has_two_of_them() -> None:
+    made = plan(colocated(MACHINES[2], 50)).sizes
+    assert {of["spark_executor_cores"] for of in made.values()} == {4}
+
+
+def test_the_page_is_what_the_model_says() -> None:
+    for path, text in page.pages().items():
+        assert path.read_text(encoding="utf-8") == text, "next: make docs"

@@ -1,0 +1,227 @@
+"""What is true of every machine from 2 GiB to 1 TiB and of every placement."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from random import Random
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from lakehouse.sizing import Cluster, Host, plan
+from lakehouse.sizing.engines import ENGINES
+from lakehouse.sizing.fixed import FIXED
+from lakehouse.sizing.placements import OF_ENGINE
+from lakehouse.sizing.postgresql import POOLS
+from lakehouse.sizing.units import GIB, LEAST_WIDE, MOST_COMPRESSED, step
+
+# The same machines in every run: a failure is found again by whoever looks for it.
+check = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+
+MASTERS = sorted(FIXED.keys() - {"spark_worker"})
+memories = st.one_of(st.integers(2048, 16384), st.integers(2048, 1024 * GIB))
+cores = st.integers(1, 128)
+disks = st.one_of(st.just(0), st.integers(50, 400_000))
+placements = st.builds(
+    lambda masters, engines: frozenset(masters).union(*(OF_ENGINE[name] for name in engines)),
+    st.frozensets(st.sampled_from(MASTERS)),
+    st.frozensets(st.sampled_from(sorted(OF_ENGINE))),
+)
+factors = st.sampled_from((1.0, 1.0, 1.2, 1.5))
+
+
+@st.composite
+def clusters(draw: st.DrawFn, least: int = 1, most: int = 4) -> Cluster:
+    """Hosts of any size with any services."""
+    hosts = [
+        Host(f"n{number}", draw(memories), draw(cores), draw(placements), draw(disks))
+        for number in range(draw(st.integers(least, most)))
+    ]
+    return Cluster(tuple(hosts), draw(st.integers(1, 3)), draw(factors))
+
+
+def one(memory_mb: int, processors: int, services: Collection[str]) -> Cluster:
+    """A cluster of one host."""
+    return Cluster((Host("n1", memory_mb, processors, frozenset(services)),))
+
+
+def shares(cluster: Cluster) -> dict[str, int]:
+    """Processes of the first host; an engine's is the most that it may take."""
+    return dict(plan(cluster).processes[cluster.hosts[0].name])
+
+
+@check
+@given(clusters())
+def test_the_processes_of_a_host_sum_to_its_share_or_the_gap_is_named(cluster: Cluster) -> None:
+    made = plan(cluster)
+    gaps = {gap.host: gap for gap in made.gaps}
+    for host in cluster.hosts:
+        total = sum(made.processes[host.name].values())
+        if host.name in gaps:
+            assert 0 <= total - cluster.usable(host) <= gaps[host.name].missing_mb
+            assert gaps[host.name].services == made.processes[host.name]
+        else:
+            assert total <= 0.85 * cluster.overcommit * host.memory_mb
+
+
+@check
+@given(clusters())
+def test_every_size_is_at_least_its_minimum(cluster: Cluster) -> None:
+    made = plan(cluster)
+    for host in cluster.hosts:
+        sizes = made.sizes[host.name]
+        for row in FIXED.values():
+            assert sizes[row.variables[0]] * row.unit >= row.least
+        assert sizes["trino_heap_mb"] >= 1024
+        assert sizes["flink_taskmanager_memory_mb"] >= 1024
+        assert sizes["spark_worker_memory_mb"] >= 512
+        assert all(size >= 1 for size in sizes.values())
+
+
+@check
+@given(memories, st.integers(0, 64 * GIB), cores, placements)
+def test_more_memory_makes_no_process_smaller(
+    memory: int, more: int, processors: int, services: frozenset[str]
+) -> None:
+    small, large = (shares(one(size, processors, services)) for size in (memory, memory + more))
+    for name, size in small.items():
+        # An executor's heap is rounded once, and there may be as many as cores.
+        rounded = step(size) * (processors if name == "spark_executors" else 1)
+        assert large[name] >= size - 2 * rounded, name
+
+
+@check
+@given(memories, cores, placements, st.sampled_from(sorted(OF_ENGINE)))
+def test_an_engine_less_shrinks_nobody(
+    memory: int, processors: int, services: frozenset[str], engine: str
+) -> None:
+    before = shares(one(memory, processors, services | OF_ENGINE[engine]))
+    after = shares(one(memory, processors, services - OF_ENGINE[engine]))
+    for name, size in after.items():
+        rounded = step(before[name]) * (processors if name == "spark_executors" else 1)
+        assert size >= before[name] - 2 * rounded, name
+
+
+@check
+@given(st.integers(6144, 1024 * GIB), st.integers(2, 128), st.sampled_from(sorted(OF_ENGINE)))
+def test_an_engine_alone_has_most_of_the_host(memory: int, processors: int, engine: str) -> None:
+    taken = shares(one(memory, processors, OF_ENGINE[engine]))
+    process = taken["spark_executors" if engine == "spark" else ENGINES[engine].service]
+    if engine == "spark":
+        # A heap has at most 31 GiB, and an executor at most four cores.
+        assume(memory / processors < 7 * GIB)
+    assert process >= min(0.7 * memory, ENGINES[engine].most - 1024)
+
+
+@check
+@given(clusters(), st.randoms(use_true_random=False))
+def test_the_order_of_hosts_does_not_matter(cluster: Cluster, chance: Random) -> None:
+    hosts = list(cluster.hosts)
+    chance.shuffle(hosts)
+    again = plan(replace(cluster, hosts=tuple(hosts)))
+    assert (again.sizes, again.processes, again.gaps) == (
+        plan(cluster).sizes,
+        plan(cluster).processes,
+        plan(cluster).gaps,
+    )
+
+
+@check
+@given(st.integers(16, 8192), st.integers(0, 127), cores, placements)
+def test_a_few_mib_change_no_size(parts: int, more: int, processors: int, services: frozenset[str]) -> None:
+    one_size, other = (
+        plan(one(128 * parts + extra, processors, services)).sizes["n1"] for extra in (0, more)
+    )
+    assert one_size == other
+
+
+@check
+@given(clusters())
+def test_executors_fit_on_every_worker(cluster: Cluster) -> None:
+    made = plan(cluster)
+    workers = cluster.having("spark_worker")
+    counts = []
+    for host in workers:
+        of = made.sizes[host.name]
+        each, heap = of["spark_executor_cores"], of["spark_executor_memory_mb"]
+        counts.append(min(of["spark_worker_cores"] // each, of["spark_worker_memory_mb"] // heap))
+        assert counts[-1] >= 1
+        assert of["spark_worker_cores"] <= max(1, host.cores)
+        assert 450 < heap <= MOST_COMPRESSED
+    if workers:
+        of = made.sizes[workers[0].name]
+        each, cap = of["spark_executor_cores"], of["spark_application_cores"]
+        assert each <= cap <= sum(counts) * each
+        assert of["spark_initial_executors"] * each <= cap
+        assert of["spark_shuffle_initial_partitions"] >= min(cap, 2000)
+        if sum(counts) >= 2 and max(counts) >= 2:
+            assert cap < sum(counts) * each, "a second application gets no executor"
+        if min(counts) >= 4:
+            assert cap >= 0.75 * sum(counts) * each
+
+
+@check
+@given(clusters())
+def test_limits_of_trino_leave_room_in_its_heap(cluster: Cluster) -> None:
+    for of in plan(cluster).sizes.values():
+        node, headroom = of["trino_query_max_memory_per_node_mb"], of["trino_heap_headroom_mb"]
+        assert node + headroom < of["trino_heap_mb"]
+    workers = cluster.having("trino_worker")
+    if workers:
+        sizes = [plan(cluster).sizes[host.name] for host in workers]
+        least = min(of["trino_query_max_memory_per_node_mb"] for of in sizes)
+        assert sizes[0]["trino_query_max_memory_mb"] == least * len(workers)
+
+
+@check
+@given(clusters())
+def test_the_parts_of_a_taskmanager_sum_to_its_process(cluster: Cluster) -> None:
+    for of in plan(cluster).sizes.values():
+        parts = ("managed", "network", "metaspace", "overhead", "task_heap")
+        total = sum(of[f"flink_taskmanager_{part}_mb"] for part in parts) + 128 + 128
+        assert total == of["flink_taskmanager_memory_mb"]
+        assert of["flink_taskmanager_task_heap_mb"] >= 64
+        assert of["flink_taskmanager_slots"] >= 1
+    tasks = [plan(cluster).sizes[host.name] for host in cluster.having("flink_taskmanager")]
+    if tasks:
+        assert 1 <= tasks[0]["flink_parallelism"] <= sum(of["flink_taskmanager_slots"] for of in tasks)
+
+
+@check
+@given(clusters())
+def test_the_metastores_find_their_connections(cluster: Cluster) -> None:
+    made = plan(cluster)
+    pools = sum(made.sizes[host.name]["hive_metastore_pool_size"] for host in cluster.having("metastore"))
+    for of in made.sizes.values():
+        assert POOLS * pools + 13 <= of["postgresql_max_connections"]
+        assert of["postgresql_shared_buffers_mb"] <= of["postgresql_effective_cache_mb"]
+
+
+@check
+@given(memories, cores, disks)
+def test_equal_hosts_have_equal_namenodes(memory: int, processors: int, disk: int) -> None:
+    hosts = (Host(name, memory, processors, frozenset({"namenode", "datanode"}), disk) for name in "ab")
+    first, second = (of["hdfs_namenode_heap_mb"] for of in plan(Cluster(tuple(hosts))).sizes.values())
+    assert first == second
+
+
+@check
+@given(clusters())
+def test_no_heap_is_in_the_range_that_holds_less(cluster: Cluster) -> None:
+    for of in plan(cluster).sizes.values():
+        names = [row.variables[0] for row in FIXED.values()] + ["spark_executor_memory_mb"]
+        heaps = [of[name] for name in names] + [of["flink_taskmanager_task_heap_mb"] + 128]
+        assert not any(MOST_COMPRESSED < heap < LEAST_WIDE for heap in heaps)
+        assert of["spark_max_result_mb"] < of["spark_driver_memory_mb"]
+
+
+@check
+@given(clusters(), st.sampled_from(["trino_heap_mb", "hive_metastore_heap_mb", "spark_worker_memory_mb"]))
+def test_the_users_value_wins_and_the_rest_still_sums_up(cluster: Cluster, variable: str) -> None:
+    first, *others = cluster.hosts
+    said = replace(first, sizes={variable: 1100})
+    made = plan(replace(cluster, hosts=(said, *others)))
+    assert made.sizes[first.name][variable] == 1100
+    if first.name not in {gap.host for gap in made.gaps}:
+        assert sum(made.processes[first.name].values()) <= cluster.usable(first)
