@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # Parts of what the fixed services leave, by engine. Several applications share Spark's.
 WEIGHTS: Mapping[str, float] = {"spark": 4, "trino": 3, "flink": 2}
@@ -46,6 +46,12 @@ class Cluster:
     def having(self, service: str) -> tuple[Host, ...]:
         """Return the hosts on which a service is placed."""
         return tuple(host for host in self.hosts if service in host.services)
+
+    def placing(self, *services: str) -> Cluster:
+        """Return the same cluster with these services on every host too."""
+        return replace(
+            self, hosts=tuple(replace(of, services=of.services.union(services)) for of in self.hosts)
+        )
 
     def usable(self, host: Host) -> float:
         """Return what the services of a host may sum to, in MiB."""

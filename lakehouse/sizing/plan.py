@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lakehouse.sizing import engines, fixed, flink, hdfs, postgresql, spark, trino
 from lakehouse.sizing.facts import Cluster, Host
-from lakehouse.sizing.units import clamp, down
+from lakehouse.sizing.units import down
 
 # Of the placement, and so of each host, without a step of rounding.
 Sizes = dict[str, int]
@@ -97,7 +97,6 @@ def _of_fixed(host: Host, cluster: Cluster, heaps: Mapping[str, int]) -> Sizes:
     sizes["spark_max_result_mb"] = sizes["spark_driver_memory_mb"] // 2
     pools = [_pool_size(of) for of in cluster.having("metastore")]
     allowed = host.sizes.get("postgresql_max_connections") or postgresql.connections(sum(pools))
-    sizes["node_daemon_processors"] = int(clamp(host.cores // 4, 2, 8))
     sizes |= {"hive_metastore_pool_size": _pool_size(host), "postgresql_max_connections": allowed}
     return sizes | postgresql.settings(host, wanted["postgresql"], allowed)
 
@@ -112,7 +111,8 @@ def _of_hdfs(cluster: Cluster) -> Sizes:
 
 def _of_trino(cluster: Cluster, heaps: Mapping[str, int]) -> Sizes:
     workers = cluster.having("trino_worker") or cluster.having("trino")
-    each = [trino.limits(heaps[host.name])["trino_query_max_memory_per_node_mb"] for host in workers]
+    variable = "trino_query_max_memory_per_node_mb"
+    each = [host.sizes.get(variable) or trino.limits(heaps[host.name])[variable] for host in workers]
     return {"trino_query_max_memory_mb": trino.query_max_memory(each)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from lakehouse.sizing.units import down
+from lakehouse.sizing.units import clamp, down
 
 LEAST_HEAP, MOST_HEAP = 1024, 384 * 1024
 # 460 to 660 MiB were measured beside a heap of 1 GiB.
@@ -14,6 +14,8 @@ LEAST_BESIDE, BESIDE = 512, 0.15
 # refuses to start: deployment.md and admin/properties-memory-management of Trino, whose own defaults are
 # 0.3 and 0.3.
 PER_NODE, HEADROOM = 0.4, 0.3
+# Trino documents 32 MiB for G1; a small heap has hundreds of regions too.
+REGIONS, MOST_REGION = 512, 32
 
 
 def heap(process: float) -> int:
@@ -31,6 +33,7 @@ def limits(size: int) -> dict[str, int]:
     return {
         "trino_query_max_memory_per_node_mb": down(size * PER_NODE),
         "trino_heap_headroom_mb": int(size * HEADROOM),
+        "trino_region_mb": int(clamp(2 ** int(math.log2(max(1, size / REGIONS))), 1, MOST_REGION)),
     }
 
 

@@ -14,6 +14,7 @@ from lakehouse.validation import (
     network,
     postgresql,
     settings,
+    sizes,
     topology,
     trino,
     variables,
@@ -49,6 +50,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += settings.paths(typed) + settings.root(typed)
         findings += settings.secrets(typed) + settings.databases(typed) + postgresql.connections(typed)
         findings += trino.heap(typed) + trino.catalogs(typed) + trino.keys(typed) + trino.secrets(typed)
+        findings += sizes.positive(typed) + sizes.room(typed)
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += settings.versions(typed, manifest.pairs, manifest.versions)
     return collapse(findings, [host.name for host in inventory.hosts])

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakehouse.inventory import Host, Inventory
+from lakehouse.sizing import plan
+from lakehouse.sizing.flink import LEAST_TASK_HEAP
+from lakehouse.validation import sizes
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.variables import suggestion
 
@@ -16,8 +19,6 @@ PROCESSES = (
     "flink_sql_gateway_heap_mb",
     "flink_history_heap_mb",
 )
-# Parts of a TaskManager that the role flink fixes (vars/main.yml), in MiB, and the least that tasks need.
-FRAMEWORK_MB, OFF_HEAP_MB, OVERHEAD_MB, METASPACE_MB, LEAST_TASK_HEAP_MB = 128, 128, 128, 256, 64
 # First words of Flink's options. It ignores a key that it does not know, without a word.
 AREAS = (
     "blob", "classloader", "cleanup-strategy", "client", "cluster", "execution", "external-resource",
@@ -53,30 +54,25 @@ def memory(host: Host) -> list[Finding]:
         if wanted is not None and node is not None and wanted > node:
             fact = f"{name} is {wanted}, and the node has {node} MiB"
             findings.append(Finding("flink.memory", host.name, fact, f"lower {name}", f"at most {node}"))
-    process = _number(host, "flink_taskmanager_memory_mb") or (
-        _share(node, 0.2, 1024, 65536) if node else None
-    )
-    if process is None or findings:
+    if findings or not (node or _number(host, "flink_taskmanager_memory_mb")):
         return findings
-    managed = _number(host, "flink_taskmanager_managed_mb", _share(process, 0.16, 64, 32768))
-    network = _number(host, "flink_taskmanager_network_mb", _share(process, 0.08, 64, 1024))
-    metaspace = _number(host, "flink_taskmanager_metaspace_mb", METASPACE_MB)
-    overhead = _share(process, 0.1, OVERHEAD_MB, 1024)
-    parts = sum(filter(None, (managed, network, metaspace, overhead, OFF_HEAP_MB, FRAMEWORK_MB)))
-    if process - parts >= LEAST_TASK_HEAP_MB:
+    made = plan(sizes.facts(host, "flink_taskmanager")).sizes[host.name]
+    process, tasks = made["flink_taskmanager_memory_mb"], made["flink_taskmanager_task_heap_mb"]
+    if tasks >= LEAST_TASK_HEAP:
         return []
+    parts = process - tasks
     fact = (
         f"flink_taskmanager_memory_mb is {process}, of which managed memory, network, metaspace and the "
         f"process itself take {parts}"
     )
     advice = "raise it, or lower flink_taskmanager_managed_mb or flink_taskmanager_network_mb"
-    return [Finding("flink.memory", host.name, fact, advice, f"at least {parts + LEAST_TASK_HEAP_MB}")]
+    return [Finding("flink.memory", host.name, fact, advice, f"at least {parts + LEAST_TASK_HEAP}")]
 
 
 def parallelism(host: Host, inventory: Inventory) -> list[Finding]:
     """Check that a job of the default size finds as many slots as it has tasks side by side."""
     wanted, workers = _number(host, "flink_parallelism"), inventory.group(WORKERS)
-    slots = _number(host, "flink_taskmanager_slots") or _number(host, "node_cores")
+    slots = _slots(host)
     if wanted is None or slots is None or not workers or 1 <= wanted <= slots * len(workers):
         return []
     fact = f"flink_parallelism is {wanted} with {len(workers)} TaskManagers of {slots} slots"
@@ -100,11 +96,14 @@ def config(host: Host) -> list[Finding]:
     return findings
 
 
-def _number(host: Host, name: str, default: int | None = None) -> int | None:
+def _number(host: Host, name: str) -> int | None:
     value = host.variables.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _share(memory_mb: int, fraction: float, least: int, most: int) -> int:
-    """The role's filter of the same name: a part of the memory, kept between two bounds."""
-    return int(min(max(memory_mb * fraction, least), most))
+def _slots(host: Host) -> int | None:
+    """Slots of a TaskManager; where its memory is not known yet, the most that it may have."""
+    cores = _number(host, "node_cores")
+    if not (_number(host, "node_memory_mb") and cores):
+        return _number(host, "flink_taskmanager_slots") or cores
+    return plan(sizes.facts(host, "flink_taskmanager")).sizes[host.name]["flink_taskmanager_slots"]

@@ -51,11 +51,6 @@ def overridden(defaults: dict[str, Any], *overrides: dict[str, Any] | None) -> d
     return {key: value for key, value in merged.items() if value is not None}
 
 
-def share_mb(memory_mb: float, fraction: float, least: int, most: int) -> int:
-    """A part of a node's memory in MiB, kept between two bounds."""
-    return int(min(max(memory_mb * fraction, least), most))
-
-
 def unit_order(paths: str = "") -> dict[str, str]:
     """Return a daemon's [Unit] settings: after the network has its addresses, and never without its disks."""
     order = {"Wants": "network-online.target", "After": "network-online.target"}
@@ -126,7 +121,6 @@ class FilterModule:
             "exec_words": exec_words,
             "property_value": property_value,
             "overridden": overridden,
-            "share_mb": share_mb,
             "timer_files": timer_files,
             "unit_file": unit_file,
             "unit_files": unit_files,

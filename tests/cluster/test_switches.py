@@ -25,6 +25,7 @@ from tests.cluster.playbooks import Ansible
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
 SERVERS = ("spark-thrift", "spark-connect")
+APPLICATIONS = ("thrift-server", "connect-server")
 ON = ("-e", "spark_thrift_enabled=true", "-e", "spark_connect_enabled=true")
 # A catalog more, and one setting less.
 ADDED, REMOVED = "spark.sql.catalog.another", "spark.databricks.delta.snapshotPartitions"
@@ -122,16 +123,16 @@ def test_the_example_of_the_page_runs(node: Machine) -> None:
 
 @pytest.mark.group("spark_master")
 @pytest.mark.usefixtures("switched")
-def test_an_idle_thrift_server_holds_no_core(node: Machine) -> None:
-    """Or nothing else could run where it and the Connect server have what there is."""
+def test_idle_servers_hold_no_core(node: Machine) -> None:
+    """Or nothing else could run where the two have what there is."""
     port = node.variable("lakehouse_ports")["spark_master_http"]
 
     def is_idle() -> bool:
         state = requests.get(f"http://{node.host.address}:{port}/json/", timeout=30).json()
-        [held] = [app["cores"] for app in state["activeapps"] if app["name"] == "thrift-server"]
-        return bool(held == 0 and state["coresused"] < state["cores"])
+        held = {app["name"]: app["cores"] for app in state["activeapps"] if app["name"] in APPLICATIONS}
+        return held == dict.fromkeys(APPLICATIONS, 0)
 
-    wait_for("the Thrift server without executors", is_idle, seconds=SECONDS_TO_BE_IDLE)
+    wait_for("two servers without executors", is_idle, seconds=SECONDS_TO_BE_IDLE)
 
 
 @pytest.mark.group("clients")

@@ -65,11 +65,6 @@ class TestOverridden:
         assert defaults == {"a": 1}
 
 
-@pytest.mark.parametrize(("memory", "share"), [(1000, 256), (8192, 512), (10**6, 4096)])
-def test_a_share_of_memory_stays_between_its_bounds(memory: int, share: int) -> None:
-    assert config.share_mb(memory, 0.0625, 256, 4096) == share
-
-
 def test_an_environment_is_quoted_and_sorted() -> None:
     assert config.environment({"B": "two words", "A": True}) == ['"A=true"', '"B=two words"']
 
@@ -151,7 +146,6 @@ def test_every_filter_of_the_templates_has_a_name() -> None:
         "exec_words",
         "overridden",
         "property_value",
-        "share_mb",
         "timer_files",
         "unit_file",
         "unit_files",

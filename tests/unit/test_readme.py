@@ -22,6 +22,8 @@ from lakehouse.dev import readme
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.report import engines
+from lakehouse.sizing import fixed, placed, spark, trino
+from lakehouse.sizing.engines import ENGINES
 from lakehouse.validation import memory, variables
 from smoke.matrix import cells
 
@@ -301,26 +303,12 @@ def test_the_nodes_are_what_preflight_accepts() -> None:
 
 def least_mb(path: str, *, core: bool) -> int:
     """The least that a node needs: a system, and the least sizes of all services of the fullest host."""
-    share = re.compile(r"^(\w+): .*share_mb\([^,]+, (\d+), \d+\)", re.MULTILINE)
-    least = {
-        name: int(number)
-        for defaults in ROOT.glob("roles/*/defaults/main.yml")
-        for name, number in share.findall(defaults.read_text(encoding="utf-8"))
-    }
-    rows = yaml.safe_load((ROOT / "playbooks/vars/placement.yml").read_text(encoding="utf-8"))
-    placed = [
-        row
-        for row in rows["lakehouse_placement"]
-        if not (core and row["group"].startswith(("trino_", "flink_")))
-    ]
+    heaps = {name: row.least for name, row in fixed.FIXED.items()}
+    # Beside an executor a worker has its own process.
+    heaps["spark_worker"] += spark.LEAST_HEAP
+    heaps |= {"trino": trino.LEAST_HEAP, "flink_taskmanager": int(ENGINES["flink"].least)}
     return SYSTEM_MB + max(
-        sum(
-            least[name]
-            for memory in {
-                row["unit"]: row["memory"] for row in placed if row["group"] in host.groups
-            }.values()
-            for name in memory
-        )
+        sum(heaps.get(name, 0) for name in placed.services(placed.Machine(host.groups, {}), small=core))
         for host in inventory.load(ROOT / path).hosts
     )
 

@@ -67,8 +67,8 @@ def test_a_process_larger_than_its_node(name: str) -> None:
     "settings",
     [
         {"flink_taskmanager_memory_mb": 700},
-        {"node_memory_mb": 6144, "flink_taskmanager_managed_mb": 900},
-        {"node_memory_mb": 6144, "flink_taskmanager_network_mb": 900},
+        {"node_memory_mb": 6144, "flink_taskmanager_managed_mb": 5000},
+        {"node_memory_mb": 6144, "flink_taskmanager_network_mb": 5000},
     ],
 )
 def test_parts_larger_than_the_process(settings: dict[str, Any]) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from lakehouse.inventory import Host
 from lakehouse.validation import postgresql
-
-ROLES = Path(__file__).parents[2] / "roles"
 
 
 @pytest.mark.parametrize(
@@ -29,7 +25,8 @@ def test_pools_that_leave_connections_for_others(settings: dict[str, Any]) -> No
 
 
 def test_pools_that_take_all_connections() -> None:
-    host = Host("n1", "10.0.0.11", frozenset(), {"hive_metastore_pool_size": 25})
+    said = {"hive_metastore_pool_size": 25, "postgresql_max_connections": 100}
+    host = Host("n1", "10.0.0.11", frozenset(), said)
     assert [str(finding) for finding in postgresql.connections(host)] == [
         "FAIL postgresql.connections n1: the metastore holds 4 x 25 connections "
         "(hive_metastore_pool_size), and PostgreSQL allows 100 in all (expected at least 110): "
@@ -37,12 +34,6 @@ def test_pools_that_take_all_connections() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("role", "name", "assumed"),
-    [
-        ("hive_metastore", "hive_metastore_pool_size", postgresql.POOL_SIZE),
-        ("postgresql", "postgresql_max_connections", postgresql.MAX_CONNECTIONS),
-    ],
-)
-def test_what_is_assumed_is_the_role_s_default(role: str, name: str, assumed: int) -> None:
-    assert yaml.safe_load((ROLES / role / "defaults/main.yml").read_text("utf-8"))[name] == assumed
+def test_connections_that_nobody_has_set_follow_the_pools() -> None:
+    host = Host("n1", "10.0.0.11", frozenset(), {"hive_metastore_pool_size": 25})
+    assert postgresql.connections(host) == []

@@ -1,0 +1,120 @@
+"""From an inventory's variables to the facts of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from lakehouse.sizing.facts import WEIGHTS, Cluster, Host
+
+
+class Placed(NamedTuple):
+    """A service of the model, the group whose hosts run it, and the variable that switches it on."""
+
+    service: str
+    group: str
+    switch: str = ""
+
+
+PLACEMENT = (
+    Placed("namenode", "namenode"),
+    Placed("datanode", "datanodes"),
+    Placed("postgresql", "postgresql"),
+    Placed("metastore", "metastore"),
+    Placed("spark_master", "spark_master"),
+    Placed("spark_worker", "spark_workers"),
+    Placed("spark_history", "spark_history"),
+    Placed("spark_connect", "clients", "spark_connect_enabled"),
+    Placed("spark_thrift", "clients", "spark_thrift_enabled"),
+    Placed("trino", "trino_coordinator"),
+    Placed("trino", "trino_workers"),
+    Placed("trino_worker", "trino_workers"),
+    Placed("flink_jobmanager", "flink_jobmanager"),
+    Placed("flink_sql_gateway", "flink_jobmanager"),
+    Placed("flink_history", "flink_jobmanager"),
+    Placed("flink_taskmanager", "flink_taskmanagers"),
+)
+# Groups that the small profile leaves out begin with these.
+FULL_ONLY = ("trino_", "flink_")
+# What a user may have set; the rest of the model's sizes have no variable.
+VARIABLES = frozenset({
+    "hdfs_namenode_heap_mb", "hdfs_datanode_heap_mb", "hive_metastore_heap_mb", "hive_metastore_pool_size",
+    "postgresql_shared_buffers_mb", "postgresql_max_connections", "postgresql_effective_cache_mb",
+    "postgresql_work_mem_mb", "postgresql_maintenance_work_mem_mb",
+    "spark_master_heap_mb", "spark_daemon_memory_mb", "spark_history_heap_mb", "spark_driver_memory_mb",
+    "spark_worker_memory_mb", "spark_worker_cores", "spark_executor_memory_mb", "spark_executor_cores",
+    "spark_application_cores", "hdfs_namenode_handlers",
+    "spark_shuffle_partitions", "spark_shuffle_initial_partitions",
+    "trino_heap_mb", "trino_query_max_memory_per_node_mb", "trino_query_max_memory_mb",
+    "flink_taskmanager_memory_mb", "flink_taskmanager_managed_mb", "flink_taskmanager_network_mb",
+    "flink_taskmanager_metaspace_mb", "flink_taskmanager_slots", "flink_parallelism",
+    "flink_jobmanager_heap_mb", "flink_sql_gateway_heap_mb", "flink_history_heap_mb",
+})  # fmt: skip
+# Where neither the inventory nor a fact says it: a rendering without hosts.
+MEMORY_MB, CORES, REPLICATION = 8192, 2, 3
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A host of an inventory: its groups, its variables (those of ``VARIABLES``) and the machine.
+
+    ``memory_mb`` and ``cores`` are None where nobody has looked at the machine yet.
+    """
+
+    groups: Collection[str]
+    variables: Mapping[str, Any]
+    memory_mb: int | None = None
+    cores: int | None = None
+    disk_gb: int = 0
+
+
+def cluster(machines: Mapping[str, Machine], settings: Mapping[str, Any]) -> Cluster:
+    """Return the facts of the model.
+
+    ``settings`` are the cluster's: ``lakehouse_profile``, ``lakehouse_memory_overcommit``,
+    ``lakehouse_engine_weights`` and ``hdfs_replication``. A machine that nobody has looked at counts as the
+    smallest of those that are known.
+    """
+    memory = min((of.memory_mb for of in machines.values() if of.memory_mb), default=MEMORY_MB)
+    cores = min((of.cores for of in machines.values() if of.cores), default=CORES)
+    small = settings.get("lakehouse_profile") == "core"
+    hosts = tuple(
+        Host(
+            name,
+            of.memory_mb or memory,
+            of.cores or cores,
+            services(of, small=small),
+            of.disk_gb,
+            {key: int(value) for key, value in of.variables.items() if key in VARIABLES},
+        )
+        for name, of in machines.items()
+    )
+    datanodes = sum("datanode" in host.services for host in hosts)
+    return Cluster(
+        hosts,
+        int(settings.get("hdfs_replication") or min(REPLICATION, max(1, datanodes))),
+        float(settings.get("lakehouse_memory_overcommit") or 1),
+        {**WEIGHTS, **(settings.get("lakehouse_engine_weights") or {})},
+    )
+
+
+def services(machine: Machine, *, small: bool) -> frozenset[str]:
+    """Return what runs on a machine, in the small profile or the full one."""
+    return frozenset(
+        row.service
+        for row in PLACEMENT
+        if row.group in machine.groups
+        and not (small and row.group.startswith(FULL_ONLY))
+        and (not row.switch or machine.variables.get(row.switch))
+    )
+
+
+def disk_gb(mounts: Sequence[Mapping[str, Any]], folders: Collection[str]) -> int:
+    """Return the GB of the file systems that hold folders, by the fact ``mounts``; 0 if none is known."""
+    sizes = {str(mount["mount"]): int(mount.get("size_total") or 0) for mount in mounts}
+    holders = {
+        max((path for path in sizes if f"{folder}/".startswith(f"{path.rstrip('/')}/")), key=len, default="")
+        for folder in folders
+    }
+    return sum(sizes.get(holder, 0) for holder in holders) // 10**9

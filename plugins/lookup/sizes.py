@@ -1,0 +1,86 @@
+"""Sizes of every service on every host, by the model in lakehouse/sizing/: ``lookup('sizes')``.
+
+Takes no terms and returns a dict by host, of values by the names of variables (MiB, cores, counts). What the
+inventory sets is taken from the inventory alone, so that a role's default may come from here. Every host's
+variables are read: a play asks once and keeps the answer (playbooks/tasks/sizes.yml).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.errors import AnsibleError, AnsibleTemplateError
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.lookup import LookupBase
+
+try:
+    from lakehouse.sizing import placed, plan
+except ImportError as error:  # Ansible runs in another Python than the kit's
+    raise AnsibleError(
+        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
+    ) from error
+
+SWITCHES = {row.switch for row in placed.PLACEMENT if row.switch}
+SETTINGS = (
+    "lakehouse_profile",
+    "lakehouse_memory_overcommit",
+    "lakehouse_engine_weights",
+    "hdfs_replication",
+)
+# A task on a host is a process of its own, in which no fact changes: the first answer is every answer.
+_ANSWER: list[dict[str, dict[str, int]]] = []
+
+
+class LookupModule(LookupBase):
+    """One answer for all hosts."""
+
+    def run(self, _terms: list[Any], variables: dict[str, Any] | None = None, **_options: Any) -> list[Any]:
+        """Return the sizes as the one element of a list."""
+        if not _ANSWER:
+            answer = self._sizes(variables or {})
+            if multiprocessing.parent_process() is None:
+                return [answer]
+            _ANSWER.append(answer)
+        return [_ANSWER[0]]
+
+    def _sizes(self, variables: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+        hostvars, groups = variables["hostvars"], variables["groups"]
+        machines = {}
+        settings: dict[str, Any] = {}
+        for name in groups["all"]:
+            value = self._reader(hostvars.raw_get(name))
+            settings = settings or {key: value(key) for key in SETTINGS}
+            member = {group for group, members in groups.items() if name in members}
+            machines[name] = _machine(member, value)
+        made = plan(placed.cluster(machines, settings))
+        return {name: dict(sizes) for name, sizes in made.sizes.items()}
+
+    def _reader(self, raw: Mapping[str, Any]) -> Any:
+        """Return a function from a name to the host's value, None where the inventory does not say it."""
+        facts = raw.get("ansible_facts") or {}
+        found = {"node_memory_mb": facts.get("memtotal_mb"), "node_cores": facts.get("processor_vcpus")}
+        known = {name: size for name, size in found.items() if size} | dict(raw)
+        templar = self._templar.copy_with_new_env(available_variables=known)
+
+        def value(name: str) -> Any:
+            if name not in known:
+                return None
+            try:
+                return templar.template(known[name]) if isinstance(known[name], str) else known[name]
+            except AnsibleTemplateError:  # it takes a fact, or a role's default, which is not there
+                return None
+
+        return value
+
+
+def _machine(groups: set[str], value: Any) -> placed.Machine:
+    sizes = {name: size for name in placed.VARIABLES if (size := value(name)) is not None}
+    switches = {name: boolean(value(name) or False) for name in SWITCHES}
+    disk = value("node_disk_gb")
+    if not disk:
+        facts = value("ansible_facts") or {}
+        disk = placed.disk_gb(facts.get("mounts") or [], value("lakehouse_datanode_dirs") or [])
+    memory, cores = value("node_memory_mb"), value("node_cores")
+    return placed.Machine(groups, sizes | switches, memory and int(memory), cores and int(cores), int(disk))

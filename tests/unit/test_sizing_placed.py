@@ -1,0 +1,134 @@
+"""From an inventory to the model and back: what roles take from it, and what validation says of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from lakehouse import run
+from lakehouse.inventory import Host
+from lakehouse.sizing import placed, plan
+from lakehouse.validation import sizes
+
+DEFAULT = re.compile(r"^(\w+): \"\{\{ node_sizes\[inventory_hostname\]\.(\w+) \}\}\"$", re.MULTILINE)
+OF_NODE1 = frozenset({
+    "namenode", "datanodes", "postgresql", "metastore", "spark_master", "spark_workers", "spark_history",
+    "trino_coordinator", "trino_workers", "flink_taskmanagers",
+})  # fmt: skip
+
+
+def machine(*groups: str, **variables: Any) -> placed.Machine:
+    return placed.Machine(groups, variables, 16384, 4)
+
+
+def host(**variables: Any) -> Host:
+    return Host("n1", "10.0.0.11", OF_NODE1, variables)
+
+
+def lines(findings: list[Any]) -> list[str]:
+    return [str(finding) for finding in findings]
+
+
+def test_every_default_of_a_role_is_a_size_of_that_name_and_may_be_set() -> None:
+    made = plan(placed.cluster({"n1": machine()}, {})).sizes["n1"]
+    found = [
+        pair
+        for defaults in run.ROOT.glob("roles/*/defaults/main.yml")
+        for pair in DEFAULT.findall(defaults.read_text(encoding="utf-8"))
+    ]
+    assert {variable for variable, _ in found} == placed.VARIABLES
+    assert all(variable == size for variable, size in found)
+    assert made.keys() >= placed.VARIABLES
+
+
+def test_no_other_file_of_a_role_names_a_size_that_the_model_does_not_make() -> None:
+    made = plan(placed.cluster({"n1": machine()}, {})).sizes["n1"]
+    for file in run.ROOT.glob("roles/*/vars/main.yml"):
+        text = file.read_text(encoding="utf-8")
+        assert (
+            set(re.findall(r"(?:node_sizes\[inventory_hostname\]|_spark_sizes)\.(\w+)", text)) <= made.keys()
+        )
+
+
+def test_services_are_those_of_the_groups() -> None:
+    everything = machine("clients", "trino_coordinator", "flink_jobmanager", spark_connect_enabled=True)
+    assert placed.services(everything, small=True) == {"spark_connect"}
+    assert placed.services(everything, small=False) == {
+        "spark_connect", "trino", "flink_jobmanager", "flink_sql_gateway", "flink_history",
+    }  # fmt: skip
+
+
+def test_a_machine_that_nobody_has_looked_at_counts_as_the_smallest() -> None:
+    machines = {"n1": machine(), "n2": placed.Machine((), {})}
+    assert [of.memory_mb for of in placed.cluster(machines, {}).hosts] == [16384, 16384]
+    unknown = placed.cluster({"n2": placed.Machine((), {})}, {}).hosts[0]
+    assert (unknown.memory_mb, unknown.cores) == (8192, 2)
+
+
+def test_the_settings_of_the_cluster() -> None:
+    said = {"lakehouse_memory_overcommit": 1.5, "lakehouse_engine_weights": {"trino": 1}}
+    found = placed.cluster({"n1": machine("datanodes")}, said)
+    assert (found.overcommit, found.replication) == (1.5, 1)
+    assert found.weights == {"spark": 4, "trino": 1, "flink": 2}
+
+
+def test_a_disk_is_that_of_the_file_system_below_a_folder() -> None:
+    mounts = [
+        {"mount": "/", "size_total": 50 * 10**9},
+        {"mount": "/data", "size_total": 900 * 10**9},
+        {"mount": "/data/2", "size_total": 700 * 10**9},
+    ]
+    assert placed.disk_gb(mounts, ["/data/1/hdfs", "/data/other", "/data/2"]) == 1600
+    assert placed.disk_gb(mounts, ["/database"]) == 50
+    assert placed.disk_gb([], ["/data"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        ({"hive_metastore_heap_mb": -5}, "hive_metastore_heap_mb is -5"),
+        ({"flink_taskmanager_slots": 0}, "flink_taskmanager_slots is 0"),
+        ({"node_memory_mb": 0}, "node_memory_mb is 0"),
+        ({"lakehouse_memory_overcommit": 0.0}, "lakehouse_memory_overcommit is 0.0"),
+        ({"lakehouse_engine_weights": {"spark": -1}}, "lakehouse_engine_weights.spark is -1"),
+    ],
+)
+def test_a_size_that_is_none_is_refused(variables: dict[str, Any], named: str) -> None:
+    assert lines(sizes.positive(host(**variables))) == [
+        f"FAIL sizes.range n1: {named} (expected more than 0): correct it, or leave it out: then it follows "
+        "from the machine (docs/sizing.md)"
+    ]
+
+
+def test_a_host_that_holds_its_services_is_fine() -> None:
+    assert sizes.room(host(node_memory_mb=8192, node_cores=4)) == []
+    assert sizes.room(host()) == []
+    # Another check names the one size.
+    assert sizes.room(host(node_memory_mb=8192, hive_metastore_heap_mb=9000)) == []
+
+
+def test_a_host_that_is_too_small_is_told_what_could_move() -> None:
+    assert lines(sizes.room(host(node_memory_mb=5120, node_cores=2))) == [
+        "FAIL sizes.room n1: its services take 5159 MiB at the least, 807 more than there are (expected at "
+        "most 4352, 85 % of node_memory_mb x lakehouse_memory_overcommit): move one of trino (1536), "
+        "flink_taskmanager (1024), spark_executors (615) to another host, lower what is set, or raise "
+        "lakehouse_memory_overcommit"
+    ]
+
+
+def test_promising_more_makes_room() -> None:
+    assert sizes.room(host(node_memory_mb=5120, node_cores=2, lakehouse_memory_overcommit=1.2)) == []
+
+
+@pytest.mark.parametrize("inventory", ["inventory/local", "tests/inventory"])
+def test_the_local_nodes_run_two_applications_and_two_tasks_of_flink(inventory: str) -> None:
+    said = yaml.safe_load((run.ROOT / inventory / "group_vars/all/nodes.yml").read_text("utf-8"))
+    one = placed.Machine(OF_NODE1, said, said["node_memory_mb"], said["node_cores"])
+    made = plan(placed.cluster({"n1": one}, said))
+    of = made.sizes["n1"]
+    assert made.gaps == ()
+    assert of["spark_worker_cores"] // of["spark_executor_cores"] >= 2
+    assert of["flink_taskmanager_slots"] == 2
