@@ -45,7 +45,7 @@ def parts(host: Host, process: int, tasks: int, wide: int) -> dict[str, int]:
     managed = host.sizes.get("flink_taskmanager_managed_mb")
     if managed is None:
         spare = flink - network - FRAMEWORK - OFF_HEAP - tasks * HEAP_PER_SLOT
-        managed = int(max(LEAST_MANAGED, min(0.4 * flink, spare)))
+        managed = int(max(min(LEAST_MANAGED * tasks, flink / 4), min(0.4 * flink, spare)))
         # One TaskManager per host, whose heap ends at 31 GiB: what is more sorts and joins outside of it.
         managed = max(managed, flink - network - OFF_HEAP - MOST_COMPRESSED)
     return {
