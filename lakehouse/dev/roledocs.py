@@ -15,9 +15,22 @@ HEAD = "<!-- Generated from meta/argument_specs.yml: make docs -->"
 
 
 def sentences(option: dict[str, Any]) -> str:
-    """The description as one table cell."""
+    """The description as one table cell, the default at its end."""
     text = option["description"]
-    return " ".join(text if isinstance(text, list) else [text]).replace("|", "\\|")
+    parts = [*text] if isinstance(text, list) else [text]
+    if "default" in option:
+        parts.append(f"Default: {printed(option['default'])}")
+    return " ".join(parts).replace("|", "\\|")
+
+
+def printed(value: Any) -> str:
+    """A value as it stands in an inventory, in one line.
+
+    >>> printed(["a", 1]), printed("002")
+    ('[a, 1]', "'002'")
+    """
+    text = yaml.safe_dump(value, default_flow_style=True, width=float("inf"), sort_keys=False)
+    return str(text).removesuffix("\n").removesuffix("\n...")
 
 
 def rows(options: dict[str, Any], prefix: str = "") -> list[str]:

@@ -43,6 +43,28 @@ def test_every_optional_variable_has_a_default_and_every_default_is_described(ro
     assert load(role / "defaults" / "main.yml").keys() == described
 
 
+def is_literal(value: object) -> bool:
+    """Whether a default is what it is for every host; null says that there is none."""
+    if isinstance(value, dict):
+        return all(map(is_literal, (*value, *value.values())))
+    if isinstance(value, list):
+        return all(map(is_literal, value))
+    return value is not None and not (isinstance(value, str) and "{{" in value)
+
+
+@each_role
+def test_a_literal_default_is_in_the_specification_and_a_computed_one_in_words(role: Path) -> None:
+    described = options(role)
+    for name, value in load(role / "defaults" / "main.yml").items():
+        if is_literal(value):
+            assert "default" in described[name], name
+            said = described[name]["default"]
+            assert (type(said), said) == (type(value), value), name
+        else:
+            assert "default" not in described[name], name
+            assert "Default: " in " ".join(described[name]["description"]), name
+
+
 @each_role
 def test_every_variable_has_the_prefix_of_its_role(role: Path) -> None:
     own = (f"{role.name}_", *SHARED) if role.name == "node" else (f"{role.name}_",)
