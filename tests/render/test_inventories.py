@@ -10,22 +10,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from lakehouse import inventory
+from lakehouse import inventory, services
 from tests.render import rendering
 
 Rendered = dict[str, dict[str, str]]
-# A unit that each host of a group has.
-UNITS = {
-    "namenode": "hdfs-namenode",
-    "datanodes": "hdfs-datanode",
-    "metastore": "hive-metastore",
-    "spark_master": "spark-master",
-    "spark_workers": "spark-worker",
-    "trino_coordinator": "trino",
-    "trino_workers": "trino",
-    "flink_jobmanager": "flink-jobmanager",
-    "flink_taskmanagers": "flink-taskmanager",
-}
 each_inventory = pytest.mark.parametrize("name", rendering.INVENTORIES)
 
 
@@ -43,7 +31,11 @@ def test_it_is_rendered_as_the_golden_files_say(rendered: Rendered, name: str) -
 def test_every_host_has_the_units_of_its_groups(rendered: Rendered, name: str) -> None:
     for host in inventory.load(rendering.REPOSITORY / rendering.INVENTORIES[name]).hosts:
         units = {Path(path).stem for path in rendered[name] if path.startswith(f"{host.name}/etc/systemd/")}
-        assert {unit for group, unit in UNITS.items() if group in host.groups} <= units, host.name
+        wanted = {
+            service.unit for service in services.load().services.values()
+            if host.groups.intersection(service.groups) and service.user and not service.switched
+        }  # fmt: skip
+        assert wanted <= units, host.name
 
 
 @each_inventory

@@ -15,8 +15,8 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from lakehouse import cli, inventory, manifest, readme
-from lakehouse.compose import services
+from lakehouse import cli, inventory, manifest, readme, services
+from lakehouse.compose import services as compose_services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.report import engines
@@ -46,20 +46,7 @@ ABSENT = (
 # Debian, and what a JVM takes beside its heap.
 SYSTEM_MB = 512
 # What a group is called in the picture.
-SERVICES = {
-    "Spark master": "spark_master",
-    "Spark history": "spark_history",
-    "Spark worker": "spark_workers",
-    "Spark client": "clients",
-    "Trino coordinator": "trino_coordinator",
-    "Trino worker": "trino_workers",
-    "Flink JobManager": "flink_jobmanager",
-    "Flink TaskManager": "flink_taskmanagers",
-    "Hive Metastore": "metastore",
-    "PostgreSQL": "postgresql",
-    "HDFS NameNode": "namenode",
-    "HDFS DataNode": "datanodes",
-}
+SERVICES = {group.label: name for name, group in services.load().groups.items()}
 
 
 class Block(NamedTuple):
@@ -259,7 +246,7 @@ def test_the_support_table_says_what_the_bill_of_materials_says() -> None:
 def test_the_memory_of_compose_is_that_of_its_limits() -> None:
     text = README.read_text(encoding="utf-8")
     for profile in ("core", "all"):
-        assert f"{services.memory_mb([profile]) / 1024:.1f} GiB (`{profile}`)" in text
+        assert f"{compose_services.memory_mb([profile]) / 1024:.1f} GiB (`{profile}`)" in text
 
 
 def test_the_nodes_are_what_preflight_accepts() -> None:
@@ -277,17 +264,18 @@ def least_mb(path: str, *, core: bool) -> int:
         for defaults in ROOT.glob("roles/*/defaults/main.yml")
         for name, number in share.findall(defaults.read_text(encoding="utf-8"))
     }
-    rows = yaml.safe_load((ROOT / "playbooks/vars/placement.yml").read_text(encoding="utf-8"))
+    catalogue = services.load()
     placed = [
-        row
-        for row in rows["lakehouse_placement"]
-        if not (core and row["group"].startswith(("trino_", "flink_")))
+        (service, name)
+        for service in catalogue.services.values()
+        for name in service.groups
+        if not service.switched and not (core and catalogue.groups[name].profile == services.FULL)
     ]
     return SYSTEM_MB + max(
         sum(
             least[name]
             for memory in {
-                row["unit"]: row["memory"] for row in placed if row["group"] in host.groups
+                service.unit: service.memory for service, group in placed if group in host.groups
             }.values()
             for name in memory
         )
