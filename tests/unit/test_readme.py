@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from lakehouse import cli, inventory, manifest, readme, services
+from lakehouse import specs as argument_specs
 from lakehouse.compose import services as compose_services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
@@ -96,10 +97,7 @@ def calls(program: str) -> list[Any]:
 
 def specs() -> dict[str, Any]:
     """Return every option that a role knows, by name."""
-    return variables.options(
-        yaml.safe_load(path.read_text(encoding="utf-8"))
-        for path in sorted(ROOT.glob("roles/*/meta/argument_specs.yml"))
-    )
+    return variables.options(argument_specs.every())
 
 
 def anchors(page: Path) -> set[str]:
@@ -196,11 +194,7 @@ def test_every_variable_is_in_an_argument_spec(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_port_is_in_the_port_table(page: Path) -> None:
-    ports = set(
-        yaml.safe_load((ROOT / "inventory/local/group_vars/all/ports.yml").read_text())[
-            "lakehouse_ports"
-        ].values()
-    )
+    ports = {port.number for port in services.load().ports.values()}
     for block in blocks(page, "sh", "console", "python"):
         for host, port in re.findall(r"\b(172\.28\.0\.\d+|cpu-node\d|worker-node3)[:/](\d+)", block.text):
             assert int(port) in ports, f"{host}:{port}"
