@@ -77,6 +77,14 @@ def test_a_second_rendering_is_the_same_to_the_byte(rendered: Rendered) -> None:
     assert rendered["again"] == rendered["tests"]
 
 
+def test_what_no_role_knows_is_refused_of_containers_too(tmp_path: Path) -> None:
+    copied = rendering.copy(rendering.INVENTORIES["compose"], tmp_path)
+    (copied / "group_vars/all/more.yml").write_text("trino_heap_m: 1\n", encoding="utf-8")
+    with pytest.raises(RuntimeError, match=r"trino_heap_m: did you mean trino_heap_mb\?"):
+        rendering.render(copied, tmp_path / "build", *rendering.NO_SECRETS)
+    assert not (tmp_path / "build").exists()
+
+
 def test_with_secrets_the_folder_is_its_owners_alone(tmp_path: Path) -> None:
     copied = rendering.copy(rendering.INVENTORIES["compose"], tmp_path / "copy")
     target = tmp_path / "build" / "lakehouse"

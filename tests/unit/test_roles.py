@@ -11,12 +11,13 @@ import yaml
 from lakehouse import roledocs, run, shipped
 
 ROLES = sorted(path for path in (run.ROOT / "roles").iterdir() if path.is_dir())
-# Set by an inventory whose machines are containers, and described with the role node.
-MACHINES = "local_nodes_"
+# Set by inventories whose machines are containers, and described with the role node.
+MACHINES = ("local_nodes_", "compose_")
 # They may be left out, and then there is no such thing.
 NO_DEFAULT = {
-    "lakehouse_federation", "lakehouse_forsaken", "lakehouse_ports", "lakehouse_public_network_is_firewalled",
-    "lakehouse_render_dir", "lakehouse_users", "lakehouse_versions",
+    "lakehouse_absent", "lakehouse_federation", "lakehouse_forsaken", "lakehouse_ports",
+    "lakehouse_public_network_is_firewalled", "lakehouse_published_address", "lakehouse_render_dir",
+    "lakehouse_render_secrets", "lakehouse_target", "lakehouse_users", "lakehouse_versions",
 }  # fmt: skip
 
 each_role = pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
@@ -49,7 +50,7 @@ def test_every_optional_variable_has_a_default_and_every_default_is_described(ro
 
 @each_role
 def test_every_variable_has_the_prefix_of_its_role(role: Path) -> None:
-    own = (f"{role.name}_", MACHINES) if role.name == "node" else (f"{role.name}_",)
+    own = (f"{role.name}_", *MACHINES) if role.name == "node" else (f"{role.name}_",)
     assert not [name for name in options(role) if not name.startswith(own)]
     private = load(role / "vars" / "main.yml") if (role / "vars" / "main.yml").is_file() else {}
     shared = shipped.TABLES if role.name == "lakehouse" else ()
