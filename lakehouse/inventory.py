@@ -20,6 +20,7 @@ from ansible.template import Templar
 from ansible.utils.display import Display
 from ansible.vars.manager import VariableManager
 
+from lakehouse import shipped
 from lakehouse.errors import LakehouseError
 
 # What Ansible adds to the groups that a person wrote.
@@ -27,7 +28,9 @@ _IMPLIED_GROUPS = frozenset({"all", "ungrouped"})
 
 
 class Variables(Mapping[str, Any]):
-    """The variables of one host; an expression is evaluated only when its variable is asked for.
+    """The variables of one host, with what its inventory leaves unsaid.
+
+    An expression is evaluated only when its variable is asked for.
 
     Evaluating all of them would run every lookup, and some of these create secrets.
     """
@@ -44,7 +47,7 @@ class Variables(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         raw = self._raw[name]
         try:
-            return self._templar.template(raw)
+            return shipped.table(name, self._templar.template(raw))
         except AnsibleError as error:
             raise LakehouseError(f"{self._host}: {name} cannot be evaluated: {_one_line(error)}") from error
 
@@ -122,7 +125,8 @@ def _vault_secrets() -> Any:
 
 
 def _host(host: AnsibleHost, variables: VariableManager, loader: DataLoader) -> Host:
-    own = Variables(host.name, variables.get_vars(host=host, include_hostvars=False), loader)
+    raw = shipped.completed(variables.get_vars(host=host, include_hostvars=False))
+    own = Variables(host.name, raw, loader)
     return Host(
         name=host.name,
         address=str(own.get("ansible_host", "")),

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lakehouse import inventory
+from lakehouse import inventory, services
 
 VARIABLE = "LAKEHOUSE_PROFILE"
-CORE, FULL = "core", "full"
+CORE, FULL = services.CORE, services.FULL
 
 
 def of(path: str) -> str:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lakehouse import artifacts, inventory, nodes, profile, report, run
+from lakehouse import artifacts, inventory, nodes, profile, report, run, services
 from lakehouse.artifacts import manifest, releases
 from lakehouse.compose import addresses, images, names, stack
 from lakehouse.compose import settings as compose_settings
@@ -23,9 +23,8 @@ REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
 # The last report of `make nightly`.
 NIGHTLY = run.BUILD / "nightly"
-# Tests of several engines, and those beside Spark without which there is nothing to compare.
+# Tests of several engines.
 MATRIX = "smoke/matrix"
-MATRIX_ENGINES = ("trino", "flink")
 # The cluster of `make test` alone: nobody else's data is on it.
 TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
@@ -157,7 +156,7 @@ def matrix(phases: Phases, path: str, *selection: str, environment: Mapping[str,
     """Run the matrix of engines, formats and operations; tell whether it passed, or has nothing to run on."""
     endpoints(phases, path, environment)
     found = record.load(run.BUILD / "endpoints.json", "make lakehouse")
-    if not any(engine in found for engine in MATRIX_ENGINES):
+    if not any(engine in found for engine in services.load().engines):
         phases.log("no matrix: Spark is the one engine of this cluster")
         return True
     argv = [run.program("pytest"), MATRIX, f"--junit-xml={REPORT / 'matrix-junit.xml'}", *selection]

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from lakehouse import run
+from lakehouse import run, services, specs
 from lakehouse.sizing import page as sizing
 
 HEAD = "<!-- Generated from meta/argument_specs.yml: make docs -->"
@@ -45,29 +45,33 @@ def rows(options: dict[str, Any], prefix: str = "") -> list[str]:
 
 def render(role: Path) -> str:
     """The page of one role."""
-    specs = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
-    spec = specs["argument_specs"]["main"]
+    spec = specs.of(role)["argument_specs"]["main"]
     tasks = yaml.safe_load((role / "tasks" / "main.yml").read_text(encoding="utf-8"))
     steps = [f"{number}. {task['name']}" for number, task in enumerate(tasks, 1)]
     lines = [f"# {role.name}", "", HEAD, "", f"{spec['short_description']}.", ""]
-    lines += ["What it does, in this order:", "", *steps, ""]
+    if steps:
+        lines += ["What it does, in this order:", "", *steps, ""]
     lines += ["| Variable | Type | Meaning |", "|---|---|---|", *rows(spec["options"]), ""]
     return "\n".join(lines)
 
 
 def ports() -> str:
-    """The port table of the local inventory, with what listens there."""
-    specs = yaml.safe_load((run.ROOT / "roles/node/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    services = specs["argument_specs"]["main"]["options"]["lakehouse_ports"]["options"]
-    file = run.ROOT / "inventory/local/group_vars/all/ports.yml"
-    numbers = yaml.safe_load(file.read_text(encoding="utf-8"))["lakehouse_ports"]
-    lines = ["# Ports", "", HEAD.replace("meta/argument_specs.yml", "inventory/local"), ""]
+    """The port table: what listens where, and as whom, if an inventory says nothing."""
+    lines = ["# Ports", "", HEAD.replace("meta/argument_specs.yml", "services.yml"), ""]
+    lines += ["Where an inventory says nothing, services listen here. One line moves one port:", ""]
+    lines += ["```yaml", "lakehouse_ports: {trino_http: 8443}", "```", ""]
     lines += [
-        "One table for all services, `lakehouse_ports` in the inventory. A number that stands there twice,"
+        "A number that stands for two services, and a port that somebody else holds on a host, are refused"
     ]
-    lines += ["and a port that somebody else holds on a host, are refused before anything changes.", ""]
-    lines += ["| Key | Port of `inventory/local` | Service |", "|---|---|---|"]
-    lines += [f"| `{name}` | {numbers[name]} | {sentences(service)} |" for name, service in services.items()]
+    lines += ["before anything changes.", ""]
+    lines += ["| Key of `lakehouse_ports` | Port | What listens | Unit | Groups |", "|---|---|---|---|---|"]
+    lines += [
+        f"| `{port.name}` | {port.number} | {port.description} | `{service.unit}` | "
+        + ", ".join(f"`{group}`" for group in service.groups)
+        + " |"
+        for service in services.load().services.values()
+        for port in service.ports
+    ]
     return "\n".join([*lines, ""])
 
 

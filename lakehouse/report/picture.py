@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lakehouse import services as catalogue
 from lakehouse.report.cluster import Cluster, Host
 
 _MARGIN = 12
@@ -22,23 +23,8 @@ _BAND_PADDING = 12
 _BAND_GAP = 8
 _FOOT = 44
 
-# Group of the inventory -> band and what a person calls the service. Bands are drawn from the top down.
-_SERVICES = {
-    "clients": ("compute", "Spark clients"),
-    "spark_master": ("compute", "Spark master"),
-    "spark_workers": ("compute", "Spark worker"),
-    "spark_history": ("compute", "Spark history"),
-    "trino_coordinator": ("compute", "Trino coordinator"),
-    "trino_workers": ("compute", "Trino worker"),
-    "flink_jobmanager": ("compute", "Flink JobManager"),
-    "flink_taskmanagers": ("compute", "Flink TaskManager"),
-    "metastore": ("catalog", "Hive Metastore"),
-    "postgresql": ("catalog", "PostgreSQL"),
-    "namenode": ("storage", "HDFS NameNode"),
-    "datanodes": ("storage", "HDFS DataNode"),
-}
-_BANDS = ("other", "compute", "catalog", "storage")
-_ORDER = list(_SERVICES)
+# Of a group that is in no catalogue.
+_OTHER = "other"
 
 
 @dataclass(frozen=True)
@@ -79,7 +65,8 @@ def draw(cluster: Cluster) -> Picture:
     bands: list[Box] = []
     services: list[Box] = []
     y = float(_MARGIN + _HEAD)
-    for name in _BANDS:
+    bands_down = dict.fromkeys([_OTHER, *(group.band for group in catalogue.load().groups.values())])
+    for name in bands_down:
         most = max((sum(band == name for band, _ in found) for found in placed.values()), default=0)
         if not most:
             continue
@@ -114,8 +101,8 @@ def draw(cluster: Cluster) -> Picture:
 
 def _services(host: Host) -> Iterator[tuple[str, str]]:
     """Band and label of what the groups of a host say; an unknown group is shown by its name."""
-    known = sorted((group for group in host.groups if group in _SERVICES), key=_ORDER.index)
-    yield from (_SERVICES[group] for group in known)
-    for group in host.groups:
-        if group not in _SERVICES:
-            yield "other", group.replace("_", " ").capitalize()
+    known = catalogue.load().groups
+    yield from ((group.band, group.label) for name, group in known.items() if name in host.groups)
+    for name in host.groups:
+        if name not in known:
+            yield _OTHER, name.replace("_", " ").capitalize()

@@ -90,12 +90,13 @@ def cluster(machines: Mapping[str, Machine], settings: Mapping[str, Any]) -> Clu
         )
         for name, of in machines.items()
     )
+    weights = settings.get("lakehouse_engine_weights") or {}
     datanodes = sum("datanode" in host.services for host in hosts)
     return Cluster(
         hosts,
         int(settings.get("hdfs_replication") or min(REPLICATION, max(1, datanodes))),
         float(settings.get("lakehouse_memory_overcommit") or 1),
-        {**WEIGHTS, **(settings.get("lakehouse_engine_weights") or {})},
+        {**WEIGHTS, **{name: weight for name, weight in weights.items() if weight is not None}},
     )
 
 

@@ -42,7 +42,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += variables.unknown(host, known) + variables.missing(host, known)
         findings += variables.undefined(host, known)
         typed, wrong = variables.check_types(host, known)
-        findings += wrong
+        findings += wrong + variables.sizes(typed, known)
         findings += (
             network.public_address(typed) + network.ports(typed) + topology.replication(typed, inventory)
         )

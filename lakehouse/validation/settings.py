@@ -42,11 +42,6 @@ NAMES = {
     "lakehouse_nameservice": LABEL,
     "lakehouse_cluster_id": CLUSTER_ID,
     "lakehouse_group": ACCOUNT,
-    "lakehouse_users.hdfs": ACCOUNT,
-    "lakehouse_users.hive": ACCOUNT,
-    "lakehouse_users.spark": ACCOUNT,
-    "lakehouse_users.trino": ACCOUNT,
-    "lakehouse_users.flink": ACCOUNT,
     "lakehouse_database.name": DATABASE,
     "lakehouse_database.user": DATABASE,
     "lakehouse_federation.name": DATABASE,
@@ -98,6 +93,7 @@ def setting(host: Host, path: str) -> Any:
 def names(host: Host) -> list[Finding]:
     """Check that every identifier has the syntax of the place where it ends up."""
     named = {path: (setting(host, path), syntax) for path, syntax in NAMES.items()}
+    named |= {f"lakehouse_users.{user}": (name, ACCOUNT) for user, name in users(host).items()}
     named |= {f"lakehouse_readers[{index}]": (name, ACCOUNT) for index, name in enumerate(readers(host))}
     findings = []
     for path, (value, syntax) in named.items():
@@ -116,10 +112,15 @@ def readers(host: Host) -> list[str]:
     return list(host.variables.get("lakehouse_readers") or [])
 
 
+def users(host: Host) -> Mapping[str, Any]:
+    """Return whom daemons run as, by the keys of the table."""
+    table = host.variables.get("lakehouse_users")
+    return table if isinstance(table, Mapping) else {}
+
+
 def accounts(host: Host) -> list[Finding]:
     """Check that each engine has a user of its own, that none is to read only, and none is the system's."""
-    users = host.variables.get("lakehouse_users")
-    engines = users if isinstance(users, Mapping) else {}
+    engines = users(host)
     named = {f"lakehouse_users.{engine}": name for engine, name in engines.items()}
     named |= {f"lakehouse_readers[{index}]": name for index, name in enumerate(readers(host))}
     named |= {"lakehouse_group": host.variables.get("lakehouse_group")}

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
+from lakehouse import services
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.variables import suggestion
-
-# One machine each until high availability is switched on.
-SINGLE = ("namenode", "postgresql", "metastore", "spark_master")
-SEVERAL = ("datanodes", "spark_workers", "clients")
-OPTIONAL = (
-    "spark_history",
-    "trino_coordinator",
-    "trino_workers",
-    "flink_jobmanager",
-    "flink_taskmanagers",
-)
 
 
 def group_sizes(inventory: Inventory) -> list[Finding]:
     """Check that every part is played, and the single parts by one machine."""
     findings = []
+    known = services.load()
+    # One machine each until high availability is switched on.
+    single = known.sized(services.ONE)
     others = {group for host in inventory.hosts for group in host.groups} - {
-        *SINGLE,
-        *SEVERAL,
-        *OPTIONAL,
+        *known.groups,
         "all",
         "ungrouped",
     }
-    for group in (*SINGLE, *SEVERAL):
+    for group in (*single, *known.sized(services.SOME)):
         members = [host.name for host in inventory.group(group)]
-        expected = "exactly one host" if group in SINGLE else "at least one host"
+        expected = "exactly one host" if group in single else "at least one host"
         if not members:
             advice = suggestion(group, others, f"put a host into [{group}]")
             findings.append(Finding("groups.size", "all", f"group {group} is empty", advice, expected))
-        elif group in SINGLE and len(members) > 1:
+        elif group in single and len(members) > 1:
             fact = f"group {group} has {len(members)} hosts"
             findings.append(
                 Finding("groups.size", ",".join(members), fact, "leave one of them in it", expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -22,6 +23,13 @@ class Undefined:
 
     lacking: str
 
+
+# Of these, a process needs some; of other numbers none may be right (trash, reserved bytes, queued queries).
+_SIZE = re.compile(
+    r"(?<!min_memory)(?<!min_disk)_(mb|cores|slots|partitions|connections|threads|block_size|pool_size)$"
+)
+# Their checks know an upper bound as well.
+_CHECKED_ELSEWHERE = frozenset({"hdfs_replication", "flink_parallelism"})
 
 # Ansible's own variables, and secrets that other variables refer to.
 FREE_PREFIXES = ("ansible_", "vault_")
@@ -77,6 +85,20 @@ def undefined(host: Host, known: Mapping[str, Option]) -> list[Finding]:
         and value.lacking not in known
         and not value.lacking.startswith("ansible_")
     ]
+
+
+def sizes(host: Host, known: Mapping[str, Option]) -> list[Finding]:
+    """Find numbers below what any role can work with: negative ones, and sizes of zero."""
+    findings = []
+    for name, value in host.variables.items():
+        if name in _CHECKED_ELSEWHERE or known.get(name, {}).get("type") not in {"int", "float"}:
+            continue
+        least = 1 if _SIZE.search(name) else 0
+        if isinstance(value, int | float) and value < least:
+            fact = f"{name} is {value}"
+            advice = "correct it in the inventory, or leave it out: it has a default"
+            findings.append(Finding("vars.size", host.name, fact, advice, f"at least {least}"))
+    return findings
 
 
 def check_types(host: Host, known: Mapping[str, Option]) -> tuple[Host, list[Finding]]:

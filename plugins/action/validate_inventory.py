@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible import constants
 from ansible.errors import AnsibleActionFail, AnsibleTemplateError, AnsibleUndefinedVariable
 from ansible.plugins.action import ActionBase
 
 try:
+    from lakehouse import shipped, specs
     from lakehouse.artifacts import manifest
     from lakehouse.errors import LakehouseError
     from lakehouse.inventory import Host, Inventory
@@ -48,11 +48,7 @@ class ActionModule(ActionBase):
             bill = manifest.load(REPOSITORY / "versions.yml", locked=False)
         except LakehouseError as error:
             raise AnsibleActionFail(str(error)) from error
-        specs = [
-            yaml.safe_load(path.read_text(encoding="utf-8"))
-            for path in sorted(REPOSITORY.glob("roles/*/meta/argument_specs.yml"))
-        ]
-        findings = validate(self._inventory(variables), specs, bill)
+        findings = validate(self._inventory(variables), specs.every(), bill)
         return {"changed": False, "failed": bool(findings), "msg": report(findings)}
 
     def _inventory(self, variables: Mapping[str, Any]) -> Inventory:
@@ -60,11 +56,15 @@ class ActionModule(ActionBase):
         return Inventory(path=Path(str(variables.get("inventory_dir", "."))), hosts=tuple(hosts))
 
     def _host(self, name: str, variables: Mapping[str, Any]) -> Host:
-        raw = variables["hostvars"].raw_get(name)
+        raw = shipped.completed(variables["hostvars"].raw_get(name))
         templar = self._templar.copy_with_new_env(
             available_variables=raw | {"hostvars": variables["hostvars"]}
         )
-        own = {key: _resolved(templar, key, value) for key, value in raw.items() if key not in INTERNAL}
+        own = {
+            key: shipped.table(key, _resolved(templar, key, value))
+            for key, value in raw.items()
+            if key not in INTERNAL
+        }
         groups = frozenset(group for group, members in variables["groups"].items() if name in members)
         return Host(name=name, address=str(own.get("ansible_host", "")), groups=groups, variables=own)
 

@@ -47,10 +47,12 @@ class LookupModule(LookupBase):
 
     def _sizes(self, variables: Mapping[str, Any]) -> dict[str, dict[str, int]]:
         hostvars, groups = variables["hostvars"], variables["groups"]
+        # What the cluster shares may be a default, which only a play knows.
+        shared = {name: value for name, value in variables.items() if name.startswith("lakehouse_")}
         machines = {}
         settings: dict[str, Any] = {}
         for name in groups["all"]:
-            value = self._reader(hostvars.raw_get(name))
+            value = self._reader(shared | dict(hostvars.raw_get(name)))
             settings = settings or {key: value(key) for key in SETTINGS}
             member = {group for group, members in groups.items() if name in members}
             machines[name] = _machine(member, value)

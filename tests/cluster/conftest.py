@@ -1,7 +1,7 @@
 """One running cluster, named by its inventory; a test runs on the hosts or daemons that it asks for.
 
 A test that takes `node` runs on every host, or on those of `@pytest.mark.group("metastore")`. One that takes
-`daemon` runs for every unit of playbooks/vars/placement.yml on every host where it belongs.
+`daemon` runs for every unit of services.yml on every host where it belongs.
 """
 
 from __future__ import annotations

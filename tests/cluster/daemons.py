@@ -7,12 +7,9 @@ from functools import cached_property
 from ipaddress import ip_address
 from typing import NamedTuple
 
-import yaml
-
-from lakehouse.run import ROOT
+from lakehouse import services
 from tests.cluster.machines import Machine
 
-PLACEMENT = ROOT / "playbooks" / "vars" / "placement.yml"
 _JOURNAL_LINES = 30
 
 
@@ -25,11 +22,12 @@ class Listener(NamedTuple):
 
 @dataclass(frozen=True)
 class Placed:
-    """A row of the placement: on the hosts of `group` runs `unit` (a pattern) with these ports."""
+    """On the hosts of `group` runs `unit` (a pattern) with these ports, as the `user` of that key."""
 
     group: str
     unit: str
     ports: tuple[str, ...]
+    user: str | None
 
     @property
     def name(self) -> str:
@@ -38,9 +36,13 @@ class Placed:
 
 
 def placements() -> list[Placed]:
-    """Every row that is always on; the group of the others is an expression, so no host is in it."""
-    rows = yaml.safe_load(PLACEMENT.read_text(encoding="utf-8"))["lakehouse_placement"]
-    return [Placed(row["group"], row["unit"], tuple(row["ports"])) for row in rows]
+    """Every service that is always on, once for each of its groups."""
+    return [
+        Placed(group, f"{row.unit}.service", tuple(port.name for port in row.ports), row.user)
+        for row in services.load().services.values()
+        if not row.switched
+        for group in row.groups
+    ]
 
 
 class Daemon:
@@ -69,8 +71,9 @@ class Daemon:
     @property
     def user(self) -> str:
         """The Unix user that the inventory gives it; PostgreSQL's comes from Debian's package."""
-        engine = self.placed.name.partition("-")[0]
-        return str(self.machine.variable("lakehouse_users").get(engine, "postgres"))
+        return str(
+            self.machine.variable("lakehouse_users")[self.placed.user] if self.placed.user else "postgres"
+        )
 
     @property
     def is_ours(self) -> bool:

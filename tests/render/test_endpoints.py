@@ -68,6 +68,15 @@ def test_the_thrift_server_has_an_address_while_it_is_on(tmp_path: Path) -> None
     assert cluster.Address("Spark Thrift", found["url"]) in addresses
 
 
+def test_one_line_moves_one_port_and_leaves_the_others(tmp_path: Path) -> None:
+    copied = rendering.copy(LOCAL, tmp_path)
+    line = "lakehouse_ports: {trino_http: 9999}\n"
+    (copied / "group_vars/all/tuning.yml").write_text(line, encoding="utf-8")
+    found = written(copied, tmp_path)
+    assert found["trino"]["http"] == "http://172.28.0.11:9999"
+    assert found["namenode"]["http"] == "http://172.28.0.11:9870"
+
+
 @pytest.mark.parametrize(
     ("profiles", "engines", "client"),
     [

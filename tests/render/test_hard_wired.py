@@ -1,4 +1,4 @@
-"""What makes a cluster itself stands in its inventory: no role or template knows it."""
+"""What makes a cluster itself is its inventory's, or a shipped default: no role or template knows it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import inventory
+from lakehouse import inventory, shipped
 from tests.render import rendering
 
 # Values of inventory/local that are words of their own as well, and why a role may say them.
@@ -58,7 +58,7 @@ def leaves(value: Any) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def own_values(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Every name, address, port, path and user of inventory/local."""
+    """Every name, address, port, path and user of inventory/local, its defaults among them."""
     copied = rendering.copy(rendering.INVENTORIES["local"], tmp_path_factory.mktemp("local"))
     hosts = inventory.load(copied).hosts
     names = {value for host in hosts for value in (host.name, host.address)}
@@ -109,11 +109,22 @@ def test_no_role_no_template_and_no_container_knows_the_local_cluster(own_values
         str(path.relative_to(rendering.REPOSITORY)): path.read_text(encoding="utf-8")
         for folder in folders
         for path in rendering.REPOSITORY.glob(f"{folder}/*")
-        if path.is_file()
+        if path.is_file() and path != shipped.FILE
     }
     assert len(files) > 30
     places = found(files, own_values)
     assert not places
+
+
+def test_the_cluster_of_the_tests_leaves_no_default_as_it_is() -> None:
+    own, local = (
+        inventory.load(rendering.REPOSITORY / rendering.INVENTORIES[name]).hosts[0].variables
+        for name in ("tests", "local")
+    )
+    for name in shipped.defaults().keys() - {"lakehouse_profile", *shipped.TABLES}:
+        assert own[name] != local[name], name
+    for name in shipped.TABLES:
+        assert not [key for key, value in shipped.defaults()[name].items() if own[name][key] == value], name
 
 
 def test_another_cluster_has_nothing_of_the_local_one(

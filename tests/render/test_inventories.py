@@ -10,22 +10,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from lakehouse import inventory
+from lakehouse import inventory, services
 from tests.render import golden_files, rendering
 
 Rendered = dict[str, dict[str, str]]
-# A unit that each host of a group has.
-UNITS = {
-    "namenode": "hdfs-namenode",
-    "datanodes": "hdfs-datanode",
-    "metastore": "hive-metastore",
-    "spark_master": "spark-master",
-    "spark_workers": "spark-worker",
-    "trino_coordinator": "trino",
-    "trino_workers": "trino",
-    "flink_jobmanager": "flink-jobmanager",
-    "flink_taskmanagers": "flink-taskmanager",
-}
 each_inventory = pytest.mark.parametrize("name", rendering.INVENTORIES)
 
 
@@ -43,7 +31,11 @@ def test_it_is_rendered_as_the_golden_files_say(rendered: Rendered, name: str) -
 def test_every_host_has_the_units_of_its_groups(rendered: Rendered, name: str) -> None:
     for host in inventory.load(rendering.REPOSITORY / rendering.INVENTORIES[name]).hosts:
         units = {Path(path).stem for path in rendered[name] if path.startswith(f"{host.name}/etc/systemd/")}
-        assert {unit for group, unit in UNITS.items() if group in host.groups} <= units, host.name
+        wanted = {
+            service.unit for service in services.load().services.values()
+            if host.groups.intersection(service.groups) and service.user and not service.switched
+        }  # fmt: skip
+        assert wanted <= units, host.name
 
 
 @each_inventory
@@ -83,6 +75,14 @@ def test_no_file_knows_the_machine_that_rendered_it(rendered: Rendered, name: st
 
 def test_a_second_rendering_is_the_same_to_the_byte(rendered: Rendered) -> None:
     assert rendered["again"] == rendered["tests"]
+
+
+def test_what_no_role_knows_is_refused_of_containers_too(tmp_path: Path) -> None:
+    copied = rendering.copy(rendering.INVENTORIES["compose"], tmp_path)
+    (copied / "group_vars/all/more.yml").write_text("trino_heap_m: 1\n", encoding="utf-8")
+    with pytest.raises(RuntimeError, match=r"trino_heap_m: did you mean trino_heap_mb\?"):
+        rendering.render(copied, tmp_path / "build", *rendering.NO_SECRETS)
+    assert not (tmp_path / "build").exists()
 
 
 def test_with_secrets_the_folder_is_its_owners_alone(tmp_path: Path) -> None:

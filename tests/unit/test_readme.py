@@ -15,9 +15,10 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from lakehouse import cli, inventory
+from lakehouse import cli, inventory, services
+from lakehouse import specs as argument_specs
 from lakehouse.artifacts import manifest
-from lakehouse.compose import services
+from lakehouse.compose import services as compose_services
 from lakehouse.dev import readme
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
@@ -55,20 +56,7 @@ ABSENT = (
 # Debian, and what a JVM takes beside its heap.
 SYSTEM_MB = 512
 # What a group is called in the picture.
-SERVICES = {
-    "Spark master": "spark_master",
-    "Spark history": "spark_history",
-    "Spark worker": "spark_workers",
-    "Spark client": "clients",
-    "Trino coordinator": "trino_coordinator",
-    "Trino worker": "trino_workers",
-    "Flink JobManager": "flink_jobmanager",
-    "Flink TaskManager": "flink_taskmanagers",
-    "Hive Metastore": "metastore",
-    "PostgreSQL": "postgresql",
-    "HDFS NameNode": "namenode",
-    "HDFS DataNode": "datanodes",
-}
+SERVICES = {group.label: name for name, group in services.load().groups.items()}
 
 
 class Block(NamedTuple):
@@ -118,10 +106,7 @@ def calls(program: str) -> list[Any]:
 
 def specs() -> dict[str, Any]:
     """Return every option that a role knows, by name."""
-    return variables.options(
-        yaml.safe_load(path.read_text(encoding="utf-8"))
-        for path in sorted(ROOT.glob("roles/*/meta/argument_specs.yml"))
-    )
+    return variables.options(argument_specs.every())
 
 
 def anchors(page: Path) -> set[str]:
@@ -218,11 +203,7 @@ def test_every_variable_is_in_an_argument_spec(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_port_is_in_the_port_table(page: Path) -> None:
-    ports = set(
-        yaml.safe_load((ROOT / "inventory/local/group_vars/all/ports.yml").read_text())[
-            "lakehouse_ports"
-        ].values()
-    )
+    ports = {port.number for port in services.load().ports.values()}
     for block in blocks(page, "sh", "console", "python"):
         for host, port in re.findall(r"\b(172\.28\.0\.\d+|cpu-node\d|worker-node3)[:/](\d+)", block.text):
             assert int(port) in ports, f"{host}:{port}"
@@ -291,7 +272,7 @@ def test_the_readme_names_the_versions_of_the_support_table() -> None:
 def test_the_memory_of_compose_is_that_of_its_limits() -> None:
     text = README.read_text(encoding="utf-8")
     for profile in ("core", "all"):
-        assert f"{services.memory_mb([profile]) / 1024:.1f} GiB (`{profile}`)" in text
+        assert f"{compose_services.memory_mb([profile]) / 1024:.1f} GiB (`{profile}`)" in text
 
 
 def test_the_nodes_are_what_preflight_accepts() -> None:

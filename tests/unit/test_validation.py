@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from lakehouse import specs
 from lakehouse.artifacts import manifest
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation import (
@@ -129,6 +130,28 @@ class TestVariables:
     def test_required(self) -> None:
         host = replace(a_host(), variables={})
         assert "lakehouse_nameservice is not set (expected str)" in lines(variables.missing(host, self.known))
+
+    @pytest.mark.parametrize(
+        ("name", "value", "least"),
+        [
+            ("hive_metastore_heap_mb", -5, 1),
+            ("hive_metastore_heap_mb", 0, 1),
+            ("node_cores", 0, 1),
+            ("postgresql_max_connections", 0, 1),
+            ("hdfs_trash_minutes", -1, 0),
+            ("node_max_clock_offset_seconds", -0.5, 0),
+        ],
+    )
+    def test_a_size_that_nothing_fits_into(self, name: str, value: float, least: int) -> None:
+        known = variables.options(specs.every())
+        expected = f"FAIL vars.size n1: {name} is {value} (expected at least {least})"
+        assert expected in lines(variables.sizes(replace(a_host(), variables={name: value}), known))
+
+    @pytest.mark.parametrize(
+        "name", ["hdfs_trash_minutes", "hdfs_datanode_reserved_bytes", "node_min_disk_mb"]
+    )
+    def test_a_number_that_may_be_zero(self, name: str) -> None:
+        assert variables.sizes(replace(a_host(), variables={name: 0}), variables.options(specs.every())) == []
 
     def test_a_secret_that_the_vault_lacks(self) -> None:
         found = variables.undefined(a_host(lakehouse_database=Undefined("vault_password")), self.known)

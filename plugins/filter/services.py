@@ -1,0 +1,87 @@
+"""Filters that read the catalogue of services (services.yml): what runs where, and what it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def _groups(catalogue: Row, profile: str) -> set[str]:
+    """Groups whose services run in a profile."""
+    return {
+        name
+        for name, group in catalogue["groups"].items()
+        if profile == "full" or group["profile"] == profile
+    }
+
+
+def placed(catalogue: Row, here: Collection[str], profile: str) -> list[dict[str, Any]]:
+    """Return what runs on a host of the groups ``here``, in the order of the catalogue.
+
+    Each has ``unit`` (a pattern, with ``.service``), ``instance`` (what its star stands for), ``role``,
+    ``ports`` (names), ``memory`` (names of variables) and, where it keeps data, ``storage``.
+    """
+    groups = _groups(catalogue, profile).intersection(here)
+    return [
+        {
+            "unit": f"{row['unit']}.service",
+            "instance": row.get("instance", ""),
+            "role": row["role"],
+            "ports": list(row.get("ports", ())),
+            "memory": list(row.get("memory", ())),
+            **({"storage": row["storage"]} if "storage" in row else {}),
+        }
+        for row in catalogue["services"].values()
+        if groups.intersection(row["groups"]) and row.get("enabled", True)
+    ]
+
+
+def hosts_of(catalogue: Row, role: str, groups: Mapping[str, Iterable[str]], profile: str) -> list[str]:
+    """Return the hosts that run a role: none if the profile leaves it out, or its first group is empty."""
+    rows = [row for row in catalogue["services"].values() if row["role"] == role]
+    there = _groups(catalogue, profile)
+    names = [group for row in rows for group in row["groups"] if group in there]
+    if not names or not groups.get(names[0]):
+        return []
+    return list(dict.fromkeys(host for name in names for host in groups.get(name, ())))
+
+
+def units(catalogue: Row) -> dict[str, str]:
+    """Return every service's unit by the service's name, without ``.service``."""
+    return {
+        name: row["unit"].replace("*", row.get("instance", "")) for name, row in catalogue["services"].items()
+    }
+
+
+def http_sections(
+    catalogue: Row, addresses: Mapping[str, str], hosts: Mapping[str, str], ports: Row
+) -> dict[str, Any]:
+    """Return ``host`` and ``http`` of each service that answers HTTP, by its name; None where it has no host.
+
+    ``addresses`` and ``hosts`` are those of each group's first host.
+    """
+    return {
+        name: {
+            "host": hosts[row["groups"][0]],
+            "http": f"http://{addresses[row['groups'][0]]}:{ports[row['http']]}",
+        }
+        if row["groups"][0] in hosts
+        else None
+        for name, row in catalogue["services"].items()
+        if "http" in row
+    }
+
+
+class FilterModule:
+    """What playbooks may use."""
+
+    def filters(self) -> dict[str, Any]:
+        """Name to function."""
+        return {
+            "hosts_of": hosts_of,
+            "http_sections": http_sections,
+            "placed": placed,
+            "service_units": units,
+        }

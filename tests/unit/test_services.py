@@ -1,0 +1,131 @@
+"""The catalogue of services: what its rows may say, and what the filters make of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lakehouse import services
+from lakehouse.errors import LakehouseError
+from lakehouse.run import ROOT
+from plugins.filter import services as filters
+
+RAW: dict[str, Any] = yaml.safe_load(services.FILE.read_text(encoding="utf-8"))[services.KEY]
+GROUPS = {
+    "trino_coordinator": ["n1"],
+    "trino_workers": ["n1", "n2"],
+    "flink_jobmanager": [],
+    "flink_taskmanagers": ["n2"],
+}
+
+
+def written(folder: Path, **changes: dict[str, Any]) -> Path:
+    """Write a catalogue of one service, with some keys of its rows changed; None removes one."""
+    rows: dict[str, dict[str, Any]] = {
+        "users": {"account": "echo", "description": "User of echo."},
+        "groups": {"hosts": "one", "profile": "core", "band": "compute", "label": "Echo"},
+        "services": {"groups": ["echo"], "role": "echo", "unit": "echo", "user": "echo", "ports": {}},
+    }
+    content = {
+        section: {
+            "echo": {
+                key: value for key, value in (row | changes.get(section, {})).items() if value is not None
+            }
+        }
+        for section, row in rows.items()
+    }
+    path = folder / "services.yml"
+    path.write_text(yaml.safe_dump({services.KEY: content}), encoding="utf-8")
+    return path
+
+
+def test_every_role_of_a_service_exists() -> None:
+    roles = {service.role for service in services.load().services.values()}
+    assert not [role for role in roles if not (ROOT / "roles" / role).is_dir()]
+
+
+def test_the_engines_are_what_the_small_profile_leaves_out() -> None:
+    assert services.load().engines == ("trino", "flink")
+
+
+def test_tables_and_options_name_the_same_keys() -> None:
+    catalogue = services.load()
+    assert catalogue.tables["lakehouse_ports"]["trino_http"] == 8090
+    assert {name: list(table) for name, table in catalogue.tables.items()} == {
+        name: list(options) for name, options in catalogue.options.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("section", "change", "fault"),
+    [
+        ("services", {"groups": ["ekho"]}, "service echo: each of its groups stands under groups"),
+        ("services", {"groups": []}, "service echo: each of its groups stands under groups"),
+        ("services", {"user": "ekho"}, "service echo: its user ekho stands under users"),
+        ("services", {"http": "echo_http"}, "service echo: http names one of its ports"),
+        ("services", {"prots": {}}, "service echo: got an unexpected keyword argument 'prots'"),
+        ("services", {"role": None}, "service echo: missing 1 required positional argument: 'role'"),
+        ("groups", {"hosts": "two"}, "group echo: hosts is one, some or optional"),
+        (
+            "services",
+            {"ports": {name: {"number": 7, "description": "Echo."} for name in ("echo", "echo_http")}},
+            "port 7 is there 2 times",
+        ),
+    ],
+)
+def test_a_wrong_row_is_named(tmp_path: Path, section: str, change: dict[str, Any], fault: str) -> None:
+    with pytest.raises(LakehouseError, match=r"services\.yml: .*next: correct") as refused:
+        services.load(written(tmp_path, **{section: change}))
+    assert fault in str(refused.value)
+
+
+def test_a_host_runs_the_services_of_its_groups_and_of_the_profile() -> None:
+    here = ["datanodes", "trino_workers"]
+    assert [row["unit"] for row in filters.placed(RAW, here, "full")] == [
+        "hdfs-datanode.service",
+        "trino.service",
+    ]
+    assert [row["unit"] for row in filters.placed(RAW, here, "core")] == ["hdfs-datanode.service"]
+
+
+@pytest.mark.parametrize(("enabled", "units"), [(True, ["echo.service"]), (False, [])])
+def test_a_service_runs_only_where_it_is_switched_on(enabled: bool, units: list[str]) -> None:
+    groups = {"echo": {"profile": "core"}}
+    raw = {
+        "groups": groups,
+        "services": {"echo": {"groups": ["echo"], "role": "e", "unit": "echo", "enabled": enabled}},
+    }
+    assert [row["unit"] for row in filters.placed(raw, ["echo"], "core")] == units
+
+
+@pytest.mark.parametrize(
+    ("role", "profile", "hosts"),
+    [("trino", "full", ["n1", "n2"]), ("trino", "core", []), ("flink", "full", [])],
+)
+def test_an_engine_has_hosts_where_its_first_group_has(role: str, profile: str, hosts: list[str]) -> None:
+    assert filters.hosts_of(RAW, role, GROUPS, profile) == hosts
+
+
+def test_a_unit_of_a_package_has_its_instance() -> None:
+    raw = {
+        "services": {
+            "postgresql": {"unit": "postgresql@*", "instance": "17-main"},
+            "trino": {"unit": "trino"},
+        }
+    }
+    assert filters.units(raw) == {"postgresql": "postgresql@17-main", "trino": "trino"}
+
+
+def test_a_service_that_answers_http_has_a_section_where_it_has_a_host() -> None:
+    raw = {
+        "services": {
+            "echo": {"groups": ["echo"], "http": "echo_http"},
+            "away": {"groups": ["away"], "http": "away_http"},
+            "mute": {"groups": ["echo"]},
+        }
+    }
+    found = filters.http_sections(raw, {"echo": "10.0.0.1"}, {"echo": "n1"}, {"echo_http": 7007})
+    assert found == {"echo": {"host": "n1", "http": "http://10.0.0.1:7007"}, "away": None}
