@@ -35,7 +35,7 @@ def test_the_journal_knows_its_limit(node: Machine) -> None:
     said = node.run("systemd-analyze cat-config systemd/journald.conf")
     assert re.search(r"^SystemMaxUse=\d+M$", said, re.MULTILINE), said
     started = node.run("systemctl show --property=ExecMainStartTimestamp --timestamp=unix systemd-journald")
-    written = node.run("stat --format=%%Y /etc/systemd/journald.conf.d/lakehouse.conf")
+    written = node.run("stat --format=%Y /etc/systemd/journald.conf.d/lakehouse.conf")
     assert int(started.partition("@")[2]) >= int(written)
 
 

@@ -17,9 +17,8 @@ PROMISED = (
 )  # fmt: skip
 # Debian's PostgreSQL keeps its own umask and writes where Debian's tools expect it.
 PROMISED_BY_POSTGRESQL = ("Restart", "NoNewPrivileges", "ProtectHome", "ProtectKernelTunables")
-# Hive 3.1 gives its server socket no address and has no setting for one.
-ON_EVERY_ADDRESS = "hive-metastore"
-SHUFFLE_PORT = 7337
+# Neither Hive 3.1 nor the service of shuffle files in a Spark worker has a setting for the address.
+ON_EVERY_ADDRESS = {"metastore", "spark_shuffle"}
 
 
 def promises(daemon: Daemon) -> dict[str, str]:
@@ -82,12 +81,9 @@ def test_it_listens_on_its_ports_and_address_alone(daemon: Daemon) -> None:
     # A program that asks for any port gets one of these; such are the executors' on a worker.
     any_port = int(daemon.machine.run("cut -f 1 /proc/sys/net/ipv4/ip_local_port_range"))
     heard = {one for one in daemon.listeners() if not one.address.startswith("127.")}
-    # The service that keeps shuffle files has no setting for an address.
-    shuffle = {Listener("*", int(daemon.machine.host.variables.get("spark_shuffle_port", SHUFFLE_PORT)))}
     assert {one for one in heard if one.port < any_port} == {
-        Listener("*" if daemon.placed.name == ON_EVERY_ADDRESS else address, table[name])
-        for name in daemon.placed.ports
-    } | (shuffle if daemon.placed.name == "spark-worker" else set())
+        Listener("*" if name in ON_EVERY_ADDRESS else address, table[name]) for name in daemon.placed.ports
+    }
     assert {one.address for one in heard if one.port >= any_port} <= {address}
 
 

@@ -22,8 +22,11 @@ COMMON_WORDS = {
     "trino": "the product, its command and its folder below the release",
     "full": "a choice of the kit's own, lakehouse_profile",
     "federation": "what the database is for",
+    "10000": "how often Trino's JVM compiles a method anew, at most",
     "/etc": "where Debian keeps units, limits and the configuration of PostgreSQL",
 }
+# Numbers by which memory is divided tell nothing of a cluster.
+SIZES = {"lakehouse_memory_overcommit", "lakehouse_engine_weights"}
 # Where such a word would be the cluster's value after all.
 MEANT = {
     "lakehouse": (r"hdfs://lakehouse\b", r"\.lakehouse\b(?!\.conf|-)", r"(?<!\w)@lakehouse\b"),
@@ -41,6 +44,7 @@ MEANT = {
     ),
     "full": (r"lakehouse_profile: full\b",),
     "federation": (r"jdbc:postgresql://[^\s<]*/federation\b", r"\bhost federation\b"),
+    "10000": (r":10000\b", r"(?i)port\W+10000\b"),
     "/etc": (r"/etc/hadoop\b", r"/etc/hive\b", r"/etc/spark\b"),
 }
 
@@ -63,7 +67,8 @@ def own_values(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     hosts = inventory.load(copied).hosts
     names = {value for host in hosts for value in (host.name, host.address)}
     shared = hosts[0].variables
-    return names | {leaf for name in shared if name.startswith("lakehouse_") for leaf in leaves(shared[name])}
+    identity = {name for name in shared if name.startswith("lakehouse_")} - SIZES
+    return names | {leaf for name in identity for leaf in leaves(shared[name])}
 
 
 def patterns(values: set[str]) -> Iterator[re.Pattern[str]]:

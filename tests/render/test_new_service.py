@@ -89,7 +89,8 @@ HOST = "\necho:\n  hosts:\n    cpu-node2:\n"
 ASKED = """\
 import json, sys
 from pathlib import Path
-from lakehouse import roledocs, services
+from lakehouse import services
+from lakehouse.dev import roledocs
 from lakehouse.report import cluster, picture
 found = cluster.read(Path(sys.argv[1]))
 print(json.dumps({

@@ -539,7 +539,8 @@ def child(bench: Bench, **environment: str) -> subprocess.Popen[bytes]:
     """The same fetch in a process of its own."""
     bench.bill()
     program = (
-        "import pathlib, sys; from lakehouse import artifacts, cache, manifest;"
+        "import pathlib, sys; from lakehouse import artifacts;"
+        "from lakehouse.artifacts import cache, manifest;"
         "root = pathlib.Path(sys.argv[1]); bill = manifest.load(root / 'versions.yml');"
         "artifacts.fetch(bill, ['app'], cache.Cache(root / 'cache'), print)"
     )

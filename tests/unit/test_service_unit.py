@@ -77,8 +77,8 @@ def test_the_task_manager_s_class_path_is_a_variable() -> None:
     assert found.argv(found.variables) == [
         "/usr/lib/jvm/java-21-openjdk-amd64/bin/java",
         "@/etc/flink/java.options",
-        "-Xmx698m",
-        "-XX:MaxDirectMemorySize=259m",
+        "-Xmx288m",
+        "-XX:MaxDirectMemorySize=204m",
         "-XX:MaxMetaspaceSize=256m",
         "-Dlog4j2.configurationFile=/etc/flink/log4j-console.properties",
         "-cp",
@@ -98,7 +98,7 @@ def test_the_spark_worker_s_variables() -> None:
         "SPARK_DAEMON_JAVA_OPTS": "-Duser.timezone=UTC -XX:+ExitOnOutOfMemoryError"
         " -Dspark.history.fs.logDirectory=hdfs://lakehouse/lakehouse/spark/events"
         " -Dspark.history.ui.port=18080",
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": "192m",
         "SPARK_HOME": "/opt/spark/current",
         "SPARK_LOCAL_DIRS": "/data/spark/local",
         "SPARK_LOCAL_IP": "192.168.1.184",
