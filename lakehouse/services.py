@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ FILE = ROOT / "services.yml"
 KEY = "lakehouse_catalogue"
 ONE, SOME, OPTIONAL = "one", "some", "optional"
 CORE, FULL = "core", "full"
+# In a condition it stands first.
+_VARIABLE = re.compile(r"\b[a-z]\w*")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ class Port:
 class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
-    `user` is None where the package brings its own; `switched` where somebody has to switch it on.
+    `user` is None where the package brings its own; `switch` is the variable that switches it on,
+    None where it always runs.
     """
 
     name: str
@@ -63,7 +67,7 @@ class Service:
     user: str | None
     ports: tuple[Port, ...]
     memory: tuple[str, ...]
-    switched: bool
+    switch: str | None
     http: str | None
 
 
@@ -146,7 +150,8 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     known = {key: value for key, value in row.items() if key not in {"enabled", "instance", "storage"}}
     ports = tuple(_row(Port, path, port, entry) for port, entry in row.get("ports", {}).items())
     lists = {"groups": tuple(row.get("groups", ())), "memory": tuple(row.get("memory", ()))}
-    own = {"user": None, "http": None, "switched": "enabled" in row} | known | {"ports": ports} | lists
+    switch = _VARIABLE.search(str(row.get("enabled", "")))
+    own = {"user": None, "http": None, "switch": switch and switch[0]} | known | {"ports": ports} | lists
     service: Service = _row(Service, path, name, own)
     return service
 

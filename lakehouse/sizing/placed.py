@@ -4,39 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+from lakehouse import services as catalogue
 from lakehouse.sizing.facts import WEIGHTS, Cluster, Host
 
-
-class Placed(NamedTuple):
-    """A service of the model, the group whose hosts run it, and the variable that switches it on."""
-
-    service: str
-    group: str
-    switch: str = ""
-
-
-PLACEMENT = (
-    Placed("namenode", "namenode"),
-    Placed("datanode", "datanodes"),
-    Placed("postgresql", "postgresql"),
-    Placed("metastore", "metastore"),
-    Placed("spark_master", "spark_master"),
-    Placed("spark_worker", "spark_workers"),
-    Placed("spark_history", "spark_history"),
-    Placed("spark_connect", "clients", "spark_connect_enabled"),
-    Placed("spark_thrift", "clients", "spark_thrift_enabled"),
-    Placed("trino", "trino_coordinator"),
-    Placed("trino", "trino_workers"),
-    Placed("trino_worker", "trino_workers"),
-    Placed("flink_jobmanager", "flink_jobmanager"),
-    Placed("flink_sql_gateway", "flink_jobmanager"),
-    Placed("flink_history", "flink_jobmanager"),
-    Placed("flink_taskmanager", "flink_taskmanagers"),
-)
-# Groups that the small profile leaves out begin with these.
-FULL_ONLY = ("trino_", "flink_")
 # What a user may have set; the rest of the model's sizes have no variable.
 VARIABLES = frozenset({
     "hdfs_namenode_heap_mb", "hdfs_datanode_heap_mb", "hive_metastore_heap_mb", "hive_metastore_pool_size",
@@ -102,13 +74,19 @@ def cluster(machines: Mapping[str, Machine], settings: Mapping[str, Any]) -> Clu
 
 def services(machine: Machine, *, small: bool) -> frozenset[str]:
     """Return what runs on a machine, in the small profile or the full one."""
-    return frozenset(
-        row.service
-        for row in PLACEMENT
-        if row.group in machine.groups
-        and not (small and row.group.startswith(FULL_ONLY))
-        and (not row.switch or machine.variables.get(row.switch))
-    )
+    known = catalogue.load()
+    there = {
+        name
+        for name in known.groups.keys() & machine.groups
+        if not small or known.groups[name].profile == catalogue.CORE
+    }
+    running = {
+        row.name
+        for row in known.services.values()
+        if there.intersection(row.groups) and (row.switch is None or machine.variables.get(row.switch))
+    }
+    # A coordinator runs the same service, and takes no part of a query.
+    return frozenset(running | ({"trino_worker"} if "trino_workers" in there else set()))
 
 
 def disk_gb(mounts: Sequence[Mapping[str, Any]], folders: Collection[str]) -> int:

@@ -16,13 +16,14 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.lookup import LookupBase
 
 try:
+    from lakehouse import services
     from lakehouse.sizing import placed, plan
 except ImportError as error:  # Ansible runs in another Python than the kit's
     raise AnsibleError(
         f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
     ) from error
 
-SWITCHES = {row.switch for row in placed.PLACEMENT if row.switch}
+SWITCHES = {row.switch for row in services.load().services.values() if row.switch}
 SETTINGS = (
     "lakehouse_profile",
     "lakehouse_memory_overcommit",

@@ -40,7 +40,7 @@ def placements() -> list[Placed]:
     return [
         Placed(group, f"{row.unit}.service", tuple(port.name for port in row.ports), row.user)
         for row in services.load().services.values()
-        if not row.switched
+        if row.switch is None
         for group in row.groups
     ]
 

@@ -33,7 +33,7 @@ def test_every_host_has_the_units_of_its_groups(rendered: Rendered, name: str) -
         units = {Path(path).stem for path in rendered[name] if path.startswith(f"{host.name}/etc/systemd/")}
         wanted = {
             service.unit for service in services.load().services.values()
-            if host.groups.intersection(service.groups) and service.user and not service.switched
+            if host.groups.intersection(service.groups) and service.user and not service.switch
         }  # fmt: skip
         assert wanted <= units, host.name
 
