@@ -29,7 +29,7 @@ PEOPLE = (OUTSIDER, READER, MEMBER)
 # Python clients. What is switched off is refused to everybody.
 REFUSED = re.compile(
     r"(?i)permission denied|access denied|not allowed to impersonate|not writable"
-    r"|may not (?:read|write|pass) /|procedure is disabled|not enabled"
+    r"|may not (?:read|write|pass) /|procedure is disabled|not enabled|403 Forbidden"
 )
 
 
