@@ -9,9 +9,12 @@ from smoke.lake import Lake
 from smoke.namenode import NameNode
 from smoke.waiting import wait_for
 
-SECONDS = 60
+SECONDS = 180
 # Runs on the executor: java.net.InetAddress says "name/address" of the machine.
 THIS_HOST = "split(reflect('java.net.InetAddress', 'getLocalHost'), '/')[0]"
+# A second and a half per row: a server that was idle has no executor, and the first one that comes would do all
+# the work before the others are there, were a task nothing but a name.
+AWHILE = "reflect('java.lang.Thread', 'sleep', 1500L)"
 
 
 @pytest.mark.operation("live nodes", engine="hdfs")
@@ -31,12 +34,12 @@ def test_the_group_owns_the_folders(namenode: NameNode, endpoints: Endpoints, fo
 def test_tasks_run_on_every_worker(lake: Lake, endpoints: Endpoints) -> None:
     assert lake.sql("SET spark.master") == [("spark.master", endpoints.spark.master)]
     workers = {host.name for host in endpoints.in_group("spark_workers")}
-    query = f"SELECT DISTINCT {THIS_HOST} FROM range(0, 600, 1, {4 * len(workers)})"
+    tasks = 4 * len(workers)
+    query = f"SELECT DISTINCT {THIS_HOST}, {AWHILE} FROM range(0, {tasks}, 1, {tasks})"
 
     def everybody_works() -> bool:
-        if missing := workers - {host for (host,) in lake.sql(query)}:
+        if missing := workers - {host for host, _ in lake.sql(query)}:
             raise AssertionError(f"no task ran on {missing}")
         return True
 
-    # A server that was idle has no executor, and the first one that comes may do all that there is.
     wait_for("a task on every worker", everybody_works, seconds=SECONDS, ignoring=(AssertionError,))

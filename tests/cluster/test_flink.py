@@ -181,6 +181,8 @@ def test_a_streaming_job_keeps_its_checkpoints_savepoint_and_history_in_hdfs(  #
         "the job in the history",
         lambda: [one for one in history.get("/jobs/overview")["jobs"] if one["jid"] == job],
         seconds=60,
+        # Flink writes the list anew in its place: a reader in the midst of that finds it empty or torn.
+        ignoring=(json.JSONDecodeError,),
     )
     assert history.get(f"/jobs/{job}")["state"] == "FINISHED"
     assert namenode.files(f"{variables['lakehouse_root']}/flink/history/{job}")
