@@ -2,7 +2,7 @@
 
 Takes no terms and returns a dict by host, of values by the names of variables (MiB, cores, counts). What the
 inventory sets is taken from the inventory alone, so that a role's default may come from here. Every host's
-variables are read: a play asks once and keeps the answer (playbooks/tasks/sizes.yml).
+variables are read: a play asks once and keeps the answer (playbooks/tasks/shared.yml).
 """
 
 from __future__ import annotations

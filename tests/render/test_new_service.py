@@ -217,7 +217,6 @@ def test_preflight_looks_at_its_port_and_its_memory(tree: Tree) -> None:
     play.write_text(
         "- hosts: cpu-node2\n"
         "  gather_facts: false\n"
-        "  vars_files: [../services.yml, vars/versions.yml, vars/placement.yml]\n"
         "  roles: [lakehouse]\n"
         "  tasks:\n"
         '    - ansible.builtin.debug: {msg: "{{ lakehouse_placed_here | to_json }}"}\n',
