@@ -62,7 +62,8 @@ _WORDS = r"(\.[\w-]+)+"
 _ICEBERG = "iceberg-spark-runtime"
 _CATALOG = (
     r"CatalogProperties|CatalogUtil|RESTCatalogProperties|ResourcePaths|AuthManagers|AuthProperties"
-    r"|OAuth2Properties|BaseCatalog|SparkCatalog|SparkSessionCatalog|HiveCatalog|HadoopCatalog|JdbcCatalog|JdbcUtil|NessieCatalog"
+    r"|OAuth2Properties|BaseCatalog|SparkCatalog|SparkSessionCatalog|HiveCatalog|HadoopCatalog"
+    r"|JdbcCatalog|JdbcUtil|NessieCatalog"
     r"|AwsProperties|AwsClientProperties|HttpClientProperties|S3FileIOProperties|GCPProperties|AzureProperties"
 )
 COMPONENTS = {
