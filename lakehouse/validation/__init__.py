@@ -12,6 +12,7 @@ from lakehouse.validation import (
     identity,
     memory,
     network,
+    overrides,
     postgresql,
     settings,
     sizes,
@@ -19,10 +20,20 @@ from lakehouse.validation import (
     trino,
     variables,
 )
-from lakehouse.validation.finding import Finding, collapse, report
+from lakehouse.validation.finding import Finding, Level, collapse, of_level, report
 from lakehouse.validation.variables import Undefined
 
-__all__ = ["Finding", "Undefined", "collapse", "identity", "memory", "report", "validate"]
+__all__ = [
+    "Finding",
+    "Level",
+    "Undefined",
+    "collapse",
+    "identity",
+    "memory",
+    "of_level",
+    "report",
+    "validate",
+]
 
 
 def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest: Manifest) -> list[Finding]:
@@ -50,6 +61,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += settings.paths(typed) + settings.root(typed)
         findings += settings.secrets(typed) + settings.databases(typed) + postgresql.connections(typed)
         findings += trino.heap(typed) + trino.catalogs(typed) + trino.keys(typed) + trino.secrets(typed)
+        findings += overrides.keys(typed)
         findings += sizes.positive(typed) + sizes.room(typed)
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += settings.versions(typed, manifest.pairs, manifest.versions)

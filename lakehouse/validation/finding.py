@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """What becomes of a run: it ends before anything changes, or goes on."""
+
+    FAULT = "FAIL"
+    WARNING = "WARN"
 
 
 @dataclass(frozen=True)
@@ -15,11 +23,12 @@ class Finding:
     fact: str
     action: str
     expected: str = ""
+    level: Level = Level.FAULT
 
     def __str__(self) -> str:
         """Return the one line that people and logs see."""
         expected = f" (expected {self.expected})" if self.expected else ""
-        return f"FAIL {self.check} {self.host}: {self.fact}{expected}: {self.action}"
+        return f"{self.level} {self.check} {self.host}: {self.fact}{expected}: {self.action}"
 
 
 def report(findings: Collection[Finding]) -> str:
@@ -27,17 +36,22 @@ def report(findings: Collection[Finding]) -> str:
     return "\n".join([f"findings: {len(findings)}", *map(str, findings)])
 
 
+def of_level(findings: Iterable[Finding], level: Level) -> list[Finding]:
+    """Return the findings of a level alone."""
+    return [found for found in findings if found.level is level]
+
+
 def collapse(findings: Iterable[Finding], hosts: Collection[str]) -> list[Finding]:
     """Say once what is the same on several hosts; ``all`` stands for every one of ``hosts``.
 
     A fault in a group's variables is seen on each host of the group, but it is one fault.
     """
-    places: dict[tuple[str, str, str, str], list[str]] = {}
+    places: dict[Finding, list[str]] = {}
     for found in findings:
-        seen = places.setdefault((found.check, found.fact, found.action, found.expected), [])
+        seen = places.setdefault(replace(found, host=""), [])
         if found.host not in seen:
             seen.append(found.host)
     return [
-        Finding(check, "all" if set(seen) == set(hosts) else ",".join(seen), fact, action, expected)
-        for (check, fact, action, expected), seen in places.items()
+        replace(found, host="all" if set(seen) == set(hosts) else ",".join(seen))
+        for found, seen in places.items()
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import yaml
 
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation.finding import Finding
+from lakehouse.validation.variables import suggestion
 
 KEYS = Path(__file__).with_name("trino_keys.yml")
 # The catalogs of the role, with their connectors.
@@ -203,8 +203,7 @@ def _unknown(host: Host, path: str, wished: Mapping[str, Any] | None, known: Set
     for key, value in (wished or {}).items():
         if value is None or _is_known(str(key), known):
             continue
-        close = get_close_matches(str(key), known, n=1)
-        advice = f"did you mean {close[0]}?" if close else "remove it; Trino would not start"
+        advice = suggestion(str(key), known, "remove it; Trino would not start")
         fact = f"Trino {known_keys().version} has no key {key} ({path})"
         findings.append(Finding("trino.keys", host.name, fact, advice))
     return findings

@@ -20,7 +20,7 @@ try:
     from lakehouse.artifacts import manifest
     from lakehouse.errors import LakehouseError
     from lakehouse.inventory import Host, Inventory
-    from lakehouse.validation import Undefined, report, validate
+    from lakehouse.validation import Level, Undefined, of_level, report, validate
 except ImportError as error:  # Ansible runs in another Python than the kit's
     raise AnsibleActionFail(
         f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
@@ -41,7 +41,7 @@ class ActionModule(ActionBase):
     _VALID_ARGS: frozenset[str] = frozenset()
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the findings as ``msg``, failed if there are any."""
+        """Return the findings as ``msg``, failed if one is a fault; otherwise each warning is a line."""
         variables = task_vars or {}
         super().run(tmp, variables)
         try:
@@ -49,7 +49,11 @@ class ActionModule(ActionBase):
         except LakehouseError as error:
             raise AnsibleActionFail(str(error)) from error
         findings = validate(self._inventory(variables), specs.every(), bill)
-        return {"changed": False, "failed": bool(findings), "msg": report(findings)}
+        failed = bool(of_level(findings, Level.FAULT))
+        if not failed:  # nobody would see the message of a task that went well
+            for warning in of_level(findings, Level.WARNING):
+                self._display.display(str(warning), color=constants.COLOR_WARN)
+        return {"changed": False, "failed": failed, "msg": report(findings)}
 
     def _inventory(self, variables: Mapping[str, Any]) -> Inventory:
         hosts = (self._host(name, variables) for name in variables["groups"]["all"])

@@ -25,7 +25,7 @@ from lakehouse.inventory import Host
 from lakehouse.report import engines
 from lakehouse.sizing import fixed, placed, spark, trino
 from lakehouse.sizing.engines import ENGINES
-from lakehouse.validation import memory, variables
+from lakehouse.validation import memory, overrides, variables
 from smoke.matrix import cells
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -402,6 +402,7 @@ def test_the_readme_begins_the_way_to_real_machines_as_its_page_does() -> None:
 def test_the_way_to_real_machines_ends_in_a_sound_inventory(mine: Path) -> None:
     done = play(mine, "playbooks/preflight.yml", "--tags", "validate")
     assert done.returncode == 0, done.stdout
+    assert "WARN" not in done.stdout
     assert "$ANSIBLE_VAULT" in (mine / "group_vars/all/vault.yml").read_text(encoding="utf-8")
 
 
@@ -410,6 +411,16 @@ def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(mine: Path)
     done = play(mine, "playbooks/preflight.yml", "--tags", "validate")
     assert done.returncode != 0
     assert "did you mean spark_defaults?" in done.stdout
+
+
+def test_a_misspelt_key_is_a_line_of_a_run_that_goes_on(mine: Path) -> None:
+    (mine / "group_vars/all/more.yml").write_text("hdfs_site: {dfs.replicaton: 2}\n", encoding="utf-8")
+    done = play(mine, "playbooks/validate.yml")
+    assert done.returncode == 0, done.stdout
+    assert [line for line in done.stdout.splitlines() if "WARN" in line] == [
+        f"WARN hadoop.keys all: Hadoop {overrides.version('hadoop')} has no key dfs.replicaton (hdfs_site): "
+        "did you mean dfs.replication?"
+    ]
 
 
 def test_tuning_has_the_last_word(mine: Path, tmp_path: Path) -> None:

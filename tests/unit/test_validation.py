@@ -18,9 +18,11 @@ from lakehouse.artifacts import manifest
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation import (
     Finding,
+    Level,
     Undefined,
     collapse,
     network,
+    of_level,
     settings,
     topology,
     validate,
@@ -108,6 +110,18 @@ def test_a_fault_of_all_hosts_is_said_once(bill: manifest.Manifest) -> None:
 def test_findings_of_some_hosts_name_them() -> None:
     found = [Finding("a.b", host, "fact", "act") for host in ("n1", "n2", "n1")]
     assert lines(collapse(found, ["n1", "n2", "n3"])) == "FAIL a.b n1,n2: fact: act"
+
+
+def test_what_is_only_a_warning_says_so() -> None:
+    found = [Finding("a.b", host, "fact", "act", level=level) for level in Level for host in ("n1", "n2")]
+    assert lines(collapse(found, ["n1", "n2"])) == "FAIL a.b all: fact: act\nWARN a.b all: fact: act"
+    assert lines(of_level(found, Level.WARNING)) == "WARN a.b n1: fact: act\nWARN a.b n2: fact: act"
+
+
+def test_a_key_that_hadoop_would_ignore_is_a_warning(bill: manifest.Manifest) -> None:
+    spec = {"argument_specs": {"main": {"options": {"hdfs_site": {"type": "dict"}}}}}
+    [found] = validate(a_cluster(hdfs_site={"dfs.replicaton": 3}), [SPEC, spec], bill)
+    assert str(found).startswith("WARN hadoop.keys all: ")
 
 
 def test_all_faults_are_found_together(bill: manifest.Manifest) -> None:

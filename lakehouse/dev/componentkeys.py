@@ -1,0 +1,237 @@
+"""Which configuration keys the components know: `python -m lakehouse.dev.componentkeys`.
+
+Hadoop, Hive, Spark, Delta and Iceberg ignore a key that they do not know, without a word. Theirs are read
+from the defaults and classes of the releases and written to `lakehouse/validation/<component>_keys.yml`, so
+that a misspelt one is named before it does nothing. To be run when one of their versions changes; keys with
+a part that people choose are in `free_keys.yml`, which is written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import tarfile
+import xml.etree.ElementTree as ET
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lakehouse import artifacts
+from lakehouse.artifacts import manifest, releases
+from lakehouse.dev import keyfiles
+from lakehouse.dev.classfiles import first_arguments, members_of_arrays, strings
+from lakehouse.run import ROOT
+
+Found = Mapping[str, list[str]]
+
+
+class Source(NamedTuple):
+    """Where keys stand: members of jars, what is read from them, and how a key begins and goes on.
+
+    `jars`, `members` and `key` are patterns. `named` says what the key, or the part of it that `key` calls
+    `word`, is called in a configuration file; a star in it stands for what people choose.
+    """
+
+    jars: str
+    members: str
+    read: Callable[[bytes], Iterable[str]]
+    key: str
+    named: tuple[str, ...] = ("{}",)
+
+
+class Component(NamedTuple):
+    """What brings it, and the sources of its keys by the place where these may stand."""
+
+    release: str
+    sections: Mapping[str, tuple[Source, ...]]
+
+
+def names_in_xml(data: bytes) -> Iterator[str]:
+    """Yield the names of a file of properties; a part that is an example becomes a star."""
+    for name in ET.fromstring(data).iter("name"):  # noqa: S314 (from the verified release)
+        yield re.sub(r"\[\w+\]|EXAMPLE[A-Z]+", "*", str(name.text).strip())
+
+
+def words_in_quotes(data: bytes) -> Iterator[str]:
+    """Yield the words that a Python program has in quotes."""
+    for word in re.findall(rb"""["']([\w.-]+)["']""", data):
+        yield word.decode()
+
+
+_WORDS = r"(\.[\w-]+)+"
+_ICEBERG = "iceberg-spark-runtime"
+_CATALOG = (
+    r"CatalogProperties|CatalogUtil|RESTCatalogProperties|ResourcePaths|AuthManagers|AuthProperties"
+    r"|OAuth2Properties|BaseCatalog|SparkCatalog|SparkSessionCatalog|HiveCatalog|HadoopCatalog"
+    r"|JdbcCatalog|JdbcUtil|NessieCatalog"
+    r"|AwsProperties|AwsClientProperties|HttpClientProperties|S3FileIOProperties|GCPProperties|AzureProperties"
+)
+COMPONENTS = {
+    "hadoop": Component(
+        "hadoop",
+        {
+            "keys": (
+                Source("hadoop-(common|hdfs)-", r"(core|hdfs)-default\.xml", names_in_xml, ".*"),
+                Source(
+                    "hadoop-(common|auth|hdfs|hdfs-client)-",
+                    r".*\.class",
+                    strings,
+                    r"(dfs|fs|ha|hadoop|io|ipc|net|rpc|seq|ssl|tfile)" + _WORDS,
+                ),
+                # With the name of a nameservice behind it, or with that and the one of a NameNode.
+                Source("hadoop-hdfs-", r".*/NameNode\.class", members_of_arrays, "dfs" + _WORDS, ("{}.*",)),
+            )
+        },
+    ),
+    "hive": Component(
+        "hive",
+        {
+            "keys": (
+                Source("hive-standalone-metastore-", r".*\.class", strings, "(hive|metastore)" + _WORDS),
+                Source("hive-standalone-metastore-", r".*/MetastoreConf.*", strings, r"javax\.jdo" + _WORDS),
+                Source(
+                    "datanucleus-|hive-standalone-metastore-", r".*\.class", strings, "datanucleus" + _WORDS
+                ),
+                Source(r"javax\.jdo-", r".*/Constants\.class", strings, r"javax\.jdo\.option" + _WORDS),
+            )
+        },
+    ),
+    "spark": Component(
+        "spark",
+        {
+            "keys": (
+                Source("spark-", r"org/apache/spark/(?!connect/proto/).*\.class", strings, "spark" + _WORDS),
+                Source("pyspark", r".*\.py", words_in_quotes, "spark" + _WORDS),
+                # One setting for each kind of connection.
+                Source(
+                    "spark-network-common_",
+                    r".*/TransportConf\.class",
+                    strings,
+                    r"(?:io|sasl)\.\w+",
+                    ("spark.shuffle.{}", "spark.rpc.{}", "spark.files.{}"),
+                ),
+                Source(
+                    "spark-sql_",
+                    r".*/RocksDBConf\$\.class",
+                    strings,
+                    r"(?!true|false|lz4|spark)[a-z][A-Za-z.]+",
+                    ("spark.sql.streaming.stateStore.rocksdb.{}",),
+                ),
+                Source(
+                    "spark-core_",
+                    r".*/SSLOptions\$\.class",
+                    strings,
+                    "\x01\\.(?P<word>\\w+)",
+                    ("spark.ssl.{}", "spark.ssl.*.{}"),
+                ),
+            )
+        },
+    ),
+    "delta": Component(
+        "spark",
+        {
+            "keys": (
+                Source(
+                    "delta-spark_", r".*\.class", strings, r"spark\.(?:databricks|delta|sql\.delta)" + _WORDS
+                ),
+                Source(
+                    "delta-spark_",
+                    r".*/DeltaSQLConfBase\.class",
+                    first_arguments,
+                    r"(?!spark\.)\w+(?:\.\w+)*",
+                    ("spark.databricks.delta.{}",),
+                ),
+                Source(
+                    "delta-spark_",
+                    r".*/DeltaConfigsBase\.class",
+                    first_arguments,
+                    r"(?!spark\.|delta\.)[\w-]+(?:\.[\w-]+)*",
+                    ("spark.databricks.delta.properties.defaults.{}",),
+                ),
+            )
+        },
+    ),
+    "iceberg": Component(
+        "spark",
+        {
+            "keys": (
+                Source(
+                    _ICEBERG,
+                    r"org/apache/iceberg/(?!shaded/).*\.class",
+                    strings,
+                    r"iceberg\.(?:engine|hadoop|hive|io|mr|orc|rest|scan|worker)" + _WORDS,
+                ),
+                Source(_ICEBERG, r".*/SparkSQLProperties\.class", strings, "spark" + _WORDS),
+            ),
+            "catalog": (
+                # Some of their words are no keys, which does no harm.
+                Source(
+                    _ICEBERG,
+                    rf"org/apache/iceberg/(.*/)?({_CATALOG})\.class",
+                    strings,
+                    r"(?!org\.|java\.|true|false)[a-z][a-z0-9.-]*[a-z0-9]",
+                ),
+                Source(_ICEBERG, r".*/NessieCatalog\.class", strings, r"nessie\.(?P<word>[a-z.-]+)"),
+                Source(
+                    _ICEBERG,
+                    r"org/apache/iceberg/TableProperties\.class",
+                    strings,
+                    r"[a-z][\w-]+" + _WORDS + "|format-version",
+                    ("table-default.{}", "table-override.{}"),
+                ),
+            ),
+        },
+    ),
+}
+
+
+def keys_of_release(archive: Path, sections: Mapping[str, tuple[Source, ...]]) -> dict[str, list[str]]:
+    """The keys that a component's sources have in an archive, sorted, by section."""
+    found: dict[str, set[str]] = {name: set() for name in sections}
+    sources = [(name, source) for name, several in sections.items() for source in several]
+    with tarfile.open(archive) as tar:
+        for info in tar:
+            path = Path(info.name)
+            wanted = [
+                pair
+                for pair in sources
+                if path.suffix in {".jar", ".zip"} and re.match(pair[1].jars, path.name)
+            ]
+            if wanted and info.isfile():
+                stream = tar.extractfile(info)
+                assert stream is not None  # noqa: S101 (it is a regular file)
+                with zipfile.ZipFile(stream) as jar:
+                    for name, source in wanted:
+                        found[name] |= set(_keys(jar, source))
+    return {name: sorted(keys) for name, keys in found.items()}
+
+
+def _keys(jar: zipfile.ZipFile, source: Source) -> Iterator[str]:
+    for info in jar.infolist():
+        if not re.fullmatch(source.members, info.filename):
+            continue
+        data = jar.read(info)
+        if not re.search(source.key.encode(), data):  # most classes name no key, and are not taken apart
+            continue
+        for text in source.read(data):
+            if match := re.fullmatch(source.key, text):
+                word = match.groupdict().get("word", text)
+                yield from (named.format(word) for named in source.named)
+
+
+def extracted(bill: manifest.Manifest, name: str, archive: Path) -> dict[str, Any]:
+    """What the file of a component holds."""
+    sections = COMPONENTS[name].sections
+    return {"version": bill.versions[name], **keys_of_release(archive, sections)}
+
+
+def main() -> None:
+    """Write the files."""
+    bill = manifest.load(ROOT / "versions.yml")
+    for name, component in COMPONENTS.items():
+        archive = releases.verified(bill, component.release, artifacts.cache_dir())
+        keyfiles.write(name, "lakehouse.dev.componentkeys", extracted(bill, name, archive))
+
+
+if __name__ == "__main__":
+    main()

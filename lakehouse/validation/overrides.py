@@ -1,0 +1,152 @@
+"""Keys that a component would ignore without a word, in the dicts that have the last word on its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lakehouse.inventory import Host
+from lakehouse.validation.finding import Finding, Level
+
+FOLDER = Path(__file__).parent
+FREE = FOLDER / "free_keys.yml"
+NAMES = {"hadoop": "Hadoop", "hive": "Hive", "spark": "Spark", "delta": "Delta", "iceberg": "Iceberg"}
+# The dicts, and whose keys stand in their files: those of the program itself, and of what runs in it.
+_OF_HADOOP, _OF_SPARK = ("hadoop", "iceberg"), ("spark", "delta", "iceberg")
+DICTS = {
+    "hdfs_core_site": _OF_HADOOP,
+    "hdfs_site": _OF_HADOOP,
+    "hdfs_namenode_hdfs_site": _OF_HADOOP,
+    "hdfs_datanode_hdfs_site": _OF_HADOOP,
+    "hive_metastore_hive_site": ("hive", "hadoop", "iceberg"),
+    "spark_defaults": _OF_SPARK,
+    "spark_thrift_defaults": _OF_SPARK,
+    "spark_connect_defaults": _OF_SPARK,
+}
+CATALOG = "spark.sql.catalog."
+ICEBERG = "org.apache.iceberg."
+# Spark's catalogs of the role, with their classes.
+OWN_CATALOGS = {
+    "spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "iceberg": "org.apache.iceberg.spark.SparkCatalog",
+}
+# How much a misspelt key is like the one that was meant. Long keys share much: what differs counts too.
+ALIKE, ALIKE_IN_PART = 0.8, 0.6
+
+
+@dataclass(frozen=True)
+class Known:
+    """What one component knows: whole keys, and patterns for those with a part that people choose."""
+
+    component: str
+    keys: Set[str]
+    free: Set[str]
+
+    def has(self, key: str) -> bool:
+        """Whether the component knows the key."""
+        return key in self.keys or any(fnmatchcase(key, pattern) for pattern in self.free)
+
+    def like(self, key: str) -> Iterator[str]:
+        """Yield the whole keys, and the patterns with the words of ``key`` where people choose one."""
+        yield from self.keys
+        words = key.split(".")
+        for parts in (pattern.split(".") for pattern in self.free):
+            if len(parts) == len(words) and parts[-1] != "*":
+                yield ".".join(word if part == "*" else part for word, part in zip(words, parts, strict=True))
+
+    def below(self, prefix: str) -> Known:
+        """Return the same, where all keys stand behind a prefix."""
+        keys, free = (frozenset(prefix + key for key in some) for some in (self.keys, self.free))
+        return Known(self.component, keys, free)
+
+
+def keys(host: Host) -> list[Finding]:
+    """Find keys that nobody knows who reads their file: most likely they are misspelt, and do nothing."""
+    return [
+        _unknown(host, variable, key, known)
+        for variable in DICTS
+        if (wished := _dict(host, variable))
+        for known in [_known(host, variable)]
+        for key in map(str, wished)
+        if not any(one.has(key) for one in known)
+    ]
+
+
+@cache
+def known_keys(component: str, section: str = "keys") -> Known:
+    """Read the file that `python -m lakehouse.dev.componentkeys` wrote, and what is beside it by hand."""
+    name = component if section == "keys" else f"{component}_{section}"
+    found, free = _read(f"{component}_keys.yml")[section], _read(FREE.name).get(name, ())
+    patterns = {key for key in found if "*" in key}
+    return Known(component, frozenset(found) - patterns, frozenset(free) | patterns)
+
+
+def version(component: str) -> str:
+    """Return the version that a component's keys were read from."""
+    return str(_read(f"{component}_keys.yml")["version"])
+
+
+@cache
+def _read(name: str) -> Any:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load((FOLDER / name).read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 (a safe one)
+
+
+def _dict(host: Host, variable: str) -> Mapping[object, object]:
+    value = host.variables.get(variable)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _known(host: Host, variable: str) -> list[Known]:
+    components = DICTS[variable]
+    others = Known(components[0], frozenset(), frozenset(_read(FREE.name).get(variable, ())))
+    known = [*map(known_keys, components), others]
+    return known + _catalogs(host) if "spark" in components else known
+
+
+def _catalogs(host: Host) -> list[Known]:
+    """What Spark's catalogs know: Iceberg's have its properties, any other may have whatever it likes."""
+    classes: dict[str, str] = dict(OWN_CATALOGS)
+    for variable in DICTS:
+        for key, value in _dict(host, variable).items():
+            name = str(key).removeprefix(CATALOG)
+            if name != key and "." not in name:
+                classes[name] = str(value)
+    properties, anything = known_keys("iceberg", "catalog"), Known("spark", frozenset(), frozenset("*"))
+    known = [
+        (properties if of.startswith(ICEBERG) else anything).below(f"{CATALOG}{name}.")
+        for name, of in classes.items()
+    ]
+    return [*known, Known("spark", frozenset(CATALOG + name for name in classes), frozenset())]
+
+
+def _unknown(host: Host, variable: str, key: str, known: list[Known]) -> Finding:
+    meant = _meant(key, {like for one in known for like in one.like(key)})
+    component = next((one.component for one in known if meant and one.has(meant)), known[0].component)
+    advice = f"did you mean {meant}?" if meant else "remove it, unless a program that you add reads it"
+    fact = f"{NAMES[component]} {version(component)} has no key {key} ({variable})"
+    return Finding(f"{component}.keys", host.name, fact, advice, level=Level.WARNING)
+
+
+def _meant(key: str, known: Set[str]) -> str | None:
+    """Return the known key that this one is a misspelling of, None where it is none."""
+    for close in get_close_matches(key, sorted(known), cutoff=ALIKE):
+        if SequenceMatcher(None, *_differing(key.split("."), close.split("."))).ratio() >= ALIKE_IN_PART:
+            return close
+    return None
+
+
+def _differing(one: list[str], other: list[str]) -> tuple[str, str]:
+    """Return what is left of two keys without the words with which both begin, and both end."""
+    for _ in range(2):
+        while one and other and one[0] == other[0]:
+            one, other = one[1:], other[1:]
+        one, other = one[::-1], other[::-1]
+    return ".".join(one), ".".join(other)

@@ -1,0 +1,283 @@
+"""A key that a component would ignore is named, with the one that was meant; one that it knows never is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+
+from lakehouse import artifacts
+from lakehouse.artifacts import manifest, releases
+from lakehouse.dev import classfiles, componentkeys, keyfiles
+from lakehouse.inventory import Host
+from lakehouse.run import ROOT
+from lakehouse.validation import Finding, Level, overrides
+from tests.render import golden_files
+from tests.unit.test_trino import a_class
+
+each_component = pytest.mark.parametrize("component", overrides.NAMES)
+
+
+def found(**variables: Any) -> list[Finding]:
+    return overrides.keys(Host("n1", "10.0.0.1", frozenset(), variables))
+
+
+@pytest.mark.parametrize(
+    ("variable", "key", "meant", "component"),
+    [
+        ("hdfs_site", "dfs.replicaton", "dfs.replication", "Hadoop"),
+        ("hdfs_core_site", "fs.trash.intervall", "fs.trash.interval", "Hadoop"),
+        ("hdfs_core_site", "hadoop.proxyuser.hue.host", "hadoop.proxyuser.hue.hosts", "Hadoop"),
+        ("hdfs_core_site", "iceberg.hive.lock-timeout", "iceberg.hive.lock-timeout-ms", "Iceberg"),
+        ("hdfs_namenode_hdfs_site", "dfs.namenode.handler.cuont", "dfs.namenode.handler.count", "Hadoop"),
+        ("hdfs_datanode_hdfs_site", "dfs.datanode.handler.cuont", "dfs.datanode.handler.count", "Hadoop"),
+        ("hive_metastore_hive_site", "metastore.txn.timeot", "metastore.txn.timeout", "Hive"),
+        (
+            "hive_metastore_hive_site",
+            "hive.metastore.server.max.thread",
+            "hive.metastore.server.max.threads",
+            "Hive",
+        ),
+        ("hive_metastore_hive_site", "fs.defaultFs", "fs.defaultFS", "Hadoop"),
+        ("spark_defaults", "spark.sql.shufle.partitions", "spark.sql.shuffle.partitions", "Spark"),
+        ("spark_thrift_defaults", "spark.executor.core", "spark.executor.cores", "Spark"),
+        (
+            "spark_connect_defaults",
+            "spark.dynamicAllocation.minExecutor",
+            "spark.dynamicAllocation.minExecutors",
+            "Spark",
+        ),
+        (
+            "spark_defaults",
+            "spark.databricks.delta.retentionDurationChek.enabled",
+            "spark.databricks.delta.retentionDurationCheck.enabled",
+            "Delta",
+        ),
+        (
+            "spark_defaults",
+            "spark.databricks.delta.properties.defaults.enableDeletionVector",
+            "spark.databricks.delta.properties.defaults.enableDeletionVectors",
+            "Delta",
+        ),
+        (
+            "spark_defaults",
+            "spark.sql.iceberg.vectorisation.enabled",
+            "spark.sql.iceberg.vectorization.enabled",
+            "Iceberg",
+        ),
+        (
+            "spark_defaults",
+            "spark.sql.catalog.iceberg.wharehouse",
+            "spark.sql.catalog.iceberg.warehouse",
+            "Iceberg",
+        ),
+        (
+            "spark_defaults",
+            "spark.sql.catalog.iceberg.table-default.write.format.defualt",
+            "spark.sql.catalog.iceberg.table-default.write.format.default",
+            "Iceberg",
+        ),
+        ("spark_defaults", "spark.sql.catalog.icberg.uri", "spark.sql.catalog.iceberg.uri", "Iceberg"),
+    ],
+)
+def test_a_misspelt_key(variable: str, key: str, meant: str, component: str) -> None:
+    [finding] = found(**{variable: {key: 1}})
+    version = overrides.version(component.lower())
+    assert str(finding) == (
+        f"WARN {component.lower()}.keys n1: {component} {version} has no key {key} ({variable}): "
+        f"did you mean {meant}?"
+    )
+
+
+def test_a_misspelt_key_takes_nothing_away() -> None:
+    [finding] = found(spark_defaults={"spark.localty.wait": None})
+    assert finding.action == "did you mean spark.locality.wait?"
+
+
+# What the version does not have any more, and what is long and only begins like a key.
+@pytest.mark.parametrize(
+    ("variable", "key"),
+    [
+        ("hdfs_site", "dfs.webhdfs.enabled"),
+        ("spark_defaults", "spark.openlineage.transport.url"),
+        ("spark_defaults", "spark.sql.catalog.iceberg.colour"),
+    ],
+)
+def test_a_key_that_is_like_no_other(variable: str, key: str) -> None:
+    [finding] = found(**{variable: {key: 1}})
+    assert finding.action == "remove it, unless a program that you add reads it"
+
+
+@pytest.mark.parametrize(
+    ("variable", "keys"),
+    [
+        (
+            "hdfs_core_site",
+            [
+                "fs.default.name",
+                "fs.s3a.bucket.sales.endpoint",
+                "fs.AbstractFileSystem.o4fs.impl",
+                "fs.o4fs.impl",
+                "hadoop.proxyuser.hue.hosts",
+                "hadoop.security.group.mapping.provider.ldap",
+                "ipc.8020.callqueue.impl",
+                "mapreduce.fileoutputcommitter.algorithm.version",
+            ],
+        ),
+        (
+            "hdfs_site",
+            [
+                "dfs.nameservices",
+                "dfs.ha.namenodes.other",
+                "dfs.namenode.rpc-address.other.nn1",
+                "dfs.namenode.shared.edits.dir.other",
+                "dfs.client.failover.proxy.provider.other",
+            ],
+        ),
+        ("hive_metastore_hive_site", ["hikari.maximumPoolSize", "javax.jdo.option.ConnectionURL"]),
+        (
+            "spark_defaults",
+            [
+                "spark.hadoop.fs.o4fs.impl",
+                "spark.executorEnv.TZ",
+                "spark.shuffle.io.maxRetries",
+                "spark.ssl.historyServer.keyStore",
+                "spark.executor.resource.gpu.amount",
+                "spark.python.worker.memory",
+                "spark.databricks.delta.properties.defaults.feature.deletionVectors",
+                "spark.sql.catalog.iceberg.hadoop.fs.s3a.endpoint",
+            ],
+        ),
+    ],
+)
+def test_keys_that_people_make(variable: str, keys: list[str]) -> None:
+    assert found(**{variable: dict.fromkeys(keys, 1)}) == []
+
+
+def test_catalogs_of_ones_own() -> None:
+    catalogs = {
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.uri": "thrift://other:9083",
+        "spark.sql.catalog.sales": "com.example.Catalog",
+        "spark.sql.catalog.sales.any.thing": 1,
+    }
+    assert found(spark_defaults=catalogs, spark_thrift_defaults={"spark.sql.catalog.lake.clients": 3}) == []
+    [finding] = found(spark_defaults=catalogs, spark_connect_defaults={"spark.sql.catalog.lake.clinets": 3})
+    assert finding.action == "did you mean spark.sql.catalog.lake.clients?"
+
+
+def test_no_dict_has_no_findings() -> None:
+    assert found() == found(spark_defaults=None) == found(hdfs_site={}) == []
+
+
+def test_nothing_here_ends_a_run() -> None:
+    assert {one.level for one in found(hdfs_site={"a.b": 1}, spark_defaults={"a.b": 1})} == {Level.WARNING}
+
+
+# Which dict has the last word on a file of the golden trees.
+FILES = {
+    r"etc/hadoop/core-site\.xml": "hdfs_core_site",
+    r"etc/hadoop/hdfs-site\.xml": "hdfs_site",
+    r"etc/hadoop/(namenode|checkpoint)/hdfs-site\.xml": "hdfs_namenode_hdfs_site",
+    r"etc/hadoop/datanode/hdfs-site\.xml": "hdfs_datanode_hdfs_site",
+    r"etc/hive/(hive|metastore)-site\.xml": "hive_metastore_hive_site",
+    r"etc/spark/spark-(defaults|daemons)\.conf": "spark_defaults",
+    r"etc/spark/spark-thrift\.conf": "spark_thrift_defaults",
+    r"etc/spark/spark-connect\.conf": "spark_connect_defaults",
+}
+
+
+def written() -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield what every rendered file says, by the dict that has the last word on it."""
+    for files in golden_files.expected().values():
+        for path, text in files.items():
+            for pattern, variable in FILES.items():
+                if re.search(rf"/{pattern}$", path):
+                    yield variable, properties(path, text)
+
+
+def properties(path: str, text: str) -> dict[str, str]:
+    if path.endswith(".xml"):
+        return {str(one.findtext("name")): str(one.findtext("value")) for one in ET.fromstring(text)}
+    pairs = (line.partition("=") for line in text.splitlines() if line and line[0] != "#")
+    return {key: value for key, _, value in pairs}
+
+
+def test_every_key_that_the_kit_writes_is_known() -> None:
+    seen = set()
+    for variable, pairs in written():
+        seen.add(variable)
+        assert pairs, variable
+        assert found(**{variable: pairs}) == []
+    assert seen == overrides.DICTS.keys()
+
+
+def test_the_catalogs_are_those_of_the_role() -> None:
+    role = yaml.safe_load((ROOT / "roles/spark/vars/main.yml").read_text(encoding="utf-8"))
+    catalogs = {
+        key.removeprefix(overrides.CATALOG): value
+        for key, value in role["_spark_defaults"].items()
+        if key.startswith(overrides.CATALOG)
+    }
+    assert {name: value for name, value in catalogs.items() if "." not in name} == overrides.OWN_CATALOGS
+
+
+def test_the_dicts_are_those_of_the_roles() -> None:
+    for variable in overrides.DICTS:
+        role = next(name for name in ("hdfs_namenode", "hdfs_datanode", "hive_metastore", "hdfs", "spark")
+                    if variable.startswith(name))  # fmt: skip
+        assert variable in yaml.safe_load((ROOT / f"roles/{role}/defaults/main.yml").read_text())
+
+
+@each_component
+def test_the_keys_are_those_of_the_version_that_is_installed(component: str) -> None:
+    bill = manifest.load(ROOT / "versions.yml", locked=False)
+    assert overrides.version(component) == bill.versions[component], (
+        "next: python -m lakehouse.dev.componentkeys"
+    )
+
+
+@each_component
+def test_the_keys_are_those_of_the_release(component: str) -> None:
+    bill = manifest.load(ROOT / "versions.yml")
+    archive = releases.archive(
+        bill.component(componentkeys.COMPONENTS[component].release), artifacts.cache_dir()
+    )
+    if not archive.exists():
+        pytest.skip(f"no {archive.name} in the cache")
+    stored = yaml.safe_load(keyfiles.path(component).read_text(encoding="utf-8"))
+    assert componentkeys.extracted(bill, component, archive) == stored
+
+
+def test_free_keys_are_of_a_component_or_a_dict() -> None:
+    free = yaml.safe_load(overrides.FREE.read_text(encoding="utf-8"))
+    assert free.keys() <= overrides.NAMES.keys() | overrides.DICTS.keys() | {"iceberg_catalog"}
+    for name, keys in free.items():
+        assert all("*" in key for key in keys), name
+        assert len(keys) == len(set(keys)), name
+
+
+def test_strings_are_read_from_classes() -> None:
+    data = a_class(b"Lx;", b"a.key")
+    assert classfiles.strings(data) == set()
+    # A string constant, the fifth entry of the pool that the number of eight bytes ends.
+    pool_ends = data.index(b"\x05" + bytes(8))
+    text = data[:8] + b"\x00\x08" + data[10:pool_ends] + b"\x08\x00\x04" + data[pool_ends:]
+    assert classfiles.strings(text) == {"a.key"}
+    assert classfiles.first_arguments(text + b"\x2a\x12\x05") == {"a.key"}
+    assert classfiles.first_arguments(text + b"\x2a\x13\x00\x05") == {"a.key"}
+    assert classfiles.first_arguments(text + b"\x12\x05") == set()
+    assert classfiles.members_of_arrays(text + b"\x12\x05\x53") == {"a.key"}
+
+
+def test_examples_in_a_file_of_properties_become_stars() -> None:
+    text = b"<x><name>ipc.[port_number].a</name><name>dfs.b.EXAMPLENAMESERVICE</name><name> c.d\n</name></x>"
+    assert list(componentkeys.names_in_xml(text)) == ["ipc.*.a", "dfs.b.*", "c.d"]
+
+
+def test_words_in_quotes() -> None:
+    assert list(componentkeys.words_in_quotes(b"""get("spark.a.b", 'x y', f'{z}')""")) == ["spark.a.b"]
