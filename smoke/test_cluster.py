@@ -12,8 +12,8 @@ from smoke.waiting import wait_for
 SECONDS = 180
 # Runs on the executor: java.net.InetAddress says "name/address" of the machine.
 THIS_HOST = "split(reflect('java.net.InetAddress', 'getLocalHost'), '/')[0]"
-# A second and a half per row: a server that was idle has no executor, and the first one that comes would do all
-# the work before the others are there, were a task nothing but a name.
+# A second and a half per row: a server that was idle has no executor, and the first one that comes would do
+# all the work before the others are there, were a task nothing but a name.
 AWHILE = "reflect('java.lang.Thread', 'sleep', 1500L)"
 
 

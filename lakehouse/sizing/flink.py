@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakehouse.sizing.facts import Host
 from lakehouse.sizing.units import MOST_COMPRESSED, clamp
 
-# What the role fixes, and the least that a slot's tasks need in the heap; all in MiB.
+# Parts of the process that are always the same, and the least that a slot's tasks need in the heap; in MiB.
 FRAMEWORK, OFF_HEAP, METASPACE, LEAST_OVERHEAD, MOST_OVERHEAD = 128, 128, 256, 128, 1024
 LEAST_TASK_HEAP, HEAP_PER_SLOT, LEAST_MANAGED, LEAST_NETWORK = 64, 160, 64, 64
 # A slot beside the process's own parts.
@@ -53,5 +53,7 @@ def parts(host: Host, process: int, tasks: int, wide: int) -> dict[str, int]:
         "flink_taskmanager_network_mb": network,
         "flink_taskmanager_metaspace_mb": metaspace,
         "flink_taskmanager_overhead_mb": overhead,
+        "flink_taskmanager_framework_heap_mb": FRAMEWORK,
+        "flink_taskmanager_off_heap_mb": OFF_HEAP,
         "flink_taskmanager_task_heap_mb": flink - network - managed - FRAMEWORK - OFF_HEAP,
     }

@@ -23,6 +23,13 @@ VARIABLES = frozenset({
     "flink_taskmanager_metaspace_mb", "flink_taskmanager_slots", "flink_parallelism",
     "flink_jobmanager_heap_mb", "flink_sql_gateway_heap_mb", "flink_history_heap_mb",
 })  # fmt: skip
+# What the whole cluster shares.
+SETTINGS = (
+    "lakehouse_profile",
+    "lakehouse_memory_overcommit",
+    "lakehouse_engine_weights",
+    "hdfs_replication",
+)
 # Where neither the inventory nor a fact says it: a rendering without hosts.
 MEMORY_MB, CORES, REPLICATION = 8192, 2, 3
 
@@ -44,9 +51,8 @@ class Machine:
 def cluster(machines: Mapping[str, Machine], settings: Mapping[str, Any]) -> Cluster:
     """Return the facts of the model.
 
-    ``settings`` are the cluster's: ``lakehouse_profile``, ``lakehouse_memory_overcommit``,
-    ``lakehouse_engine_weights`` and ``hdfs_replication``. A machine that nobody has looked at counts as the
-    smallest of those that are known.
+    ``settings`` are the cluster's, by the names of ``SETTINGS``. A machine that nobody has looked at counts
+    as the smallest of those that are known.
     """
     memory = min((of.memory_mb for of in machines.values() if of.memory_mb), default=MEMORY_MB)
     cores = min((of.cores for of in machines.values() if of.cores), default=CORES)

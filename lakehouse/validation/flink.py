@@ -73,11 +73,11 @@ def parallelism(host: Host, inventory: Inventory) -> list[Finding]:
     """Check that a job of the default size finds as many slots as it has tasks side by side."""
     wanted, workers = _number(host, "flink_parallelism"), inventory.group(WORKERS)
     slots = _slots(host)
-    if wanted is None or slots is None or not workers or 1 <= wanted <= slots * len(workers):
+    if wanted is None or slots is None or not workers or wanted <= slots * len(workers):
         return []
     fact = f"flink_parallelism is {wanted} with {len(workers)} TaskManagers of {slots} slots"
     advice = "lower it, or raise flink_taskmanager_slots: a streaming job would wait for slots for ever"
-    return [Finding("flink.slots", host.name, fact, advice, f"1 to {slots * len(workers)}")]
+    return [Finding("flink.slots", host.name, fact, advice, f"at most {slots * len(workers)}")]
 
 
 def config(host: Host) -> list[Finding]:

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from lakehouse.inventory import Host
 from lakehouse.sizing import Cluster, placed, plan
-from lakehouse.validation.finding import Finding
+from lakehouse.validation.finding import Finding, Level
+from lakehouse.validation.memory import NODE
 
-NODE = "node_memory_mb"
-SETTINGS = (
-    "lakehouse_profile",
-    "lakehouse_memory_overcommit",
-    "lakehouse_engine_weights",
-    "hdfs_replication",
-)
 FACTOR, WEIGHTS = "lakehouse_memory_overcommit", "lakehouse_engine_weights"
 # So many of the largest are named as what could move.
 NAMED = 3
@@ -22,17 +16,16 @@ def facts(host: Host, *services: str) -> Cluster:
     """Return the model's facts of one host alone, as far as its inventory tells, and with ``services``."""
     values = host.variables
     machine = placed.Machine(host.groups, values, values.get(NODE), values.get("node_cores"))
-    found = placed.cluster({host.name: machine}, {name: values.get(name) for name in SETTINGS})
+    found = placed.cluster({host.name: machine}, {name: values.get(name) for name in placed.SETTINGS})
     return found.placing(*services)
 
 
 def positive(host: Host) -> list[Finding]:
-    """Check that every size, factor and weight that is set is more than nothing."""
+    """Check that the factor on memory and every engine's weight are more than nothing."""
     values = host.variables
-    names = sorted(placed.VARIABLES | {NODE, "node_cores", FACTOR})
-    said = {name: values[name] for name in names if name in values}
+    said = {FACTOR: values.get(FACTOR)}
     said |= {f"{WEIGHTS}.{name}": weight for name, weight in (values.get(WEIGHTS) or {}).items()}
-    advice = "correct it, or leave it out: then it follows from the machine (docs/sizing.md)"
+    advice = "correct it, or leave it out: it has a default (docs/sizing.md)"
     return [
         Finding("sizes.range", host.name, f"{name} is {value}", advice, "more than 0")
         for name, value in said.items()
@@ -43,13 +36,14 @@ def positive(host: Host) -> list[Finding]:
 def room(host: Host) -> list[Finding]:
     """Check that the services of a host fit into it at their least, beside what the inventory sets.
 
-    Nothing is said of a host whose memory is not known yet, nor where a size alone is more than the host:
-    another check names that one.
+    Sizes that somebody has set and that fit into the memory, if not into 85 % of it, are a warning alone.
+    Nothing is said of a host whose memory is not known yet, nor where a size alone is none, or more than the
+    host: another check names that one.
     """
     node = host.variables.get(NODE)
     said = placed.VARIABLES & host.variables.keys()
     sizes = [host.variables[name] for name in said if name.endswith("_mb")]
-    if not node or any(size > node for size in sizes) or positive(host):
+    if not node or any(not 0 < size <= node for size in sizes) or positive(host):
         return []
     cluster = facts(host)
     for gap in plan(cluster).gaps:
@@ -59,7 +53,7 @@ def room(host: Host) -> list[Finding]:
         least = usable + gap.missing_mb
         fact = f"its services take {least} MiB at the least, {gap.missing_mb} more than there are"
         advice = f"move one of {named} to another host, lower what is set, or raise {FACTOR}"
-        return [
-            Finding("sizes.room", host.name, fact, advice, f"at most {usable}, 85 % of {NODE} x {FACTOR}")
-        ]
+        level = Level.WARNING if sizes and least <= node * cluster.overcommit else Level.FAULT
+        expected = f"at most {usable}, 85 % of {NODE} x {FACTOR}"
+        return [Finding("sizes.room", host.name, fact, advice, expected, level)]
     return []

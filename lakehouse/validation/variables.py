@@ -26,10 +26,11 @@ class Undefined:
 
 # Of these, a process needs some; of other numbers none may be right (trash, reserved bytes, queued queries).
 _SIZE = re.compile(
-    r"(?<!min_memory)(?<!min_disk)_(mb|cores|slots|partitions|connections|threads|block_size|pool_size)$"
+    r"(?<!min_memory)(?<!min_disk)"
+    r"_(mb|cores|slots|parallelism|partitions|connections|handlers|threads|block_size|pool_size)$"
 )
-# Their checks know an upper bound as well.
-_CHECKED_ELSEWHERE = frozenset({"hdfs_replication", "flink_parallelism"})
+# Its check knows an upper bound as well.
+_CHECKED_ELSEWHERE = frozenset({"hdfs_replication"})
 
 # Ansible's own variables, and secrets that other variables refer to.
 FREE_PREFIXES = ("ansible_", "vault_")

@@ -24,12 +24,6 @@ except ImportError as error:  # Ansible runs in another Python than the kit's
     ) from error
 
 SWITCHES = {row.switch for row in services.load().services.values() if row.switch}
-SETTINGS = (
-    "lakehouse_profile",
-    "lakehouse_memory_overcommit",
-    "lakehouse_engine_weights",
-    "hdfs_replication",
-)
 # A task on a host is a process of its own, in which no fact changes: the first answer is every answer.
 _ANSWER: list[dict[str, dict[str, int]]] = []
 
@@ -54,7 +48,7 @@ class LookupModule(LookupBase):
         settings: dict[str, Any] = {}
         for name in groups["all"]:
             value = self._reader(shared | dict(hostvars.raw_get(name)))
-            settings = settings or {key: value(key) for key in SETTINGS}
+            settings = settings or {key: value(key) for key in placed.SETTINGS}
             member = {group for group, members in groups.items() if name in members}
             machines[name] = _machine(member, value)
         made = plan(placed.cluster(machines, settings))

@@ -89,17 +89,14 @@ def test_a_disk_is_that_of_the_file_system_below_a_folder() -> None:
 @pytest.mark.parametrize(
     ("variables", "named"),
     [
-        ({"hive_metastore_heap_mb": -5}, "hive_metastore_heap_mb is -5"),
-        ({"flink_taskmanager_slots": 0}, "flink_taskmanager_slots is 0"),
-        ({"node_memory_mb": 0}, "node_memory_mb is 0"),
         ({"lakehouse_memory_overcommit": 0.0}, "lakehouse_memory_overcommit is 0.0"),
         ({"lakehouse_engine_weights": {"spark": -1}}, "lakehouse_engine_weights.spark is -1"),
     ],
 )
-def test_a_size_that_is_none_is_refused(variables: dict[str, Any], named: str) -> None:
+def test_a_factor_that_leaves_nothing_is_refused(variables: dict[str, Any], named: str) -> None:
     assert lines(sizes.positive(host(**variables))) == [
-        f"FAIL sizes.range n1: {named} (expected more than 0): correct it, or leave it out: then it follows "
-        "from the machine (docs/sizing.md)"
+        f"FAIL sizes.range n1: {named} (expected more than 0): correct it, or leave it out: it has a default "
+        "(docs/sizing.md)"
     ]
 
 
@@ -108,6 +105,7 @@ def test_a_host_that_holds_its_services_is_fine() -> None:
     assert sizes.room(host()) == []
     # Another check names the one size.
     assert sizes.room(host(node_memory_mb=8192, hive_metastore_heap_mb=9000)) == []
+    assert sizes.room(host(node_memory_mb=8192, hive_metastore_heap_mb=-5)) == []
 
 
 def test_a_host_that_is_too_small_is_told_what_could_move() -> None:
@@ -117,6 +115,13 @@ def test_a_host_that_is_too_small_is_told_what_could_move() -> None:
         "flink_taskmanager (1024), spark_executors (615) to another host, lower what is set, or raise "
         "lakehouse_memory_overcommit"
     ]
+
+
+def test_sizes_that_somebody_has_set_may_take_what_is_the_system_s() -> None:
+    [found] = sizes.room(host(node_memory_mb=6144, node_cores=2, trino_heap_mb=2000))
+    assert str(found).startswith("WARN sizes.room n1: its services take ")
+    [found] = sizes.room(host(node_memory_mb=6144, node_cores=2, trino_heap_mb=5000))
+    assert str(found).startswith("FAIL sizes.room n1: its services take ")
 
 
 def test_promising_more_makes_room() -> None:
