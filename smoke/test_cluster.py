@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.endpoints import Endpoints
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.waiting import wait_for
+from testbed.endpoints import Endpoints
+from testbed.lake import Lake
+from testbed.namenode import NameNode
+from testbed.waiting import wait_for
 
 SECONDS = 60
 # Runs on the executor: java.net.InetAddress says "name/address" of the machine.

@@ -12,16 +12,16 @@ from pyspark.errors import PySparkException
 from thrift.transport.TTransport import TTransportException
 
 from pipeline.load_flights import TARGETS
-from smoke import metastore
-from smoke.endpoints import Endpoints, Host
-from smoke.held import held_open
-from smoke.lake import Lake, Row
-from smoke.namenode import NameNode, NameNodeError
-from smoke.nodes import Nodes
-from smoke.placement import Ledger
-from smoke.tables import ORDERS, Table, Tables, suffix
 from smoke.test_flights import DISTANCE, ROWS
-from smoke.waiting import wait_for
+from testbed import metastore
+from testbed.endpoints import Endpoints, Host
+from testbed.held import held_open
+from testbed.lake import Lake, Row
+from testbed.namenode import NameNode, NameNodeError
+from testbed.nodes import Nodes
+from testbed.placement import Ledger
+from testbed.tables import ORDERS, Table, Tables, suffix
+from testbed.waiting import wait_for
 
 pytestmark = [pytest.mark.drill]
 

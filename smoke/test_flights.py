@@ -9,10 +9,10 @@ import pytest
 from pipeline import parsing, sample_tables
 from pipeline.load_flights import TARGETS
 from pipeline.sources import AIRLINES, PLANES, WEATHER, Source
-from smoke.endpoints import Endpoints
-from smoke.lake import Lake
-from smoke.metastore import Connection
-from smoke.placement import Ledger
+from testbed.endpoints import Endpoints
+from testbed.lake import Lake
+from testbed.metastore import Connection
+from testbed.placement import Ledger
 
 ROWS = {"flights": 336_776, "weather": 26_115, "planes": 3_322, "airports": 1_458, "airlines": 16}
 # All flights together, in miles.

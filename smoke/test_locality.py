@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.endpoints import Endpoints
-from smoke.formats import ICEBERG
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.tables import Tables, data_files
 from smoke.test_cluster import THIS_HOST
-from smoke.waiting import wait_for
+from testbed.endpoints import Endpoints
+from testbed.formats import ICEBERG
+from testbed.lake import Lake
+from testbed.namenode import NameNode
+from testbed.tables import Tables, data_files
+from testbed.waiting import wait_for
 
 # A place chosen without regard to the data is the right one each time in one of 243 runs on three machines.
 QUERIES = 5

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.formats import ICEBERG
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.tables import ORDERS, Table, data_files, history
+from testbed.formats import ICEBERG
+from testbed.lake import Lake
+from testbed.namenode import NameNode
+from testbed.tables import ORDERS, Table, data_files, history
 
 MORE = [(4, "fay"), (5, "gus")]
 EVERYONE = [(id_, customer) for id_, customer, *_ in ORDERS] + MORE

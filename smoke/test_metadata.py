@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from smoke.endpoints import Endpoints
-from smoke.namenode import NameNode
-from smoke.nodes import Nodes
-from smoke.tables import Databases, Table
+from testbed.endpoints import Endpoints
+from testbed.namenode import NameNode
+from testbed.nodes import Nodes
+from testbed.tables import Databases, Table
 
 # PostgreSQL folds names to lower case unless they are quoted, and the metastore's are upper case.
 TABLE = """

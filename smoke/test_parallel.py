@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.endpoints import Endpoints
-from smoke.lake import Lake
-from smoke.tables import Table, Tables
 from smoke.test_cluster import THIS_HOST
+from testbed.endpoints import Endpoints
+from testbed.lake import Lake
+from testbed.tables import Table, Tables
 
 # Seconds of work, so that a task that starts late still meets the others.
 ROWS_PER_NODE = 150_000

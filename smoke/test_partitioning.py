@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from smoke.formats import ICEBERG
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.tables import Table, Tables
+from testbed.formats import ICEBERG
+from testbed.lake import Lake
+from testbed.namenode import NameNode
+from testbed.tables import Table, Tables
 
 ROWS = (
     "(1, 'ada', DATE '2024-01-15', 10), (2, 'bob', DATE '2024-02-15', 20), (3, 'eve', DATE '2024-02-16', 30)"

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import pytest
 from hive_metastore.ttypes import MetaException
 
-from smoke import metastore
-from smoke.endpoints import Endpoints
-from smoke.formats import FORMATS
-from smoke.lake import SESSION, Lake
-from smoke.namenode import NameNode, NameNodeError
-from smoke.nodes import Nodes
-from smoke.placement import Ledger
-from smoke.tables import ORDERS, Databases, Table, Tables
+from testbed import metastore
+from testbed.endpoints import Endpoints
+from testbed.formats import FORMATS
+from testbed.lake import SESSION, Lake
+from testbed.namenode import NameNode, NameNodeError
+from testbed.nodes import Nodes
+from testbed.placement import Ledger
+from testbed.tables import ORDERS, Databases, Table, Tables
 
 OUTSIDER = "nobody"
 READ_WRITE_DROP: list[tuple[str, str, dict[str, str]]] = [

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.tables import ORDERS, Table, Tables
+from testbed.lake import Lake
+from testbed.namenode import NameNode
+from testbed.tables import ORDERS, Table, Tables
 
 
 @pytest.mark.operation("create, insert, read")

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from smoke.formats import DELTA
-from smoke.lake import Lake
-from smoke.tables import Table, Tables
+from testbed.formats import DELTA
+from testbed.lake import Lake
+from testbed.tables import Table, Tables
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.lake import Lake
-from smoke.tables import ORDERS, Table, history
+from testbed.lake import Lake
+from testbed.tables import ORDERS, Table, history
 
 
 @pytest.fixture

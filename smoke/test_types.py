@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.lake import Lake
-from smoke.tables import Tables
+from testbed.lake import Lake
+from testbed.tables import Tables
 
 # Column type, SQL of a value, and the same value as text (what Spark's CAST to STRING makes of it).
 VALUES = {

@@ -17,9 +17,9 @@ from lakehouse.compose import settings, stack
 from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
-from smoke import waiting
-from smoke.lake import Lake, Row
-from smoke.tables import suffix
+from testbed import waiting
+from testbed.lake import Lake, Row
+from testbed.tables import suffix
 
 ENV_FILE = Path(__file__).with_name("test.env")
 EVIDENCE_LINES = "15"

@@ -20,7 +20,7 @@ from lakehouse.compose import running
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
-from smoke.waiting import wait_for
+from testbed.waiting import wait_for
 from tests.compose.conftest import BIRDS, connect, succeed
 
 pytestmark = pytest.mark.cluster

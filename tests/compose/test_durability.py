@@ -15,7 +15,7 @@ import pytest
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
-from smoke.lake import Lake
+from testbed.lake import Lake
 from tests.compose.conftest import ENV_FILE, compose, connect, files, image, succeed, up, volumes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]

@@ -15,13 +15,13 @@ from lakehouse_clients.settings import USER_VARIABLE
 from lakehouse import run
 from lakehouse.compose import names
 from lakehouse.compose.settings import Settings
-from smoke import metastore
-from smoke.endpoints import Endpoints, load
-from smoke.engines.flink import Flink
-from smoke.engines.trino import Trino
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.tables import suffix
+from testbed import metastore
+from testbed.endpoints import Endpoints, load
+from testbed.engines.flink import Flink
+from testbed.engines.trino import Trino
+from testbed.lake import Lake
+from testbed.namenode import NameNode
+from testbed.tables import suffix
 from tests.compose.conftest import BIRDS
 
 pytestmark = pytest.mark.cluster

@@ -14,7 +14,7 @@ import pytest
 from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
-from smoke.lake import Lake
+from testbed.lake import Lake
 from tests.compose.conftest import BIRDS, ENV_FILE, compose, elsewhere, image, lakehouse, succeed
 
 pytestmark = pytest.mark.cluster

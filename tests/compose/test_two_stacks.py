@@ -20,10 +20,10 @@ from lakehouse.compose import settings
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import DATANODES_VARIABLE, Settings
 from lakehouse.nodes import docker_api
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.placement import Ledger
-from smoke.waiting import wait_for
+from testbed.lake import Lake
+from testbed.namenode import NameNode
+from testbed.placement import Ledger
+from testbed.waiting import wait_for
 from tests.compose.conftest import ENV_FILE, compose, connect, elsewhere, succeed, surroundings, volumes
 
 pytestmark = pytest.mark.cluster

@@ -14,12 +14,12 @@ import yaml
 
 from lakehouse import run
 from lakehouse.errors import LakehouseError
-from smoke.matrix import cells, formats, operations, switches
-from smoke.matrix.cells import ENGINES, REST, Cell, Design, Expected
-from smoke.matrix.proofs import PROOFS
-from smoke.matrix.recipes import RECIPES
-from smoke.matrix.recipes.recipe import Names
-from smoke.matrix.workers import Outcome, verdict
+from matrix import cells, formats, operations, switches
+from matrix.cells import ENGINES, REST, Cell, Design, Expected
+from matrix.proofs import PROOFS
+from matrix.recipes import RECIPES
+from matrix.recipes.recipe import Names
+from matrix.workers import Outcome, verdict
 from tests.unit.surface import KNOWN, surface
 
 NAMES = Names(
@@ -106,7 +106,7 @@ class TestLoad:
             ({"refused": "no", "behind": "works"}, "has one of withheld and behind, expected both or none"),
             (
                 {"withheld": "no", "behind": "works"},
-                "is withheld by no setting in smoke/matrix/switches.py",
+                "is withheld by no setting in matrix/switches.py",
             ),
         ],
     )
@@ -118,7 +118,7 @@ class TestLoad:
         with pytest.raises(LakehouseError) as refused:
             load(tmp_path, data)
         assert str(refused.value).startswith(f"cells.yml: trino.iceberg.merge {message}")
-        assert str(refused.value).endswith("; next: edit smoke/matrix/cells.yml")
+        assert str(refused.value).endswith("; next: edit matrix/cells.yml")
         assert "\n" not in str(refused.value)
 
     def test_what_the_kit_withholds_says_what_the_engine_itself_does(self, tmp_path: Path) -> None:

@@ -10,19 +10,19 @@ from typing import Any, cast
 
 import pytest
 
-from smoke.endpoints import Endpoints
-from smoke.engines import EngineError
-from smoke.lake import Lake, Row
-from smoke.matrix import formats, operations, placement_report, switches
-from smoke.matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
-from smoke.matrix.cells import Cell, Expected
-from smoke.matrix.databases import MatrixDatabases
-from smoke.matrix.recipes.recipe import Names
-from smoke.matrix.sessions import found
-from smoke.matrix.stage import Stage
-from smoke.matrix.workers import Outcome, Worker, Workers
-from smoke.namenode import NameNode
-from smoke.placement import Placement
+from matrix import formats, operations, placement_report, switches
+from matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
+from matrix.cells import Cell, Expected
+from matrix.databases import MatrixDatabases
+from matrix.recipes.recipe import Names
+from matrix.sessions import found
+from matrix.stage import Stage
+from matrix.workers import Outcome, Worker, Workers
+from testbed.endpoints import Endpoints
+from testbed.engines import EngineError
+from testbed.lake import Lake, Row
+from testbed.namenode import NameNode
+from testbed.placement import Placement
 
 DATABASES = MatrixDatabases("ab12", "/lake", "hdfs://name/lake")
 

@@ -1,0 +1,88 @@
+"""Fixtures of the matrix: a session of each engine, the databases of the run, and its cells at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from matrix import placement_report
+from matrix.cells import Cell, Expected
+from matrix.databases import MatrixDatabases
+from matrix.sessions import Sessions
+from matrix.workers import Workers
+from testbed.endpoints import Endpoints
+from testbed.engines.flink import Flink
+from testbed.engines.trino import Trino
+from testbed.lake import Lake
+from testbed.namenode import NameNode
+from testbed.placement import Ledger
+from testbed.tables import suffix
+
+# Read by pytest where the folder is named on its command line.
+pytest_plugins = ["testbed.fixtures"]
+
+
+@pytest.fixture(scope="session")
+def _trino(endpoints: Endpoints) -> Trino:
+    if endpoints.trino is None:
+        pytest.skip("Trino is not deployed")
+    return Trino.connect(endpoints.trino.http, endpoints.users["trino"])
+
+
+@pytest.fixture(scope="session")
+def _flink(endpoints: Endpoints) -> Flink:
+    if endpoints.flink is None:
+        pytest.skip("Flink is not deployed")
+    return Flink.connect(endpoints.flink.sql_gateway)
+
+
+@pytest.fixture
+def trino(_trino: Trino, lake: Lake) -> Trino:
+    """The suite's Trino session; its statements join those of the test's Spark session, in order."""
+    _trino.statements = lake.statements
+    return _trino
+
+
+@pytest.fixture
+def flink(_flink: Flink, lake: Lake) -> Flink:
+    """The suite's Flink session; its statements join those of the test's Spark session, in order."""
+    _flink.statements = lake.statements
+    return _flink
+
+
+@pytest.fixture(scope="session")
+def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
+    """The placements of this run's tables, which join those that the smoke suite has written."""
+    ledger = Ledger(namenode, endpoints.replication, endpoints.name_of)
+    yield ledger
+    placement_report.add(endpoints.report, ledger.placements)
+
+
+@pytest.fixture(scope="session")
+def matrix(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[MatrixDatabases]:
+    """The databases of this run, one per family of formats."""
+    databases = MatrixDatabases(suffix(), endpoints.root, endpoints.warehouse)
+    databases.create(_lake)
+    yield databases
+    databases.drop(endpoints, namenode)
+
+
+@pytest.fixture(scope="session")
+def workers(
+    request: pytest.FixtureRequest, connect_server: str, endpoints: Endpoints, matrix: MatrixDatabases
+) -> Iterator[Workers]:
+    """All engines at work on the cells that were selected."""
+    cells = [cell for cell in map(_cell, request.session.items) if cell]
+    workers = Workers(
+        Sessions(connect_server, endpoints, matrix),
+        [cell for cell in cells if cell.expected is not Expected.ABSENT],
+    )
+    yield workers
+    workers.close()
+
+
+def _cell(item: pytest.Item) -> Cell | None:
+    """Return the cell that a test is about."""
+    parameters = getattr(item, "callspec", None)
+    return parameters.params.get("cell") if parameters else None

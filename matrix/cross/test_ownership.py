@@ -1,0 +1,48 @@
+"""A table that one writer made, another changes, fills and drops; for all pairs of writers of a format."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from matrix import formats
+from matrix.cross.engines import Engines
+from matrix.cross.hands import HANDS
+from matrix.cross.making import AnyEnginesTables
+from matrix.databases import MatrixDatabases
+from testbed.namenode import NameNode
+from testbed.tables import suffix
+
+PAIRS = [
+    pytest.param(formats.BY_NAME[fmt], maker, other, id=f"{fmt}-{maker}-{other}")
+    for (fmt, maker), (same, other) in permutations(HANDS, 2)
+    if fmt == same
+]
+
+
+@pytest.mark.operation("change and drop a table of {maker}", engine="{other}")
+@pytest.mark.parametrize(("fmt", "maker", "other"), PAIRS)
+def test_a_table_belongs_to_nobody(  # noqa: PLR0913, PLR0917 (fixtures and a pair)
+    fmt: formats.TableFormat,
+    maker: str,
+    other: str,
+    matrix: MatrixDatabases,
+    iceberg: AnyEnginesTables,
+    engines: Engines,
+    namenode: NameNode,
+) -> None:
+    table = matrix.table(fmt, f"owned_{suffix()}")
+    made, taken = HANDS[fmt.name, maker], HANDS[fmt.name, other]
+    made.make(engines, table)
+    taken.change(engines, table)
+    expected = [(1, None), (2, "added")] if taken.alters else [(1,), (2,)]
+    columns = ["id", "note"] if taken.alters else ["id"]
+    assert sorted(engines.read(maker, table, columns)) == expected
+
+    location = iceberg.location(table)
+    assert location
+    assert namenode.files(location)
+    taken.drop(engines, table)
+    assert iceberg.location(table) is None
+    assert bool(namenode.files(location)) is made.keeps

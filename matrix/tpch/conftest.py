@@ -1,0 +1,80 @@
+"""Fixtures of TPC-H: source files, the expected answers, the tables, and the engines at work on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+
+import pytest
+
+from lakehouse.run import BUILD
+from matrix.tpch import source as sources
+from matrix.tpch.load import Landing, Target, load
+from matrix.tpch.reference import Reference
+from matrix.tpch.runner import Runner, Session
+from matrix.tpch.source import Source
+from testbed.endpoints import Endpoints
+from testbed.engines.flink import Flink
+from testbed.engines.trino import Trino
+from testbed.formats import FORMATS, Format
+from testbed.lake import Lake
+from testbed.namenode import NameNode
+
+
+@pytest.fixture(scope="session")
+def source() -> Source:
+    """The source files on this machine."""
+    return sources.ensure(BUILD / "tpch")
+
+
+@pytest.fixture(scope="session")
+def reference(source: Source) -> Reference:
+    """DuckDB, which knows the answers."""
+    return Reference(source)
+
+
+@pytest.fixture(scope="session")
+def loaded(_lake: Lake, source: Source, namenode: NameNode, endpoints: Endpoints) -> dict[Format, list[str]]:
+    """The tables of both formats are there; which ones this run has written."""
+    landing = Landing(namenode, endpoints)
+    landing.put(_lake, source)
+
+    def fill(fmt: Format) -> list[str]:
+        lake = Lake.connect(_lake.url, settings={})
+        try:
+            return load(lake, Target(fmt), source, landing)
+        finally:
+            lake.session.stop()
+
+    with ThreadPoolExecutor(len(FORMATS)) as pool:
+        return dict(zip(FORMATS, pool.map(fill, FORMATS), strict=True))
+
+
+@pytest.fixture(scope="session")
+def runner(
+    request: pytest.FixtureRequest, _lake: Lake, endpoints: Endpoints, loaded: dict[Format, list[str]]
+) -> Iterator[Runner]:
+    """Every engine runs those queries that are selected, from now on."""
+    assert loaded
+    sessions = ExitStack()
+
+    def spark() -> Session:
+        lake = Lake.connect(_lake.url, settings={})
+        sessions.callback(lake.session.stop)
+        return lake
+
+    def trino() -> Session:
+        if endpoints.trino is None:
+            pytest.skip("Trino is not deployed")
+        return Trino.connect(endpoints.trino.http, endpoints.users["trino"])
+
+    def flink() -> Session:
+        if endpoints.flink is None:
+            pytest.skip("Flink is not deployed")
+        return sessions.enter_context(closing(Flink.connect(endpoints.flink.sql_gateway)))
+
+    selected = [getattr(item, "callspec", None) for item in request.session.items]
+    tasks = [spec.params["task"] for spec in selected if spec and "task" in spec.params]
+    with sessions, closing(Runner({"spark": spark, "trino": trino, "flink": flink}, tasks)) as runner:
+        yield runner

@@ -1,0 +1,149 @@
+"""The tables of the tests: each belongs to one test, is measured where its blocks lie, and is dropped."""
+
+from __future__ import annotations
+
+import datetime as dt
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from urllib.parse import urlsplit
+
+from hive_metastore.ttypes import NoSuchObjectException
+
+from testbed import metastore
+from testbed.endpoints import Endpoints
+from testbed.formats import Format
+from testbed.lake import Lake, Row
+from testbed.namenode import NameNode
+from testbed.placement import Ledger
+
+# What a new table holds unless a test says otherwise: orders of two months.
+ORDERS: list[Row] = [
+    (1, "ada", dt.date(2024, 1, 15), Decimal("10.00")),
+    (2, "bob", dt.date(2024, 2, 15), Decimal("20.00")),
+    (3, "eve", dt.date(2024, 2, 16), Decimal("30.00")),
+]
+_ORDERS_QUERY = """
+SELECT id, customer, day, CAST(amount AS DECIMAL(10, 2)) AS amount FROM VALUES
+  (1, 'ada', DATE '2024-01-15', 10), (2, 'bob', DATE '2024-02-15', 20), (3, 'eve', DATE '2024-02-16', 30)
+  AS orders (id, customer, day, amount)
+""".strip()
+
+
+def suffix() -> str:
+    """Return letters that make a name this run's own."""
+    return secrets.token_hex(3)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table by its names, and its folder in HDFS; as text it is the full name for SQL."""
+
+    format: Format
+    database: str
+    name: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.format.catalog}.{self.database}.{self.name}"
+
+    @property
+    def short(self) -> str:
+        """Name without the catalog, which is what the metastore and Iceberg's procedures know."""
+        return f"{self.database}.{self.name}"
+
+    def statement(self, template: str, **values: object) -> str:
+        """Fill a statement of the format with this table's names."""
+        return template.format(table=self, short=self.short, **values)
+
+
+@dataclass(frozen=True)
+class Version:
+    """A commit of a table: what VERSION AS OF and TIMESTAMP AS OF (UTC) call it."""
+
+    id: int
+    committed: str
+
+
+def history(lake: Lake, table: Table) -> list[Version]:
+    """Return the commits of a table, oldest first."""
+    fmt = table.format
+    commits = lake.frame(table.statement(fmt.history)).selectExpr(
+        fmt.version, f"CAST({fmt.committed} AS STRING)"
+    )
+    return sorted((Version(*row) for row in commits.collect()), key=lambda version: version.committed)
+
+
+def data_files(lake: Lake, table: Table) -> set[str]:
+    """Return the HDFS paths of the files that the current version consists of."""
+    return {urlsplit(uri).path for (uri,) in lake.sql(table.statement(table.format.data_files))}
+
+
+@dataclass(frozen=True)
+class Databases:
+    """The databases of this run, one per format; `paths` are their folders in HDFS."""
+
+    names: Mapping[Format, str]
+    paths: Mapping[Format, str]
+    endpoints: Endpoints
+    namenode: NameNode
+
+    def table(self, fmt: Format) -> Table:
+        """Return a table that does not exist yet."""
+        name = f"orders_{suffix()}"
+        return Table(fmt, self.names[fmt], name, f"{self.paths[fmt]}/{name}")
+
+    def left(self) -> list[str]:
+        """Return what is in these databases, as `database.table`."""
+        with metastore.Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client:
+            return [
+                f"{name}.{table}" for name in self.names.values() for table in client.get_all_tables(name)
+            ]
+
+    def remove(self, table: Table) -> None:
+        """Take a table, if there is one, out of the metastore, and its folder out of HDFS.
+
+        No engine is asked: what a test left may be more than it can read, and Spark makes a job of it.
+        """
+        with (
+            metastore.Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client,
+            suppress(NoSuchObjectException),
+        ):
+            client.drop_table(table.database, table.name, False)
+        self.namenode.remove(table.path)
+
+
+@dataclass
+class Tables:
+    """Makes tables, and clears away what it made."""
+
+    lake: Lake
+    databases: Databases
+    ledger: Ledger
+    format: Format
+
+    def __post_init__(self) -> None:
+        self._made: list[Table] = []
+
+    def name(self) -> Table:
+        """Return a table that the test creates itself."""
+        table = self.databases.table(self.format)
+        self._made.append(table)
+        return table
+
+    def new(self, clauses: str = "", query: str = _ORDERS_QUERY) -> Table:
+        """Create a table from a query; `clauses` are those of CREATE TABLE, like TBLPROPERTIES."""
+        table = self.name()
+        self.lake.sql(f"CREATE TABLE {table} USING {self.format} {clauses} AS {query}")
+        return table
+
+    def close(self) -> None:
+        """Note where the blocks of every table are, then remove it: the second also if the first fails."""
+        while self._made:
+            table = self._made.pop()
+            try:
+                self.ledger.measure(table.short, table.format.name, table.path)
+            finally:
+                self.databases.remove(table)
