@@ -13,9 +13,10 @@ from typing import Any
 import yaml
 
 from lakehouse.errors import LakehouseError
-from matrix import formats, operations, switches
-from matrix.formats import TableFormat
+from matrix import operations, switches
 from matrix.operations import Operation
+from testbed import formats
+from testbed.formats import Format
 
 PATH = Path(__file__).with_name("cells.yml")
 ENGINES = ("spark", "trino", "flink", "pyiceberg", "delta-rs", "duckdb", "polars")
@@ -56,7 +57,7 @@ class Cell:
     """
 
     engine: str
-    format: TableFormat
+    format: Format
     operation: Operation
     expected: Expected
     reason: str = ""
@@ -138,7 +139,7 @@ def _members(file: str, where: str, data: object, known: Collection[str]) -> Ite
         yield key, value
 
 
-def _cell(file: str, engine: str, fmt: TableFormat, operation: Operation, declared: object) -> Cell:
+def _cell(file: str, engine: str, fmt: Format, operation: Operation, declared: object) -> Cell:
     where = f"{engine}.{fmt}.{operation.name}"
     if declared == Expected.WORKS:
         return Cell(engine, fmt, operation, Expected.WORKS)
@@ -170,7 +171,7 @@ def _cell(file: str, engine: str, fmt: TableFormat, operation: Operation, declar
 
 
 def _behind(
-    file: str, engine: str, fmt: TableFormat, operation: Operation, declared: Mapping[str, object]
+    file: str, engine: str, fmt: Format, operation: Operation, declared: Mapping[str, object]
 ) -> Cell | None:
     """Return the same operation without the kit's setting; None where the kit withholds nothing."""
     where = f"{engine}.{fmt}.{operation.name}"

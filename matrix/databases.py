@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from hive_metastore.ttypes import NoSuchObjectException
 
-from matrix.formats import DELTA, HIVE_PARQUET, ICEBERG, TableFormat
 from testbed.endpoints import Endpoints
+from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
 from testbed.lake import Lake
 from testbed.metastore import Connection
 from testbed.namenode import NameNode
@@ -22,7 +22,7 @@ _FAMILIES = (ICEBERG, DELTA, HIVE_PARQUET)
 class MatrixTable:
     """A table by its names and its folder in HDFS (`path`; `uri` with scheme and nameservice)."""
 
-    format: TableFormat
+    format: Format
     database: str
     name: str
     path: str
@@ -65,11 +65,11 @@ class MatrixDatabases:
         """Name of the database of Hive tables."""
         return f"matrix_hive_{self.run}"
 
-    def names(self) -> Mapping[TableFormat, str]:
+    def names(self) -> Mapping[Format, str]:
         """Name of the database by the format that stands for its family."""
         return {fmt: f"matrix_{fmt.family}_{self.run}" for fmt in _FAMILIES}
 
-    def table(self, fmt: TableFormat, name: str) -> MatrixTable:
+    def table(self, fmt: Format, name: str) -> MatrixTable:
         """Return a table of that name, which need not exist."""
         database = f"matrix_{fmt.family}_{self.run}"
         below = f"{fmt.folder}/{database}/{name}"

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from lakehouse import run
-from matrix import cells, formats, operations, switches
+from matrix import cells, operations, switches
 from matrix.cells import Cell, Expected
 from matrix.cross.access import table as access
 from matrix.cross.views import READERS, VIEWS
-from matrix.formats import TableFormat
+from testbed import formats
+from testbed.formats import Format
 
 MARKS = {
     Expected.WORKS: "✓",
@@ -36,7 +37,7 @@ def summary(declared: Iterable[Cell]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table(declared: Iterable[Cell], shown: tuple[TableFormat, ...]) -> str:
+def table(declared: Iterable[Cell], shown: tuple[Format, ...]) -> str:
     """Return operations down and engines across, then what the marks lead to.
 
     An engine with which nothing works is left out.
@@ -100,7 +101,7 @@ def linked(expected: Expected, limit: str = "") -> str:
     return f"[{MARKS[expected]}]({limit})" if limit else MARKS[expected]
 
 
-def _of_formats(*shown: TableFormat) -> Callable[[], str]:
+def _of_formats(*shown: Format) -> Callable[[], str]:
     """Return the maker of a table with one mark for each of these formats in every field."""
     return lambda: table(cells.load(), shown)
 

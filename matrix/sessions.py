@@ -10,13 +10,13 @@ import lakehouse_clients
 
 from matrix.adapters import Adapter, PythonAdapter, SparkSql, SqlAdapter
 from matrix.databases import MatrixDatabases
-from matrix.formats import DELTA, ICEBERG
 from matrix.recipes.frames import rows
 from matrix.stage import Stage
 from matrix.workers import NotDeployedError, Worker
 from testbed.endpoints import Endpoints
 from testbed.engines.flink import Flink
 from testbed.engines.trino import Trino
+from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake, Row
 from testbed.namenode import NameNode
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from matrix.cells import Cell, Expected
 from matrix.databases import MatrixDatabases, MatrixTable
-from matrix.formats import TableFormat
 from matrix.operations import STARTS
 from matrix.recipes.recipe import Names
 from testbed.endpoints import Endpoints
+from testbed.formats import Format
 from testbed.lake import Lake
 from testbed.namenode import NameNode
 
@@ -32,7 +32,7 @@ class Stage:
     namenode: NameNode
     endpoints: Endpoints
     written: list[MatrixTable] = field(default_factory=list)
-    _shared: dict[tuple[TableFormat, str], MatrixTable] = field(default_factory=dict)
+    _shared: dict[tuple[Format, str], MatrixTable] = field(default_factory=dict)
 
     def table(self, cell: Cell) -> MatrixTable:
         """Return a table as the cell's operation wants to find it.
@@ -83,11 +83,11 @@ class Stage:
         """Return the tables that nobody was to change, with how they began."""
         return [(start, table) for (_, start), table in self._shared.items() if STARTS[start]]
 
-    def _prefix(self, fmt: TableFormat) -> str:
+    def _prefix(self, fmt: Format) -> str:
         engine = self.engine.replace("-", "")
         return f"{engine}_{fmt.prefix}" if fmt.prefix else engine
 
-    def _new(self, fmt: TableFormat, name: str, start: str) -> MatrixTable:
+    def _new(self, fmt: Format, name: str, start: str) -> MatrixTable:
         table = self.databases.table(fmt, name)
         # In a view Trino understands names without Spark's catalog alone; an Iceberg view needs its own.
         viewed = table.short if fmt.catalogs["spark"] == "spark_catalog" else str(table)

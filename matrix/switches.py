@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from matrix.formats import DELTA, TableFormat
+from testbed.formats import DELTA, Format
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Switch:
     setting: str
     why: str
     catalog: str
-    format: TableFormat
+    format: Format
 
 
 _TRINO_DELTA = "delta_allow_all"
 
-SWITCHES: Mapping[tuple[str, TableFormat], Switch] = {
+SWITCHES: Mapping[tuple[str, Format], Switch] = {
     ("trino", DELTA): Switch(
         setting="delta.security: READ_ONLY",
         why="on hdfs:// Trino refuses most changes of a Delta table late or half done",
@@ -34,6 +34,6 @@ SWITCHES: Mapping[tuple[str, TableFormat], Switch] = {
 }
 
 
-def of(engine: str, fmt: TableFormat) -> Switch | None:
+def of(engine: str, fmt: Format) -> Switch | None:
     """Return what the kit withholds of an engine and a format; None if that is nothing."""
     return SWITCHES.get((engine, fmt))

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from testbed.endpoints import Endpoints
-from testbed.formats import FORMATS, Format
+from testbed.formats import OPEN_FORMATS, Format
 from testbed.lake import Lake
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
@@ -36,7 +36,7 @@ def tables(lake: Lake, databases: Databases, ledger: Ledger, fmt: Format) -> Ite
 def all_tables(lake: Lake, databases: Databases, ledger: Ledger) -> Iterator[list[Tables]]:
     """A maker for each format, for a test in which all formats live through the same event."""
     with ExitStack() as stack:
-        yield [stack.enter_context(closing(Tables(lake, databases, ledger, fmt))) for fmt in FORMATS]
+        yield [stack.enter_context(closing(Tables(lake, databases, ledger, fmt))) for fmt in OPEN_FORMATS]
 
 
 @pytest.fixture

@@ -4,13 +4,37 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.formats import ICEBERG
+from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake
 from testbed.namenode import NameNode
 from testbed.tables import ORDERS, Table, data_files, history
 
 MORE = [(4, "fay"), (5, "gus")]
 EVERYONE = [(id_, customer) for id_, customer, *_ in ORDERS] + MORE
+
+COMPACT = {
+    ICEBERG: (
+        "CALL iceberg.system.rewrite_data_files(table => '{short}', options => map('min-input-files', '2'))"
+    ),
+    DELTA: "OPTIMIZE {table}",
+}
+CLUSTER = {
+    ICEBERG: (
+        "CALL iceberg.system.rewrite_data_files(table => '{short}', strategy => 'sort',"
+        " sort_order => 'zorder(customer, day)', options => map('rewrite-all', 'true'))"
+    ),
+    DELTA: "OPTIMIZE {table} ZORDER BY (customer, day)",
+}
+EXPIRE = {
+    ICEBERG: (
+        "CALL iceberg.system.expire_snapshots("
+        "table => '{short}', older_than => current_timestamp(), retain_last => 1)",
+    ),
+    DELTA: (
+        "SET spark.databricks.delta.retentionDurationCheck.enabled = false",
+        "VACUUM {table} RETAIN 0 HOURS",
+    ),
+}
 
 
 @pytest.fixture
@@ -24,7 +48,7 @@ def table(lake: Lake, table: Table) -> Table:
 @pytest.mark.operation("compaction")
 def test_compact(lake: Lake, table: Table) -> None:
     before = data_files(lake, table)
-    lake.sql(table.statement(table.format.compact))
+    lake.sql(table.statement(COMPACT[table.format]))
     after = data_files(lake, table)
     assert len(before) >= 3
     assert len(after) == 1, f"{len(before)} files became {len(after)}"
@@ -34,7 +58,7 @@ def test_compact(lake: Lake, table: Table) -> None:
 @pytest.mark.operation("z-order, sort")
 def test_cluster(lake: Lake, table: Table) -> None:
     before = data_files(lake, table)
-    lake.sql(table.statement(table.format.cluster))
+    lake.sql(table.statement(CLUSTER[table.format]))
     assert not before & data_files(lake, table), "files that were not rewritten are not clustered"
     lake.expect(f"SELECT id, customer FROM {table} ORDER BY id", EVERYONE)
 
@@ -55,7 +79,7 @@ def test_expire(lake: Lake, namenode: NameNode, table: Table) -> None:
     first, *_ = history(lake, table)
     lake.sql(f"DELETE FROM {table} WHERE id = 2")
     current = data_files(lake, table)
-    for statement in table.format.expire:
+    for statement in EXPIRE[table.format]:
         lake.sql(table.statement(statement))
 
     log = f"{table.path}/{table.format.log_folder}/"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from testbed.endpoints import Endpoints
+from testbed.formats import CATALOGUED
 from testbed.namenode import NameNode
 from testbed.nodes import Nodes
 from testbed.tables import Databases, Table
@@ -36,7 +37,7 @@ def rows(table: Table, nodes: Nodes, endpoints: Endpoints) -> list[dict[str, Any
 def test_the_metastore_stores_the_table(
     rows: list[dict[str, Any]], table: Table, databases: Databases, endpoints: Endpoints
 ) -> None:
-    expected = table.format.catalogued
+    expected = CATALOGUED[table.format]
     [row] = rows
     authority = endpoints.warehouse.removesuffix(endpoints.root)
     assert row["DB_LOCATION_URI"] == authority + databases.paths[table.format]

@@ -6,12 +6,15 @@ import pytest
 
 from smoke.test_cluster import THIS_HOST
 from testbed.endpoints import Endpoints
+from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake
 from testbed.tables import Table, Tables
 
 # Seconds of work, so that a task that starts late still meets the others.
 ROWS_PER_NODE = 150_000
 NOW = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT)"
+# A small file is a task of its own, instead of one task for all of them.
+ONE_TASK_PER_FILE = {ICEBERG: "TBLPROPERTIES ('read.split.open-file-cost' = '134217728')", DELTA: ""}
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def events(tables: Tables, endpoints: Endpoints) -> Table:
     """Events that say which machine wrote them and when (milliseconds), one task per worker."""
     workers = len(endpoints.in_group("spark_workers"))
     return tables.new(
-        tables.format.one_task_per_file,
+        ONE_TASK_PER_FILE[tables.format],
         f"""
             SELECT id, concat('region-', id % 4) AS region, {THIS_HOST} AS writer, {NOW} AS written
             FROM range(0, {workers * ROWS_PER_NODE}, 1, {workers})

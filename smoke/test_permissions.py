@@ -12,7 +12,7 @@ from hive_metastore.ttypes import MetaException
 
 from testbed import metastore
 from testbed.endpoints import Endpoints
-from testbed.formats import FORMATS
+from testbed.formats import OPEN_FORMATS
 from testbed.lake import SESSION, Lake
 from testbed.namenode import NameNode, NameNodeError
 from testbed.nodes import Nodes
@@ -50,7 +50,7 @@ def begun(
         return
     member = endpoints.users["hive"]
     with ExitStack() as stack:
-        makers = [stack.enter_context(closing(Tables(_lake, databases, ledger, fmt))) for fmt in FORMATS]
+        makers = [stack.enter_context(closing(Tables(_lake, databases, ledger, fmt))) for fmt in OPEN_FORMATS]
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ours = [tables.new() for tables in makers]
         theirs = [tables.name() for tables in makers]

@@ -7,14 +7,20 @@ from decimal import Decimal
 
 import pytest
 
-from testbed.formats import DELTA
+from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake
 from testbed.tables import Table, Tables
+
+# How a table says beforehand that its columns may be renamed, widened and dropped.
+EVOLVABLE = {
+    ICEBERG: "",
+    DELTA: "TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true')",
+}
 
 
 @pytest.fixture
 def table(tables: Tables) -> Table:
-    return tables.new(tables.format.evolvable)
+    return tables.new(EVOLVABLE[tables.format])
 
 
 @pytest.mark.operation("add column")

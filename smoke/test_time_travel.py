@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake
 from testbed.tables import ORDERS, Table, history
+
+RESTORE = {
+    ICEBERG: "CALL iceberg.system.rollback_to_snapshot('{short}', {version})",
+    DELTA: "RESTORE TABLE {table} TO VERSION AS OF {version}",
+}
 
 
 @pytest.fixture
@@ -28,5 +34,5 @@ def test_by_version_and_by_timestamp(lake: Lake, table: Table) -> None:
 @pytest.mark.operation("rollback, restore")
 def test_restore(lake: Lake, table: Table) -> None:
     first, *_ = history(lake, table)
-    lake.sql(table.statement(table.format.restore, version=first.id))
+    lake.sql(table.statement(RESTORE[table.format], version=first.id))
     lake.expect(f"SELECT * FROM {table} ORDER BY id", ORDERS)

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 
 from testbed import evidence, waiting
 from testbed.endpoints import DEFAULT_PATH, VARIABLE, Endpoints, load
-from testbed.formats import FORMATS, Format
+from testbed.formats import OPEN_FORMATS, Format
 from testbed.lake import Lake
 from testbed.namenode import NameNode, NameNodeError
 from testbed.nodes import Nodes
@@ -148,20 +148,19 @@ def lake(_lake: Lake, request: pytest.FixtureRequest) -> Lake:
 @pytest.fixture(scope="session")
 def databases(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[Databases]:
     run = suffix()
-    names = {fmt: f"smoke_{fmt}_{run}" for fmt in FORMATS}
+    names = {fmt: f"smoke_{fmt}_{run}" for fmt in OPEN_FORMATS}
     for fmt, name in names.items():
-        _lake.sql(
-            f"CREATE DATABASE {fmt.catalog}.{name} LOCATION '{endpoints.warehouse}/{fmt.folder}/{name}'"
-        )
+        location = f"{endpoints.warehouse}/{fmt.folder}/{name}"
+        _lake.sql(f"CREATE DATABASE {fmt.catalogs['spark']}.{name} LOCATION '{location}'")
     paths = {fmt: f"{endpoints.root}/{fmt.folder}/{name}" for fmt, name in names.items()}
     databases = Databases(names, paths, endpoints, namenode)
     yield databases
     assert not databases.left(), "tables that no test has dropped"
     for fmt, name in names.items():
-        _lake.sql(f"DROP DATABASE {fmt.catalog}.{name}")
+        _lake.sql(f"DROP DATABASE {fmt.catalogs['spark']}.{name}")
 
 
-@pytest.fixture(params=FORMATS, ids=str)
+@pytest.fixture(params=OPEN_FORMATS, ids=str)
 def fmt(request: pytest.FixtureRequest) -> Format:
     """The table format; a test that asks for it runs once for each."""
     fmt: Format = request.param

@@ -1,8 +1,99 @@
-"""What differs between the table formats, as data: the tests are written once and hold no `if`."""
+"""The table formats, and what each engine calls them: data, so that tests are written once."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Format:
+    """A format of tables. What a single test asks of a format lies beside that test.
+
+    `family` is one for formats that share a database; `prefix` keeps their tables apart there. `catalogs` is
+    the catalog by engine: one that is not in it has no SQL for the format. `clause` makes Spark create such a
+    table.
+
+    The rest is Spark's SQL, where `{table}` is the full name; empty: there is no such thing. `file` is the
+    expression for the file from which a row comes, `data_files` the query for all files of the current
+    version. `history` is the query for commits, with `version` and `committed` its columns for number and
+    moment; `versions` is the query for (version, moment as text) of all commits. `log_folder` is where the
+    format keeps its own files.
+    """
+
+    name: str
+    family: str
+    folder: str
+    catalogs: Mapping[str, str]
+    clause: str
+    file: str
+    data_files: str = ""
+    history: str = ""
+    version: str = ""
+    committed: str = ""
+    versions: str = ""
+    log_folder: str = ""
+    prefix: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__
+
+
+_HIVE_CATALOGS = {"spark": "spark_catalog", "trino": "hive", "flink": "hive"}
+
+ICEBERG = Format(
+    name="iceberg",
+    family="iceberg",
+    folder="iceberg",
+    catalogs={"spark": "iceberg", "trino": "iceberg", "flink": "iceberg"},
+    clause="USING iceberg",
+    file="_file",
+    data_files="SELECT file_path FROM {table}.files",
+    history="SELECT snapshot_id, committed_at FROM {table}.snapshots",
+    version="snapshot_id",
+    committed="committed_at",
+    versions="SELECT snapshot_id, CAST(committed_at AS STRING) FROM {table}.snapshots ORDER BY committed_at",
+    log_folder="metadata",
+)
+DELTA = Format(
+    name="delta",
+    family="delta",
+    folder="delta",
+    catalogs={"spark": "spark_catalog", "trino": "delta"},
+    clause="USING delta",
+    file="_metadata.file_path",
+    data_files="SELECT DISTINCT _metadata.file_path FROM {table}",
+    history="DESCRIBE HISTORY {table}",
+    version="version",
+    committed="timestamp",
+    versions="DESCRIBE HISTORY {table}",
+    log_folder="_delta_log",
+)
+HIVE_PARQUET = Format(
+    name="hive-parquet",
+    family="hive",
+    folder="hive/warehouse",
+    catalogs=_HIVE_CATALOGS,
+    clause="STORED AS PARQUET",
+    file="input_file_name()",
+    prefix="parquet",
+)
+HIVE_ORC = Format(
+    name="hive-orc",
+    family="hive",
+    folder="hive/warehouse",
+    catalogs=_HIVE_CATALOGS,
+    clause="STORED AS ORC",
+    file="input_file_name()",
+    prefix="orc",
+)
+
+# Open table formats: they have a log of commits, and Hive tables have not.
+OPEN_FORMATS = (ICEBERG, DELTA)
+FORMATS = (*OPEN_FORMATS, HIVE_PARQUET, HIVE_ORC)
+BY_NAME = {fmt.name: fmt for fmt in FORMATS}
 
 
 @dataclass(frozen=True)
@@ -16,106 +107,15 @@ class Catalogued:
     real_path: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Format:
-    """SQL of one table format.
-
-    In the statements `{table}` is the full name, `{short}` the name without its catalog. `plan_*` are regular
-    expressions over what EXPLAIN prints.
-    """
-
-    name: str
-    catalog: str
-    folder: str
-    # How a table says beforehand that its columns may be renamed, widened and dropped.
-    evolvable: str
-    # A column that partitioning by month needs, the clause that asks for it, and the folder of a month.
-    month_column: str
-    partitioned_by_month: str
-    month_folder: str
-    # A small file is a task of its own, instead of one task for all of them.
-    one_task_per_file: str
-    history: str
-    version: str
-    committed: str
-    restore: str
-    compact: str
-    cluster: str
-    expire: tuple[str, ...]
-    data_files: str
-    log_folder: str
-    plan_partitions_pruned: str
-    plan_columns_pruned: str
-    catalogued: Catalogued
-
-    def __str__(self) -> str:
-        return self.name
-
-    __repr__ = __str__
-
-
-ICEBERG = Format(
-    name="iceberg",
-    catalog="iceberg",
-    folder="iceberg",
-    evolvable="",
-    month_column="",
-    partitioned_by_month="PARTITIONED BY (months(day))",
-    month_folder="data/day_month={month}",
-    one_task_per_file="TBLPROPERTIES ('read.split.open-file-cost' = '134217728')",
-    history="SELECT snapshot_id, committed_at FROM {table}.snapshots",
-    version="snapshot_id",
-    committed="committed_at",
-    restore="CALL iceberg.system.rollback_to_snapshot('{short}', {version})",
-    compact=(
-        "CALL iceberg.system.rewrite_data_files(table => '{short}', options => map('min-input-files', '2'))"
-    ),
-    cluster=(
-        "CALL iceberg.system.rewrite_data_files(table => '{short}', strategy => 'sort',"
-        " sort_order => 'zorder(customer, day)', options => map('rewrite-all', 'true'))"
-    ),
-    expire=(
-        "CALL iceberg.system.expire_snapshots("
-        "table => '{short}', older_than => current_timestamp(), retain_last => 1)",
-    ),
-    data_files="SELECT file_path FROM {table}.files",
-    log_folder="metadata",
-    plan_partitions_pruned=r"IcebergScan\(.*filters=[^\]]*day = ",
-    plan_columns_pruned=r"BatchScan \S+\[customer#\d+\]",
-    catalogued=Catalogued(
+CATALOGUED: Mapping[Format, Catalogued] = {
+    ICEBERG: Catalogued(
         table_type="EXTERNAL_TABLE",
         parameters={"table_type": "ICEBERG"},
         input_format="org.apache.hadoop.mapred.FileInputFormat",
         columns=None,
         real_path="LOCATION",
     ),
-)
-
-DELTA = Format(
-    name="delta",
-    catalog="spark_catalog",
-    folder="delta",
-    evolvable="TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true')",
-    # Delta knows no transforms: a generated column does what they do.
-    month_column=", month STRING GENERATED ALWAYS AS (date_format(day, 'yyyy-MM'))",
-    partitioned_by_month="PARTITIONED BY (month)",
-    month_folder="month={month}",
-    one_task_per_file="",
-    history="DESCRIBE HISTORY {table}",
-    version="version",
-    committed="timestamp",
-    restore="RESTORE TABLE {table} TO VERSION AS OF {version}",
-    compact="OPTIMIZE {table}",
-    cluster="OPTIMIZE {table} ZORDER BY (customer, day)",
-    expire=(
-        "SET spark.databricks.delta.retentionDurationCheck.enabled = false",
-        "VACUUM {table} RETAIN 0 HOURS",
-    ),
-    data_files="SELECT DISTINCT _metadata.file_path FROM {table}",
-    log_folder="_delta_log",
-    plan_partitions_pruned=r"PartitionFilters: \[[^\]]*month",
-    plan_columns_pruned=r"ReadSchema: struct<customer:string>",
-    catalogued=Catalogued(
+    DELTA: Catalogued(
         table_type="MANAGED_TABLE",
         parameters={"spark.sql.sources.provider": "delta"},
         # The metastore cannot read Delta's log, and Spark fills the fields with this placeholder.
@@ -123,6 +123,4 @@ DELTA = Format(
         columns=[["col", "array<string>"]],
         real_path="path",
     ),
-)
-
-FORMATS = (ICEBERG, DELTA)
+}

@@ -47,7 +47,7 @@ class Table:
     path: str
 
     def __str__(self) -> str:
-        return f"{self.format.catalog}.{self.database}.{self.name}"
+        return f"{self.format.catalogs['spark']}.{self.database}.{self.name}"
 
     @property
     def short(self) -> str:

@@ -14,7 +14,7 @@ from matrix.cross.making import AnyEnginesTables, Made
 from testbed.endpoints import Endpoints
 from testbed.engines.facade import Facade
 from testbed.engines.trino import Trino
-from testbed.formats import DELTA, FORMATS, ICEBERG
+from testbed.formats import DELTA, ICEBERG, OPEN_FORMATS
 from testbed.lake import Lake
 from testbed.placement import Ledger
 from testbed.tables import Databases
@@ -68,7 +68,7 @@ def _makers(
     with ExitStack() as stack:
         yield {
             fmt.name: stack.enter_context(closing(AnyEnginesTables(lake, databases, ledger, fmt, endpoints)))
-            for fmt in FORMATS
+            for fmt in OPEN_FORMATS
         }
 
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from matrix.databases import MatrixTable
-from matrix.formats import HIVE_PARQUET, TableFormat
 from testbed.engines.facade import Facade
-from testbed.formats import DELTA, ICEBERG, Format
+from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
 from testbed.lake import Lake, Row
 from testbed.tables import Table
 
@@ -23,7 +22,7 @@ SPARK, TRINO, FLINK, PYICEBERG, DELTA_RS, DUCKDB, POLARS = (
     "spark", "trino", "flink", "pyiceberg", "delta-rs", "duckdb", "polars",
 )  # fmt: skip
 SQL_ENGINES = (SPARK, TRINO, FLINK)
-READERS: Mapping[Format | TableFormat, tuple[str, ...]] = {
+READERS: Mapping[Format, tuple[str, ...]] = {
     ICEBERG: (SPARK, TRINO, FLINK, PYICEBERG, DUCKDB, POLARS),
     DELTA: (SPARK, TRINO, DELTA_RS, DUCKDB, POLARS),
     # Flink ends in an IndexOutOfBoundsException where a Parquet file of a Hive table holds nested values.
@@ -37,7 +36,7 @@ CLAUSES = {
     (HIVE_PARQUET.name, FLINK): " WITH ('connector' = 'hive', 'hive.storage.file-format' = 'parquet')",
 }
 # What the catalogs are called, where it is not the format's own name.
-_CATALOGS = {(SPARK, DELTA): DELTA.catalog}
+_CATALOGS = {(SPARK, DELTA): DELTA.catalogs["spark"]}
 
 
 class Missing(Facade):

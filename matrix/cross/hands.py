@@ -25,7 +25,7 @@ from matrix.cross.engines import (
     name,
 )
 from matrix.cross.kinds import TEXT
-from matrix.formats import DELTA, HIVE_PARQUET, ICEBERG, TableFormat
+from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
 
 Act = Callable[[Engines, AnyTable], object]
 
@@ -48,7 +48,7 @@ class Hand:
     alters: bool = True
 
 
-def _sql(fmt: TableFormat, engine: str, drop: str = "", add: str = "ADD COLUMN note {type}") -> Hand:
+def _sql(fmt: Format, engine: str, drop: str = "", add: str = "ADD COLUMN note {type}") -> Hand:
     """Return what an SQL engine does; `drop` follows DROP TABLE, `add` ALTER TABLE."""
     clause = CLAUSES.get((fmt.name, engine), "")
     column = add.format(type=DIALECTS[engine].type(TEXT))

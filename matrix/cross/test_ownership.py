@@ -6,11 +6,11 @@ from itertools import permutations
 
 import pytest
 
-from matrix import formats
 from matrix.cross.engines import Engines
 from matrix.cross.hands import HANDS
 from matrix.cross.making import AnyEnginesTables
 from matrix.databases import MatrixDatabases
+from testbed import formats
 from testbed.namenode import NameNode
 from testbed.tables import suffix
 
@@ -24,7 +24,7 @@ PAIRS = [
 @pytest.mark.operation("change and drop a table of {maker}", engine="{other}")
 @pytest.mark.parametrize(("fmt", "maker", "other"), PAIRS)
 def test_a_table_belongs_to_nobody(  # noqa: PLR0913, PLR0917 (fixtures and a pair)
-    fmt: formats.TableFormat,
+    fmt: formats.Format,
     maker: str,
     other: str,
     matrix: MatrixDatabases,

@@ -25,19 +25,18 @@ from matrix.cross.engines import (
 from matrix.cross.kinds import COLUMNS, ROWS, Kind
 from matrix.cross.limits import Limit, marks, wrong
 from matrix.databases import MatrixDatabases
-from matrix.formats import HIVE_PARQUET, TableFormat
-from testbed.formats import DELTA, ICEBERG, Format
+from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
 from testbed.tables import Tables
 
-WRITERS: Mapping[Format | TableFormat, tuple[str, ...]] = {
+WRITERS: Mapping[Format, tuple[str, ...]] = {
     ICEBERG: (SPARK, TRINO, FLINK, PYICEBERG),
     DELTA: (SPARK, DELTA_RS),
     HIVE_PARQUET: SQL_ENGINES,
 }
 # A Hive table has one type for moments, and what it means is the session's business: test_instant.
-LEFT_OUT: Mapping[Format | TableFormat, set[str]] = {HIVE_PARQUET: {"moment", "local_time"}}
+LEFT_OUT: Mapping[Format, set[str]] = {HIVE_PARQUET: {"moment", "local_time"}}
 # Columns that an engine cannot give back as they went in.
-CUT: Mapping[tuple[str, Format | TableFormat], tuple[set[str], Limit]] = {
+CUT: Mapping[tuple[str, Format], tuple[set[str], Limit]] = {
     (TRINO, DELTA): (
         {"moment"},
         wrong("moment is cut to milliseconds", "https://github.com/trinodb/trino/issues/20359"),
@@ -61,13 +60,13 @@ PAIRS = [
 @pytest.fixture(scope="module")
 def written(
     _engines: Engines, makers: dict[str, Tables], matrix: MatrixDatabases
-) -> Callable[[Format | TableFormat, str], AnyTable]:
+) -> Callable[[Format, str], AnyTable]:
     """Give the table into which a writer has put the rows."""
 
     @cache
-    def write(fmt: Format | TableFormat, writer: str) -> AnyTable:
+    def write(fmt: Format, writer: str) -> AnyTable:
         table: AnyTable = (
-            makers[fmt.name].name() if isinstance(fmt, Format) else matrix.table(fmt, f"types_of_{writer}")
+            makers[fmt.name].name() if fmt.name in makers else matrix.table(fmt, f"types_of_{writer}")
         )
         if writer in dialects.DIALECTS:
             dialect, kinds = dialects.DIALECTS[writer], kept(fmt)
@@ -86,7 +85,7 @@ def written(
     return write
 
 
-def kept(fmt: Format | TableFormat) -> dict[str, Kind]:
+def kept(fmt: Format) -> dict[str, Kind]:
     """Return the columns of a format's table."""
     return {column: kind for column, kind in COLUMNS.items() if column not in LEFT_OUT.get(fmt, set())}
 
@@ -104,10 +103,10 @@ def sent(columns: Sequence[str]) -> list[canonical.Spelt]:
 @pytest.mark.operation("types written by {writer}", engine="{reader}")
 @pytest.mark.parametrize(("fmt", "writer", "reader"), PAIRS)
 def test_rows_are_what_was_written(
-    fmt: Format | TableFormat,
+    fmt: Format,
     writer: str,
     reader: str,
-    written: Callable[[Format | TableFormat, str], AnyTable],
+    written: Callable[[Format, str], AnyTable],
     engines: Engines,
 ) -> None:
     cut, _ = CUT.get((reader, fmt), NOTHING)

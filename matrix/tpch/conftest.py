@@ -17,7 +17,7 @@ from matrix.tpch.source import Source
 from testbed.endpoints import Endpoints
 from testbed.engines.flink import Flink
 from testbed.engines.trino import Trino
-from testbed.formats import FORMATS, Format
+from testbed.formats import OPEN_FORMATS, Format
 from testbed.lake import Lake
 from testbed.namenode import NameNode
 
@@ -47,8 +47,8 @@ def loaded(_lake: Lake, source: Source, namenode: NameNode, endpoints: Endpoints
         finally:
             lake.session.stop()
 
-    with ThreadPoolExecutor(len(FORMATS)) as pool:
-        return dict(zip(FORMATS, pool.map(fill, FORMATS), strict=True))
+    with ThreadPoolExecutor(len(OPEN_FORMATS)) as pool:
+        return dict(zip(OPEN_FORMATS, pool.map(fill, OPEN_FORMATS), strict=True))
 
 
 @pytest.fixture(scope="session")

@@ -33,7 +33,7 @@ class Target:
     @property
     def full_name(self) -> str:
         """Name of the database in Spark."""
-        return f"{self.format.catalog}.{self.database}"
+        return f"{self.format.catalogs['spark']}.{self.database}"
 
     @property
     def folder(self) -> str:

@@ -14,12 +14,13 @@ import yaml
 
 from lakehouse import run
 from lakehouse.errors import LakehouseError
-from matrix import cells, formats, operations, switches
+from matrix import cells, operations, switches
 from matrix.cells import ENGINES, REST, Cell, Design, Expected
 from matrix.proofs import PROOFS
 from matrix.recipes import RECIPES
 from matrix.recipes.recipe import Names
 from matrix.workers import Outcome, verdict
+from testbed import formats
 from tests.unit.surface import KNOWN, surface
 
 NAMES = Names(
@@ -209,7 +210,7 @@ class TestDeclarations:
 
     @pytest.mark.parametrize("key", switches.SWITCHES, ids=lambda key: f"{key[0]}-{key[1]}")
     def test_every_setting_that_withholds_has_cells_and_another_catalog(
-        self, key: tuple[str, formats.TableFormat]
+        self, key: tuple[str, formats.Format]
     ) -> None:
         engine, fmt = key
         cells = [cell for cell in CELLS if (cell.engine, cell.format) == key]

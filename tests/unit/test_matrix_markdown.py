@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from matrix import cells, formats, markdown, operations
+from matrix import cells, markdown, operations
 from matrix.cells import Cell, Expected
 from matrix.cross.views import VIEWS
+from testbed import formats
 
 CELLS = cells.load()
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from matrix import formats, operations, placement_report, switches
+from matrix import operations, placement_report, switches
 from matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
 from matrix.cells import Cell, Expected
 from matrix.databases import MatrixDatabases
@@ -18,6 +18,7 @@ from matrix.recipes.recipe import Names
 from matrix.sessions import found
 from matrix.stage import Stage
 from matrix.workers import Outcome, Worker, Workers
+from testbed import formats
 from testbed.endpoints import Endpoints
 from testbed.engines import EngineError
 from testbed.lake import Lake, Row
