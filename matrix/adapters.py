@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from pyspark.errors import PySparkException
 
-from matrix.databases import MatrixTable
 from matrix.recipes.recipe import Names, Step
+from testbed.databases import Table
 from testbed.engines import EngineError
 from testbed.lake import Lake, Row
 
@@ -29,7 +29,7 @@ class Adapter(Protocol):
     def run(self, step: Step, names: Names) -> list[Row]:
         """Run one step; return what it answers. Raises EngineError."""
 
-    def read(self, table: MatrixTable, columns: Sequence[str]) -> list[Row]:
+    def read(self, table: Table, columns: Sequence[str]) -> list[Row]:
         """Return these columns of a table (`*`: all) in the order of the first one. Raises EngineError."""
 
 
@@ -76,7 +76,7 @@ class SqlAdapter:
             raise TypeError(f"{self.engine} is asked in SQL, not by {step!r}")
         return self.facade.sql(step.format(**vars(names)))
 
-    def read(self, table: MatrixTable, columns: Sequence[str]) -> list[Row]:
+    def read(self, table: Table, columns: Sequence[str]) -> list[Row]:
         """Select in the order of the first column."""
         wanted = ", ".join(name if name == "*" else f"{self.quote}{name}{self.quote}" for name in columns)
         order = "id" if columns[0] == "*" else columns[0]
@@ -111,7 +111,7 @@ class PythonAdapter:
             return self._asked(statement, lambda: call(statement))
         return self._asked(spelt(body(step), names), lambda: step(self._handle, names) or [])
 
-    def read(self, table: MatrixTable, columns: Sequence[str]) -> list[Row]:
+    def read(self, table: Table, columns: Sequence[str]) -> list[Row]:
         """Read the whole table by the client's usual way, and pick columns."""
         arrow = self._guarded(f"read {table.short}", lambda: self._reader(table.short))
         picked = arrow.column_names if columns[0] == "*" else columns

@@ -8,12 +8,13 @@ import pytest
 
 from matrix import placement_report
 from matrix.cells import Cell, Expected
-from matrix.databases import MatrixDatabases
 from matrix.sessions import Sessions
 from matrix.workers import Workers
+from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines.flink import Flink
 from testbed.engines.trino import Trino
+from testbed.formats import ONE_OF_EACH_FAMILY
 from testbed.lake import Lake
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
@@ -60,22 +61,22 @@ def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
 
 
 @pytest.fixture(scope="session")
-def matrix(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[MatrixDatabases]:
-    """The databases of this run, one per family of formats."""
-    databases = MatrixDatabases(suffix(), endpoints.root, endpoints.warehouse)
+def matrix_databases(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[Databases]:
+    """The databases of this run's cells; whatever is left in them goes with them."""
+    databases = Databases("matrix", suffix(), ONE_OF_EACH_FAMILY, endpoints, namenode)
     databases.create(_lake)
     yield databases
-    databases.drop(endpoints, namenode)
+    databases.drop()
 
 
 @pytest.fixture(scope="session")
 def workers(
-    request: pytest.FixtureRequest, connect_server: str, endpoints: Endpoints, matrix: MatrixDatabases
+    request: pytest.FixtureRequest, connect_server: str, endpoints: Endpoints, matrix_databases: Databases
 ) -> Iterator[Workers]:
     """All engines at work on the cells that were selected."""
     cells = [cell for cell in map(_cell, request.session.items) if cell]
     workers = Workers(
-        Sessions(connect_server, endpoints, matrix),
+        Sessions(connect_server, endpoints, matrix_databases),
         [cell for cell in cells if cell.expected is not Expected.ABSENT],
     )
     yield workers

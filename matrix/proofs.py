@@ -10,8 +10,8 @@ from hive_metastore.ttypes import NoSuchObjectException
 from matrix import operations
 from matrix.adapters import Adapter
 from matrix.cells import Cell
-from matrix.databases import MatrixTable
 from matrix.stage import STRAY, Stage
+from testbed.databases import Table
 from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake, Row
 from testbed.metastore import Connection
@@ -30,7 +30,7 @@ class Scene:
     """A cell after its operation; `table` is the one that the operation was about, `answer` what it said."""
 
     cell: Cell
-    table: MatrixTable
+    table: Table
     answer: list[Row]
     adapter: Adapter
     stage: Stage
@@ -95,7 +95,7 @@ def table_gone(scene: Scene) -> None:
     raise AssertionError(f"the metastore still has {scene.table.short}")
 
 
-def unchanged(spark: Lake, start: str, table: MatrixTable) -> None:
+def unchanged(spark: Lake, start: str, table: Table) -> None:
     """A table is as it was when it began like this."""
     got = spark.sql(f"SELECT * FROM {table} ORDER BY id")
     expected = operations.rows_at(start)

@@ -9,10 +9,10 @@ from typing import Any
 import lakehouse_clients
 
 from matrix.adapters import Adapter, PythonAdapter, SparkSql, SqlAdapter
-from matrix.databases import MatrixDatabases
 from matrix.recipes.frames import rows
 from matrix.stage import Stage
 from matrix.workers import NotDeployedError, Worker
+from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines.flink import Flink
 from testbed.engines.trino import Trino
@@ -27,7 +27,7 @@ class Sessions:
 
     connect: str
     endpoints: Endpoints
-    databases: MatrixDatabases
+    databases: Databases
 
     def __call__(self, engine: str) -> Worker:
         """Open the sessions."""

@@ -6,9 +6,9 @@ import datetime as dt
 from dataclasses import dataclass, field
 
 from matrix.cells import Cell, Expected
-from matrix.databases import MatrixDatabases, MatrixTable
 from matrix.operations import STARTS
 from matrix.recipes.recipe import Names
+from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
 from testbed.formats import Format
 from testbed.lake import Lake
@@ -28,13 +28,13 @@ class Stage:
 
     engine: str
     lake: Lake
-    databases: MatrixDatabases
+    databases: Databases
     namenode: NameNode
     endpoints: Endpoints
-    written: list[MatrixTable] = field(default_factory=list)
-    _shared: dict[tuple[Format, str], MatrixTable] = field(default_factory=dict)
+    written: list[Table] = field(default_factory=list)
+    _shared: dict[tuple[Format, str], Table] = field(default_factory=dict)
 
-    def table(self, cell: Cell) -> MatrixTable:
+    def table(self, cell: Cell) -> Table:
         """Return a table as the cell's operation wants to find it.
 
         What is only read, and what is expected to be refused, shares a table with others of its kind.
@@ -48,7 +48,7 @@ class Stage:
             self._shared[key] = self._new(fmt, name, operation.start)
         return self._shared[key]
 
-    def names(self, cell: Cell, table: MatrixTable) -> Names:
+    def names(self, cell: Cell, table: Table) -> Names:
         """Return what the steps of a cell may name."""
         copy = self.copy(cell)
         version, committed = self._first_version(cell, table)
@@ -68,18 +68,18 @@ class Stage:
             committed_ms=_milliseconds(committed) if committed else "",
         )
 
-    def copy(self, cell: Cell) -> MatrixTable:
+    def copy(self, cell: Cell) -> Table:
         """Return the other table that the cell's steps may make."""
         return self.databases.table(cell.format, f"{self._prefix(cell.format)}_copy")
 
-    def spoilt(self, cell: Cell, table: MatrixTable) -> None:
+    def spoilt(self, cell: Cell, table: Table) -> None:
         """Give the next cells another shared table: this one was changed, against all expectations."""
         key = (cell.format, cell.operation.start)
         if self._shared.get(key) == table:
             del self._shared[key]
             self.lake.sql(f"DROP TABLE IF EXISTS {table}")
 
-    def shared(self) -> list[tuple[str, MatrixTable]]:
+    def shared(self) -> list[tuple[str, Table]]:
         """Return the tables that nobody was to change, with how they began."""
         return [(start, table) for (_, start), table in self._shared.items() if STARTS[start]]
 
@@ -87,7 +87,7 @@ class Stage:
         engine = self.engine.replace("-", "")
         return f"{engine}_{fmt.prefix}" if fmt.prefix else engine
 
-    def _new(self, fmt: Format, name: str, start: str) -> MatrixTable:
+    def _new(self, fmt: Format, name: str, start: str) -> Table:
         table = self.databases.table(fmt, name)
         # In a view Trino understands names without Spark's catalog alone; an Iceberg view needs its own.
         viewed = table.short if fmt.catalogs["spark"] == "spark_catalog" else str(table)
@@ -97,7 +97,7 @@ class Stage:
             self._put_stray_file(table)
         return table
 
-    def _put_stray_file(self, table: MatrixTable) -> None:
+    def _put_stray_file(self, table: Table) -> None:
         folder = f"{table.path}/data" if table.format.family == "iceberg" else table.path
         owner = self.namenode.status(folder)["owner"]
         path = f"{folder}/{STRAY}"
@@ -105,7 +105,7 @@ class Stage:
         stamp = str(int(_STRAY_FROM.timestamp() * 1000))
         self.namenode.webhdfs("PUT", "SETTIMES", path, owner, modificationtime=stamp, accesstime=stamp)
 
-    def _first_version(self, cell: Cell, table: MatrixTable) -> tuple[str, str]:
+    def _first_version(self, cell: Cell, table: Table) -> tuple[str, str]:
         if cell.operation.start != "history" or not table.format.versions:
             return "", ""
         rows = self.lake.sql(table.format.versions.format(table=table))

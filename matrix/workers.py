@@ -13,11 +13,11 @@ from pyspark.errors import PySparkException
 from matrix import switches
 from matrix.adapters import Adapter
 from matrix.cells import Cell, Expected
-from matrix.databases import MatrixTable
 from matrix.proofs import PROOFS, Scene
 from matrix.recipes import RECIPES
 from matrix.recipes.recipe import Recipe
 from matrix.stage import Stage
+from testbed.databases import Table
 from testbed.engines import EngineError, telling
 from testbed.lake import Row
 
@@ -109,11 +109,11 @@ class Worker:
             self.stage.written.append(self._about(cell, table))
         return Outcome(statements, time.monotonic() - started, message or disproof, failure)
 
-    def _about(self, cell: Cell, table: MatrixTable) -> MatrixTable:
+    def _about(self, cell: Cell, table: Table) -> Table:
         """Return the table that the operation was about: the new one, if it made one from another."""
         return self.stage.copy(cell) if cell.operation.name == "ctas" else table
 
-    def _disproof(self, cell: Cell, recipe: Recipe, table: MatrixTable, answer: list[Row]) -> str:
+    def _disproof(self, cell: Cell, recipe: Recipe, table: Table, answer: list[Row]) -> str:
         if recipe.answer:
             return "" if re.search(recipe.answer, str(answer)) else f"no {recipe.answer!r} in {answer}"
         scene = Scene(cell, self._about(cell, table), answer, self.adapter, self.stage)

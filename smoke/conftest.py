@@ -7,12 +7,13 @@ from contextlib import ExitStack, closing
 
 import pytest
 
+from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
 from testbed.formats import OPEN_FORMATS, Format
 from testbed.lake import Lake
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
-from testbed.tables import Databases, Table, Tables
+from testbed.tables import Tables
 
 # Read by pytest where the folder is named on its command line.
 pytest_plugins = ["testbed.fixtures"]

@@ -14,13 +14,14 @@ from thrift.transport.TTransport import TTransportException
 from pipeline.load_flights import TARGETS
 from smoke.test_flights import DISTANCE, ROWS
 from testbed import metastore
+from testbed.databases import Table
 from testbed.endpoints import Endpoints, Host
 from testbed.held import held_open
 from testbed.lake import Lake, Row
 from testbed.namenode import NameNode, NameNodeError
 from testbed.nodes import Nodes
 from testbed.placement import Ledger
-from testbed.tables import ORDERS, Table, Tables, suffix
+from testbed.tables import ORDERS, Tables, suffix
 from testbed.waiting import wait_for
 
 pytestmark = [pytest.mark.drill]

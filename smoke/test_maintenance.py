@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.databases import Table
 from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake
 from testbed.namenode import NameNode
-from testbed.tables import ORDERS, Table, data_files, history
+from testbed.tables import ORDERS, data_files, history
 
 MORE = [(4, "fay"), (5, "gus")]
 EVERYONE = [(id_, customer) for id_, customer, *_ in ORDERS] + MORE

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
 from testbed.formats import CATALOGUED
 from testbed.namenode import NameNode
 from testbed.nodes import Nodes
-from testbed.tables import Databases, Table
 
 # PostgreSQL folds names to lower case unless they are quoted, and the metastore's are upper case.
 TABLE = """
@@ -40,7 +40,7 @@ def test_the_metastore_stores_the_table(
     expected = CATALOGUED[table.format]
     [row] = rows
     authority = endpoints.warehouse.removesuffix(endpoints.root)
-    assert row["DB_LOCATION_URI"] == authority + databases.paths[table.format]
+    assert row["DB_LOCATION_URI"] == authority + databases.path(table.format)
     assert row["TBL_TYPE"] == expected.table_type
     assert row["INPUT_FORMAT"] == expected.input_format
     assert row["parameters"].items() >= expected.parameters.items()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from smoke.test_cluster import THIS_HOST
+from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake
-from testbed.tables import Table, Tables
+from testbed.tables import Tables
 
 # Seconds of work, so that a task that starts late still meets the others.
 ROWS_PER_NODE = 150_000

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from testbed.databases import Table
 from testbed.formats import DELTA, ICEBERG, Format
 from testbed.lake import Lake
 from testbed.namenode import NameNode
-from testbed.tables import Table, Tables
+from testbed.tables import Tables
 
 ROWS = (
     "(1, 'ada', DATE '2024-01-15', 10), (2, 'bob', DATE '2024-02-15', 20), (3, 'eve', DATE '2024-02-16', 30)"

@@ -11,13 +11,14 @@ import pytest
 from hive_metastore.ttypes import MetaException
 
 from testbed import metastore
+from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
 from testbed.formats import OPEN_FORMATS
 from testbed.lake import SESSION, Lake
 from testbed.namenode import NameNode, NameNodeError
 from testbed.nodes import Nodes
 from testbed.placement import Ledger
-from testbed.tables import ORDERS, Databases, Table, Tables
+from testbed.tables import ORDERS, Tables
 
 OUTSIDER = "nobody"
 READ_WRITE_DROP: list[tuple[str, str, dict[str, str]]] = [

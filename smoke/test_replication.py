@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
-from testbed.tables import Table
 
 pytestmark = [pytest.mark.closing]
 

@@ -7,9 +7,10 @@ from decimal import Decimal
 
 import pytest
 
+from testbed.databases import Table
 from testbed.lake import Lake
 from testbed.namenode import NameNode
-from testbed.tables import ORDERS, Table, Tables
+from testbed.tables import ORDERS, Tables
 
 
 @pytest.mark.operation("create, insert, read")

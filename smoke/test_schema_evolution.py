@@ -7,9 +7,10 @@ from decimal import Decimal
 
 import pytest
 
+from testbed.databases import Table
 from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake
-from testbed.tables import Table, Tables
+from testbed.tables import Tables
 
 # How a table says beforehand that its columns may be renamed, widened and dropped.
 EVOLVABLE = {

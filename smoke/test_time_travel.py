@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.databases import Table
 from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake
-from testbed.tables import ORDERS, Table, history
+from testbed.tables import ORDERS, history
 
 RESTORE = {
     ICEBERG: "CALL iceberg.system.rollback_to_snapshot('{short}', {version})",

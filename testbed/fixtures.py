@@ -14,12 +14,13 @@ import pytest
 from pyspark.errors import PySparkException
 
 from testbed import evidence, waiting
+from testbed.databases import Databases
 from testbed.endpoints import DEFAULT_PATH, VARIABLE, Endpoints, load
 from testbed.formats import OPEN_FORMATS, Format
 from testbed.lake import Lake
 from testbed.namenode import NameNode, NameNodeError
 from testbed.nodes import Nodes
-from testbed.tables import Databases, suffix
+from testbed.tables import suffix
 from testbed.transport import reach
 
 _CONNECT_SECONDS = 120
@@ -147,17 +148,12 @@ def lake(_lake: Lake, request: pytest.FixtureRequest) -> Lake:
 
 @pytest.fixture(scope="session")
 def databases(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[Databases]:
-    run = suffix()
-    names = {fmt: f"smoke_{fmt}_{run}" for fmt in OPEN_FORMATS}
-    for fmt, name in names.items():
-        location = f"{endpoints.warehouse}/{fmt.folder}/{name}"
-        _lake.sql(f"CREATE DATABASE {fmt.catalogs['spark']}.{name} LOCATION '{location}'")
-    paths = {fmt: f"{endpoints.root}/{fmt.folder}/{name}" for fmt, name in names.items()}
-    databases = Databases(names, paths, endpoints, namenode)
+    databases = Databases("smoke", suffix(), OPEN_FORMATS, endpoints, namenode)
+    databases.create(_lake)
     yield databases
     assert not databases.left(), "tables that no test has dropped"
-    for fmt, name in names.items():
-        _lake.sql(f"DROP DATABASE {fmt.catalogs['spark']}.{name}")
+    for fmt in OPEN_FORMATS:
+        _lake.sql(f"DROP DATABASE {fmt.catalogs['spark']}.{databases.name(fmt)}")
 
 
 @pytest.fixture(params=OPEN_FORMATS, ids=str)

@@ -93,6 +93,8 @@ HIVE_ORC = Format(
 # Open table formats: they have a log of commits, and Hive tables have not.
 OPEN_FORMATS = (ICEBERG, DELTA)
 FORMATS = (*OPEN_FORMATS, HIVE_PARQUET, HIVE_ORC)
+# Both Hive formats share a database.
+ONE_OF_EACH_FAMILY = (*OPEN_FORMATS, HIVE_PARQUET)
 BY_NAME = {fmt.name: fmt for fmt in FORMATS}
 
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from urllib.parse import urlsplit
 
-from hive_metastore.ttypes import NoSuchObjectException
-
-from testbed import metastore
-from testbed.endpoints import Endpoints
+from testbed.databases import Databases, Table
 from testbed.formats import Format
 from testbed.lake import Lake, Row
-from testbed.namenode import NameNode
 from testbed.placement import Ledger
 
 # What a new table holds unless a test says otherwise: orders of two months.
@@ -35,28 +29,6 @@ SELECT id, customer, day, CAST(amount AS DECIMAL(10, 2)) AS amount FROM VALUES
 def suffix() -> str:
     """Return letters that make a name this run's own."""
     return secrets.token_hex(3)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table by its names, and its folder in HDFS; as text it is the full name for SQL."""
-
-    format: Format
-    database: str
-    name: str
-    path: str
-
-    def __str__(self) -> str:
-        return f"{self.format.catalogs['spark']}.{self.database}.{self.name}"
-
-    @property
-    def short(self) -> str:
-        """Name without the catalog, which is what the metastore and Iceberg's procedures know."""
-        return f"{self.database}.{self.name}"
-
-    def statement(self, template: str, **values: object) -> str:
-        """Fill a statement of the format with this table's names."""
-        return template.format(table=self, short=self.short, **values)
 
 
 @dataclass(frozen=True)
@@ -81,40 +53,6 @@ def data_files(lake: Lake, table: Table) -> set[str]:
     return {urlsplit(uri).path for (uri,) in lake.sql(table.statement(table.format.data_files))}
 
 
-@dataclass(frozen=True)
-class Databases:
-    """The databases of this run, one per format; `paths` are their folders in HDFS."""
-
-    names: Mapping[Format, str]
-    paths: Mapping[Format, str]
-    endpoints: Endpoints
-    namenode: NameNode
-
-    def table(self, fmt: Format) -> Table:
-        """Return a table that does not exist yet."""
-        name = f"orders_{suffix()}"
-        return Table(fmt, self.names[fmt], name, f"{self.paths[fmt]}/{name}")
-
-    def left(self) -> list[str]:
-        """Return what is in these databases, as `database.table`."""
-        with metastore.Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client:
-            return [
-                f"{name}.{table}" for name in self.names.values() for table in client.get_all_tables(name)
-            ]
-
-    def remove(self, table: Table) -> None:
-        """Take a table, if there is one, out of the metastore, and its folder out of HDFS.
-
-        No engine is asked: what a test left may be more than it can read, and Spark makes a job of it.
-        """
-        with (
-            metastore.Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client,
-            suppress(NoSuchObjectException),
-        ):
-            client.drop_table(table.database, table.name, False)
-        self.namenode.remove(table.path)
-
-
 @dataclass
 class Tables:
     """Makes tables, and clears away what it made."""
@@ -129,7 +67,7 @@ class Tables:
 
     def name(self) -> Table:
         """Return a table that the test creates itself."""
-        table = self.databases.table(self.format)
+        table = self.databases.table(self.format, f"orders_{suffix()}")
         self._made.append(table)
         return table
 

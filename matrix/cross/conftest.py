@@ -11,13 +11,13 @@ import pytest
 
 from matrix.cross.engines import FLINK, SQL_ENGINES, TRINO, Engines, Missing
 from matrix.cross.making import AnyEnginesTables, Made
+from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines.facade import Facade
 from testbed.engines.trino import Trino
 from testbed.formats import DELTA, ICEBERG, OPEN_FORMATS
 from testbed.lake import Lake
 from testbed.placement import Ledger
-from testbed.tables import Databases
 
 
 @pytest.fixture(scope="session")

@@ -9,14 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from matrix.databases import MatrixTable
+from testbed.databases import Table
 from testbed.engines.facade import Facade
 from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
 from testbed.lake import Lake, Row
-from testbed.tables import Table
-
-# Of both suites: Hive tables are the matrix's alone.
-AnyTable = Table | MatrixTable
 
 SPARK, TRINO, FLINK, PYICEBERG, DELTA_RS, DUCKDB, POLARS = (
     "spark", "trino", "flink", "pyiceberg", "delta-rs", "duckdb", "polars",
@@ -35,8 +31,6 @@ CLAUSES = {
     (HIVE_PARQUET.name, TRINO): " WITH (format = 'PARQUET')",
     (HIVE_PARQUET.name, FLINK): " WITH ('connector' = 'hive', 'hive.storage.file-format' = 'parquet')",
 }
-# What the catalogs are called, where it is not the format's own name.
-_CATALOGS = {(SPARK, DELTA): DELTA.catalogs["spark"]}
 
 
 class Missing(Facade):
@@ -74,9 +68,9 @@ class Engines:
         """Return the line of the error that holds `reason`, a regular expression; fail if none does."""
         return self.of(engine).refuses(statement, reason)
 
-    def read(self, engine: str, table: AnyTable, columns: Sequence[str] = ()) -> list[Row]:
+    def read(self, engine: str, table: Table, columns: Sequence[str] = ()) -> list[Row]:
         """Return the rows of a table, in no order, as an engine sees them; all columns or these."""
-        query = f"SELECT {', '.join(columns) or '*'} FROM {name(engine, table)}"
+        query = f"SELECT {', '.join(columns) or '*'} FROM {table.full(engine)}"
         if engine == SPARK:
             # Rows of Spark Connect hold instants without their zone; Arrow keeps it.
             return _rows(self.spark.frame(query).toArrow())
@@ -85,15 +79,15 @@ class Engines:
         found = self._arrow(engine, table)
         return _rows(found.select(list(columns)) if columns else found)
 
-    def columns(self, engine: str, table: AnyTable) -> list[str]:
+    def columns(self, engine: str, table: Table) -> list[str]:
         """Return the names of a table's columns, in order, as an engine sees them."""
         if engine == SPARK:
             return list(self.spark.frame(f"SELECT * FROM {table} LIMIT 0").columns)
         if engine in SQL_ENGINES:
-            return [str(row[0]) for row in self.sql(engine, f"DESCRIBE {name(engine, table)}")]
+            return [str(row[0]) for row in self.sql(engine, f"DESCRIBE {table.full(engine)}")]
         return list(self._arrow(engine, table).column_names)
 
-    def _arrow(self, engine: str, table: AnyTable) -> pa.Table:
+    def _arrow(self, engine: str, table: Table) -> pa.Table:
         known = f"{table.format}.{table.short}"
         if engine == PYICEBERG:
             return self.clients.iceberg.load_table(table.short).scan().to_arrow()
@@ -102,13 +96,6 @@ class Engines:
         if engine == DUCKDB:
             return self.clients.sql(f"SELECT * FROM {known}")
         return self.clients.polars(known).to_arrow()
-
-
-def name(engine: str, table: AnyTable) -> str:
-    """Return the full name of a table in an engine's SQL."""
-    if isinstance(table, MatrixTable):
-        return table.full(engine)
-    return f"{_CATALOGS.get((engine, table.format), table.format.name)}.{table.short}"
 
 
 def _rows(found: pa.Table) -> list[Row]:

@@ -12,22 +12,12 @@ from deltalake import write_deltalake
 from pyiceberg.types import StringType
 
 from matrix.cross.dialects import DIALECTS
-from matrix.cross.engines import (
-    CLAUSES,
-    DELTA_RS,
-    FLINK,
-    POLARS,
-    PYICEBERG,
-    SPARK,
-    TRINO,
-    AnyTable,
-    Engines,
-    name,
-)
+from matrix.cross.engines import CLAUSES, DELTA_RS, FLINK, POLARS, PYICEBERG, SPARK, TRINO, Engines
 from matrix.cross.kinds import TEXT
+from testbed.databases import Table
 from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
 
-Act = Callable[[Engines, AnyTable], object]
+Act = Callable[[Engines, Table], object]
 
 FIRST = pa.table({"id": pa.array([1], pa.int32())})
 ADDED = pa.table({"id": pa.array([2], pa.int32()), "note": ["added"]})
@@ -53,44 +43,44 @@ def _sql(fmt: Format, engine: str, drop: str = "", add: str = "ADD COLUMN note {
     clause = CLAUSES.get((fmt.name, engine), "")
     column = add.format(type=DIALECTS[engine].type(TEXT))
 
-    def make(engines: Engines, table: AnyTable) -> None:
-        engines.sql(engine, f"CREATE TABLE {name(engine, table)} (id INT){clause}")
-        engines.sql(engine, f"INSERT INTO {name(engine, table)} VALUES (1)")
+    def make(engines: Engines, table: Table) -> None:
+        engines.sql(engine, f"CREATE TABLE {table.full(engine)} (id INT){clause}")
+        engines.sql(engine, f"INSERT INTO {table.full(engine)} VALUES (1)")
 
-    def change(engines: Engines, table: AnyTable) -> None:
-        engines.sql(engine, f"ALTER TABLE {name(engine, table)} {column}")
-        engines.sql(engine, f"INSERT INTO {name(engine, table)} VALUES (2, 'added')")
+    def change(engines: Engines, table: Table) -> None:
+        engines.sql(engine, f"ALTER TABLE {table.full(engine)} {column}")
+        engines.sql(engine, f"INSERT INTO {table.full(engine)} VALUES (2, 'added')")
 
-    def remove(engines: Engines, table: AnyTable) -> None:
-        engines.sql(engine, f"DROP TABLE {name(engine, table)}{drop}")
+    def remove(engines: Engines, table: Table) -> None:
+        engines.sql(engine, f"DROP TABLE {table.full(engine)}{drop}")
 
     return Hand(make, change, remove)
 
 
-def _another_row(engines: Engines, table: AnyTable) -> None:
-    engines.sql(FLINK, f"INSERT INTO {name(FLINK, table)} VALUES (2)")
+def _another_row(engines: Engines, table: Table) -> None:
+    engines.sql(FLINK, f"INSERT INTO {table.full(FLINK)} VALUES (2)")
 
 
-def _pyiceberg_make(engines: Engines, table: AnyTable) -> None:
+def _pyiceberg_make(engines: Engines, table: Table) -> None:
     engines.clients.iceberg.create_table(table.short, FIRST.schema).append(FIRST)
 
 
-def _pyiceberg_change(engines: Engines, table: AnyTable) -> None:
+def _pyiceberg_change(engines: Engines, table: Table) -> None:
     theirs = engines.clients.iceberg.load_table(table.short)
     with theirs.update_schema() as change:
         change.add_column("note", StringType())
     theirs.append(ADDED)
 
 
-def _client_make(engines: Engines, table: AnyTable) -> None:
+def _client_make(engines: Engines, table: Table) -> None:
     engines.clients.create(f"delta.{table.short}", FIRST)
 
 
-def _delta_rs_change(engines: Engines, table: AnyTable) -> None:
+def _delta_rs_change(engines: Engines, table: Table) -> None:
     write_deltalake(engines.clients.delta(table.short), ADDED, mode="append", schema_mode="merge")
 
 
-def _polars_change(engines: Engines, table: AnyTable) -> None:
+def _polars_change(engines: Engines, table: Table) -> None:
     added: Any = pl.DataFrame(ADDED)
     merged = {"schema_mode": "merge"}
     added.write_delta(engines.clients.delta(table.short), mode="append", delta_write_options=merged)

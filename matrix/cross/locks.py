@@ -16,8 +16,8 @@ from hive_metastore.ttypes import (
 )
 
 from testbed import metastore
+from testbed.databases import Table
 from testbed.endpoints import Service
-from testbed.tables import Table
 
 # The arguments are host, port, user, database and table. It asks for the lock as Iceberg's writers do, and
 # holds it until it is killed.

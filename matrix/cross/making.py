@@ -11,11 +11,12 @@ import pyarrow as pa
 from hive_metastore.ttypes import NoSuchObjectException
 
 from lakehouse.risky import format_of
-from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO, AnyTable, Engines, name
+from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO, Engines
 from testbed import metastore
+from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.formats import DELTA, ICEBERG, Format
-from testbed.tables import Table, Tables
+from testbed.tables import Tables
 
 
 @dataclass
@@ -24,7 +25,7 @@ class AnyEnginesTables(Tables):
 
     endpoints: Endpoints
 
-    def location(self, table: AnyTable) -> str | None:
+    def location(self, table: Table) -> str | None:
         """Return the folder of a table in HDFS; None if there is no such table."""
         found = self._entry(table)
         return (
@@ -52,7 +53,7 @@ class AnyEnginesTables(Tables):
         found = self._entry(table)
         return format_of(found.parameters) if found else None
 
-    def _entry(self, table: AnyTable) -> Any:
+    def _entry(self, table: Table) -> Any:
         """Return what the metastore knows of a table; None if it knows nothing."""
         with metastore.Connection(self.endpoints.metastore, self.endpoints.users["spark"]) as client:
             try:
@@ -103,6 +104,6 @@ class Made:
             self.engines.clients.create(f"{fmt}.{table.short}", pa.table({"id": pa.array([1], pa.int32())}))
         else:
             using = f" USING {fmt}" if maker == SPARK else ""
-            self.engines.sql(maker, f"CREATE TABLE {name(maker, table)} (id INT){using}")
-            self.engines.sql(maker, f"INSERT INTO {name(maker, table)} VALUES (1)")
+            self.engines.sql(maker, f"CREATE TABLE {table.full(maker)} (id INT){using}")
+            self.engines.sql(maker, f"INSERT INTO {table.full(maker)} VALUES (1)")
         return table

@@ -14,7 +14,7 @@ from hive_metastore.ttypes import MetaException
 from matrix.cross.access import table as access
 from matrix.cross.access.acts import Ground
 from matrix.cross.access.table import Row
-from matrix.cross.engines import FLINK, PYICEBERG, SPARK, Engines, name
+from matrix.cross.engines import FLINK, PYICEBERG, SPARK, Engines
 from matrix.cross.making import HIVE_MAKERS, MAKERS, AnyEnginesTables, Made
 from testbed import metastore
 from testbed.endpoints import Endpoints
@@ -148,7 +148,7 @@ def test_a_server_acts_as_its_own_user(  # noqa: PLR0913, PLR0917 (fixtures and 
     table = iceberg.name()
     connect = f"{endpoints.spark.connect_url}/;user_id={reader}"
     session: Facade = Lake.connect(connect) if server == SPARK else engines.flink
-    session.sql(f"CREATE TABLE {name(server, table)} (id INT)")
+    session.sql(f"CREATE TABLE {table.full(server)} (id INT)")
     location = iceberg.location(table)
     assert location
     assert namenode.status(location)["owner"] == endpoints.users[server]

@@ -15,21 +15,13 @@ import pytest
 from deltalake.exceptions import CommitFailedError
 from pyiceberg.exceptions import CommitFailedException
 
-from matrix.cross.engines import (
-    DELTA_RS,
-    FLINK,
-    PYICEBERG,
-    READERS,
-    SPARK,
-    TRINO,
-    Engines,
-    name,
-)
+from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, TRINO, Engines
+from testbed.databases import Table
 from testbed.engines.facade import Facade
 from testbed.formats import DELTA, ICEBERG, Format
 from testbed.lake import Lake
 from testbed.namenode import NameNode
-from testbed.tables import Table, Tables
+from testbed.tables import Tables
 
 COMMITS = 2
 # Rows per writer: the first number of each says whose it is.
@@ -76,7 +68,7 @@ def patiently(append: Callable[[int], object]) -> Callable[[int], None]:
 
 def sql(session: Facade, engine: str, table: Table) -> Callable[[int], object]:
     """Append a row through SQL."""
-    return lambda value: session.sql(f"INSERT INTO {name(engine, table)} VALUES ({value}, '{engine}')")
+    return lambda value: session.sql(f"INSERT INTO {table.full(engine)} VALUES ({value}, '{engine}')")
 
 
 def rows(value: int, engine: str) -> pa.Table:

@@ -9,22 +9,13 @@ from functools import cache
 import pytest
 
 from lakehouse import risky
-from matrix.cross.engines import (
-    DUCKDB,
-    FLINK,
-    POLARS,
-    PYICEBERG,
-    READERS,
-    SPARK,
-    TRINO,
-    Engines,
-    name,
-)
+from matrix.cross.engines import DUCKDB, FLINK, POLARS, PYICEBERG, READERS, SPARK, TRINO, Engines
 from matrix.cross.limits import marks, refused
+from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.engines import telling
 from testbed.formats import DELTA, ICEBERG, Format
-from testbed.tables import Table, Tables
+from testbed.tables import Tables
 
 MODES = ("delete", "update", "merge")
 LEFT = [(id_, "changed" if id_ == 5 else "first") for id_ in range(1, 21) if id_ % 4]
@@ -84,8 +75,8 @@ def thinned(_engines: Engines, makers: dict[str, Tables]) -> Callable[[Way], Tab
             f"TBLPROPERTIES ({properties})" if way.mode else "",
             "SELECT CAST(id AS INT) AS id, 'first' AS state FROM range(1, 21, 1, 2)",
         )
-        _engines.sql(way.engine, f"DELETE FROM {name(way.engine, table)} WHERE id % 4 = 0")
-        _engines.sql(way.engine, f"UPDATE {name(way.engine, table)} SET state = 'changed' WHERE id = 5")
+        _engines.sql(way.engine, f"DELETE FROM {table.full(way.engine)} WHERE id % 4 = 0")
+        _engines.sql(way.engine, f"UPDATE {table.full(way.engine)} SET state = 'changed' WHERE id = 5")
         return table
 
     return thin
@@ -104,12 +95,12 @@ def upsert(engines: Engines, iceberg: Tables) -> Table:
     """Write with Flink every fourth row of a table twice: the first one is gone by its key."""
     table = iceberg.name()
     engines.flink.sql(
-        f"CREATE TABLE {name(FLINK, table)} (id INT NOT NULL, state STRING, PRIMARY KEY (id) NOT ENFORCED)"
+        f"CREATE TABLE {table.full(FLINK)} (id INT NOT NULL, state STRING, PRIMARY KEY (id) NOT ENFORCED)"
         " WITH ('format-version' = '2', 'write.upsert.enabled' = 'true')"
     )
     for state, step in (("first", 1), ("changed", 4)):
         rows = ", ".join(f"({id_}, '{state}')" for id_ in range(step, 21, step))
-        engines.flink.sql(f"INSERT INTO {name(FLINK, table)} VALUES {rows}")
+        engines.flink.sql(f"INSERT INTO {table.full(FLINK)} VALUES {rows}")
     return table
 
 
@@ -155,7 +146,7 @@ def test_an_upsert_writes_what_is_gone_by_its_key(
 def test_everybody_reads_upserts_that_were_compacted(fmt: Format, iceberg: Tables, engines: Engines) -> None:
     table = upsert(engines, iceberg)
     assert table.format is fmt
-    engines.trino.sql(f"ALTER TABLE {name(TRINO, table)} EXECUTE optimize")
+    engines.trino.sql(f"ALTER TABLE {table.full(TRINO)} EXECUTE optimize")
     found = {reader: sorted(engines.read(reader, table, ["id", "state"])) for reader in READERS[ICEBERG]}
     assert found == dict.fromkeys(READERS[ICEBERG], UPSERTED)
 

@@ -13,20 +13,11 @@ from deltalake import Field
 from deltalake.schema import PrimitiveType
 from pyiceberg.types import DecimalType, DoubleType, IntegerType, LongType, StringType
 
-from matrix.cross.engines import (
-    DELTA_RS,
-    FLINK,
-    PYICEBERG,
-    READERS,
-    SPARK,
-    SQL_ENGINES,
-    TRINO,
-    Engines,
-    name,
-)
+from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, SQL_ENGINES, TRINO, Engines
+from testbed.databases import Table
 from testbed.formats import DELTA, ICEBERG, Format
 from testbed.lake import Row
-from testbed.tables import Table, Tables
+from testbed.tables import Tables
 
 # SQL behind ALTER TABLE, or a function of PyIceberg's table.
 Change = str | Callable[[Any], Any]
@@ -102,13 +93,13 @@ def changed(_engines: Engines, iceberg: Tables) -> Callable[[str], Table]:
         table = iceberg.new("", _OLD)
         for each in CHANGES[engine]:
             if isinstance(each, str):
-                _engines.sql(engine, f"ALTER TABLE {name(engine, table)} {each}")
+                _engines.sql(engine, f"ALTER TABLE {table.full(engine)} {each}")
             else:
                 each(_engines.clients.iceberg.load_table(table.short))
         if engine in SQL_ENGINES:
             _engines.sql(
                 engine,
-                f"INSERT INTO {name(engine, table)} ({', '.join(COLUMNS)})"
+                f"INSERT INTO {table.full(engine)} ({', '.join(COLUMNS)})"
                 f" VALUES ({2**40}, 'new', 1e300, 9999999.99, 'added', 7)",
             )
         else:

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from matrix.cross.engines import SPARK, TRINO, Engines, name
+from matrix.cross.engines import SPARK, TRINO, Engines
 from matrix.cross.making import AnyEnginesTables
+from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.engines.trino import Trino
 from testbed.formats import DELTA, ICEBERG, Format
 from testbed.nodes import Nodes
-from testbed.tables import Table, suffix
+from testbed.tables import suffix
 
 _ORDERS = """
 SELECT CAST(id AS INT) AS id, CAST(id % 4 AS INT) AS part, concat('o', id) AS label, id * 10 AS amount
@@ -48,7 +49,7 @@ def customers(_trino: Trino, nodes: Nodes, endpoints: Endpoints) -> Iterator[str
 
 @pytest.mark.operation("join of Iceberg, Delta and PostgreSQL", engine=TRINO)
 def test_one_query_over_three_systems(engines: Engines, orders: dict[Format, Table], customers: str) -> None:
-    iceberg, delta = name(TRINO, orders[ICEBERG]), name(TRINO, orders[DELTA])
+    iceberg, delta = orders[ICEBERG].full(TRINO), orders[DELTA].full(TRINO)
     found = engines.trino.sql(f"""
         SELECT i.label, d.amount, c.name
         FROM {iceberg} i JOIN {delta} d ON i.id = d.id JOIN {customers} c ON c.id = d.id
@@ -70,7 +71,7 @@ def test_postgresql_cannot_be_written(engines: Engines, customers: str, statemen
 def test_trino_reads_one_partition_and_one_column(
     fmt: Format, engines: Engines, orders: dict[Format, Table]
 ) -> None:
-    table = name(TRINO, orders[fmt])
+    table = orders[fmt].full(TRINO)
     [[plan]] = engines.trino.sql(f"EXPLAIN ANALYZE VERBOSE SELECT sum(amount) FROM {table} WHERE part = 1")
     assert re.search(r"part:int.*\n\s+:: \[\[1\]\]", plan) or "constraint on [part]" in plan, plan
     scan = plan[plan.index("TableScan") if "TableScan" in plan else 0 :]
@@ -81,7 +82,7 @@ def test_trino_reads_one_partition_and_one_column(
 @pytest.mark.operation("statistics in the plan", engine=TRINO)
 @pytest.mark.parametrize("fmt", [ICEBERG, DELTA], ids=str)
 def test_trino_knows_how_many_rows(fmt: Format, engines: Engines, orders: dict[Format, Table]) -> None:
-    table = name(TRINO, orders[fmt])
+    table = orders[fmt].full(TRINO)
     [[plan]] = engines.trino.sql(f"EXPLAIN SELECT label FROM {table}")
     assert "rows: 40" in plan, plan
     if fmt is ICEBERG:

@@ -7,12 +7,13 @@ import datetime as dt
 import pytest
 
 from matrix.cross import canonical, dialects
-from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, TRINO, Engines, name
+from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, TRINO, Engines
 from matrix.cross.kinds import INSTANT, LOCAL, TEXT
+from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.formats import DELTA, ICEBERG, Format
 from testbed.nodes import Nodes
-from testbed.tables import Table, Tables
+from testbed.tables import Tables
 
 COLUMNS = {"writer": TEXT, "moment": INSTANT, "wall": LOCAL, "now": INSTANT}
 # The night in which Europe's clocks skip an hour, told by a clock 5 h 45 min ahead of UTC.
@@ -46,7 +47,7 @@ def clocks(_engines: Engines, makers: dict[str, Tables]) -> dict[Format, Table]:
         wall = dialects.DIALECTS[engine].literal(WALL, LOCAL)
         values = f"'{engine}', {told}, {wall}, {NOW[engine]}"
         for fmt in (ICEBERG, DELTA) if engine == SPARK else (ICEBERG,):
-            _engines.sql(engine, f"INSERT INTO {name(engine, tables[fmt])} VALUES ({values})")
+            _engines.sql(engine, f"INSERT INTO {tables[fmt].full(engine)} VALUES ({values})")
 
     def told_by(client: str) -> object:
         told = MOMENT.astimezone(dt.timezone(dt.timedelta(hours=5, minutes=45)))

@@ -12,11 +12,12 @@ import pytest
 
 from matrix.cross import locks
 from testbed import metastore
+from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
 from testbed.formats import ICEBERG
 from testbed.lake import Lake
 from testbed.placement import Ledger
-from testbed.tables import Databases, Table, Tables
+from testbed.tables import Tables
 from testbed.waiting import wait_for
 
 # What a busy computer may add to the two settings.

@@ -9,8 +9,8 @@ import pytest
 from matrix.cross.engines import Engines
 from matrix.cross.hands import HANDS
 from matrix.cross.making import AnyEnginesTables
-from matrix.databases import MatrixDatabases
 from testbed import formats
+from testbed.databases import Databases
 from testbed.namenode import NameNode
 from testbed.tables import suffix
 
@@ -27,12 +27,12 @@ def test_a_table_belongs_to_nobody(  # noqa: PLR0913, PLR0917 (fixtures and a pa
     fmt: formats.Format,
     maker: str,
     other: str,
-    matrix: MatrixDatabases,
+    matrix_databases: Databases,
     iceberg: AnyEnginesTables,
     engines: Engines,
     namenode: NameNode,
 ) -> None:
-    table = matrix.table(fmt, f"owned_{suffix()}")
+    table = matrix_databases.table(fmt, f"owned_{suffix()}")
     made, taken = HANDS[fmt.name, maker], HANDS[fmt.name, other]
     made.make(engines, table)
     taken.change(engines, table)

@@ -7,14 +7,15 @@ from collections.abc import Callable
 import pytest
 from lakehouse_clients import file_io
 
-from matrix.cross.engines import READERS, SPARK, TRINO, Engines, name
+from matrix.cross.engines import READERS, SPARK, TRINO, Engines
 from matrix.cross.limits import refused
 from matrix.cross.making import AnyEnginesTables
+from testbed.databases import Table
 from testbed.engines.facade import Facade
 from testbed.formats import ICEBERG
 from testbed.lake import Row
 from testbed.namenode import NameNode
-from testbed.tables import Table, data_files
+from testbed.tables import data_files
 
 pytestmark = [pytest.mark.parametrize("fmt", [ICEBERG], ids=str)]
 
@@ -119,7 +120,7 @@ def test_trino_rolls_back_what_spark_did(engines: Engines, iceberg: AnyEnginesTa
     table = iceberg.new("", _ROWS)
     before = engines.trino.value(f'SELECT snapshot_id FROM iceberg.{table.database}."{table.name}$snapshots"')
     engines.spark.sql(f"DELETE FROM {table} WHERE id < 3")
-    engines.trino.sql(f"ALTER TABLE {name(TRINO, table)} EXECUTE rollback_to_snapshot({before})")
+    engines.trino.sql(f"ALTER TABLE {table.full(TRINO)} EXECUTE rollback_to_snapshot({before})")
     assert table.format is fmt
     assert seen(engines, table) == everywhere(THREE)
 
@@ -141,7 +142,7 @@ def test_trino_clears_up_after_spark(
         "expire_snapshots(retention_threshold => '0s')",
         "remove_orphan_files(retention_threshold => '0s')",
     ):
-        second_trino.sql(f"ALTER TABLE {name(TRINO, table)} EXECUTE {procedure}")
+        second_trino.sql(f"ALTER TABLE {table.full(TRINO)} EXECUTE {procedure}")
 
     assert table.format is fmt
     left = {file.path for file in namenode.files(f"{table.path}/data")}
@@ -158,7 +159,7 @@ def test_trino_refuses_to_remove_what_may_be_in_use(
     assert table.format is fmt
     engines.refuses(
         TRINO,
-        f"ALTER TABLE {name(TRINO, table)} EXECUTE remove_orphan_files(retention_threshold => '1d')",
+        f"ALTER TABLE {table.full(TRINO)} EXECUTE remove_orphan_files(retention_threshold => '1d')",
         r"shorter than the minimum retention",
     )
     engines.refuses(

@@ -6,8 +6,8 @@ import pytest
 
 from matrix.cross.engines import TRINO, Engines
 from matrix.cross.making import AnyEnginesTables
+from testbed.databases import Table
 from testbed.formats import DELTA, ICEBERG
-from testbed.tables import Table
 
 CATALOGS = ("iceberg", "delta", "hive")
 

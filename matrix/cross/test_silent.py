@@ -25,13 +25,14 @@ from matrix.cross.dangers import (
     WIDENING,
     Danger,
 )
-from matrix.cross.engines import DELTA_RS, FLINK, READERS, SPARK, TRINO, Engines, name
+from matrix.cross.engines import DELTA_RS, FLINK, READERS, SPARK, TRINO, Engines
 from matrix.cross.limits import Limit, marks, wrong
+from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.engines.flink import Flink
 from testbed.formats import DELTA, ICEBERG
 from testbed.lake import Lake
-from testbed.tables import Table, Tables
+from testbed.tables import Tables
 
 CUT = wrong("cut to milliseconds", "https://github.com/trinodb/trino/issues/20359")
 MODE = "execution.runtime-mode"
@@ -266,7 +267,7 @@ def test_trino_cuts_microseconds_of_delta(
         " TIMESTAMP_NTZ '2024-01-01 00:00:00.123456' AS wall",
     )
     assert table.format is fmt
-    [(moment, wall)] = engines.trino.sql(f"SELECT moment, wall FROM {name(TRINO, table)}")
+    [(moment, wall)] = engines.trino.sql(f"SELECT moment, wall FROM {table.full(TRINO)}")
     assert (moment.microsecond, wall.microsecond) == (123000, 123456)
     assert _risks(endpoints, table) == ["timestamp: moment"]
 
@@ -302,7 +303,7 @@ def test_a_source_that_ends_arrives_whole(
     """)
     for run in range(RUNS):
         untold.sql(
-            f"INSERT INTO {name(FLINK, table)} SELECT {run}, id FROM default_catalog.default_database.numbers"
+            f"INSERT INTO {table.full(FLINK)} SELECT {run}, id FROM default_catalog.default_database.numbers"
         )
     whole = engines.spark.sql(f"SELECT {_WHOLE} FROM range(1, {NUMBERS + 1})")
     found = engines.spark.sql(f"SELECT run, {_WHOLE} FROM {table} GROUP BY run ORDER BY run")
@@ -322,7 +323,7 @@ def _found(engines: Engines, table: Table, reader: str) -> int:
     condition = f"x = CAST('{_LONG}' AS {_KIND})"
     if reader == DELTA_RS:
         return int(engines.clients.arrow(f"delta.{table.short}", filter=condition).num_rows)
-    [[count]] = engines.sql(reader, f"SELECT count(*) FROM {name(reader, table)} WHERE {condition}")
+    [[count]] = engines.sql(reader, f"SELECT count(*) FROM {table.full(reader)} WHERE {condition}")
     return int(count)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import requests
 
-from matrix.cross.engines import FLINK, SPARK, TRINO, Engines, name
+from matrix.cross.engines import FLINK, SPARK, TRINO, Engines
 from matrix.cross.making import AnyEnginesTables
 from testbed.endpoints import Endpoints
 from testbed.endpoints import Flink as FlinkEndpoints
@@ -109,7 +109,7 @@ def test_every_row_exactly_once(  # noqa: PLR0913, PLR0917 (all are fixtures)
           'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '{ROWS}')
     """)
     job = stream.submit(
-        f"INSERT INTO {name(FLINK, table)} SELECT id FROM default_catalog.default_database.source"
+        f"INSERT INTO {table.full(FLINK)} SELECT id FROM default_catalog.default_database.source"
     )
 
     def committed() -> int:
@@ -131,7 +131,7 @@ def test_every_row_exactly_once(  # noqa: PLR0913, PLR0917 (all are fixtures)
 
     for engine in (SPARK, TRINO):
         [(count, distinct, first, last)] = engines.sql(
-            engine, f"SELECT count(*), count(DISTINCT id), min(id), max(id) FROM {name(engine, table)}"
+            engine, f"SELECT count(*), count(DISTINCT id), min(id), max(id) FROM {table.full(engine)}"
         )
         assert resumed + MORE <= count < ROWS
         assert (distinct, first, last) == (count, 1, count)

@@ -18,13 +18,11 @@ from matrix.cross.engines import (
     SPARK,
     SQL_ENGINES,
     TRINO,
-    AnyTable,
     Engines,
-    name,
 )
 from matrix.cross.kinds import COLUMNS, ROWS, Kind
 from matrix.cross.limits import Limit, marks, wrong
-from matrix.databases import MatrixDatabases
+from testbed.databases import Databases, Table
 from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
 from testbed.tables import Tables
 
@@ -59,21 +57,20 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def written(
-    _engines: Engines, makers: dict[str, Tables], matrix: MatrixDatabases
-) -> Callable[[Format, str], AnyTable]:
+    _engines: Engines, makers: dict[str, Tables], matrix_databases: Databases
+) -> Callable[[Format, str], Table]:
     """Give the table into which a writer has put the rows."""
 
     @cache
-    def write(fmt: Format, writer: str) -> AnyTable:
-        table: AnyTable = (
-            makers[fmt.name].name() if fmt.name in makers else matrix.table(fmt, f"types_of_{writer}")
-        )
+    def write(fmt: Format, writer: str) -> Table:
+        maker = makers.get(fmt.name)
+        table = maker.name() if maker else matrix_databases.table(fmt, f"types_of_{writer}")
         if writer in dialects.DIALECTS:
             dialect, kinds = dialects.DIALECTS[writer], kept(fmt)
             clause, columns = CLAUSES.get((fmt.name, writer), ""), dialect.columns(kinds)
             rows = dialect.rows(picked(list(kinds)), kinds)
-            _engines.sql(writer, f"CREATE TABLE {name(writer, table)} ({columns}){clause}")
-            _engines.sql(writer, f"INSERT INTO {name(writer, table)} VALUES {rows}")
+            _engines.sql(writer, f"CREATE TABLE {table.full(writer)} ({columns}){clause}")
+            _engines.sql(writer, f"INSERT INTO {table.full(writer)} VALUES {rows}")
         elif writer == PYICEBERG:
             rows = dialects.arrow(ROWS)
             _engines.clients.iceberg.create_table(table.short, rows.schema).append(rows)
@@ -106,7 +103,7 @@ def test_rows_are_what_was_written(
     fmt: Format,
     writer: str,
     reader: str,
-    written: Callable[[Format, str], AnyTable],
+    written: Callable[[Format, str], Table],
     engines: Engines,
 ) -> None:
     cut, _ = CUT.get((reader, fmt), NOTHING)

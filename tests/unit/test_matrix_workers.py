@@ -6,6 +6,7 @@ import json
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,19 +14,20 @@ import pytest
 from matrix import operations, placement_report, switches
 from matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
 from matrix.cells import Cell, Expected
-from matrix.databases import MatrixDatabases
 from matrix.recipes.recipe import Names
 from matrix.sessions import found
 from matrix.stage import Stage
 from matrix.workers import Outcome, Worker, Workers
 from testbed import formats
+from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines import EngineError
 from testbed.lake import Lake, Row
 from testbed.namenode import NameNode
 from testbed.placement import Placement
 
-DATABASES = MatrixDatabases("ab12", "/lake", "hdfs://name/lake")
+ENDPOINTS = cast("Endpoints", SimpleNamespace(root="/lake", warehouse="hdfs://name/lake"))
+DATABASES = Databases("matrix", "ab12", formats.ONE_OF_EACH_FAMILY, ENDPOINTS, cast("NameNode", None))
 
 
 @dataclass

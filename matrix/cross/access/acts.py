@@ -11,16 +11,16 @@ from functools import cached_property
 
 from hive_metastore.ttypes import NoSuchObjectException
 
-from matrix.cross.engines import TRINO, Engines, Missing, name
+from matrix.cross.engines import TRINO, Engines, Missing
 from matrix.cross.making import AnyEnginesTables
 from testbed import metastore
+from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.engines.facade import Facade
 from testbed.engines.trino import Trino
 from testbed.formats import ICEBERG, Format
 from testbed.namenode import NameNode
 from testbed.nodes import Nodes
-from testbed.tables import Table
 
 MEMBER, READER, OUTSIDER = "member", "reader", "outsider"
 # In the order in which they try: who is refused leaves everything as it was.
@@ -116,8 +116,8 @@ class Ground:
 def of_trino(ground: Ground) -> Table:
     """Make an Iceberg table by Trino: two rows in two snapshots."""
     table = ground.name()
-    ground.engines.sql(TRINO, f"CREATE TABLE {name(TRINO, table)} AS SELECT 1 AS id")
-    ground.engines.sql(TRINO, f"INSERT INTO {name(TRINO, table)} VALUES 2")
+    ground.engines.sql(TRINO, f"CREATE TABLE {table.full(TRINO)} AS SELECT 1 AS id")
+    ground.engines.sql(TRINO, f"INSERT INTO {table.full(TRINO)} VALUES 2")
     return table
 
 

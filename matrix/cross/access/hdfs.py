@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from matrix.cross.access.acts import Act, Ground
-from testbed.tables import Table, suffix
+from testbed.databases import Table
+from testbed.tables import suffix
 
 
 def _file(ground: Ground, table: Table) -> str:

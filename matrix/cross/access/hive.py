@@ -40,7 +40,8 @@ from hive_metastore.ttypes import (
 from hive_metastore.ttypes import Table as Entry
 
 from matrix.cross.access.acts import Act, Ground
-from testbed.tables import Table, suffix
+from testbed.databases import Table
+from testbed.tables import suffix
 
 _ENGINE = "hive"  # whose statistics, which this release does not ask
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from matrix.cross.access.acts import Act, Ground
+from testbed.databases import Table
 from testbed.formats import DELTA
-from testbed.tables import Table, suffix
+from testbed.tables import suffix
 
 _SECONDS = 60
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from matrix.cross.access.acts import MEMBER, Act, Ground
+from testbed.databases import Table
 from testbed.lake import Lake
-from testbed.tables import Table
 
 # One process for each person, without executors and the log that only members can write. It tells what became
 # of each statement: a list of JSON, of which an empty text means that it was done. Without executors nobody

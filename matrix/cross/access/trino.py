@@ -10,9 +10,10 @@ import requests
 
 from matrix.cross.access.acts import Act, Ground, of_trino
 from matrix.cross.engines import TRINO
+from testbed.databases import Table
 from testbed.engines import EngineError
 from testbed.formats import DELTA
-from testbed.tables import Table, suffix
+from testbed.tables import suffix
 
 # By the plugin that brings them: the name of the interface that its catalog is.
 CATALOGS = {
