@@ -14,7 +14,8 @@ from pyspark.errors import PySparkException
 from matrix.recipes.recipe import Names, Step
 from testbed.databases import Table
 from testbed.engines import EngineError
-from testbed.lake import Lake, Row
+from testbed.engines.facade import Row
+from testbed.engines.spark import Spark
 
 
 class Adapter(Protocol):
@@ -45,14 +46,14 @@ class Sql(Protocol):
 class SparkSql:
     """Spark's session with the errors of the other facades."""
 
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
-        self.statements = lake.statements
+    def __init__(self, spark: Spark) -> None:
+        self._spark = spark
+        self.statements = spark.statements
 
     def sql(self, statement: str) -> list[Row]:
         """Run one statement; return its rows."""
         try:
-            return self._lake.sql(statement)
+            return self._spark.sql(statement)
         except PySparkException as error:
             raise EngineError("spark", statement, str(error)) from error
 

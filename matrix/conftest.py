@@ -13,9 +13,9 @@ from matrix.workers import Workers
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines.flink import Flink
+from testbed.engines.spark import Spark
 from testbed.engines.trino import Trino
 from testbed.formats import ONE_OF_EACH_FAMILY
-from testbed.lake import Lake
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
 from testbed.tables import suffix
@@ -39,16 +39,16 @@ def _flink(endpoints: Endpoints) -> Flink:
 
 
 @pytest.fixture
-def trino(_trino: Trino, lake: Lake) -> Trino:
+def trino(_trino: Trino, spark: Spark) -> Trino:
     """The suite's Trino session; its statements join those of the test's Spark session, in order."""
-    _trino.statements = lake.statements
+    _trino.statements = spark.statements
     return _trino
 
 
 @pytest.fixture
-def flink(_flink: Flink, lake: Lake) -> Flink:
+def flink(_flink: Flink, spark: Spark) -> Flink:
     """The suite's Flink session; its statements join those of the test's Spark session, in order."""
-    _flink.statements = lake.statements
+    _flink.statements = spark.statements
     return _flink
 
 
@@ -61,10 +61,10 @@ def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
 
 
 @pytest.fixture(scope="session")
-def matrix_databases(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[Databases]:
+def matrix_databases(_spark: Spark, endpoints: Endpoints, namenode: NameNode) -> Iterator[Databases]:
     """The databases of this run's cells; whatever is left in them goes with them."""
     databases = Databases("matrix", suffix(), ONE_OF_EACH_FAMILY, endpoints, namenode)
-    databases.create(_lake)
+    databases.create(_spark)
     yield databases
     databases.drop()
 

@@ -6,7 +6,7 @@ import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
 
-from testbed.lake import Row
+from testbed.engines.facade import Row
 from testbed.tables import ORDERS
 
 ADA, BOB, EVE = ORDERS

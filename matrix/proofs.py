@@ -12,8 +12,9 @@ from matrix.adapters import Adapter
 from matrix.cells import Cell
 from matrix.stage import STRAY, Stage
 from testbed.databases import Table
+from testbed.engines.facade import Row
+from testbed.engines.spark import Spark
 from testbed.formats import DELTA, ICEBERG
-from testbed.lake import Lake, Row
 from testbed.metastore import Connection
 
 # What the partitions look like after `partition evolution`, by family: Spark's query, and its answer.
@@ -48,7 +49,7 @@ def rows(scene: Scene) -> None:
     if scene.cell.engine != "spark":
         order = "id" if columns[0] == "*" else columns[0]
         query = f"SELECT {', '.join(columns)} FROM {scene.table} ORDER BY {order}"
-        _same("Spark", scene.stage.lake.sql(query), scene)
+        _same("Spark", scene.stage.spark.sql(query), scene)
 
 
 def one_file(scene: Scene) -> None:
@@ -61,7 +62,7 @@ def one_file(scene: Scene) -> None:
 def one_version(scene: Scene) -> None:
     """There is no past."""
     rows(scene)
-    versions = scene.stage.lake.sql(scene.table.format.versions.format(table=scene.table))
+    versions = scene.stage.spark.sql(scene.table.format.versions.format(table=scene.table))
     assert len(versions) == 1, f"Spark sees {len(versions)} versions: {versions}"
 
 
@@ -95,7 +96,7 @@ def table_gone(scene: Scene) -> None:
     raise AssertionError(f"the metastore still has {scene.table.short}")
 
 
-def unchanged(spark: Lake, start: str, table: Table) -> None:
+def unchanged(spark: Spark, start: str, table: Table) -> None:
     """A table is as it was when it began like this."""
     got = spark.sql(f"SELECT * FROM {table} ORDER BY id")
     expected = operations.rows_at(start)
@@ -121,5 +122,5 @@ def _same(who: str, got: list[Row], scene: Scene) -> None:
 
 def _reference(scene: Scene, query: str, expected: list[Row]) -> None:
     query = query.format(table=scene.table)
-    got = scene.stage.lake.sql(query)
+    got = scene.stage.spark.sql(query)
     assert got == expected, f"Spark says otherwise: {query}\nexpected: {expected}\ngot:      {got}"

@@ -14,10 +14,11 @@ from matrix.stage import Stage
 from matrix.workers import NotDeployedError, Worker
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
+from testbed.engines.facade import Row
 from testbed.engines.flink import Flink
+from testbed.engines.spark import Spark
 from testbed.engines.trino import Trino
 from testbed.formats import DELTA, ICEBERG
-from testbed.lake import Lake, Row
 from testbed.namenode import NameNode
 
 
@@ -31,12 +32,12 @@ class Sessions:
 
     def __call__(self, engine: str) -> Worker:
         """Open the sessions."""
-        lake = Lake.connect(self.connect)
+        lake = Spark.connect(self.connect)
         namenode = NameNode(self.endpoints.namenode.http, self.endpoints.users["hdfs"])
         stage = Stage(engine, lake, self.databases, namenode, self.endpoints)
         return Worker(self._adapter(engine, lake), stage, self._catalogs(engine))
 
-    def _adapter(self, engine: str, lake: Lake) -> Adapter:
+    def _adapter(self, engine: str, lake: Spark) -> Adapter:
         trino, flink = self.endpoints.trino, self.endpoints.flink
         if engine == "spark":
             return SqlAdapter(engine, SparkSql(replace(lake, statements=[])))

@@ -10,8 +10,8 @@ from matrix.operations import STARTS
 from matrix.recipes.recipe import Names
 from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
 from testbed.formats import Format
-from testbed.lake import Lake
 from testbed.namenode import NameNode
 
 STRAY = "part-00000-nobodys.parquet"
@@ -27,7 +27,7 @@ class Stage:
     """
 
     engine: str
-    lake: Lake
+    spark: Spark
     databases: Databases
     namenode: NameNode
     endpoints: Endpoints
@@ -77,7 +77,7 @@ class Stage:
         key = (cell.format, cell.operation.start)
         if self._shared.get(key) == table:
             del self._shared[key]
-            self.lake.sql(f"DROP TABLE IF EXISTS {table}")
+            self.spark.sql(f"DROP TABLE IF EXISTS {table}")
 
     def shared(self) -> list[tuple[str, Table]]:
         """Return the tables that nobody was to change, with how they began."""
@@ -92,7 +92,7 @@ class Stage:
         # In a view Trino understands names without Spark's catalog alone; an Iceberg view needs its own.
         viewed = table.short if fmt.catalogs["spark"] == "spark_catalog" else str(table)
         for statement in STARTS[start]:
-            self.lake.sql(statement.format(table=table, clause=fmt.clause, viewed=viewed))
+            self.spark.sql(statement.format(table=table, clause=fmt.clause, viewed=viewed))
         if start == "stray file":
             self._put_stray_file(table)
         return table
@@ -108,7 +108,7 @@ class Stage:
     def _first_version(self, cell: Cell, table: Table) -> tuple[str, str]:
         if cell.operation.start != "history" or not table.format.versions:
             return "", ""
-        rows = self.lake.sql(table.format.versions.format(table=table))
+        rows = self.spark.sql(table.format.versions.format(table=table))
         version, moment = min((row[0], row[1]) for row in rows) if table.format.family == "delta" else rows[0]
         return str(version), str(moment)
 

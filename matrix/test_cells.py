@@ -42,7 +42,7 @@ def test_cell(cell: Cell, request: pytest.FixtureRequest) -> None:
 def test_tables_that_nobody_was_to_change(workers: Workers) -> None:
     for worker in workers.finished():
         for start, table in worker.stage.shared():
-            unchanged(worker.stage.lake, start, table)
+            unchanged(worker.stage.spark, start, table)
 
 
 @pytest.mark.closing

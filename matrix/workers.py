@@ -19,7 +19,7 @@ from matrix.recipes.recipe import Recipe
 from matrix.stage import Stage
 from testbed.databases import Table
 from testbed.engines import EngineError, telling
-from testbed.lake import Row
+from testbed.engines.facade import Row
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import pytest
 
 from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
 from testbed.formats import OPEN_FORMATS, Format
-from testbed.lake import Lake
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
 from testbed.tables import Tables
@@ -27,17 +27,17 @@ def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
 
 
 @pytest.fixture
-def tables(lake: Lake, databases: Databases, ledger: Ledger, fmt: Format) -> Iterator[Tables]:
+def tables(spark: Spark, databases: Databases, ledger: Ledger, fmt: Format) -> Iterator[Tables]:
     """The maker of this test's tables."""
-    with closing(Tables(lake, databases, ledger, fmt)) as tables:
+    with closing(Tables(spark, databases, ledger, fmt)) as tables:
         yield tables
 
 
 @pytest.fixture
-def all_tables(lake: Lake, databases: Databases, ledger: Ledger) -> Iterator[list[Tables]]:
+def all_tables(spark: Spark, databases: Databases, ledger: Ledger) -> Iterator[list[Tables]]:
     """A maker for each format, for a test in which all formats live through the same event."""
     with ExitStack() as stack:
-        yield [stack.enter_context(closing(Tables(lake, databases, ledger, fmt))) for fmt in OPEN_FORMATS]
+        yield [stack.enter_context(closing(Tables(spark, databases, ledger, fmt))) for fmt in OPEN_FORMATS]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from testbed.endpoints import Endpoints
-from testbed.lake import Lake
+from testbed.engines.spark import Spark
 from testbed.namenode import NameNode
 from testbed.waiting import wait_for
 
@@ -28,13 +28,13 @@ def test_the_group_owns_the_folders(namenode: NameNode, endpoints: Endpoints, fo
 
 
 @pytest.mark.operation("distributed job")
-def test_tasks_run_on_every_worker(lake: Lake, endpoints: Endpoints) -> None:
-    assert lake.sql("SET spark.master") == [("spark.master", endpoints.spark.master)]
+def test_tasks_run_on_every_worker(spark: Spark, endpoints: Endpoints) -> None:
+    assert spark.sql("SET spark.master") == [("spark.master", endpoints.spark.master)]
     workers = {host.name for host in endpoints.in_group("spark_workers")}
     query = f"SELECT DISTINCT {THIS_HOST} FROM range(0, 600, 1, {4 * len(workers)})"
 
     def everybody_works() -> bool:
-        if missing := workers - {host for (host,) in lake.sql(query)}:
+        if missing := workers - {host for (host,) in spark.sql(query)}:
             raise AssertionError(f"no task ran on {missing}")
         return True
 

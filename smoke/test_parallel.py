@@ -7,8 +7,8 @@ import pytest
 from smoke.test_cluster import THIS_HOST
 from testbed.databases import Table
 from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
 from testbed.formats import DELTA, ICEBERG
-from testbed.lake import Lake
 from testbed.tables import Tables
 
 # Seconds of work, so that a task that starts late still meets the others.
@@ -37,21 +37,21 @@ def overlap(spans: list[tuple[str, int, int]]) -> bool:
 
 
 @pytest.mark.operation("parallel write, read")
-def test_all_nodes_at_once(lake: Lake, events: Table, endpoints: Endpoints) -> None:
+def test_all_nodes_at_once(spark: Spark, events: Table, endpoints: Endpoints) -> None:
     workers = {host.name for host in endpoints.in_group("spark_workers")}
 
-    written = lake.sql(f"SELECT writer, min(written), max(written) FROM {events} GROUP BY writer")
+    written = spark.sql(f"SELECT writer, min(written), max(written) FROM {events} GROUP BY writer")
     assert {host for host, *_ in written} == workers
     assert overlap(written), f"not at the same time: {written}"
 
-    read = lake.sql(f"""
+    read = spark.sql(f"""
         SELECT host, min(now), max(now) FROM (SELECT {THIS_HOST} AS host, {NOW} AS now, region FROM {events})
         WHERE region IS NOT NULL GROUP BY host
     """)
     assert {host for host, *_ in read} == workers
     assert overlap(read), f"not at the same time: {read}"
 
-    lake.expect(
+    spark.expect(
         f"SELECT region, count(*) FROM {events} GROUP BY region ORDER BY region",
         [(f"region-{region}", len(workers) * ROWS_PER_NODE // 4) for region in range(4)],
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hive_metastore.ttypes import NoSuchObjectException
 
 from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
 from testbed.formats import Format
-from testbed.lake import Lake
 from testbed.metastore import Connection
 from testbed.namenode import NameNode
 
@@ -71,10 +71,10 @@ class Databases:
         """Return a table of that name, which need not exist."""
         return Table(fmt, self.name(fmt), name, f"{self.path(fmt)}/{name}", f"{self.uri(fmt)}/{name}")
 
-    def create(self, lake: Lake) -> None:
+    def create(self, spark: Spark) -> None:
         """Make the databases."""
         for fmt in self.formats:
-            lake.sql(f"CREATE DATABASE {fmt.catalogs['spark']}.{self.name(fmt)} LOCATION '{self.uri(fmt)}'")
+            spark.sql(f"CREATE DATABASE {fmt.catalogs['spark']}.{self.name(fmt)} LOCATION '{self.uri(fmt)}'")
 
     def left(self) -> list[str]:
         """Return what is in these databases, as `database.table`."""

@@ -16,8 +16,8 @@ from pyspark.errors import PySparkException
 from testbed import evidence, waiting
 from testbed.databases import Databases
 from testbed.endpoints import DEFAULT_PATH, VARIABLE, Endpoints, load
+from testbed.engines.spark import Spark
 from testbed.formats import OPEN_FORMATS, Format
-from testbed.lake import Lake
 from testbed.namenode import NameNode, NameNodeError
 from testbed.nodes import Nodes
 from testbed.tables import suffix
@@ -127,33 +127,33 @@ def connect_server(endpoints: Endpoints, nodes: Nodes, _complete: None) -> Itera
 
 
 @pytest.fixture(scope="session")
-def _lake(connect_server: str) -> Iterator[Lake]:
-    def first_answer() -> Lake:
-        lake = Lake.connect(connect_server)
-        lake.sql("SELECT 1")
-        return lake
+def _spark(connect_server: str) -> Iterator[Spark]:
+    def first_answer() -> Spark:
+        spark = Spark.connect(connect_server)
+        spark.sql("SELECT 1")
+        return spark
 
-    lake = waiting.wait_for("a first query", first_answer, seconds=60, ignoring=(PySparkException,))
-    yield lake
-    lake.session.stop()
+    spark = waiting.wait_for("a first query", first_answer, seconds=60, ignoring=(PySparkException,))
+    yield spark
+    spark.session.stop()
 
 
 @pytest.fixture
-def lake(_lake: Lake, request: pytest.FixtureRequest) -> Lake:
+def spark(_spark: Spark, request: pytest.FixtureRequest) -> Spark:
     """The suite's session; its list of statements starts empty for each test."""
-    _lake.statements.clear()
-    request.node.stash[evidence.STATEMENTS] = _lake.statements
-    return _lake
+    _spark.statements.clear()
+    request.node.stash[evidence.STATEMENTS] = _spark.statements
+    return _spark
 
 
 @pytest.fixture(scope="session")
-def databases(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[Databases]:
+def databases(_spark: Spark, endpoints: Endpoints, namenode: NameNode) -> Iterator[Databases]:
     databases = Databases("smoke", suffix(), OPEN_FORMATS, endpoints, namenode)
-    databases.create(_lake)
+    databases.create(_spark)
     yield databases
     assert not databases.left(), "tables that no test has dropped"
     for fmt in OPEN_FORMATS:
-        _lake.sql(f"DROP DATABASE {fmt.catalogs['spark']}.{databases.name(fmt)}")
+        _spark.sql(f"DROP DATABASE {fmt.catalogs['spark']}.{databases.name(fmt)}")
 
 
 @pytest.fixture(params=OPEN_FORMATS, ids=str)

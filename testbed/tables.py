@@ -9,8 +9,9 @@ from decimal import Decimal
 from urllib.parse import urlsplit
 
 from testbed.databases import Databases, Table
+from testbed.engines.facade import Row
+from testbed.engines.spark import Spark
 from testbed.formats import Format
-from testbed.lake import Lake, Row
 from testbed.placement import Ledger
 
 # What a new table holds unless a test says otherwise: orders of two months.
@@ -39,25 +40,25 @@ class Version:
     committed: str
 
 
-def history(lake: Lake, table: Table) -> list[Version]:
+def history(spark: Spark, table: Table) -> list[Version]:
     """Return the commits of a table, oldest first."""
     fmt = table.format
-    commits = lake.frame(table.statement(fmt.history)).selectExpr(
+    commits = spark.frame(table.statement(fmt.history)).selectExpr(
         fmt.version, f"CAST({fmt.committed} AS STRING)"
     )
     return sorted((Version(*row) for row in commits.collect()), key=lambda version: version.committed)
 
 
-def data_files(lake: Lake, table: Table) -> set[str]:
+def data_files(spark: Spark, table: Table) -> set[str]:
     """Return the HDFS paths of the files that the current version consists of."""
-    return {urlsplit(uri).path for (uri,) in lake.sql(table.statement(table.format.data_files))}
+    return {urlsplit(uri).path for (uri,) in spark.sql(table.statement(table.format.data_files))}
 
 
 @dataclass
 class Tables:
     """Makes tables, and clears away what it made."""
 
-    lake: Lake
+    spark: Spark
     databases: Databases
     ledger: Ledger
     format: Format
@@ -74,7 +75,7 @@ class Tables:
     def new(self, clauses: str = "", query: str = _ORDERS_QUERY) -> Table:
         """Create a table from a query; `clauses` are those of CREATE TABLE, like TBLPROPERTIES."""
         table = self.name()
-        self.lake.sql(f"CREATE TABLE {table} USING {self.format} {clauses} AS {query}")
+        self.spark.sql(f"CREATE TABLE {table} USING {self.format} {clauses} AS {query}")
         return table
 
     def close(self) -> None:

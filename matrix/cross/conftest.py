@@ -14,24 +14,24 @@ from matrix.cross.making import AnyEnginesTables, Made
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines.facade import Facade
+from testbed.engines.spark import Spark
 from testbed.engines.trino import Trino
 from testbed.formats import DELTA, ICEBERG, OPEN_FORMATS
-from testbed.lake import Lake
 from testbed.placement import Ledger
 
 
 @pytest.fixture(scope="session")
-def _engines(request: pytest.FixtureRequest, _lake: Lake, endpoints: Endpoints) -> Engines:
+def _engines(request: pytest.FixtureRequest, _spark: Spark, endpoints: Endpoints) -> Engines:
     trino: Facade = request.getfixturevalue("_trino") if endpoints.trino else Missing(TRINO)
     flink: Facade = request.getfixturevalue("_flink") if endpoints.flink else Missing(FLINK)
-    return Engines(_lake, trino, flink, lakehouse_clients.connect(endpoints.path))
+    return Engines(_spark, trino, flink, lakehouse_clients.connect(endpoints.path))
 
 
 @pytest.fixture
-def engines(lake: Lake, _engines: Engines) -> Engines:
+def engines(spark: Spark, _engines: Engines) -> Engines:
     """Every engine; what the test sends to any of them joins one list of statements."""
     for engine in SQL_ENGINES:
-        _engines.of(engine).statements = lake.statements
+        _engines.of(engine).statements = spark.statements
     return _engines
 
 
@@ -63,30 +63,30 @@ def reader(endpoints: Endpoints) -> str:
 
 @contextmanager
 def _makers(
-    lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoints
+    spark: Spark, databases: Databases, ledger: Ledger, endpoints: Endpoints
 ) -> Iterator[dict[str, AnyEnginesTables]]:
     with ExitStack() as stack:
         yield {
-            fmt.name: stack.enter_context(closing(AnyEnginesTables(lake, databases, ledger, fmt, endpoints)))
+            fmt.name: stack.enter_context(closing(AnyEnginesTables(spark, databases, ledger, fmt, endpoints)))
             for fmt in OPEN_FORMATS
         }
 
 
 @pytest.fixture(scope="module")
 def makers(
-    _lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoints
+    _spark: Spark, databases: Databases, ledger: Ledger, endpoints: Endpoints
 ) -> Iterator[dict[str, AnyEnginesTables]]:
     """A maker of tables for each format; they are measured and dropped when the module has ended."""
-    with _makers(_lake, databases, ledger, endpoints) as makers:
+    with _makers(_spark, databases, ledger, endpoints) as makers:
         yield makers
 
 
 @pytest.fixture(scope="session")
 def made(
-    _engines: Engines, _lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoints
+    _engines: Engines, _spark: Spark, databases: Databases, ledger: Ledger, endpoints: Endpoints
 ) -> Iterator[Made]:
     """A table by each engine, which several modules look at and nobody changes."""
-    with _makers(_lake, databases, ledger, endpoints) as makers:
+    with _makers(_spark, databases, ledger, endpoints) as makers:
         yield Made(_engines, makers)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from matrix.cross.engines import DELTA_RS, DUCKDB, POLARS
 from matrix.cross.limits import Limit, refused, wrong
-from testbed.lake import Row
+from testbed.engines.facade import Row
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from testbed.databases import Table
-from testbed.engines.facade import Facade
+from testbed.engines.facade import Facade, Row
+from testbed.engines.spark import Spark
 from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
-from testbed.lake import Lake, Row
 
 SPARK, TRINO, FLINK, PYICEBERG, DELTA_RS, DUCKDB, POLARS = (
     "spark", "trino", "flink", "pyiceberg", "delta-rs", "duckdb", "polars",
@@ -50,7 +50,7 @@ class Missing(Facade):
 class Engines:
     """One session of each engine, and the Python clients (`lakehouse_clients`)."""
 
-    spark: Lake
+    spark: Spark
     trino: Facade
     flink: Facade
     clients: Any

@@ -44,7 +44,7 @@ class AnyEnginesTables(Tables):
     def _drop(self, table: Table) -> None:
         """Drop it with the format's engine, and by the metastore what is not of that format."""
         if self._kind(table) == table.format.name:
-            self.lake.sql(f"DROP TABLE IF EXISTS {table} PURGE")
+            self.spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
         elif self.location(table):
             with metastore.Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client:
                 client.drop_table(table.database, table.name, True)

@@ -18,8 +18,8 @@ from pyiceberg.exceptions import CommitFailedException
 from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, TRINO, Engines
 from testbed.databases import Table
 from testbed.engines.facade import Facade
+from testbed.engines.spark import Spark
 from testbed.formats import DELTA, ICEBERG, Format
-from testbed.lake import Lake
 from testbed.namenode import NameNode
 from testbed.tables import Tables
 
@@ -95,17 +95,17 @@ def overlapping(writers: list[Writer]) -> bool:
 
 
 @pytest.fixture
-def second_spark(engines: Engines) -> Iterator[Lake]:
+def second_spark(engines: Engines) -> Iterator[Spark]:
     """Another session of Spark."""
-    lake = engines.spark.fresh()
-    yield lake
-    lake.session.stop()
+    spark = engines.spark.fresh()
+    yield spark
+    spark.session.stop()
 
 
 @pytest.mark.operation("appends at once", engine="all")
 @pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
 def test_iceberg(
-    fmt: Format, engines: Engines, second_spark: Lake, second_trino: Facade, iceberg: Tables
+    fmt: Format, engines: Engines, second_spark: Spark, second_trino: Facade, iceberg: Tables
 ) -> None:
     table = iceberg.name()
     retries = f"TBLPROPERTIES ('commit.retry.num-retries' = '{_RETRIES}')"
@@ -132,7 +132,7 @@ def test_iceberg(
 def test_delta(  # noqa: PLR0913, PLR0917 (all are fixtures)
     fmt: Format,
     engines: Engines,
-    second_spark: Lake,
+    second_spark: Spark,
     second_clients: Any,
     delta: Tables,
     namenode: NameNode,

@@ -15,8 +15,8 @@ from pyiceberg.types import DecimalType, DoubleType, IntegerType, LongType, Stri
 
 from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, SQL_ENGINES, TRINO, Engines
 from testbed.databases import Table
+from testbed.engines.facade import Row
 from testbed.formats import DELTA, ICEBERG, Format
-from testbed.lake import Row
 from testbed.tables import Tables
 
 # SQL behind ALTER TABLE, or a function of PyIceberg's table.

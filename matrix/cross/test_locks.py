@@ -14,8 +14,8 @@ from matrix.cross import locks
 from testbed import metastore
 from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
 from testbed.formats import ICEBERG
-from testbed.lake import Lake
 from testbed.placement import Ledger
 from testbed.tables import Tables
 from testbed.waiting import wait_for
@@ -36,7 +36,7 @@ class Orphan:
 
 
 @pytest.fixture(scope="session")
-def orphan(_lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoints) -> Iterator[Orphan]:
+def orphan(_spark: Spark, databases: Databases, ledger: Ledger, endpoints: Endpoints) -> Iterator[Orphan]:
     """A lock that outlives its writer, while the rest of the suite goes on."""
     user = endpoints.users["spark"]
 
@@ -48,14 +48,14 @@ def orphan(_lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoin
         wait_for(f"lock {lock} is taken away", is_gone, seconds=bound + _SPARE_SECONDS, pause=1)
         return time.monotonic() - killed
 
-    with closing(Tables(_lake, databases, ledger, ICEBERG)) as tables, ThreadPoolExecutor(2) as pool:
+    with closing(Tables(_spark, databases, ledger, ICEBERG)) as tables, ThreadPoolExecutor(2) as pool:
         table = tables.name()
-        _lake.sql(f"CREATE TABLE {table} (id INT) USING iceberg")
+        _spark.sql(f"CREATE TABLE {table} (id INT) USING iceberg")
         with metastore.Connection(endpoints.metastore, user) as client:
             bound = locks.patience(client)
         lock = locks.left_by_killed_writer(endpoints.metastore, user, table)
         killed = time.monotonic()
-        waiting = Lake.connect(_lake.url)
+        waiting = Spark.connect(_spark.url)
         yield Orphan(
             table,
             lock,
@@ -66,17 +66,17 @@ def orphan(_lake: Lake, databases: Databases, ledger: Ledger, endpoints: Endpoin
 
 
 @pytest.mark.operation("killed writer: lock", engine="metastore")
-def test_the_lock_outlives_its_writer(lake: Lake, orphan: Orphan, endpoints: Endpoints) -> None:
+def test_the_lock_outlives_its_writer(spark: Spark, orphan: Orphan, endpoints: Endpoints) -> None:
     assert orphan.bound > 0
     with metastore.Connection(endpoints.metastore, endpoints.users["spark"]) as client:
         assert orphan.lock in locks.held(client, orphan.table)
-    lake.expect(f"SELECT * FROM {orphan.table}", [])
+    spark.expect(f"SELECT * FROM {orphan.table}", [])
     assert not orphan.insert.done()
 
 
 @pytest.mark.closing
 @pytest.mark.operation("killed writer: lock is taken away", engine="metastore")
-def test_the_lock_is_taken_away(lake: Lake, orphan: Orphan) -> None:
+def test_the_lock_is_taken_away(spark: Spark, orphan: Orphan) -> None:
     assert orphan.lifetime.result() <= orphan.bound + _SPARE_SECONDS
     orphan.insert.result(timeout=60)
-    lake.expect(f"SELECT * FROM {orphan.table}", [(1,)])
+    spark.expect(f"SELECT * FROM {orphan.table}", [(1,)])

@@ -11,9 +11,8 @@ from matrix.cross.engines import READERS, SPARK, TRINO, Engines
 from matrix.cross.limits import refused
 from matrix.cross.making import AnyEnginesTables
 from testbed.databases import Table
-from testbed.engines.facade import Facade
+from testbed.engines.facade import Facade, Row
 from testbed.formats import ICEBERG
-from testbed.lake import Row
 from testbed.namenode import NameNode
 from testbed.tables import data_files
 

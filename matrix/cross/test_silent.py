@@ -30,8 +30,8 @@ from matrix.cross.limits import Limit, marks, wrong
 from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.engines.flink import Flink
+from testbed.engines.spark import Spark
 from testbed.formats import DELTA, ICEBERG
-from testbed.lake import Lake
 from testbed.tables import Tables
 
 CUT = wrong("cut to milliseconds", "https://github.com/trinodb/trino/issues/20359")
@@ -273,14 +273,14 @@ def test_trino_cuts_microseconds_of_delta(
 
 
 @pytest.fixture
-def untold(_flink: Flink, endpoints: Endpoints, lake: Lake) -> Iterator[Flink]:
+def untold(_flink: Flink, endpoints: Endpoints, spark: Spark) -> Iterator[Flink]:
     """A session of the SQL gateway that was not told whether it is for queries that end.
 
     It has two readers: one alone cannot end before another.
     """
     assert endpoints.flink
     session = Flink.connect(endpoints.flink.sql_gateway, properties={MODE: None, "parallelism.default": "2"})
-    session.statements = lake.statements
+    session.statements = spark.statements
     yield session
     session.close()
 

@@ -11,7 +11,7 @@ from deltalake.schema import PrimitiveType
 from matrix.operations import BOB, FAY
 from matrix.recipes.frames import frame, rows, widened, with_ids_from
 from matrix.recipes.recipe import Names, Recipes, recipe
-from testbed.lake import Row
+from testbed.engines.facade import Row
 
 
 def read(lake: Any, names: Names) -> list[Row]:

@@ -11,7 +11,7 @@ from typing import Any
 from matrix.recipes.frames import rows
 from matrix.recipes.recipe import Names, Recipe, Recipes, recipe
 from matrix.recipes.sql import ROW
-from testbed.lake import Row
+from testbed.engines.facade import Row
 
 
 def iceberg_create(lake: Any, names: Names) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from matrix.operations import COLUMNS
-from testbed.lake import Row
+from testbed.engines.facade import Row
 
 SCHEMA = pa.schema(
     [

@@ -11,7 +11,7 @@ import polars as pl
 from matrix.operations import BOB, FAY
 from matrix.recipes.frames import frame, rows
 from matrix.recipes.recipe import Names, Recipes, recipe
-from testbed.lake import Row
+from testbed.engines.facade import Row
 
 BY_ID = {"predicate": "old.id = new.id", "source_alias": "new", "target_alias": "old"}
 NEW_SCHEMA = {"schema_mode": "overwrite"}

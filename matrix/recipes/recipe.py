@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from testbed.lake import Row
+from testbed.engines.facade import Row
 
 # SQL with places for the names in `Names`, or a function of the clients' handle and those names.
 Step = str | Callable[..., "list[Row] | None"]

@@ -16,9 +16,9 @@ from matrix.tpch.runner import Runner, Session
 from matrix.tpch.source import Source
 from testbed.endpoints import Endpoints
 from testbed.engines.flink import Flink
+from testbed.engines.spark import Spark
 from testbed.engines.trino import Trino
 from testbed.formats import OPEN_FORMATS, Format
-from testbed.lake import Lake
 from testbed.namenode import NameNode
 
 
@@ -35,17 +35,19 @@ def reference(source: Source) -> Reference:
 
 
 @pytest.fixture(scope="session")
-def loaded(_lake: Lake, source: Source, namenode: NameNode, endpoints: Endpoints) -> dict[Format, list[str]]:
+def loaded(
+    _spark: Spark, source: Source, namenode: NameNode, endpoints: Endpoints
+) -> dict[Format, list[str]]:
     """The tables of both formats are there; which ones this run has written."""
     landing = Landing(namenode, endpoints)
-    landing.put(_lake, source)
+    landing.put(_spark, source)
 
     def fill(fmt: Format) -> list[str]:
-        lake = Lake.connect(_lake.url, settings={})
+        spark = Spark.connect(_spark.url, settings={})
         try:
-            return load(lake, Target(fmt), source, landing)
+            return load(spark, Target(fmt), source, landing)
         finally:
-            lake.session.stop()
+            spark.session.stop()
 
     with ThreadPoolExecutor(len(OPEN_FORMATS)) as pool:
         return dict(zip(OPEN_FORMATS, pool.map(fill, OPEN_FORMATS), strict=True))
@@ -53,16 +55,16 @@ def loaded(_lake: Lake, source: Source, namenode: NameNode, endpoints: Endpoints
 
 @pytest.fixture(scope="session")
 def runner(
-    request: pytest.FixtureRequest, _lake: Lake, endpoints: Endpoints, loaded: dict[Format, list[str]]
+    request: pytest.FixtureRequest, _spark: Spark, endpoints: Endpoints, loaded: dict[Format, list[str]]
 ) -> Iterator[Runner]:
     """Every engine runs those queries that are selected, from now on."""
     assert loaded
     sessions = ExitStack()
 
     def spark() -> Session:
-        lake = Lake.connect(_lake.url, settings={})
-        sessions.callback(lake.session.stop)
-        return lake
+        spark = Spark.connect(_spark.url, settings={})
+        sessions.callback(spark.session.stop)
+        return spark
 
     def trino() -> Session:
         if endpoints.trino is None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from matrix.tpch.source import SCALE, Source
 from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
 from testbed.formats import Format
-from testbed.lake import Lake
 from testbed.namenode import NameNode, NameNodeError
 
 # A table says what it was made from, and how. The mark is part of the commit that writes the rows.
@@ -53,12 +53,12 @@ class Landing:
         """Path of the folder."""
         return f"{self.endpoints.root}/landing/tpch/sf{SCALE}"
 
-    def put(self, lake: Lake, source: Source) -> None:
+    def put(self, spark: Spark, source: Source) -> None:
         """Bring the files to HDFS, by way of the Connect server; one of the same length is left alone."""
         for table in source.tables:
             local, path = source.file(table), f"{self.folder}/{table}.parquet"
             if self._length(path) != local.stat().st_size:
-                lake.session.copyFromLocalToFs(str(local), path)
+                spark.session.copyFromLocalToFs(str(local), path)
 
     def uri(self, table: str) -> str:
         """Return the address of a table's file."""
@@ -78,24 +78,24 @@ def mark(checksum: str) -> str:
     return f"{checksum[:16]} {hashlib.sha256(_CREATE.encode()).hexdigest()[:8]}"
 
 
-def stale(lake: Lake, target: Target, source: Source) -> list[str]:
+def stale(spark: Spark, target: Target, source: Source) -> list[str]:
     """Return the tables that are missing, or hold something else than the source files."""
-    there = {name for _, name, *_ in lake.sql(f"SHOW TABLES IN {target.full_name}")}
+    there = {name for _, name, *_ in spark.sql(f"SHOW TABLES IN {target.full_name}")}
     return [
         table
         for table in source.tables
-        if table not in there or _mark(lake, f"{target.full_name}.{table}") != mark(source.checksums[table])
+        if table not in there or _mark(spark, f"{target.full_name}.{table}") != mark(source.checksums[table])
     ]
 
 
-def _mark(lake: Lake, table: str) -> str | None:
-    properties: dict[str, str] = dict(lake.sql(f"SHOW TBLPROPERTIES {table}"))
+def _mark(spark: Spark, table: str) -> str | None:
+    properties: dict[str, str] = dict(spark.sql(f"SHOW TBLPROPERTIES {table}"))
     return properties.get(MARK)
 
 
-def write(lake: Lake, target: Target, table: str, checksum: str, landing: Landing) -> None:
+def write(spark: Spark, target: Target, table: str, checksum: str, landing: Landing) -> None:
     """Make a table from its source file, in the place of one that may be there."""
-    lake.sql(
+    spark.sql(
         _CREATE.format(
             table=f"{target.full_name}.{table}",
             format=target.format,
@@ -106,14 +106,14 @@ def write(lake: Lake, target: Target, table: str, checksum: str, landing: Landin
     )
 
 
-def load(lake: Lake, target: Target, source: Source, landing: Landing) -> list[str]:
+def load(spark: Spark, target: Target, source: Source, landing: Landing) -> list[str]:
     """Load what is stale in the database of a format, from files that have landed.
 
     Returns the names of the tables that were written.
     """
     location = f"{landing.endpoints.warehouse}/{target.folder}"
-    lake.sql(f"CREATE DATABASE IF NOT EXISTS {target.full_name} LOCATION '{location}'")
-    tables = stale(lake, target, source)
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {target.full_name} LOCATION '{location}'")
+    tables = stale(spark, target, source)
     for table in tables:
-        write(lake, target, table, source.checksums[table], landing)
+        write(spark, target, table, source.checksums[table], landing)
     return tables

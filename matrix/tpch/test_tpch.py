@@ -11,8 +11,8 @@ from matrix.tpch.runner import LANES, Runner, Task
 from matrix.tpch.source import Source
 from testbed import evidence
 from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
 from testbed.formats import Format
-from testbed.lake import Lake
 from testbed.placement import Ledger
 
 # Query by query through all lanes, which is how the answers come in.
@@ -30,13 +30,13 @@ TASKS = [
 
 @pytest.mark.operation("TPC-H load")
 def test_every_row_is_loaded(
-    lake: Lake, fmt: Format, loaded: dict[Format, list[str]], reference: Reference, source: Source
+    spark: Spark, fmt: Format, loaded: dict[Format, list[str]], reference: Reference, source: Source
 ) -> None:
     counts = " UNION ALL ".join(
         f"SELECT '{table}' AS name, count(*) AS rows FROM {Target(fmt).full_name}.{table}"
         for table in source.tables
     )
-    assert dict(lake.sql(counts)) == reference.counts(source), f"written by this run: {loaded[fmt]}"
+    assert dict(spark.sql(counts)) == reference.counts(source), f"written by this run: {loaded[fmt]}"
 
 
 @pytest.mark.parametrize(("fmt", "task"), TASKS)

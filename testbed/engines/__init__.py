@@ -1,4 +1,4 @@
-"""SQL engines, each behind a facade; Spark's is `testbed.lake.Lake`."""
+"""SQL engines, each behind a facade."""
 
 from __future__ import annotations
 

@@ -37,9 +37,9 @@ def trino(meant: Settings, query: str) -> None:
 
 
 def spark(meant: Settings, query: str) -> None:
-    lake = connect(meant)
-    lake.expect(query, BIRDS)
-    lake.session.stop()
+    spark = connect(meant)
+    spark.expect(query, BIRDS)
+    spark.session.stop()
 
 
 def test_an_engine_runs_alone_and_the_core_stays(everything: Settings, birds: str) -> None:

@@ -22,7 +22,8 @@ from testbed import formats
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines import EngineError
-from testbed.lake import Lake, Row
+from testbed.engines.facade import Row
+from testbed.engines.spark import Spark
 from testbed.namenode import NameNode
 from testbed.placement import Placement
 
@@ -50,7 +51,7 @@ def cell(operation: str, expected: Expected = Expected.WORKS, reason: str = "") 
 
 
 def stage(spark: Sql) -> Stage:
-    return Stage("spark", cast("Lake", spark), DATABASES, cast("NameNode", None), cast("Endpoints", None))
+    return Stage("spark", cast("Spark", spark), DATABASES, cast("NameNode", None), cast("Endpoints", None))
 
 
 class TestStage:
@@ -136,7 +137,7 @@ class TestWithheld:
         withheld = Cell("trino", formats.DELTA, delete, Expected.WITHHELD, "Denied", behind=without)
         trino = Sql({"DELETE FROM delta.": "Access Denied", "DELETE FROM delta_allow_all.": "not on HDFS"})
         place = Stage(
-            "trino", cast("Lake", Sql()), DATABASES, cast("NameNode", None), cast("Endpoints", None)
+            "trino", cast("Spark", Sql()), DATABASES, cast("NameNode", None), cast("Endpoints", None)
         )
         return Worker(SqlAdapter("trino", trino), place, frozenset({catalogs})).execute(withheld)
 

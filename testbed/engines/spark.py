@@ -1,4 +1,4 @@
-"""The engine facade: one Spark session that remembers what it was told, and says what it expected."""
+"""Spark through Spark Connect: one session that remembers what it was told."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from pyspark.sql.connect.plan import SQL
 from pyspark.sql.connect.session import SparkSession
 
 from testbed.engines.facade import Facade, Row
-
-__all__ = ["SESSION", "Lake", "Row", "Settings"]
 
 Settings = dict[str, bool | float | int | str | None]
 
@@ -31,7 +29,7 @@ _RETRIES = 3
 
 
 @dataclass(repr=False)
-class Lake(Facade):
+class Spark(Facade):
     """A Spark Connect session; `statements` are what the running test has sent, oldest first."""
 
     session: SparkSession
@@ -41,7 +39,7 @@ class Lake(Facade):
     refusal = PySparkException
 
     @classmethod
-    def connect(cls, url: str, settings: Settings | None = None) -> Lake:
+    def connect(cls, url: str, settings: Settings | None = None) -> Spark:
         """Open a session that shares nothing but the server; its settings are SESSION, or these."""
         own = SESSION if settings is None else settings
         session = SparkSession.builder.remote(url).config(map=own).create()
@@ -63,6 +61,6 @@ class Lake(Facade):
         """Return the physical plan of a query."""
         return str(self.value(f"EXPLAIN {query}"))
 
-    def fresh(self) -> Lake:
+    def fresh(self) -> Spark:
         """Open a second session that adds to the same list of statements."""
-        return replace(Lake.connect(self.url), statements=self.statements)
+        return replace(Spark.connect(self.url), statements=self.statements)
