@@ -8,8 +8,9 @@ import pytest
 
 from matrix import placement_report
 from matrix.cells import Cell, Expected
-from matrix.sessions import Sessions
+from matrix.worker_factory import WorkerFactory
 from matrix.workers import Workers
+from testbed import sessions
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines.flink import Flink
@@ -26,16 +27,12 @@ pytest_plugins = ["testbed.fixtures"]
 
 @pytest.fixture(scope="session")
 def _trino(endpoints: Endpoints) -> Trino:
-    if endpoints.trino is None:
-        pytest.skip("Trino is not deployed")
-    return Trino.connect(endpoints.trino.http, endpoints.users["trino"])
+    return sessions.trino(endpoints)
 
 
 @pytest.fixture(scope="session")
 def _flink(endpoints: Endpoints) -> Flink:
-    if endpoints.flink is None:
-        pytest.skip("Flink is not deployed")
-    return Flink.connect(endpoints.flink.sql_gateway)
+    return sessions.flink(endpoints)
 
 
 @pytest.fixture
@@ -71,12 +68,12 @@ def matrix_databases(_spark: Spark, endpoints: Endpoints, namenode: NameNode) ->
 
 @pytest.fixture(scope="session")
 def workers(
-    request: pytest.FixtureRequest, connect_server: str, endpoints: Endpoints, matrix_databases: Databases
+    request: pytest.FixtureRequest, endpoints: Endpoints, matrix_databases: Databases
 ) -> Iterator[Workers]:
     """All engines at work on the cells that were selected."""
     cells = [cell for cell in map(_cell, request.session.items) if cell]
     workers = Workers(
-        Sessions(connect_server, endpoints, matrix_databases),
+        WorkerFactory(endpoints, matrix_databases),
         [cell for cell in cells if cell.expected is not Expected.ABSENT],
     )
     yield workers

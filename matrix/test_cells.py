@@ -7,7 +7,7 @@ import pytest
 from matrix import cells, switches
 from matrix.cells import Cell, Expected
 from matrix.proofs import unchanged
-from matrix.workers import NotDeployedError, Workers
+from matrix.workers import Workers
 from testbed import evidence
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
@@ -24,10 +24,7 @@ def test_cell(cell: Cell, request: pytest.FixtureRequest) -> None:
     if cell.expected is Expected.ABSENT:
         pytest.skip(cell.reason)
     workers: Workers = request.getfixturevalue("workers")
-    try:
-        outcome = workers.outcome(cell, _SECONDS)
-    except NotDeployedError as missing:
-        pytest.skip(str(missing))
+    outcome = workers.outcome(cell, _SECONDS)
     request.node.stash[evidence.SECONDS] = outcome.seconds
     note.extend(("statement", text) for text in outcome.statements)
     if outcome.message:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
+import pytest
 from pyspark.errors import PySparkException
 
 from matrix import switches
@@ -124,10 +125,6 @@ class Worker:
         return ""
 
 
-class NotDeployedError(Exception):
-    """The cluster does not have the engine."""
-
-
 class Workers:
     """All engines of a run; the outcome of a cell can be waited for."""
 
@@ -160,7 +157,7 @@ class Workers:
     def _work(self, engine: str, cells: list[Cell]) -> None:
         try:
             worker = self.workers[engine] = self._open(engine)
-        except Exception as error:  # noqa: BLE001 -- every cell of the engine says so
+        except (Exception, pytest.skip.Exception) as error:  # noqa: BLE001 -- every cell of the engine says so
             for cell in cells:
                 self._futures[cell].set_exception(error)
             return

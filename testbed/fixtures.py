@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.errors import PySparkException
 
-from testbed import evidence, waiting
+from testbed import evidence, sessions, waiting
 from testbed.databases import Databases
 from testbed.endpoints import DEFAULT_PATH, VARIABLE, Endpoints, load
 from testbed.engines.spark import Spark
@@ -101,8 +101,8 @@ def _complete(namenode: NameNode) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def connect_server(endpoints: Endpoints, nodes: Nodes, _complete: None) -> Iterator[str]:
-    """The address of a Spark Connect server, which is started for the suite unless it runs already."""
+def _connect_server(endpoints: Endpoints, nodes: Nodes, _complete: None) -> Iterator[None]:
+    """A Spark Connect server runs: it is started for the suite unless it does already."""
     spark = endpoints.spark
     address = urlsplit(spark.connect_url)
 
@@ -120,16 +120,16 @@ def connect_server(endpoints: Endpoints, nodes: Nodes, _complete: None) -> Itera
             seconds=_CONNECT_SECONDS,
             ignoring=(OSError,),
         )
-        yield spark.connect_url
+        yield
     finally:
         if ours:
             nodes.stop(spark.connect_host, spark.connect_unit)
 
 
 @pytest.fixture(scope="session")
-def _spark(connect_server: str) -> Iterator[Spark]:
+def _spark(_connect_server: None, endpoints: Endpoints) -> Iterator[Spark]:
     def first_answer() -> Spark:
-        spark = Spark.connect(connect_server)
+        spark = sessions.spark(endpoints)
         spark.sql("SELECT 1")
         return spark
 

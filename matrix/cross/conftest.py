@@ -11,6 +11,7 @@ import pytest
 
 from matrix.cross.engines import FLINK, SQL_ENGINES, TRINO, Engines, Missing
 from matrix.cross.making import AnyEnginesTables, Made
+from testbed import sessions
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines.facade import Facade
@@ -48,9 +49,9 @@ def second_clients(endpoints: Endpoints) -> Any:
 
 
 @pytest.fixture
-def second_trino(_trino: Trino) -> Trino:
+def second_trino(endpoints: Endpoints) -> Trino:
     """Another connection to Trino."""
-    return Trino.connect(_trino.url, _trino.user)
+    return sessions.trino(endpoints)
 
 
 @pytest.fixture(scope="session")

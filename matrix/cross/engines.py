@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from testbed.databases import Table
 from testbed.engines.facade import Facade, Row
 from testbed.engines.spark import Spark
 from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
+from testbed.sessions import not_deployed
 
 SPARK, TRINO, FLINK, PYICEBERG, DELTA_RS, DUCKDB, POLARS = (
     "spark", "trino", "flink", "pyiceberg", "delta-rs", "duckdb", "polars",
@@ -43,7 +43,7 @@ class Missing(Facade):
     def sql(self, statement: str) -> list[Row]:
         """Skip the test."""
         self.statements.append(statement)
-        pytest.skip(f"{self.engine} is not deployed")
+        not_deployed(self.engine)
 
 
 @dataclass

@@ -16,10 +16,9 @@ from matrix.cross.access.acts import Ground
 from matrix.cross.access.table import Row
 from matrix.cross.engines import FLINK, PYICEBERG, SPARK, Engines
 from matrix.cross.making import HIVE_MAKERS, MAKERS, AnyEnginesTables, Made
-from testbed import metastore
+from testbed import metastore, sessions
 from testbed.endpoints import Endpoints
 from testbed.engines.facade import Facade
-from testbed.engines.spark import Spark
 from testbed.formats import Format
 from testbed.namenode import NameNode, NameNodeError
 from testbed.nodes import Nodes
@@ -146,8 +145,7 @@ def test_a_server_acts_as_its_own_user(  # noqa: PLR0913, PLR0917 (fixtures and 
 ) -> None:
     """A reader who reaches Spark Connect or Flink's SQL gateway writes: docs/security.md."""
     table = iceberg.name()
-    connect = f"{endpoints.spark.connect_url}/;user_id={reader}"
-    session: Facade = Spark.connect(connect) if server == SPARK else engines.flink
+    session: Facade = sessions.spark(endpoints, user=reader) if server == SPARK else engines.flink
     session.sql(f"CREATE TABLE {table.full(server)} (id INT)")
     location = iceberg.location(table)
     assert location

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from matrix.cross import locks
-from testbed import metastore
+from testbed import metastore, sessions
 from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
 from testbed.engines.spark import Spark
@@ -55,7 +55,7 @@ def orphan(_spark: Spark, databases: Databases, ledger: Ledger, endpoints: Endpo
             bound = locks.patience(client)
         lock = locks.left_by_killed_writer(endpoints.metastore, user, table)
         killed = time.monotonic()
-        waiting = Spark.connect(_spark.url)
+        waiting = sessions.spark(endpoints)
         yield Orphan(
             table,
             lock,

@@ -27,6 +27,7 @@ from matrix.cross.dangers import (
 )
 from matrix.cross.engines import DELTA_RS, FLINK, READERS, SPARK, TRINO, Engines
 from matrix.cross.limits import Limit, marks, wrong
+from testbed import sessions
 from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.engines.flink import Flink
@@ -273,13 +274,12 @@ def test_trino_cuts_microseconds_of_delta(
 
 
 @pytest.fixture
-def untold(_flink: Flink, endpoints: Endpoints, spark: Spark) -> Iterator[Flink]:
+def untold(endpoints: Endpoints, spark: Spark) -> Iterator[Flink]:
     """A session of the SQL gateway that was not told whether it is for queries that end.
 
     It has two readers: one alone cannot end before another.
     """
-    assert endpoints.flink
-    session = Flink.connect(endpoints.flink.sql_gateway, properties={MODE: None, "parallelism.default": "2"})
+    session = sessions.flink(endpoints, properties={MODE: None, "parallelism.default": "2"})
     session.statements = spark.statements
     yield session
     session.close()

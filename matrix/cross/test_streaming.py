@@ -19,6 +19,7 @@ import requests
 
 from matrix.cross.engines import FLINK, SPARK, TRINO, Engines
 from matrix.cross.making import AnyEnginesTables
+from testbed import sessions
 from testbed.endpoints import Endpoints
 from testbed.endpoints import Flink as FlinkEndpoints
 from testbed.engines.flink import Flink
@@ -47,10 +48,9 @@ STREAMING = {
 
 
 @pytest.fixture
-def stream(_flink: Flink, endpoints: Endpoints) -> Iterator[Flink]:
+def stream(endpoints: Endpoints) -> Iterator[Flink]:
     """A session whose jobs are streams, are checkpointed, and are tried again."""
-    assert endpoints.flink
-    session = Flink.connect(endpoints.flink.sql_gateway, properties=STREAMING)
+    session = sessions.flink(endpoints, properties=STREAMING)
     yield session
     session.close()
 

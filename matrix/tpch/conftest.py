@@ -14,10 +14,9 @@ from matrix.tpch.load import Landing, Target, load
 from matrix.tpch.reference import Reference
 from matrix.tpch.runner import Runner, Session
 from matrix.tpch.source import Source
+from testbed import sessions
 from testbed.endpoints import Endpoints
-from testbed.engines.flink import Flink
 from testbed.engines.spark import Spark
-from testbed.engines.trino import Trino
 from testbed.formats import OPEN_FORMATS, Format
 from testbed.namenode import NameNode
 
@@ -43,7 +42,7 @@ def loaded(
     landing.put(_spark, source)
 
     def fill(fmt: Format) -> list[str]:
-        spark = Spark.connect(_spark.url, settings={})
+        spark = sessions.spark(endpoints, settings={})
         try:
             return load(spark, Target(fmt), source, landing)
         finally:
@@ -59,24 +58,20 @@ def runner(
 ) -> Iterator[Runner]:
     """Every engine runs those queries that are selected, from now on."""
     assert loaded
-    sessions = ExitStack()
+    opened = ExitStack()
 
     def spark() -> Session:
-        spark = Spark.connect(_spark.url, settings={})
-        sessions.callback(spark.session.stop)
-        return spark
+        session = sessions.spark(endpoints, settings={})
+        opened.callback(session.session.stop)
+        return session
 
     def trino() -> Session:
-        if endpoints.trino is None:
-            pytest.skip("Trino is not deployed")
-        return Trino.connect(endpoints.trino.http, endpoints.users["trino"])
+        return sessions.trino(endpoints)
 
     def flink() -> Session:
-        if endpoints.flink is None:
-            pytest.skip("Flink is not deployed")
-        return sessions.enter_context(closing(Flink.connect(endpoints.flink.sql_gateway)))
+        return opened.enter_context(closing(sessions.flink(endpoints)))
 
     selected = [getattr(item, "callspec", None) for item in request.session.items]
     tasks = [spec.params["task"] for spec in selected if spec and "task" in spec.params]
-    with sessions, closing(Runner({"spark": spark, "trino": trino, "flink": flink}, tasks)) as runner:
+    with opened, closing(Runner({"spark": spark, "trino": trino, "flink": flink}, tasks)) as runner:
         yield runner

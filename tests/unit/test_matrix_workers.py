@@ -15,10 +15,10 @@ from matrix import operations, placement_report, switches
 from matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
 from matrix.cells import Cell, Expected
 from matrix.recipes.recipe import Names
-from matrix.sessions import found
 from matrix.stage import Stage
+from matrix.worker_factory import found
 from matrix.workers import Outcome, Worker, Workers
-from testbed import formats
+from testbed import formats, sessions
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines import EngineError
@@ -162,6 +162,12 @@ class TestWithheld:
 
 class TestWorkers:
     """Several engines."""
+
+    def test_cells_of_an_engine_that_is_not_there_are_skipped(self) -> None:
+        workers = Workers(sessions.not_deployed, [cell("read")])
+        with pytest.raises(pytest.skip.Exception, match="spark is not deployed"):
+            workers.outcome(cell("read"), 10)
+        workers.close()
 
     def test_they_work_at_the_same_time(self) -> None:
         both = threading.Barrier(2, timeout=10)

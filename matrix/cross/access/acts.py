@@ -11,12 +11,11 @@ from functools import cached_property
 
 from hive_metastore.ttypes import NoSuchObjectException
 
-from matrix.cross.engines import TRINO, Engines, Missing
+from matrix.cross.engines import TRINO, Engines
 from matrix.cross.making import AnyEnginesTables
-from testbed import metastore
+from testbed import metastore, sessions
 from testbed.databases import Table
 from testbed.endpoints import Endpoints
-from testbed.engines.facade import Facade
 from testbed.engines.trino import Trino
 from testbed.formats import ICEBERG, Format
 from testbed.namenode import NameNode
@@ -102,11 +101,9 @@ class Ground:
         assert location, f"there is no table {table}"
         return location
 
-    def trino(self, who: str) -> Facade:
+    def trino(self, who: str) -> Trino:
         """Return a new session of Trino in which somebody asks."""
-        if self.endpoints.trino is None:
-            return Missing(TRINO)
-        return Trino.connect(self.endpoints.trino.http, who)
+        return sessions.trino(self.endpoints, user=who)
 
     def metastore(self, who: str) -> metastore.Connection:
         """Return a connection to the metastore as somebody, in no group but their own."""

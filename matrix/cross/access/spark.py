@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from matrix.cross.access.acts import MEMBER, Act, Ground
+from testbed import sessions
 from testbed.databases import Table
-from testbed.engines.spark import Spark
 
 # One process for each person, without executors and the log that only members can write. It tells what became
 # of each statement: a list of JSON, of which an empty text means that it was done. Without executors nobody
@@ -128,8 +128,7 @@ def _connected(statement: str) -> Act:
     """Return the act of one statement through Spark Connect; the client says who it is."""
 
     def do(ground: Ground, who: str, table: Table) -> None:
-        spark = Spark.connect(f"{ground.endpoints.spark.connect_url}/;user_id={who}")
-        spark.sql(statement.format(t=table))
+        sessions.spark(ground.endpoints, user=who).sql(statement.format(t=table))
 
     return Act(do)
 

@@ -1,4 +1,4 @@
-"""Which sessions each engine's worker gets."""
+"""Makes the worker of an engine: which sessions it gets."""
 
 from __future__ import annotations
 
@@ -11,51 +11,44 @@ import lakehouse_clients
 from matrix.adapters import Adapter, PythonAdapter, SparkSql, SqlAdapter
 from matrix.recipes.frames import rows
 from matrix.stage import Stage
-from matrix.workers import NotDeployedError, Worker
+from matrix.workers import Worker
+from testbed import sessions
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
 from testbed.engines.facade import Row
-from testbed.engines.flink import Flink
 from testbed.engines.spark import Spark
-from testbed.engines.trino import Trino
 from testbed.formats import DELTA, ICEBERG
 from testbed.namenode import NameNode
 
 
 @dataclass(frozen=True)
-class Sessions:
+class WorkerFactory:
     """Makes workers: each has a session of its engine, and one of Spark for tables and as the reference."""
 
-    connect: str
     endpoints: Endpoints
     databases: Databases
 
     def __call__(self, engine: str) -> Worker:
         """Open the sessions."""
-        lake = Spark.connect(self.connect)
+        spark = sessions.spark(self.endpoints)
         namenode = NameNode(self.endpoints.namenode.http, self.endpoints.users["hdfs"])
-        stage = Stage(engine, lake, self.databases, namenode, self.endpoints)
-        return Worker(self._adapter(engine, lake), stage, self._catalogs(engine))
+        stage = Stage(engine, spark, self.databases, namenode, self.endpoints)
+        return Worker(self._adapter(engine, spark), stage, self._catalogs(engine))
 
-    def _adapter(self, engine: str, lake: Spark) -> Adapter:
-        trino, flink = self.endpoints.trino, self.endpoints.flink
+    def _adapter(self, engine: str, spark: Spark) -> Adapter:
         if engine == "spark":
-            return SqlAdapter(engine, SparkSql(replace(lake, statements=[])))
-        if engine == "trino" and trino:
-            return SqlAdapter(engine, Trino.connect(trino.http, self.endpoints.users["trino"]))
-        if engine == "flink" and flink:
-            return SqlAdapter(engine, Flink.connect(flink.sql_gateway), quote="`")
-        if engine in {"trino", "flink"}:
-            raise NotDeployedError(f"{engine} is not deployed")
+            return SqlAdapter(engine, SparkSql(replace(spark, statements=[])))
+        if engine == "trino":
+            return SqlAdapter(engine, sessions.trino(self.endpoints))
+        if engine == "flink":
+            return SqlAdapter(engine, sessions.flink(self.endpoints), quote="`")
         return self._client(engine)
 
     def _catalogs(self, engine: str) -> frozenset[str]:
         """Return the catalogs of an engine of which the kit withholds something."""
-        trino = self.endpoints.trino
-        if engine != "trino" or trino is None:
+        if engine != "trino":
             return frozenset()
-        rows = Trino.connect(trino.http, self.endpoints.users["trino"]).sql("SHOW CATALOGS")
-        return frozenset(str(name) for (name,) in rows)
+        return frozenset(str(name) for (name,) in sessions.trino(self.endpoints).sql("SHOW CATALOGS"))
 
     def _client(self, engine: str) -> Adapter:
         lake = lakehouse_clients.connect(self.endpoints.path)
