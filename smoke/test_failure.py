@@ -18,9 +18,9 @@ from testbed.databases import Table
 from testbed.endpoints import Endpoints, Host
 from testbed.engines.facade import Row
 from testbed.engines.spark import Spark
-from testbed.held import held_open
 from testbed.namenode import NameNode, NameNodeError
 from testbed.nodes import Nodes
+from testbed.open_files import held_open
 from testbed.placement import Ledger
 from testbed.tables import ORDERS, Tables, suffix
 from testbed.waiting import wait_for

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from matrix.cross.kinds import COLUMNS, Kind
+from matrix.cross.data_types import COLUMNS, DataType
 
 Spelt = list[Any]
 
 
-def rows(found: Iterable[Sequence[Any]], kinds: Iterable[Kind] = tuple(COLUMNS.values())) -> list[Spelt]:
+def rows(found: Iterable[Sequence[Any]], kinds: Iterable[DataType] = tuple(COLUMNS.values())) -> list[Spelt]:
     """Spell rows by the types of their columns, ordered by the first one."""
     kinds = tuple(kinds)
     spelt = [[spell(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in found]
@@ -26,7 +26,7 @@ def checksum(spelt: list[Spelt]) -> str:
     return hashlib.sha256(json.dumps(spelt, ensure_ascii=False).encode()).hexdigest()
 
 
-def spell(value: Any, kind: Kind) -> Any:  # noqa: PLR0911 (one line a type)
+def spell(value: Any, kind: DataType) -> Any:  # noqa: PLR0911 (one line a type)
     """Spell one value; what is not of its type fails, for a client that rounds must be seen."""
     if value is None:
         return None

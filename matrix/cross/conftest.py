@@ -9,8 +9,8 @@ from typing import Any
 import lakehouse_clients
 import pytest
 
+from matrix.cross.engine_tables import EngineTables, SharedTables
 from matrix.cross.engines import FLINK, SQL_ENGINES, TRINO, Engines, Missing
-from matrix.cross.making import AnyEnginesTables, Made
 from testbed import sessions
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
@@ -63,41 +63,37 @@ def reader(endpoints: Endpoints) -> str:
 
 
 @contextmanager
-def _makers(
-    spark: Spark, databases: Databases, ledger: Ledger, endpoints: Endpoints
-) -> Iterator[dict[str, AnyEnginesTables]]:
+def _makers(spark: Spark, databases: Databases, ledger: Ledger) -> Iterator[dict[str, EngineTables]]:
     with ExitStack() as stack:
         yield {
-            fmt.name: stack.enter_context(closing(AnyEnginesTables(spark, databases, ledger, fmt, endpoints)))
+            fmt.name: stack.enter_context(closing(EngineTables(spark, databases, ledger, fmt)))
             for fmt in OPEN_FORMATS
         }
 
 
 @pytest.fixture(scope="module")
-def makers(
-    _spark: Spark, databases: Databases, ledger: Ledger, endpoints: Endpoints
-) -> Iterator[dict[str, AnyEnginesTables]]:
+def makers(_spark: Spark, databases: Databases, ledger: Ledger) -> Iterator[dict[str, EngineTables]]:
     """A maker of tables for each format; they are measured and dropped when the module has ended."""
-    with _makers(_spark, databases, ledger, endpoints) as makers:
+    with _makers(_spark, databases, ledger) as makers:
         yield makers
 
 
 @pytest.fixture(scope="session")
-def made(
-    _engines: Engines, _spark: Spark, databases: Databases, ledger: Ledger, endpoints: Endpoints
-) -> Iterator[Made]:
+def shared_tables(
+    _engines: Engines, _spark: Spark, databases: Databases, ledger: Ledger
+) -> Iterator[SharedTables]:
     """A table by each engine, which several modules look at and nobody changes."""
-    with _makers(_spark, databases, ledger, endpoints) as makers:
-        yield Made(_engines, makers)
+    with _makers(_spark, databases, ledger) as makers:
+        yield SharedTables(_engines, makers)
 
 
 @pytest.fixture(scope="module")
-def iceberg(makers: dict[str, AnyEnginesTables]) -> AnyEnginesTables:
+def iceberg(makers: dict[str, EngineTables]) -> EngineTables:
     """The module's maker of Iceberg tables."""
     return makers[ICEBERG.name]
 
 
 @pytest.fixture(scope="module")
-def delta(makers: dict[str, AnyEnginesTables]) -> AnyEnginesTables:
+def delta(makers: dict[str, EngineTables]) -> EngineTables:
     """The module's maker of Delta tables."""
     return makers[DELTA.name]

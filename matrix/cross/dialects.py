@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from matrix.cross.kinds import COLUMNS, Kind
+from matrix.cross.data_types import COLUMNS, DataType
 
 
 @dataclass(frozen=True)
@@ -27,25 +27,25 @@ class Dialect:
     # What follows an instant: nothing where only the session, which is in UTC, can say the zone.
     zone: str = " UTC"
 
-    def type(self, kind: Kind) -> str:
+    def type(self, kind: DataType) -> str:
         """Spell a type."""
         parts = [self.type(part) for _, part in kind.parts]
         fields = ", ".join(self.field.format(name=name, type=self.type(part)) for name, part in kind.parts)
         return self.types[kind.name].format(*parts, fields=fields, p=kind.precision, s=kind.scale)
 
-    def columns(self, kinds: Mapping[str, Kind] = COLUMNS) -> str:
+    def columns(self, kinds: Mapping[str, DataType] = COLUMNS) -> str:
         """Spell the columns of CREATE TABLE."""
         return ", ".join(f"{name} {self.type(kind)}" for name, kind in kinds.items())
 
-    def literal(self, value: Any, kind: Kind) -> str:
+    def literal(self, value: Any, kind: DataType) -> str:
         """Spell a value; each is cast, so that no engine guesses."""
         return f"CAST({self._bare(value, kind)} AS {self.type(kind)})"
 
-    def rows(self, found: Sequence[Sequence[Any]], kinds: Mapping[str, Kind] = COLUMNS) -> str:
+    def rows(self, found: Sequence[Sequence[Any]], kinds: Mapping[str, DataType] = COLUMNS) -> str:
         """Spell what follows VALUES."""
         return ", ".join(f"({', '.join(map(self.literal, row, kinds.values()))})" for row in found)
 
-    def _bare(self, value: Any, kind: Kind) -> str:
+    def _bare(self, value: Any, kind: DataType) -> str:
         if value is None:
             return "NULL"
         if kind.name == "list":
@@ -156,7 +156,7 @@ _ARROW: Mapping[str, Callable[[], pa.DataType]] = {
 }
 
 
-def arrow_type(kind: Kind) -> pa.DataType:
+def arrow_type(kind: DataType) -> pa.DataType:
     """Return a type as Arrow has it."""
     if kind.name == "decimal":
         return pa.decimal128(kind.precision, kind.scale)
@@ -169,7 +169,7 @@ def arrow_type(kind: Kind) -> pa.DataType:
     return _ARROW[kind.name]()
 
 
-def arrow(found: Sequence[Sequence[Any]], kinds: Mapping[str, Kind] = COLUMNS) -> pa.Table:
+def arrow(found: Sequence[Sequence[Any]], kinds: Mapping[str, DataType] = COLUMNS) -> pa.Table:
     """Return rows as an Arrow table."""
     columns = zip(*found, strict=True)
     return pa.table({

@@ -14,8 +14,8 @@ from hive_metastore.ttypes import MetaException
 from matrix.cross.access import table as access
 from matrix.cross.access.acts import Ground
 from matrix.cross.access.table import Row
+from matrix.cross.engine_tables import HIVE_MAKERS, MAKERS, EngineTables, SharedTables
 from matrix.cross.engines import FLINK, PYICEBERG, SPARK, Engines
-from matrix.cross.making import HIVE_MAKERS, MAKERS, AnyEnginesTables, Made
 from testbed import metastore, sessions
 from testbed.endpoints import Endpoints
 from testbed.engines.facade import Facade
@@ -50,7 +50,7 @@ def ground(  # noqa: PLR0913, PLR0917 (fixtures)
     endpoints: Endpoints,
     namenode: NameNode,
     nodes: Nodes,
-    makers: dict[str, AnyEnginesTables],
+    makers: dict[str, EngineTables],
     reader: str,
 ) -> Iterator[Ground]:
     """Where people try what they may; its tables are dropped when the module has ended."""
@@ -89,20 +89,20 @@ def allowed(namenode: NameNode, path: str, user: str, action: str) -> bool:
 def test_members_change_what_any_engine_made(  # noqa: PLR0913, PLR0917 (fixtures and a pair)
     fmt: Format,
     maker: str,
-    made: Made,
+    shared_tables: SharedTables,
     namenode: NameNode,
     reader: str,
     endpoints: Endpoints,
 ) -> None:
-    only_members_change(made.location(made(fmt, maker)), namenode, reader, endpoints)
+    only_members_change(shared_tables.location(shared_tables(fmt, maker)), namenode, reader, endpoints)
 
 
 @pytest.mark.operation("permissions", engine="{maker}")
 @pytest.mark.parametrize("maker", HIVE_MAKERS)
 def test_members_change_what_any_engine_made_without_a_format(
-    maker: str, made: Made, namenode: NameNode, reader: str, endpoints: Endpoints
+    maker: str, shared_tables: SharedTables, namenode: NameNode, reader: str, endpoints: Endpoints
 ) -> None:
-    only_members_change(made.location(made.hive(maker)), namenode, reader, endpoints)
+    only_members_change(shared_tables.location(shared_tables.hive(maker)), namenode, reader, endpoints)
 
 
 def only_members_change(location: str | None, namenode: NameNode, reader: str, endpoints: Endpoints) -> None:
@@ -122,9 +122,9 @@ def only_members_change(location: str | None, namenode: NameNode, reader: str, e
 @pytest.mark.operation("permissions: drop", engine="metastore")
 @pytest.mark.parametrize(("fmt", "maker"), MADE)
 def test_the_metastore_lets_members_alone_drop(
-    fmt: Format, maker: str, made: Made, reader: str, endpoints: Endpoints
+    fmt: Format, maker: str, shared_tables: SharedTables, reader: str, endpoints: Endpoints
 ) -> None:
-    table = made(fmt, maker)
+    table = shared_tables(fmt, maker)
     for user in (reader, OUTSIDER):
         with (
             metastore.Connection(endpoints.metastore, user, (user,)) as client,
@@ -138,7 +138,7 @@ def test_the_metastore_lets_members_alone_drop(
 def test_a_server_acts_as_its_own_user(  # noqa: PLR0913, PLR0917 (fixtures and a server)
     server: str,
     engines: Engines,
-    iceberg: AnyEnginesTables,
+    iceberg: EngineTables,
     reader: str,
     endpoints: Endpoints,
     namenode: NameNode,
@@ -153,8 +153,8 @@ def test_a_server_acts_as_its_own_user(  # noqa: PLR0913, PLR0917 (fixtures and 
 
 
 @pytest.mark.operation("permissions: a reader", engine=PYICEBERG)
-def test_a_reader_in_python(made: Made, reader: str, endpoints: Endpoints) -> None:
-    names = [f"{fmt}.{made(fmt, maker).short}" for fmt, maker in MAKERS]
+def test_a_reader_in_python(shared_tables: SharedTables, reader: str, endpoints: Endpoints) -> None:
+    names = [f"{fmt}.{shared_tables(fmt, maker).short}" for fmt, maker in MAKERS]
     # Who this process speaks to HDFS as was decided when its clients connected.
     environment = {key: text for key, text in os.environ.items() if key != "HADOOP_USER_NAME"}
     program = [sys.executable, "-c", _READS_AND_APPENDS, str(endpoints.path), reader, *names]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from matrix.cross.engine_tables import EngineTables
 from matrix.cross.engines import SPARK, TRINO, Engines
-from matrix.cross.making import AnyEnginesTables
 from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.engines.trino import Trino
@@ -25,7 +25,7 @@ SPARK_PRUNES = {ICEBERG: r"filters=[^\]]*part = 1", DELTA: r"PartitionFilters: \
 
 
 @pytest.fixture(scope="module")
-def orders(makers: dict[str, AnyEnginesTables]) -> dict[Format, Table]:
+def orders(makers: dict[str, EngineTables]) -> dict[Format, Table]:
     """Forty orders in four partitions, in each format."""
     return {fmt: makers[fmt.name].new("PARTITIONED BY (part)", _ORDERS) for fmt in SPARK_PRUNES}
 

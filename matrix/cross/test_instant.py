@@ -7,8 +7,8 @@ import datetime as dt
 import pytest
 
 from matrix.cross import canonical, dialects
+from matrix.cross.data_types import INSTANT, LOCAL, TEXT
 from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, TRINO, Engines
-from matrix.cross.kinds import INSTANT, LOCAL, TEXT
 from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.formats import DELTA, ICEBERG, Format

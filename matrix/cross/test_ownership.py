@@ -6,9 +6,9 @@ from itertools import permutations
 
 import pytest
 
+from matrix.cross.engine_tables import EngineTables
 from matrix.cross.engines import Engines
-from matrix.cross.hands import HANDS
-from matrix.cross.making import AnyEnginesTables
+from matrix.cross.lifecycles import LIFECYCLES
 from testbed import formats
 from testbed.databases import Databases
 from testbed.namenode import NameNode
@@ -16,7 +16,7 @@ from testbed.tables import suffix
 
 PAIRS = [
     pytest.param(formats.BY_NAME[fmt], maker, other, id=f"{fmt}-{maker}-{other}")
-    for (fmt, maker), (same, other) in permutations(HANDS, 2)
+    for (fmt, maker), (same, other) in permutations(LIFECYCLES, 2)
     if fmt == same
 ]
 
@@ -28,12 +28,12 @@ def test_a_table_belongs_to_nobody(  # noqa: PLR0913, PLR0917 (fixtures and a pa
     maker: str,
     other: str,
     matrix_databases: Databases,
-    iceberg: AnyEnginesTables,
+    iceberg: EngineTables,
     engines: Engines,
     namenode: NameNode,
 ) -> None:
     table = matrix_databases.table(fmt, f"owned_{suffix()}")
-    made, taken = HANDS[fmt.name, maker], HANDS[fmt.name, other]
+    made, taken = LIFECYCLES[fmt.name, maker], LIFECYCLES[fmt.name, other]
     made.make(engines, table)
     taken.change(engines, table)
     expected = [(1, None), (2, "added")] if taken.alters else [(1,), (2,)]

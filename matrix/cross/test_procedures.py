@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from lakehouse_clients import file_io
 
+from matrix.cross.engine_tables import EngineTables
 from matrix.cross.engines import READERS, SPARK, TRINO, Engines
 from matrix.cross.limits import refused
-from matrix.cross.making import AnyEnginesTables
 from testbed.databases import Table
 from testbed.engines.facade import Facade, Row
 from testbed.formats import ICEBERG
@@ -33,7 +33,7 @@ def everywhere(rows: list[Row]) -> dict[str, list[Row]]:
     return dict.fromkeys(READERS[ICEBERG], rows)
 
 
-def of_hive(engines: Engines, iceberg: AnyEnginesTables) -> Table:
+def of_hive(engines: Engines, iceberg: EngineTables) -> Table:
     """Return a Hive table with one row, under a name for a table of Iceberg."""
     table = iceberg.name()
     engines.trino.sql(f"CREATE TABLE hive.{table.short} WITH (format = 'PARQUET') AS SELECT 1 AS id")
@@ -48,7 +48,7 @@ def newest_metadata(engines: Engines, table: Table) -> str:
 
 
 @pytest.mark.operation("register a table", engine=TRINO)
-def test_trino_registers_what_spark_forgot(engines: Engines, iceberg: AnyEnginesTables, fmt: object) -> None:
+def test_trino_registers_what_spark_forgot(engines: Engines, iceberg: EngineTables, fmt: object) -> None:
     table = iceberg.new("", _ROWS)
     location, metadata = iceberg.location(table), newest_metadata(engines, table)
     engines.spark.sql(f"DROP TABLE {table}")
@@ -61,7 +61,7 @@ def test_trino_registers_what_spark_forgot(engines: Engines, iceberg: AnyEngines
 
 
 @pytest.mark.operation("register a table", engine=SPARK)
-def test_spark_registers_what_trino_forgot(engines: Engines, iceberg: AnyEnginesTables, fmt: object) -> None:
+def test_spark_registers_what_trino_forgot(engines: Engines, iceberg: EngineTables, fmt: object) -> None:
     table = iceberg.new("", _ROWS)
     metadata = newest_metadata(engines, table)
     engines.trino.sql(f"CALL iceberg.system.unregister_table('{table.database}', '{table.name}')")
@@ -73,7 +73,7 @@ def test_spark_registers_what_trino_forgot(engines: Engines, iceberg: AnyEngines
 
 
 @pytest.mark.operation("migrate a Hive table", engine=TRINO)
-def test_trino_migrates_a_hive_table(engines: Engines, iceberg: AnyEnginesTables, fmt: object) -> None:
+def test_trino_migrates_a_hive_table(engines: Engines, iceberg: EngineTables, fmt: object) -> None:
     table = of_hive(engines, iceberg)
     engines.trino.sql(f"INSERT INTO hive.{table.short} VALUES 2, 3")
     engines.trino.sql(f"CALL iceberg.system.migrate('{table.database}', '{table.name}')")
@@ -86,7 +86,7 @@ def test_trino_migrates_a_hive_table(engines: Engines, iceberg: AnyEnginesTables
 @pytest.mark.operation("migrate a Hive table", engine=SPARK)
 @NO_MIGRATION.mark
 def test_spark_does_not_migrate_a_hive_table(
-    engines: Engines, iceberg: AnyEnginesTables, fmt: object, note: Callable[[str], None]
+    engines: Engines, iceberg: EngineTables, fmt: object, note: Callable[[str], None]
 ) -> None:
     """Its procedure wants the catalog that is Delta's."""
     table = of_hive(engines, iceberg)
@@ -97,9 +97,7 @@ def test_spark_does_not_migrate_a_hive_table(
 
 
 @pytest.mark.operation("add the files of a Hive table", engine=SPARK)
-def test_spark_adds_the_files_of_a_hive_table(
-    engines: Engines, iceberg: AnyEnginesTables, fmt: object
-) -> None:
+def test_spark_adds_the_files_of_a_hive_table(engines: Engines, iceberg: EngineTables, fmt: object) -> None:
     """What `snapshot` would do: the Hive table stays, and what is written to the new one is not in it."""
     source, table = of_hive(engines, iceberg), iceberg.name()
     folder = str(engines.trino.value(f'SELECT "$path" FROM hive.{source.short}')).rpartition("/")[0]
@@ -115,7 +113,7 @@ def test_spark_adds_the_files_of_a_hive_table(
 
 
 @pytest.mark.operation("rollback", engine=TRINO)
-def test_trino_rolls_back_what_spark_did(engines: Engines, iceberg: AnyEnginesTables, fmt: object) -> None:
+def test_trino_rolls_back_what_spark_did(engines: Engines, iceberg: EngineTables, fmt: object) -> None:
     table = iceberg.new("", _ROWS)
     before = engines.trino.value(f'SELECT snapshot_id FROM iceberg.{table.database}."{table.name}$snapshots"')
     engines.spark.sql(f"DELETE FROM {table} WHERE id < 3")
@@ -126,7 +124,7 @@ def test_trino_rolls_back_what_spark_did(engines: Engines, iceberg: AnyEnginesTa
 
 @pytest.mark.operation("compact, expire, remove orphans", engine=TRINO)
 def test_trino_clears_up_after_spark(
-    engines: Engines, second_trino: Facade, iceberg: AnyEnginesTables, namenode: NameNode, fmt: object
+    engines: Engines, second_trino: Facade, iceberg: EngineTables, namenode: NameNode, fmt: object
 ) -> None:
     table = iceberg.new("", _ROWS)
     engines.spark.sql(f"INSERT INTO {table} VALUES (4)")
@@ -152,7 +150,7 @@ def test_trino_clears_up_after_spark(
 
 @pytest.mark.operation("orphans too young are refused", engine=TRINO)
 def test_trino_refuses_to_remove_what_may_be_in_use(
-    engines: Engines, iceberg: AnyEnginesTables, fmt: object
+    engines: Engines, iceberg: EngineTables, fmt: object
 ) -> None:
     table = iceberg.new("", _ROWS)
     assert table.format is fmt

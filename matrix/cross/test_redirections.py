@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from matrix.cross.engine_tables import EngineTables
 from matrix.cross.engines import TRINO, Engines
-from matrix.cross.making import AnyEnginesTables
 from testbed.databases import Table
 from testbed.formats import DELTA, ICEBERG
 
@@ -13,7 +13,7 @@ CATALOGS = ("iceberg", "delta", "hive")
 
 
 @pytest.fixture(scope="module")
-def kinds(_engines: Engines, makers: dict[str, AnyEnginesTables]) -> dict[str, Table]:
+def kinds(_engines: Engines, makers: dict[str, EngineTables]) -> dict[str, Table]:
     """A table of each kind, by the catalog that it belongs to; each holds the name of that catalog."""
     found = {}
     for fmt in (ICEBERG, DELTA):

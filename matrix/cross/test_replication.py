@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from matrix.cross.making import MAKERS, Made
+from matrix.cross.engine_tables import MAKERS, SharedTables
 from testbed.endpoints import Endpoints
 from testbed.formats import Format
 from testbed.namenode import NameNode
@@ -18,10 +18,15 @@ pytestmark = [pytest.mark.closing]
     ("fmt", "maker"), [pytest.param(fmt, maker, id=f"{fmt}-{maker}") for fmt, maker in MAKERS]
 )
 def test_a_table_of_every_engine(  # noqa: PLR0913, PLR0917 (fixtures and a pair)
-    fmt: Format, maker: str, made: Made, ledger: Ledger, namenode: NameNode, endpoints: Endpoints
+    fmt: Format,
+    maker: str,
+    shared_tables: SharedTables,
+    ledger: Ledger,
+    namenode: NameNode,
+    endpoints: Endpoints,
 ) -> None:
-    table = made(fmt, maker)
-    location = made.location(table)
+    table = shared_tables(fmt, maker)
+    location = shared_tables.location(table)
     assert location
     placement = ledger.measure(f"{table.short} ({maker})", fmt.name, location)
     assert placement is not None

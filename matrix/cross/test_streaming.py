@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import requests
 
+from matrix.cross.engine_tables import EngineTables
 from matrix.cross.engines import FLINK, SPARK, TRINO, Engines
-from matrix.cross.making import AnyEnginesTables
 from testbed import sessions
 from testbed.endpoints import Endpoints
 from testbed.endpoints import Flink as FlinkEndpoints
@@ -95,7 +95,7 @@ def test_every_row_exactly_once(  # noqa: PLR0913, PLR0917 (all are fixtures)
     fmt: Format,
     engines: Engines,
     stream: Flink,
-    iceberg: AnyEnginesTables,
+    iceberg: EngineTables,
     nodes: Nodes,
     endpoints: Endpoints,
 ) -> None:

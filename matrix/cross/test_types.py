@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from matrix.cross import canonical, dialects
+from matrix.cross.data_types import COLUMNS, ROWS, DataType
 from matrix.cross.engines import (
     CLAUSES,
     DELTA_RS,
@@ -20,7 +21,6 @@ from matrix.cross.engines import (
     TRINO,
     Engines,
 )
-from matrix.cross.kinds import COLUMNS, ROWS, Kind
 from matrix.cross.limits import Limit, marks, wrong
 from testbed.databases import Databases, Table
 from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
@@ -82,7 +82,7 @@ def written(
     return write
 
 
-def kept(fmt: Format) -> dict[str, Kind]:
+def kept(fmt: Format) -> dict[str, DataType]:
     """Return the columns of a format's table."""
     return {column: kind for column, kind in COLUMNS.items() if column not in LEFT_OUT.get(fmt, set())}
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from matrix.cross.engine_tables import EngineTables
 from matrix.cross.engines import SPARK, TRINO, Engines
 from matrix.cross.limits import marks
-from matrix.cross.making import AnyEnginesTables
 from matrix.cross.views import READERS, VIEWS, View
 from testbed.tables import suffix
 
@@ -25,7 +25,7 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def numbers(_engines: Engines, iceberg: AnyEnginesTables) -> dict[str, str]:
+def numbers(_engines: Engines, iceberg: EngineTables) -> dict[str, str]:
     """What the views show a part of: a table of Iceberg, and one of Hive."""
     query = "SELECT CAST(id AS INT) AS id FROM range(1, 4, 1, 1)"
     made, hive = iceberg.new("", query), iceberg.name()

@@ -11,8 +11,8 @@ from functools import cached_property
 
 from hive_metastore.ttypes import NoSuchObjectException
 
+from matrix.cross.engine_tables import EngineTables
 from matrix.cross.engines import TRINO, Engines
-from matrix.cross.making import AnyEnginesTables
 from testbed import metastore, sessions
 from testbed.databases import Table
 from testbed.endpoints import Endpoints
@@ -40,7 +40,7 @@ class Ground:
     endpoints: Endpoints
     namenode: NameNode
     nodes: Nodes
-    makers: Mapping[str, AnyEnginesTables]
+    makers: Mapping[str, EngineTables]
     reader: str
     _shared: dict[Callable[[Ground], Table], Table] = field(default_factory=dict)
     _begun: dict[Act, tuple[Table, Future[str]]] = field(default_factory=dict)

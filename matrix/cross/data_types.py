@@ -10,45 +10,45 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Kind:
+class DataType:
     """A type: `name` is its key in the tables of the dialects; nested types hold others."""
 
     name: str
     precision: int = 0
     scale: int = 0
-    parts: tuple[tuple[str, Kind], ...] = ()
+    parts: tuple[tuple[str, DataType], ...] = ()
 
-    def part(self, index: int) -> Kind:
+    def part(self, index: int) -> DataType:
         """Return the type of a part: of elements, of keys and values, or of a field."""
         return self.parts[index][1]
 
 
-BOOL, INT, BIG, SINGLE, DOUBLE = map(Kind, ("bool", "int", "big", "single", "double"))
-DAY, INSTANT, LOCAL, TEXT, RAW = map(Kind, ("day", "instant", "local", "text", "raw"))
+BOOL, INT, BIG, SINGLE, DOUBLE = map(DataType, ("bool", "int", "big", "single", "double"))
+DAY, INSTANT, LOCAL, TEXT, RAW = map(DataType, ("day", "instant", "local", "text", "raw"))
 
 
-def decimal(precision: int, scale: int) -> Kind:
+def decimal(precision: int, scale: int) -> DataType:
     """Exact numbers."""
-    return Kind("decimal", precision, scale)
+    return DataType("decimal", precision, scale)
 
 
-def listing(element: Kind) -> Kind:
+def listing(element: DataType) -> DataType:
     """A list."""
-    return Kind("list", parts=(("element", element),))
+    return DataType("list", parts=(("element", element),))
 
 
-def mapping(key: Kind, value: Kind) -> Kind:
+def mapping(key: DataType, value: DataType) -> DataType:
     """A map."""
-    return Kind("map", parts=(("key", key), ("value", value)))
+    return DataType("map", parts=(("key", key), ("value", value)))
 
 
-def record(**fields: Kind) -> Kind:
+def record(**fields: DataType) -> DataType:
     """A row inside of a row."""
-    return Kind("struct", parts=tuple(fields.items()))
+    return DataType("struct", parts=tuple(fields.items()))
 
 
 UTC = dt.UTC
-COLUMNS: Mapping[str, Kind] = {
+COLUMNS: Mapping[str, DataType] = {
     "id": INT,
     "flag": BOOL,
     "small": INT,

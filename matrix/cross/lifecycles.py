@@ -1,4 +1,4 @@
-"""How each writer of a format makes a table, adds a column with a row, and drops it."""
+"""The life of a table by each writer of its format: it is made, gets a column with a row, and is dropped."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from pyiceberg.types import StringType
 
+from matrix.cross.data_types import TEXT
 from matrix.cross.dialects import DIALECTS
 from matrix.cross.engines import CLAUSES, DELTA_RS, FLINK, POLARS, PYICEBERG, SPARK, TRINO, Engines
-from matrix.cross.kinds import TEXT
 from testbed.databases import Table
 from testbed.formats import DELTA, HIVE_PARQUET, ICEBERG, Format
 
@@ -24,8 +24,8 @@ ADDED = pa.table({"id": pa.array([2], pa.int32()), "note": ["added"]})
 
 
 @dataclass(frozen=True)
-class Hand:
-    """What a writer does; one that knows no catalog leaves the dropping to Spark.
+class Lifecycle:
+    """What a writer does with a table; one that knows no catalog leaves the dropping to Spark.
 
     `keeps`: a table that it made is external, so that its files stay when another drops it. `alters`: its
     change adds a column; otherwise it adds a row alone.
@@ -38,7 +38,7 @@ class Hand:
     alters: bool = True
 
 
-def _sql(fmt: Format, engine: str, drop: str = "", add: str = "ADD COLUMN note {type}") -> Hand:
+def _sql(fmt: Format, engine: str, drop: str = "", add: str = "ADD COLUMN note {type}") -> Lifecycle:
     """Return what an SQL engine does; `drop` follows DROP TABLE, `add` ALTER TABLE."""
     clause = CLAUSES.get((fmt.name, engine), "")
     column = add.format(type=DIALECTS[engine].type(TEXT))
@@ -54,7 +54,7 @@ def _sql(fmt: Format, engine: str, drop: str = "", add: str = "ADD COLUMN note {
     def remove(engines: Engines, table: Table) -> None:
         engines.sql(engine, f"DROP TABLE {table.full(engine)}{drop}")
 
-    return Hand(make, change, remove)
+    return Lifecycle(make, change, remove)
 
 
 def _another_row(engines: Engines, table: Table) -> None:
@@ -89,13 +89,13 @@ def _polars_change(engines: Engines, table: Table) -> None:
 # Without the word PURGE Spark forgets an Iceberg table and keeps its files.
 _SPARK_ICEBERG = _sql(ICEBERG, SPARK, drop=" PURGE")
 _SPARK_DELTA = _sql(DELTA, SPARK)
-_DELTA_RS = Hand(_client_make, _delta_rs_change, _SPARK_DELTA.drop, keeps=True)
-HANDS: Mapping[tuple[str, str], Hand] = {
+_DELTA_RS = Lifecycle(_client_make, _delta_rs_change, _SPARK_DELTA.drop, keeps=True)
+LIFECYCLES: Mapping[tuple[str, str], Lifecycle] = {
     (ICEBERG.name, SPARK): _SPARK_ICEBERG,
     (ICEBERG.name, TRINO): _sql(ICEBERG, TRINO),
     (ICEBERG.name, FLINK): _sql(ICEBERG, FLINK, add="ADD note {type}"),
     # PyIceberg 0.12 has no way to remove a table's files: purge_table is not implemented.
-    (ICEBERG.name, PYICEBERG): Hand(_pyiceberg_make, _pyiceberg_change, _SPARK_ICEBERG.drop),
+    (ICEBERG.name, PYICEBERG): Lifecycle(_pyiceberg_make, _pyiceberg_change, _SPARK_ICEBERG.drop),
     (DELTA.name, SPARK): _SPARK_DELTA,
     (DELTA.name, DELTA_RS): _DELTA_RS,
     (DELTA.name, POLARS): replace(_DELTA_RS, change=_polars_change),

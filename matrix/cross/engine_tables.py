@@ -14,16 +14,12 @@ from lakehouse.risky import format_of
 from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO, Engines
 from testbed import metastore
 from testbed.databases import Table
-from testbed.endpoints import Endpoints
 from testbed.formats import DELTA, ICEBERG, Format
 from testbed.tables import Tables
 
 
-@dataclass
-class AnyEnginesTables(Tables):
+class EngineTables(Tables):
     """A maker that asks the metastore where a table lies: Trino puts a word of its own into the folder."""
-
-    endpoints: Endpoints
 
     def location(self, table: Table) -> str | None:
         """Return the folder of a table in HDFS; None if there is no such table."""
@@ -46,7 +42,7 @@ class AnyEnginesTables(Tables):
         if self._kind(table) == table.format.name:
             self.spark.sql(f"DROP TABLE IF EXISTS {table} PURGE")
         elif self.location(table):
-            with metastore.Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client:
+            with self._metastore("hdfs") as client:
                 client.drop_table(table.database, table.name, True)
 
     def _kind(self, table: Table) -> str | None:
@@ -55,11 +51,16 @@ class AnyEnginesTables(Tables):
 
     def _entry(self, table: Table) -> Any:
         """Return what the metastore knows of a table; None if it knows nothing."""
-        with metastore.Connection(self.endpoints.metastore, self.endpoints.users["spark"]) as client:
+        with self._metastore("spark") as client:
             try:
                 return client.get_table(table.database, table.name)
             except NoSuchObjectException:
                 return None
+
+    def _metastore(self, service: str) -> metastore.Connection:
+        """Connect as the user of a service."""
+        endpoints = self.databases.endpoints
+        return metastore.Connection(endpoints.metastore, endpoints.users[service])
 
 
 # Who can make a table of which format.
@@ -75,11 +76,11 @@ HIVE_MAKERS: Mapping[str, str] = {
 
 
 @dataclass
-class Made:
+class SharedTables:
     """Gives the table that an engine has made, with one row; each is made when it is first asked for."""
 
     engines: Engines
-    makers: Mapping[str, AnyEnginesTables]
+    makers: Mapping[str, EngineTables]
     _tables: dict[tuple[Format, str], Table] = field(default_factory=dict)
 
     def __call__(self, fmt: Format, maker: str) -> Table:
