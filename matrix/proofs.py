@@ -16,6 +16,7 @@ from testbed.engines.facade import Row
 from testbed.engines.spark import Spark
 from testbed.formats import DELTA, ICEBERG
 from testbed.metastore import Connection
+from testbed.tables import history
 
 # What the partitions look like after `partition evolution`, by family: Spark's query, and its answer.
 _LAYOUTS: dict[str, tuple[str, list[Row]]] = {
@@ -62,7 +63,7 @@ def one_file(scene: Scene) -> None:
 def one_version(scene: Scene) -> None:
     """There is no past."""
     rows(scene)
-    versions = scene.stage.spark.sql(scene.table.format.versions.format(table=scene.table))
+    versions = history(scene.stage.spark, scene.table)
     assert len(versions) == 1, f"Spark sees {len(versions)} versions: {versions}"
 
 

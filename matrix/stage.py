@@ -13,6 +13,7 @@ from testbed.endpoints import Endpoints
 from testbed.engines.spark import Spark
 from testbed.formats import Format
 from testbed.namenode import NameNode
+from testbed.tables import history
 
 STRAY = "part-00000-nobodys.parquet"
 # Old enough for every engine to remove it.
@@ -106,11 +107,10 @@ class Stage:
         self.namenode.webhdfs("PUT", "SETTIMES", path, owner, modificationtime=stamp, accesstime=stamp)
 
     def _first_version(self, cell: Cell, table: Table) -> tuple[str, str]:
-        if cell.operation.start != "history" or not table.format.versions:
+        if cell.operation.start != "history" or not table.format.history:
             return "", ""
-        rows = self.spark.sql(table.format.versions.format(table=table))
-        version, moment = min((row[0], row[1]) for row in rows) if table.format.family == "delta" else rows[0]
-        return str(version), str(moment)
+        first, *_ = history(self.spark, table)
+        return str(first.id), first.committed
 
 
 def _milliseconds(moment: str) -> str:

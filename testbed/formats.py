@@ -17,8 +17,7 @@ class Format:
     The rest is Spark's SQL, where `{table}` is the full name; empty: there is no such thing. `file` is the
     expression for the file from which a row comes, `data_files` the query for all files of the current
     version. `history` is the query for commits, with `version` and `committed` its columns for number and
-    moment; `versions` is the query for (version, moment as text) of all commits. `log_folder` is where the
-    format keeps its own files.
+    moment. `log_folder` is where the format keeps its own files.
     """
 
     name: str
@@ -31,7 +30,6 @@ class Format:
     history: str = ""
     version: str = ""
     committed: str = ""
-    versions: str = ""
     log_folder: str = ""
     prefix: str = ""
 
@@ -54,7 +52,6 @@ ICEBERG = Format(
     history="SELECT snapshot_id, committed_at FROM {table}.snapshots",
     version="snapshot_id",
     committed="committed_at",
-    versions="SELECT snapshot_id, CAST(committed_at AS STRING) FROM {table}.snapshots ORDER BY committed_at",
     log_folder="metadata",
 )
 DELTA = Format(
@@ -68,7 +65,6 @@ DELTA = Format(
     history="DESCRIBE HISTORY {table}",
     version="version",
     committed="timestamp",
-    versions="DESCRIBE HISTORY {table}",
     log_folder="_delta_log",
 )
 HIVE_PARQUET = Format(

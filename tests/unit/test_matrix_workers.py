@@ -32,6 +32,19 @@ DATABASES = Databases("matrix", "ab12", formats.ONE_OF_EACH_FAMILY, ENDPOINTS, c
 
 
 @dataclass
+class Frame:
+    """The rows of a query, as Spark's client holds them."""
+
+    rows: list[Row]
+
+    def selectExpr(self, *_: str) -> Frame:  # noqa: N802 (the client's name)
+        return self
+
+    def collect(self) -> list[Row]:
+        return self.rows
+
+
+@dataclass
 class Sql:
     """A facade that answers nothing, or what it was told."""
 
@@ -44,6 +57,9 @@ class Sql:
         if isinstance(answer, str):
             raise EngineError("spark", statement, answer)
         return cast("list[Row]", answer)
+
+    def frame(self, statement: str) -> Frame:
+        return Frame(self.sql(statement))
 
 
 def cell(operation: str, expected: Expected = Expected.WORKS, reason: str = "") -> Cell:
