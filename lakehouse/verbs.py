@@ -23,8 +23,8 @@ REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
 # The last report of `make nightly`.
 NIGHTLY = run.BUILD / "nightly"
-# Tests of several engines.
-MATRIX = "smoke/matrix"
+# The folders of the two suites.
+SMOKE, MATRIX = "smoke", "matrix"
 # The cluster of `make test` alone: nobody else's data is on it.
 TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
@@ -148,7 +148,7 @@ def smoke(phases: Phases, path: str, *selection: str, environment: Mapping[str, 
         old.unlink()
     endpoints(phases, path, environment)
     results = f"--junit-xml={REPORT / 'smoke-junit.xml'}"
-    argv = [run.program("pytest"), "smoke", f"--ignore={MATRIX}", results, *selection]
+    argv = [run.program("pytest"), SMOKE, results, *selection]
     return timed(phases, "smoke", argv)
 
 
@@ -300,7 +300,7 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
             target = f"lakehouse_endpoints_file={endpoints}"
             run.playbook("endpoints", settings.inventory, "--extra-vars", target, environment=settings.values)
         pytest = run.program("pytest")
-        smoke = [pytest, "smoke", f"--ignore={MATRIX}", f"--endpoints={endpoints}"]
+        smoke = [pytest, SMOKE, f"--endpoints={endpoints}"]
         passed = timed(phases, "compose smoke", smoke)
         return timed(phases, "compose tests", [pytest, str(COMPOSE_TESTS)]) and passed
 

@@ -1,150 +1,22 @@
-"""Fixtures of the suite: one cluster, one session, and a table for each test."""
+"""Fixtures of the smoke suite: where its tables lie, and a table for each test."""
 
 from __future__ import annotations
 
-import fcntl
-import logging
-import os
-import socket
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from pyspark.errors import PySparkException
 
-from smoke import evidence, waiting
-from smoke.endpoints import DEFAULT_PATH, VARIABLE, Endpoints, load
-from smoke.formats import FORMATS, Format
-from smoke.lake import Lake
-from smoke.namenode import NameNode, NameNodeError
-from smoke.nodes import Nodes
-from smoke.placement import Ledger
-from smoke.tables import Databases, Table, Tables, suffix
-from smoke.transport import reach
+from testbed.databases import Databases, Table
+from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
+from testbed.formats import OPEN_FORMATS, Format
+from testbed.namenode import NameNode
+from testbed.placement import Ledger
+from testbed.tables import Tables
 
-_CONNECT_SECONDS = 120
-# A DataNode that was away says again what it has within `hdfs_datanode_block_report_seconds`.
-_COMPLETE_SECONDS = 180
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    default = os.environ.get(VARIABLE, str(DEFAULT_PATH))
-    parser.addoption("--endpoints", type=Path, default=Path(default), help=f"the cluster ({default})")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "operation(name, engine): what the test proves, and of what; {parameter} is filled in"
-    )
-    config.addinivalue_line(
-        "markers", "limit(expected, reason, limit): the proof is that something does not work, and how"
-    )
-    config.addinivalue_line("markers", "closing: looks back on other tests, or on what went on beside them")
-    # The client would log every statement that is refused on purpose, with the server's stack.
-    logging.getLogger("SQLQueryContextLogger").disabled = True
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What looks back comes after what it looks back on, and what breaks things comes last."""
-    items.sort(
-        key=lambda item: (bool(item.get_closest_marker("drill")), bool(item.get_closest_marker("closing")))
-    )
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    evidence.describe(item, call)
-    report = yield
-    evidence.measure(item, report)
-    if report.failed:
-        evidence.attach(item, report)
-    return report
-
-
-@pytest.fixture(scope="session")
-def endpoints(pytestconfig: pytest.Config) -> Iterator[Endpoints]:
-    endpoints = load(pytestconfig.getoption("--endpoints"))
-    with endpoints.path.open() as claimed:
-        try:
-            fcntl.flock(claimed, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pytest.exit("another smoke suite runs against this cluster; next: wait until it has ended", 1)
-        yield endpoints
-
-
-@pytest.fixture(scope="session")
-def nodes(endpoints: Endpoints, pytestconfig: pytest.Config) -> Iterator[Nodes]:
-    with reach(endpoints) as nodes:
-        pytestconfig.stash[evidence.CLUSTER] = (nodes, endpoints)
-        yield nodes
-
-
-@pytest.fixture(scope="session")
-def namenode(endpoints: Endpoints) -> NameNode:
-    return NameNode(endpoints.namenode.http, endpoints.users["hdfs"])
-
-
-@pytest.fixture(scope="session")
-def _complete(namenode: NameNode) -> Iterator[None]:
-    """At the end every closed file has its replicas, the event log of the suite's server too."""
-    yield
-    waiting.wait_for(
-        "every file has its replicas",
-        namenode.complete,
-        seconds=_COMPLETE_SECONDS,
-        ignoring=(NameNodeError,),
-        pause=0.5,
-    )
-
-
-@pytest.fixture(scope="session")
-def connect_server(endpoints: Endpoints, nodes: Nodes, _complete: None) -> Iterator[str]:
-    """The address of a Spark Connect server, which is started for the suite unless it runs already."""
-    spark = endpoints.spark
-    address = urlsplit(spark.connect_url)
-
-    def answers() -> bool:
-        with socket.create_connection((address.hostname, address.port), timeout=2):
-            return True
-
-    ours = not nodes.is_running(spark.connect_host, spark.connect_unit)
-    if ours:
-        nodes.start(spark.connect_host, spark.connect_unit)
-    try:
-        waiting.wait_for(
-            f"{spark.connect_unit} on {spark.connect_host}",
-            answers,
-            seconds=_CONNECT_SECONDS,
-            ignoring=(OSError,),
-        )
-        yield spark.connect_url
-    finally:
-        if ours:
-            nodes.stop(spark.connect_host, spark.connect_unit)
-
-
-@pytest.fixture(scope="session")
-def _lake(connect_server: str) -> Iterator[Lake]:
-    def first_answer() -> Lake:
-        lake = Lake.connect(connect_server)
-        lake.sql("SELECT 1")
-        return lake
-
-    lake = waiting.wait_for("a first query", first_answer, seconds=60, ignoring=(PySparkException,))
-    yield lake
-    lake.session.stop()
-
-
-@pytest.fixture
-def lake(_lake: Lake, request: pytest.FixtureRequest) -> Lake:
-    """The suite's session; its list of statements starts empty for each test."""
-    _lake.statements.clear()
-    request.node.stash[evidence.STATEMENTS] = _lake.statements
-    return _lake
+# Read by pytest where the folder is named on its command line.
+pytest_plugins = ["testbed.fixtures"]
 
 
 @pytest.fixture(scope="session")
@@ -154,41 +26,18 @@ def ledger(namenode: NameNode, endpoints: Endpoints) -> Iterator[Ledger]:
     ledger.write(endpoints.report / "tables.json")
 
 
-@pytest.fixture(scope="session")
-def databases(_lake: Lake, endpoints: Endpoints, namenode: NameNode) -> Iterator[Databases]:
-    run = suffix()
-    names = {fmt: f"smoke_{fmt}_{run}" for fmt in FORMATS}
-    for fmt, name in names.items():
-        _lake.sql(
-            f"CREATE DATABASE {fmt.catalog}.{name} LOCATION '{endpoints.warehouse}/{fmt.folder}/{name}'"
-        )
-    paths = {fmt: f"{endpoints.root}/{fmt.folder}/{name}" for fmt, name in names.items()}
-    databases = Databases(names, paths, endpoints, namenode)
-    yield databases
-    assert not databases.left(), "tables that no test has dropped"
-    for fmt, name in names.items():
-        _lake.sql(f"DROP DATABASE {fmt.catalog}.{name}")
-
-
-@pytest.fixture(params=FORMATS, ids=str)
-def fmt(request: pytest.FixtureRequest) -> Format:
-    """The table format; a test that asks for it runs once for each."""
-    fmt: Format = request.param
-    return fmt
-
-
 @pytest.fixture
-def tables(lake: Lake, databases: Databases, ledger: Ledger, fmt: Format) -> Iterator[Tables]:
+def tables(spark: Spark, databases: Databases, ledger: Ledger, fmt: Format) -> Iterator[Tables]:
     """The maker of this test's tables."""
-    with closing(Tables(lake, databases, ledger, fmt)) as tables:
+    with closing(Tables(spark, databases, ledger, fmt)) as tables:
         yield tables
 
 
 @pytest.fixture
-def all_tables(lake: Lake, databases: Databases, ledger: Ledger) -> Iterator[list[Tables]]:
+def all_tables(spark: Spark, databases: Databases, ledger: Ledger) -> Iterator[list[Tables]]:
     """A maker for each format, for a test in which all formats live through the same event."""
     with ExitStack() as stack:
-        yield [stack.enter_context(closing(Tables(lake, databases, ledger, fmt))) for fmt in FORMATS]
+        yield [stack.enter_context(closing(Tables(spark, databases, ledger, fmt))) for fmt in OPEN_FORMATS]
 
 
 @pytest.fixture

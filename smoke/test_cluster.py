@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.endpoints import Endpoints
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.waiting import wait_for
+from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
+from testbed.namenode import NameNode
+from testbed.waiting import wait_for
 
 SECONDS = 180
 # Runs on the executor: java.net.InetAddress says "name/address" of the machine.
@@ -31,14 +31,14 @@ def test_the_group_owns_the_folders(namenode: NameNode, endpoints: Endpoints, fo
 
 
 @pytest.mark.operation("distributed job")
-def test_tasks_run_on_every_worker(lake: Lake, endpoints: Endpoints) -> None:
-    assert lake.sql("SET spark.master") == [("spark.master", endpoints.spark.master)]
+def test_tasks_run_on_every_worker(spark: Spark, endpoints: Endpoints) -> None:
+    assert spark.sql("SET spark.master") == [("spark.master", endpoints.spark.master)]
     workers = {host.name for host in endpoints.in_group("spark_workers")}
     tasks = 4 * len(workers)
     query = f"SELECT DISTINCT {THIS_HOST}, {AWHILE} FROM range(0, {tasks}, 1, {tasks})"
 
     def everybody_works() -> bool:
-        if missing := workers - {host for host, _ in lake.sql(query)}:
+        if missing := workers - {host for host, _ in spark.sql(query)}:
             raise AssertionError(f"no task ran on {missing}")
         return True
 

@@ -12,16 +12,18 @@ from pyspark.errors import PySparkException
 from thrift.transport.TTransport import TTransportException
 
 from pipeline.load_flights import TARGETS
-from smoke import metastore
-from smoke.endpoints import Endpoints, Host
-from smoke.held import held_open
-from smoke.lake import Lake, Row
-from smoke.namenode import NameNode, NameNodeError
-from smoke.nodes import Nodes
-from smoke.placement import Ledger
-from smoke.tables import ORDERS, Table, Tables, suffix
 from smoke.test_flights import DISTANCE, ROWS
-from smoke.waiting import wait_for
+from testbed import metastore
+from testbed.databases import Table
+from testbed.endpoints import Endpoints, Host
+from testbed.engines.facade import Row
+from testbed.engines.spark import Spark
+from testbed.namenode import NameNode, NameNodeError
+from testbed.nodes import Nodes
+from testbed.open_files import held_open
+from testbed.placement import Ledger
+from testbed.tables import ORDERS, Tables, suffix
+from testbed.waiting import wait_for
 
 pytestmark = [pytest.mark.drill]
 
@@ -48,19 +50,19 @@ def held(namenode: NameNode, endpoints: Endpoints) -> Iterator[str]:
     namenode.remove(path)
 
 
-def read_flights(lake: Lake, gone: threading.Event) -> None:
+def read_flights(spark: Spark, gone: threading.Event) -> None:
     """Read every file of them, on all DataNodes, until one is gone and then once more."""
     is_last = False
     while not is_last:
         is_last = gone.is_set()
         for target in TARGETS:
             flights = f"{target.catalog}.{target.database}.flights"
-            lake.expect(f"SELECT count(*), sum(distance) FROM {flights}", [(ROWS["flights"], DISTANCE)])
+            spark.expect(f"SELECT count(*), sum(distance) FROM {flights}", [(ROWS["flights"], DISTANCE)])
 
 
 @pytest.mark.operation("DataNode stopped")
 def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR0917 (all are fixtures)
-    lake: Lake,
+    spark: Spark,
     all_tables: list[Tables],
     nodes: Nodes,
     namenode: NameNode,
@@ -79,7 +81,7 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
     def write() -> None:
         for number in range(INSERTS):
             for table in made:
-                lake.sql(f"INSERT INTO {table} VALUES ({100 + number}, 'job', NULL, {number})")
+                spark.sql(f"INSERT INTO {table} VALUES ({100 + number}, 'job', NULL, {number})")
             writing.set()
             if number == INSERTS // 2:
                 assert gone.wait(90)
@@ -91,14 +93,14 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
         write_on()
         writer = pool.submit(write)
         assert writing.wait(60) or writer.result() is None
-        reader = pool.submit(read_flights, lake, gone)
+        reader = pool.submit(read_flights, spark, gone)
         with nodes.stopped(victim, endpoints.units["datanode"]):
             gone.set()
             write_on()
             writer.result(timeout=120)
             reader.result(timeout=120)
             for table in made:
-                lake.expect(
+                spark.expect(
                     f"SELECT id FROM {table} ORDER BY id",
                     [(id_,) for id_ in (1, 2, 3, *range(100, 100 + INSERTS))],
                 )
@@ -125,7 +127,7 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
 
 @pytest.mark.operation("only DataNode stopped")
 def test_the_only_datanode_stops(  # noqa: PLR0913, PLR0917 (all are fixtures)
-    lake: Lake,
+    spark: Spark,
     all_tables: list[Tables],
     nodes: Nodes,
     ledger: Ledger,
@@ -141,18 +143,18 @@ def test_the_only_datanode_stops(  # noqa: PLR0913, PLR0917 (all are fixtures)
         ThreadPoolExecutor(len(made)) as pool,
         nodes.stopped(datanodes[0].name, endpoints.units["datanode"]),
     ):
-        answers = [pool.submit(lake.sql, insert) for insert in inserts]
+        answers = [pool.submit(spark.sql, insert) for insert in inserts]
         refusals = [answer.exception(timeout=REFUSED_SECONDS) for answer in answers]
     assert [type(refusal) for refusal in refusals if not isinstance(refusal, PySparkException)] == []
 
     for table, insert in zip(made, inserts, strict=True):
 
         def read(table: Table = table) -> list[Row]:
-            return lake.sql(f"SELECT * FROM {table} ORDER BY id")
+            return spark.sql(f"SELECT * FROM {table} ORDER BY id")
 
         assert wait_for(f"rows of {table}", read, seconds=60, ignoring=(PySparkException,)) == ORDERS
-        lake.sql(insert)
-        lake.expect(f"SELECT id FROM {table} ORDER BY id", [(1,), (2,), (3,), (100,)])
+        spark.sql(insert)
+        spark.expect(f"SELECT id FROM {table} ORDER BY id", [(1,), (2,), (3,), (100,)])
         placement = ledger.measure(table.short, table.format.name, table.path)
         assert placement is not None
         assert placement.complete, placement
@@ -160,7 +162,7 @@ def test_the_only_datanode_stops(  # noqa: PLR0913, PLR0917 (all are fixtures)
 
 @pytest.mark.operation("metastore restarted", engine="metastore")
 def test_the_metastore_restarts(
-    lake: Lake, all_tables: list[Tables], nodes: Nodes, endpoints: Endpoints
+    spark: Spark, all_tables: list[Tables], nodes: Nodes, endpoints: Endpoints
 ) -> None:
     service = endpoints.metastore
 
@@ -175,5 +177,5 @@ def test_the_metastore_restarts(
 
     assert after == before
     for table in made:
-        lake.sql(f"INSERT INTO {table} VALUES (4, 'fay', NULL, 40)")
-        lake.expect(f"SELECT id FROM {table} ORDER BY id", [(1,), (2,), (3,), (4,)])
+        spark.sql(f"INSERT INTO {table} VALUES (4, 'fay', NULL, 40)")
+        spark.expect(f"SELECT id FROM {table} ORDER BY id", [(1,), (2,), (3,), (4,)])

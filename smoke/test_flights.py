@@ -9,10 +9,10 @@ import pytest
 from pipeline import parsing, sample_tables
 from pipeline.load_flights import TARGETS
 from pipeline.sources import AIRLINES, PLANES, WEATHER, Source
-from smoke.endpoints import Endpoints
-from smoke.lake import Lake
-from smoke.metastore import Connection
-from smoke.placement import Ledger
+from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
+from testbed.metastore import Connection
+from testbed.placement import Ledger
 
 ROWS = {"flights": 336_776, "weather": 26_115, "planes": 3_322, "airports": 1_458, "airlines": 16}
 # All flights together, in miles.
@@ -27,21 +27,21 @@ def database(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.operation("real data")
-def test_no_row_is_missing(lake: Lake, database: str) -> None:
+def test_no_row_is_missing(spark: Spark, database: str) -> None:
     # All at once: an executor learns to read a format with its first query, and so they learn it together.
     with ThreadPoolExecutor(len(ROWS)) as pool:
-        counts = pool.map(lambda name: lake.value(f"SELECT count(*) FROM {database}.{name}"), ROWS)
+        counts = pool.map(lambda name: spark.value(f"SELECT count(*) FROM {database}.{name}"), ROWS)
     assert dict(zip(ROWS, counts, strict=True)) == ROWS, "run `make lakehouse`, which loads it"
 
 
 @pytest.mark.operation("real data")
-def test_the_values_are_in_their_columns(lake: Lake, database: str) -> None:
+def test_the_values_are_in_their_columns(spark: Spark, database: str) -> None:
     """Sums that a shifted column, a lost month or a wrong time zone would change."""
-    lake.expect(
+    spark.expect(
         f"SELECT max(month), sum(distance), sum(dep_delay), count(dep_time) FROM {database}.flights",
         [(12, DISTANCE, 4_152_200, 328_521)],
     )
-    lake.expect(
+    spark.expect(
         f"""
         SELECT a.name, count(*), CAST(min(f.time_hour) AS STRING)
         FROM {database}.flights f JOIN {database}.airlines a ON a.carrier = f.carrier
@@ -53,11 +53,11 @@ def test_the_values_are_in_their_columns(lake: Lake, database: str) -> None:
 
 @pytest.mark.operation("sample tables")
 @pytest.mark.parametrize("sample", sample_tables.SAMPLES, ids=lambda sample: sample.name)
-def test_sample_table(lake: Lake, endpoints: Endpoints, sample: sample_tables.Sample) -> None:
+def test_sample_table(spark: Spark, endpoints: Endpoints, sample: sample_tables.Sample) -> None:
     """It holds what its query gives, row by row, where the page about the data says."""
     stored, computed = f"SELECT * FROM {sample.full_name}", sample.query
     other = f"({stored} EXCEPT ALL ({computed})) UNION ALL (({computed}) EXCEPT ALL {stored})"
-    lake.expect(other, [])
+    spark.expect(other, [])
     with Connection(endpoints.metastore, endpoints.users["spark"], (endpoints.group,)) as client:
         found = client.get_table(*sample.name.split("."))
     place = found.sd.serdeInfo.parameters.get("path") or found.sd.location
@@ -94,8 +94,8 @@ def test_the_flights_are_replicated(ledger: Ledger, endpoints: Endpoints) -> Non
         (WEATHER, "EWR,2013,1,1,1,39.0,26.1,59.4,270,10.4,NA,0,1012,10,soon", "wrong type: time_hour"),
     ],
 )
-def test_a_bad_row_is_set_aside(lake: Lake, source: Source, line: str, reason: str | None) -> None:
-    lines = lake.session.createDataFrame([(source.header,), (line,), ("",)], "value STRING")
+def test_a_bad_row_is_set_aside(spark: Spark, source: Source, line: str, reason: str | None) -> None:
+    lines = spark.session.createDataFrame([(source.header,), (line,), ("",)], "value STRING")
     classified = parsing.classify(lines, source)
     aside = [tuple(row) for row in parsing.rejected(classified, source).collect()]
     assert aside == ([(source.name, reason, line)] if reason else [])

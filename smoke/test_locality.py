@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.endpoints import Endpoints
-from smoke.formats import ICEBERG
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.tables import Tables, data_files
 from smoke.test_cluster import THIS_HOST
-from smoke.waiting import wait_for
+from testbed.endpoints import Endpoints
+from testbed.engines.spark import Spark
+from testbed.formats import ICEBERG
+from testbed.namenode import NameNode
+from testbed.tables import Tables, data_files
+from testbed.waiting import wait_for
 
 # A place chosen without regard to the data is the right one each time in one of 243 runs on three machines.
 QUERIES = 5
@@ -20,13 +20,13 @@ QUERIES = 5
 @pytest.mark.operation("data locality")
 @pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
 def test_a_task_runs_where_its_only_block_is(
-    lake: Lake, tables: Tables, namenode: NameNode, endpoints: Endpoints
+    spark: Spark, tables: Tables, namenode: NameNode, endpoints: Endpoints
 ) -> None:
     workers = {host.name for host in endpoints.in_group("spark_workers")}
     if not workers <= {host.name for host in endpoints.in_group("datanodes")}:
         pytest.skip("the workers are not where the DataNodes are")
     table = tables.new(query="SELECT /*+ COALESCE(1) */ id FROM range(3)")
-    [path] = data_files(lake, table)
+    [path] = data_files(spark, table)
 
     def owner() -> str | None:
         [file] = namenode.files(path)
@@ -36,5 +36,5 @@ def test_a_task_runs_where_its_only_block_is(
     namenode.replicate(path, 1)
     host = wait_for(f"one replica of {path}", owner, seconds=30)
     for _ in range(QUERIES):
-        assert lake.sql(f"SELECT DISTINCT {THIS_HOST} FROM {table} WHERE id >= 0") == [(host,)]
+        assert spark.sql(f"SELECT DISTINCT {THIS_HOST} FROM {table} WHERE id >= 0") == [(host,)]
     namenode.replicate(path, endpoints.replication)

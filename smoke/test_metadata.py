@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from smoke.endpoints import Endpoints
-from smoke.namenode import NameNode
-from smoke.nodes import Nodes
-from smoke.tables import Databases, Table
+from testbed.databases import Databases, Table
+from testbed.endpoints import Endpoints
+from testbed.formats import CATALOGUED
+from testbed.namenode import NameNode
+from testbed.nodes import Nodes
 
 # PostgreSQL folds names to lower case unless they are quoted, and the metastore's are upper case.
 TABLE = """
@@ -36,10 +37,10 @@ def rows(table: Table, nodes: Nodes, endpoints: Endpoints) -> list[dict[str, Any
 def test_the_metastore_stores_the_table(
     rows: list[dict[str, Any]], table: Table, databases: Databases, endpoints: Endpoints
 ) -> None:
-    expected = table.format.catalogued
+    expected = CATALOGUED[table.format]
     [row] = rows
     authority = endpoints.warehouse.removesuffix(endpoints.root)
-    assert row["DB_LOCATION_URI"] == authority + databases.paths[table.format]
+    assert row["DB_LOCATION_URI"] == authority + databases.path(table.format)
     assert row["TBL_TYPE"] == expected.table_type
     assert row["INPUT_FORMAT"] == expected.input_format
     assert row["parameters"].items() >= expected.parameters.items()

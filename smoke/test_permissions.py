@@ -10,14 +10,15 @@ from dataclasses import dataclass
 import pytest
 from hive_metastore.ttypes import MetaException
 
-from smoke import metastore
-from smoke.endpoints import Endpoints
-from smoke.formats import FORMATS
-from smoke.lake import SESSION, Lake
-from smoke.namenode import NameNode, NameNodeError
-from smoke.nodes import Nodes
-from smoke.placement import Ledger
-from smoke.tables import ORDERS, Databases, Table, Tables
+from testbed import metastore
+from testbed.databases import Databases, Table
+from testbed.endpoints import Endpoints
+from testbed.engines.spark import SESSION, Spark
+from testbed.formats import OPEN_FORMATS
+from testbed.namenode import NameNode, NameNodeError
+from testbed.nodes import Nodes
+from testbed.placement import Ledger
+from testbed.tables import ORDERS, Tables
 
 OUTSIDER = "nobody"
 READ_WRITE_DROP: list[tuple[str, str, dict[str, str]]] = [
@@ -42,7 +43,7 @@ class Work:
 
 @pytest.fixture(scope="session")
 def begun(
-    _lake: Lake, databases: Databases, ledger: Ledger, nodes: Nodes, endpoints: Endpoints
+    _spark: Spark, databases: Databases, ledger: Ledger, nodes: Nodes, endpoints: Endpoints
 ) -> Iterator[Work | None]:
     """The work; it goes on beside other tests, as a program starts slowly. None: there is no place for it."""
     if endpoints.project and endpoints.spark.client == endpoints.spark.connect_host:
@@ -50,7 +51,9 @@ def begun(
         return
     member = endpoints.users["hive"]
     with ExitStack() as stack:
-        makers = [stack.enter_context(closing(Tables(_lake, databases, ledger, fmt))) for fmt in FORMATS]
+        makers = [
+            stack.enter_context(closing(Tables(_spark, databases, ledger, fmt))) for fmt in OPEN_FORMATS
+        ]
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ours = [tables.new() for tables in makers]
         theirs = [tables.name() for tables in makers]
@@ -77,20 +80,20 @@ def work(begun: Work | None) -> Iterator[Work]:
 # Begun with the first test of this file, awaited after all others.
 @pytest.mark.closing
 @pytest.mark.operation("change by another member")
-def test_another_member_changes_it(lake: Lake, work: Work) -> None:
+def test_another_member_changes_it(spark: Spark, work: Work) -> None:
     """Another application under another Unix user, which is also a second reader of what was written."""
     work.done.result()
     for our, their in zip(work.ours, work.theirs, strict=True):
-        lake.expect(
+        spark.expect(
             f"SELECT id, customer FROM {our} WHERE id > 2 ORDER BY id", [(3, "eve"), (4, work.member)]
         )
-        lake.sql(f"DELETE FROM {their} WHERE id = 3")
-        lake.expect(f"SELECT id, customer FROM {their}", [(4, work.member)])
+        spark.sql(f"DELETE FROM {their} WHERE id = 3")
+        spark.expect(f"SELECT id, customer FROM {their}", [(4, work.member)])
 
 
 @pytest.mark.usefixtures("begun")
 @pytest.mark.operation("outsider refused")
-def test_an_outsider_is_refused(lake: Lake, namenode: NameNode, table: Table, endpoints: Endpoints) -> None:
+def test_an_outsider_is_refused(spark: Spark, namenode: NameNode, table: Table, endpoints: Endpoints) -> None:
     """HDFS guards the files; the metastore asks HDFS before it drops a table."""
     for method, operation, query in READ_WRITE_DROP:
         with pytest.raises(NameNodeError, match=f"Permission denied: user={OUTSIDER}"):
@@ -100,7 +103,7 @@ def test_an_outsider_is_refused(lake: Lake, namenode: NameNode, table: Table, en
         pytest.raises(MetaException, match=r"(?i)permission denied|not writable"),
     ):
         client.drop_table(table.database, table.name, True)
-    lake.expect(f"SELECT * FROM {table} ORDER BY id", ORDERS)
+    spark.expect(f"SELECT * FROM {table} ORDER BY id", ORDERS)
 
 
 def spark_sql(nodes: Nodes, endpoints: Endpoints, user: str, statements: list[str]) -> str:

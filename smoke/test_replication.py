@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.endpoints import Endpoints
-from smoke.namenode import NameNode
-from smoke.placement import Ledger
-from smoke.tables import Table
+from testbed.databases import Table
+from testbed.endpoints import Endpoints
+from testbed.namenode import NameNode
+from testbed.placement import Ledger
 
 pytestmark = [pytest.mark.closing]
 

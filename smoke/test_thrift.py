@@ -17,9 +17,9 @@ from hive_metastore.ttypes import (
     Table,
 )
 
-from smoke import metastore
-from smoke.endpoints import Endpoints
-from smoke.tables import suffix
+from testbed import metastore
+from testbed.endpoints import Endpoints
+from testbed.tables import suffix
 
 PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
 

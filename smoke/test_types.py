@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from smoke.lake import Lake
-from smoke.tables import Tables
+from testbed.engines.spark import Spark
+from testbed.tables import Tables
 
 # Column type, SQL of a value, and the same value as text (what Spark's CAST to STRING makes of it).
 VALUES = {
@@ -38,20 +38,20 @@ VALUES = {
 
 
 @pytest.mark.operation("types")
-def test_every_type(lake: Lake, tables: Tables) -> None:
+def test_every_type(spark: Spark, tables: Tables) -> None:
     table = tables.name()
-    lake.sql(f"CREATE TABLE {table} ({', '.join(VALUES)}) USING {table.format}")
+    spark.sql(f"CREATE TABLE {table} ({', '.join(VALUES)}) USING {table.format}")
     values = ", ".join(sql for sql, _ in VALUES.values())
     nothing = ", ".join(["NULL"] * len(VALUES))
-    lake.sql(f"INSERT INTO {table} VALUES ({values}), ({nothing})")
+    spark.sql(f"INSERT INTO {table} VALUES ({values}), ({nothing})")
 
     names = [column.partition(" ")[0] for column in VALUES]
     as_text = ", ".join(f"base64({name})" if name == "raw" else f"CAST({name} AS STRING)" for name in names)
-    lake.expect(
+    spark.expect(
         f"SELECT {as_text} FROM {table} ORDER BY flag NULLS LAST",
         [tuple(text for _, text in VALUES.values()), (None,) * len(VALUES)],
     )
-    types = {name: kind for name, kind, *_ in lake.sql(f"DESCRIBE {table}") if name in names}
+    types = {name: kind for name, kind, *_ in spark.sql(f"DESCRIBE {table}") if name in names}
     assert types == {column.partition(" ")[0]: _spelt(column.partition(" ")[2]) for column in VALUES}
 
 

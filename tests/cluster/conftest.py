@@ -16,7 +16,7 @@ import pytest
 
 from lakehouse import inventory
 from lakehouse.inventory import Inventory
-from smoke.namenode import NameNode
+from testbed.namenode import NameNode
 from tests.cluster.daemons import Daemon, placements
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from lakehouse.inventory import Inventory
-from smoke.waiting import wait_for
+from testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible, Outcome
 

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from lakehouse.inventory import Inventory
-from smoke.engines import EngineError
-from smoke.engines.flink import Flink
-from smoke.namenode import NameNode
-from smoke.waiting import wait_for
+from testbed.engines import EngineError
+from testbed.engines.flink import Flink
+from testbed.namenode import NameNode
+from testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 

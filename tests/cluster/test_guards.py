@@ -8,8 +8,8 @@ from contextlib import contextmanager, nullcontext
 import pytest
 
 from lakehouse.inventory import Inventory
-from smoke.namenode import NameNode, NameNodeError
-from smoke.waiting import wait_for
+from testbed.namenode import NameNode, NameNodeError
+from testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible, Outcome
 

@@ -13,8 +13,8 @@ from docker.models.containers import Container
 from lakehouse import nodes
 from lakehouse.inventory import Host, Inventory
 from lakehouse.nodes import docker_api
-from smoke.namenode import NameNode
-from smoke.waiting import wait_for
+from testbed.namenode import NameNode
+from testbed.waiting import wait_for
 from tests.cluster.daemons import placements
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible, Outcome

@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse.inventory import Inventory
 from plugins.module_utils import probes
-from smoke.waiting import wait_for
+from testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from lakehouse import run
 from lakehouse.inventory import Inventory
 from plugins.module_utils import probes
-from smoke.waiting import wait_for
+from testbed.waiting import wait_for
 from tests.cluster.daemons import Daemon, placements
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible

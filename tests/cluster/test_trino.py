@@ -15,10 +15,10 @@ import pytest
 import requests
 
 from lakehouse.inventory import Inventory
-from smoke.engines import EngineError
-from smoke.engines.trino import Trino
-from smoke.matrix.cross.access import trino as access
-from smoke.waiting import wait_for
+from matrix.cross.access import trino as access
+from testbed.engines import EngineError
+from testbed.engines.trino import Trino
+from testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 

@@ -17,9 +17,10 @@ from lakehouse.compose import settings, stack
 from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
-from smoke import waiting
-from smoke.lake import Lake, Row
-from smoke.tables import suffix
+from testbed import waiting
+from testbed.engines.facade import Row
+from testbed.engines.spark import Spark
+from testbed.tables import suffix
 
 ENV_FILE = Path(__file__).with_name("test.env")
 EVIDENCE_LINES = "15"
@@ -56,13 +57,13 @@ def up(meant: Settings) -> None:
     compose(meant, "up", "--detach", "--wait")
 
 
-def connect(meant: Settings) -> Lake:
+def connect(meant: Settings) -> Spark:
     """A new session with the stack's Spark, as a person on this computer opens it."""
 
-    def first_answer() -> Lake:
-        lake = Lake.connect(f"sc://127.0.0.1:{meant.values['SPARK_CONNECT_PORT']}")
-        lake.sql("SELECT 1")
-        return lake
+    def first_answer() -> Spark:
+        spark = Spark.connect(f"sc://127.0.0.1:{meant.values['SPARK_CONNECT_PORT']}")
+        spark.sql("SELECT 1")
+        return spark
 
     return waiting.wait_for("a first query", first_answer, seconds=90, ignoring=(Exception,))
 
@@ -118,10 +119,10 @@ def core(meant: Settings, _rendered: None) -> Iterator[Settings]:
 
 
 @pytest.fixture
-def lake(core: Settings) -> Iterator[Lake]:
-    lake = connect(core)
-    yield lake
-    lake.session.stop()
+def spark(core: Settings) -> Iterator[Spark]:
+    spark = connect(core)
+    yield spark
+    spark.session.stop()
 
 
 @pytest.fixture(scope="session")
@@ -129,15 +130,15 @@ def birds(core: Settings) -> Iterator[str]:
     """The full name of a table with BIRDS in it, for those who only read."""
     namespace = f"iceberg.birds_{suffix()}"
     table = f"{namespace}.birds"
-    lake = connect(core)
-    lake.sql(f"CREATE NAMESPACE {namespace}")
-    lake.sql(f"CREATE TABLE {table} USING iceberg AS {BIRDS_QUERY}")
-    lake.session.stop()
+    spark = connect(core)
+    spark.sql(f"CREATE NAMESPACE {namespace}")
+    spark.sql(f"CREATE TABLE {table} USING iceberg AS {BIRDS_QUERY}")
+    spark.session.stop()
     yield table
-    lake = connect(core)
-    lake.sql(f"DROP TABLE {table} PURGE")
-    lake.sql(f"DROP NAMESPACE {namespace}")
-    lake.session.stop()
+    spark = connect(core)
+    spark.sql(f"DROP TABLE {table} PURGE")
+    spark.sql(f"DROP NAMESPACE {namespace}")
+    spark.session.stop()
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from lakehouse.compose import running
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
-from smoke.waiting import wait_for
+from testbed.waiting import wait_for
 from tests.compose.conftest import BIRDS, connect, succeed
 
 pytestmark = pytest.mark.cluster
@@ -87,6 +87,6 @@ def test_the_stack_comes_back_and_lakehouse_up_starts_the_nodes(
         succeed("up", "--inventory", inventory)
         assert nodes_of(inventory) == {"running"}
     wait_for("every service", lambda: not unhealthy(everything), seconds=PATIENCE)
-    lake = connect(everything)
-    assert sorted(lake.sql(f"TABLE {birds}")) == BIRDS
-    lake.session.stop()
+    spark = connect(everything)
+    assert sorted(spark.sql(f"TABLE {birds}")) == BIRDS
+    spark.session.stop()

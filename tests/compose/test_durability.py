@@ -15,7 +15,7 @@ import pytest
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
-from smoke.lake import Lake
+from testbed.engines.spark import Spark
 from tests.compose.conftest import ENV_FILE, compose, connect, files, image, succeed, up, volumes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
@@ -29,7 +29,7 @@ NEWER = b"another release\n"
 
 
 @pytest.fixture
-def tables(core: Settings, lake: Lake) -> Iterator[dict[str, str]]:
+def tables(core: Settings, spark: Spark) -> Iterator[dict[str, str]]:
     """An empty table of each format, by format."""
     run = secrets.token_hex(3)
     names = {
@@ -37,7 +37,7 @@ def tables(core: Settings, lake: Lake) -> Iterator[dict[str, str]]:
         "delta": f"spark_catalog.default.kill_{run}_delta",
     }
     for fmt, name in names.items():
-        lake.sql(f"CREATE TABLE {name} (id INT) USING {fmt}")
+        spark.sql(f"CREATE TABLE {name} (id INT) USING {fmt}")
     yield names
     up(core)
     last = connect(core)
@@ -54,14 +54,14 @@ class Writer(threading.Thread):
         self.table = table
         self.acknowledged: list[int] = []
         self.enough = threading.Event()
-        self._lake = connect(meant)
+        self._spark = connect(meant)
         # A client that tries again for two minutes would only say later what became of the row.
-        self._lake.session.client.set_retry_policies([])
+        self._spark.session.client.set_retry_policies([])
 
     def run(self) -> None:
         for row in range(100_000):
             try:
-                self._lake.sql(f"INSERT INTO {self.table} VALUES ({row})")
+                self._spark.sql(f"INSERT INTO {self.table} VALUES ({row})")
             except Exception:  # noqa: BLE001 -- the stack is being killed, and whatever that looks like ends it
                 break
             self.acknowledged.append(row)
@@ -84,19 +84,19 @@ def test_a_kill_during_writes_loses_nothing_that_was_acknowledged(
 
     up(core)
 
-    lake = connect(core)
+    spark = connect(core)
     for writer in writers:
-        found = [row for (row,) in lake.sql(f"SELECT id FROM {writer.table} ORDER BY id")]
+        found = [row for (row,) in spark.sql(f"SELECT id FROM {writer.table} ORDER BY id")]
         # The one whose answer the kill cut off may be there or not; none is there twice.
         assert found[: len(writer.acknowledged)] == writer.acknowledged
         assert found[len(writer.acknowledged) :] in ([], [len(writer.acknowledged)])
-        lake.sql(f"INSERT INTO {writer.table} VALUES (-1)")
-    lake.session.stop()
+        spark.sql(f"INSERT INTO {writer.table} VALUES (-1)")
+    spark.session.stop()
 
 
-def test_down_and_another_image_keep_the_data(core: Settings, lake: Lake, tables: dict[str, str]) -> None:
+def test_down_and_another_image_keep_the_data(core: Settings, spark: Spark, tables: dict[str, str]) -> None:
     for table in tables.values():
-        lake.sql(f"INSERT INTO {table} VALUES (1), (2)")
+        spark.sql(f"INSERT INTO {table} VALUES (1), (2)")
     kept = volumes(core)
     succeed("compose", "down", "--env-file", str(ENV_FILE))
     assert kept

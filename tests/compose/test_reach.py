@@ -15,13 +15,13 @@ from lakehouse_clients.settings import USER_VARIABLE
 from lakehouse import run
 from lakehouse.compose import names
 from lakehouse.compose.settings import Settings
-from smoke import metastore
-from smoke.endpoints import Endpoints, load
-from smoke.engines.flink import Flink
-from smoke.engines.trino import Trino
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.tables import suffix
+from testbed import metastore
+from testbed.endpoints import Endpoints, load
+from testbed.engines.flink import Flink
+from testbed.engines.spark import Spark
+from testbed.engines.trino import Trino
+from testbed.namenode import NameNode
+from testbed.tables import suffix
 from tests.compose.conftest import BIRDS
 
 pytestmark = pytest.mark.cluster
@@ -67,7 +67,7 @@ def test_webhdfs_sends_to_a_datanode_and_back(everything: Settings, endpoints: E
 
 
 def test_python_reads_and_writes_at_the_data_port(
-    endpoints: Endpoints, birds: str, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    endpoints: Endpoints, birds: str, spark: Spark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # To connect sets it for the whole process.
     monkeypatch.setenv(USER_VARIABLE, endpoints.users["spark"])
@@ -77,12 +77,12 @@ def test_python_reads_and_writes_at_the_data_port(
     assert [tuple(row.values()) for row in rows.to_pylist()] == BIRDS
 
     table = f"iceberg.default.reach_{suffix()}"
-    lake.sql(f"CREATE TABLE {table} (name STRING, wings INT) USING iceberg")
+    spark.sql(f"CREATE TABLE {table} (name STRING, wings INT) USING iceberg")
     try:
         here.append(table, rows)
-        lake.expect(IN_ORDER.format(table), BIRDS)
+        spark.expect(IN_ORDER.format(table), BIRDS)
     finally:
-        lake.sql(f"DROP TABLE {table} PURGE")
+        spark.sql(f"DROP TABLE {table} PURGE")
 
 
 def test_trino(endpoints: Endpoints, birds: str) -> None:

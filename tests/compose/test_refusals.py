@@ -14,7 +14,7 @@ import pytest
 from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
-from smoke.lake import Lake
+from testbed.engines.spark import Spark
 from tests.compose.conftest import BIRDS, ENV_FILE, compose, elsewhere, image, lakehouse, succeed
 
 pytestmark = pytest.mark.cluster
@@ -98,8 +98,8 @@ def test_a_volume_of_another_version(core: Settings) -> None:
             succeed("compose", "down", "--volumes", "--env-file", str(ENV_FILE), environment=values)
 
 
-def test_steps_are_harmless_again(core: Settings, birds: str, lake: Lake) -> None:
+def test_steps_are_harmless_again(core: Settings, birds: str, spark: Spark) -> None:
     for step, expected in NOTHING_TO_DO.items():
         said = compose(core, "run", "--rm", "--no-deps", "--no-TTY", step)
         assert expected in said, f"{step}: {said}"
-    assert sorted(lake.sql(f"TABLE {birds}")) == BIRDS
+    assert sorted(spark.sql(f"TABLE {birds}")) == BIRDS

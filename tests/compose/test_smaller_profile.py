@@ -10,8 +10,8 @@ from lakehouse.compose import running
 from lakehouse.compose.labels import SERVICE_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
-from smoke.engines.flink import Flink
-from smoke.engines.trino import Trino
+from testbed.engines.flink import Flink
+from testbed.engines.trino import Trino
 from tests.compose.conftest import BIRDS, ENV_FILE, connect, succeed
 
 pytestmark = pytest.mark.cluster
@@ -37,9 +37,9 @@ def trino(meant: Settings, query: str) -> None:
 
 
 def spark(meant: Settings, query: str) -> None:
-    lake = connect(meant)
-    lake.expect(query, BIRDS)
-    lake.session.stop()
+    spark = connect(meant)
+    spark.expect(query, BIRDS)
+    spark.session.stop()
 
 
 def test_an_engine_runs_alone_and_the_core_stays(everything: Settings, birds: str) -> None:

@@ -20,10 +20,10 @@ from lakehouse.compose import settings
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
 from lakehouse.compose.settings import DATANODES_VARIABLE, Settings
 from lakehouse.nodes import docker_api
-from smoke.lake import Lake
-from smoke.namenode import NameNode
-from smoke.placement import Ledger
-from smoke.waiting import wait_for
+from testbed.engines.spark import Spark
+from testbed.namenode import NameNode
+from testbed.placement import Ledger
+from testbed.waiting import wait_for
 from tests.compose.conftest import ENV_FILE, compose, connect, elsewhere, succeed, surroundings, volumes
 
 pytestmark = pytest.mark.cluster
@@ -85,30 +85,30 @@ def is_making(meant: Settings) -> bool:
 
 
 @pytest.fixture(scope="module")
-def other(second: Settings) -> Iterator[Lake]:
+def other(second: Settings) -> Iterator[Spark]:
     """A session with the second stack's Spark."""
-    lake = connect(second)
-    yield lake
-    lake.session.stop()
+    spark = connect(second)
+    yield spark
+    spark.session.stop()
 
 
 def test_a_first_start_that_was_killed_is_finished(second: Settings) -> None:
     assert "initialised schema" in compose(second, "logs", "--no-log-prefix", "metastore-schema")
 
 
-def test_each_has_its_own_tables(lake: Lake, other: Lake) -> None:
+def test_each_has_its_own_tables(spark: Spark, other: Spark) -> None:
     try:
-        for number, one in enumerate((lake, other)):
+        for number, one in enumerate((spark, other)):
             one.sql(f"CREATE NAMESPACE {NAMESPACE}")
             one.sql(f"CREATE TABLE {NAMESPACE}.birds USING iceberg AS SELECT {number} AS stack")
-        for number, one in enumerate((lake, other)):
+        for number, one in enumerate((spark, other)):
             assert one.sql(f"TABLE {NAMESPACE}.birds") == [(number,)]
     finally:
-        lake.sql(f"DROP TABLE IF EXISTS {NAMESPACE}.birds PURGE")
-        lake.sql(f"DROP NAMESPACE IF EXISTS {NAMESPACE}")
+        spark.sql(f"DROP TABLE IF EXISTS {NAMESPACE}.birds PURGE")
+        spark.sql(f"DROP NAMESPACE IF EXISTS {NAMESPACE}")
 
 
-def test_every_block_is_on_three_datanodes(second: Settings, other: Lake) -> None:
+def test_every_block_is_on_three_datanodes(second: Settings, other: Spark) -> None:
     other.sql("CREATE TABLE iceberg.default.replicated USING iceberg AS SELECT 1 AS id")
     file = other.value("SELECT file_path FROM iceberg.default.replicated.files")
     folder = str(PurePosixPath(urlsplit(file).path).parents[1])

@@ -14,12 +14,13 @@ import yaml
 
 from lakehouse import run
 from lakehouse.errors import LakehouseError
-from smoke.matrix import cells, formats, operations, switches
-from smoke.matrix.cells import ENGINES, REST, Cell, Design, Expected
-from smoke.matrix.proofs import PROOFS
-from smoke.matrix.recipes import RECIPES
-from smoke.matrix.recipes.recipe import Names
-from smoke.matrix.workers import Outcome, verdict
+from matrix import cells, operations, switches
+from matrix.cells import ENGINES, REST, Cell, Design, Expected
+from matrix.proofs import PROOFS
+from matrix.recipes import RECIPES
+from matrix.recipes.recipe import Names
+from matrix.workers import Outcome, verdict
+from testbed import formats
 from tests.unit.surface import KNOWN, surface
 
 NAMES = Names(
@@ -106,7 +107,7 @@ class TestLoad:
             ({"refused": "no", "behind": "works"}, "has one of withheld and behind, expected both or none"),
             (
                 {"withheld": "no", "behind": "works"},
-                "is withheld by no setting in smoke/matrix/switches.py",
+                "is withheld by no setting in matrix/switches.py",
             ),
         ],
     )
@@ -118,7 +119,7 @@ class TestLoad:
         with pytest.raises(LakehouseError) as refused:
             load(tmp_path, data)
         assert str(refused.value).startswith(f"cells.yml: trino.iceberg.merge {message}")
-        assert str(refused.value).endswith("; next: edit smoke/matrix/cells.yml")
+        assert str(refused.value).endswith("; next: edit matrix/cells.yml")
         assert "\n" not in str(refused.value)
 
     def test_what_the_kit_withholds_says_what_the_engine_itself_does(self, tmp_path: Path) -> None:
@@ -209,7 +210,7 @@ class TestDeclarations:
 
     @pytest.mark.parametrize("key", switches.SWITCHES, ids=lambda key: f"{key[0]}-{key[1]}")
     def test_every_setting_that_withholds_has_cells_and_another_catalog(
-        self, key: tuple[str, formats.TableFormat]
+        self, key: tuple[str, formats.Format]
     ) -> None:
         engine, fmt = key
         cells = [cell for cell in CELLS if (cell.engine, cell.format) == key]

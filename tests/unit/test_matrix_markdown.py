@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from smoke.matrix import cells, formats, markdown, operations
-from smoke.matrix.cells import Cell, Expected
-from smoke.matrix.cross.views import VIEWS
+from matrix import cells, markdown, operations
+from matrix.cells import Cell, Expected
+from matrix.cross.views import VIEWS
+from testbed import formats
 
 CELLS = cells.load()
 

@@ -6,25 +6,42 @@ import json
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from smoke.endpoints import Endpoints
-from smoke.engines import EngineError
-from smoke.lake import Lake, Row
-from smoke.matrix import formats, operations, placement_report, switches
-from smoke.matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
-from smoke.matrix.cells import Cell, Expected
-from smoke.matrix.databases import MatrixDatabases
-from smoke.matrix.recipes.recipe import Names
-from smoke.matrix.sessions import found
-from smoke.matrix.stage import Stage
-from smoke.matrix.workers import Outcome, Worker, Workers
-from smoke.namenode import NameNode
-from smoke.placement import Placement
+from matrix import operations, placement_report, switches
+from matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
+from matrix.cells import Cell, Expected
+from matrix.recipes.recipe import Names
+from matrix.stage import Stage
+from matrix.worker_factory import found
+from matrix.workers import Outcome, Worker, Workers
+from testbed import formats, sessions
+from testbed.databases import Databases
+from testbed.endpoints import Endpoints
+from testbed.engines import EngineError
+from testbed.engines.facade import Row
+from testbed.engines.spark import Spark
+from testbed.namenode import NameNode
+from testbed.placement import Placement
 
-DATABASES = MatrixDatabases("ab12", "/lake", "hdfs://name/lake")
+ENDPOINTS = cast("Endpoints", SimpleNamespace(root="/lake", warehouse="hdfs://name/lake"))
+DATABASES = Databases("matrix", "ab12", formats.ONE_OF_EACH_FAMILY, ENDPOINTS, cast("NameNode", None))
+
+
+@dataclass
+class Frame:
+    """The rows of a query, as Spark's client holds them."""
+
+    rows: list[Row]
+
+    def selectExpr(self, *_: str) -> Frame:  # noqa: N802 (the client's name)
+        return self
+
+    def collect(self) -> list[Row]:
+        return self.rows
 
 
 @dataclass
@@ -41,13 +58,16 @@ class Sql:
             raise EngineError("spark", statement, answer)
         return cast("list[Row]", answer)
 
+    def frame(self, statement: str) -> Frame:
+        return Frame(self.sql(statement))
+
 
 def cell(operation: str, expected: Expected = Expected.WORKS, reason: str = "") -> Cell:
     return Cell("spark", formats.ICEBERG, operations.BY_NAME[operation], expected, reason)
 
 
 def stage(spark: Sql) -> Stage:
-    return Stage("spark", cast("Lake", spark), DATABASES, cast("NameNode", None), cast("Endpoints", None))
+    return Stage("spark", cast("Spark", spark), DATABASES, cast("NameNode", None), cast("Endpoints", None))
 
 
 class TestStage:
@@ -133,7 +153,7 @@ class TestWithheld:
         withheld = Cell("trino", formats.DELTA, delete, Expected.WITHHELD, "Denied", behind=without)
         trino = Sql({"DELETE FROM delta.": "Access Denied", "DELETE FROM delta_allow_all.": "not on HDFS"})
         place = Stage(
-            "trino", cast("Lake", Sql()), DATABASES, cast("NameNode", None), cast("Endpoints", None)
+            "trino", cast("Spark", Sql()), DATABASES, cast("NameNode", None), cast("Endpoints", None)
         )
         return Worker(SqlAdapter("trino", trino), place, frozenset({catalogs})).execute(withheld)
 
@@ -158,6 +178,12 @@ class TestWithheld:
 
 class TestWorkers:
     """Several engines."""
+
+    def test_cells_of_an_engine_that_is_not_there_are_skipped(self) -> None:
+        workers = Workers(sessions.not_deployed, [cell("read")])
+        with pytest.raises(pytest.skip.Exception, match="spark is not deployed"):
+            workers.outcome(cell("read"), 10)
+        workers.close()
 
     def test_they_work_at_the_same_time(self) -> None:
         both = threading.Barrier(2, timeout=10)

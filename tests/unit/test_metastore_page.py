@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hive_metastore import ThriftHiveMetastore
 
-from smoke.formats import DELTA, ICEBERG
+from testbed.formats import CATALOGUED
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "metastore.md").read_text(encoding="utf-8")
 CALLS = {name for name in vars(ThriftHiveMetastore.Iface) if not name.startswith("_")}
@@ -26,5 +26,5 @@ def test_what_guides_call_is_not_there() -> None:
 
 
 def test_input_formats_are_those_that_the_smoke_suite_reads() -> None:
-    for fmt in (ICEBERG, DELTA):
-        assert f"`{fmt.catalogued.input_format}`" in PAGE
+    for stored in CATALOGUED.values():
+        assert f"`{stored.input_format}`" in PAGE

@@ -9,7 +9,7 @@ import pytest
 from ansible.module_utils import programs
 from ansible.module_utils.refused import RefusedError, UnansweredError
 
-from smoke.waiting import wait_for
+from testbed.waiting import wait_for
 
 
 def test_output_errors_and_the_exit_code_come_back() -> None:

@@ -26,7 +26,7 @@ from lakehouse.report import engines
 from lakehouse.sizing import fixed, placed, spark, trino
 from lakehouse.sizing.engines import ENGINES
 from lakehouse.validation import memory, overrides, variables
-from smoke.matrix import cells
+from matrix import cells
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -45,7 +45,7 @@ FENCE = re.compile(
 LINK = re.compile(r"\[[^\]]+\]\((?!https?://)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 ROOMS = re.compile(
-    r"(clients|compose|docs|inventory|lakehouse|library|pipeline|playbooks|plugins|requirements|roles|scripts|smoke|templates|tests)/"
+    r"(clients|compose|docs|inventory|lakehouse|library|matrix|metastore|pipeline|playbooks|plugins|requirements|roles|scripts|smoke|templates|testbed|tests)/"
 )
 # Made by a run, or by the reader.
 ABSENT = (

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from smoke.formats import ICEBERG
-from smoke.matrix.tpch import queries, source
-from smoke.matrix.tpch.compare import Row
-from smoke.matrix.tpch.queries import QUERIES, Query
-from smoke.matrix.tpch.runner import Lane, Runner, Session, Task
-from smoke.matrix.tpch.source import CHECKSUMS, Source
+from matrix.tpch import queries, source
+from matrix.tpch.compare import Row
+from matrix.tpch.queries import QUERIES, Query
+from matrix.tpch.runner import Lane, Runner, Session, Task
+from matrix.tpch.source import CHECKSUMS, Source
+from testbed.formats import ICEBERG
 
 
 def test_there_are_22_queries() -> None:

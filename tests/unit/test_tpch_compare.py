@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from smoke.matrix.tpch.compare import AmbiguousError, Answer, equal
+from matrix.tpch.compare import AmbiguousError, Answer, equal
 
 REVENUES = Answer(
     ("nation", "revenue"),

@@ -224,7 +224,7 @@ class TestMatrix:
         (build / "endpoints.json").write_text('{"trino": {}, "flink": null}', encoding="utf-8")
         assert verbs.matrix(verbs.start(), "inventory/x", "-k", "merge")
         results = build / "report" / "matrix-junit.xml"
-        assert suite.read_text(encoding="utf-8") == f"smoke/matrix --junit-xml={results} -k merge\n"
+        assert suite.read_text(encoding="utf-8") == f"matrix --junit-xml={results} -k merge\n"
         assert statuses() == {"endpoints": phases.PASSED, "matrix": phases.PASSED}
 
     def test_spark_alone_has_no_matrix(self, suite: Path, build: Path) -> None:
@@ -236,7 +236,7 @@ class TestMatrix:
     def test_the_smoke_suite_is_the_core(self, suite: Path, build: Path) -> None:
         assert verbs.smoke(verbs.start(), "inventory/x")
         results = build / "report" / "smoke-junit.xml"
-        assert suite.read_text(encoding="utf-8") == f"smoke --ignore=smoke/matrix --junit-xml={results}\n"
+        assert suite.read_text(encoding="utf-8") == f"smoke --junit-xml={results}\n"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,78 @@
+"""The declarations: who may do what through which interface, read from `access.yml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lakehouse.errors import LakehouseError
+from matrix.cross.access import INTERFACES
+from matrix.cross.access.acts import MEMBER, OUTSIDER, READER, Act
+
+PATH = Path(__file__).with_name("access.yml")
+COLUMNS = (MEMBER, READER, OUTSIDER)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An act through an interface, and who may do it; `note` is a word on it."""
+
+    interface: str
+    name: str
+    may: frozenset[str]
+    note: str = ""
+
+    @property
+    def act(self) -> Act:
+        """What is tried."""
+        return INTERFACES[self.interface][self.name]
+
+    def __str__(self) -> str:
+        return f"{self.interface}-{self.name}"
+
+
+def load(path: Path = PATH) -> tuple[Row, ...]:
+    """Return every row, in the order of the file.
+
+    Raises LakehouseError with one line that names the place when a declaration is none, lacks its act, or
+    is missing.
+    """
+    rows = tuple(_rows(yaml.safe_load(path.read_text(encoding="utf-8"))))
+    declared = {(row.interface, row.name) for row in rows}
+    for interface, acts in INTERFACES.items():
+        for name in acts:
+            if (interface, name) not in declared:
+                raise _error(interface, f"lacks {name!r}")
+    return rows
+
+
+def _rows(data: dict[str, dict[str, Any]]) -> Iterator[Row]:
+    for interface, acts in data.items():
+        for name, declared in acts.items():
+            if name not in INTERFACES.get(interface, {}):
+                raise _error(interface, f"has {name!r}, which no module knows how to try")
+            may = declared["may"] if isinstance(declared, dict) else declared
+            if not isinstance(may, list) or not set(may) <= set(COLUMNS):
+                raise _error(interface, f"{name!r} is {declared!r}, expected a list of {', '.join(COLUMNS)}")
+            note = str(declared.get("note", "")) if isinstance(declared, dict) else ""
+            yield Row(interface, name, frozenset(may), note)
+
+
+def markdown() -> str:
+    """Return the table of the page: acts down, people across."""
+    lines = [f"| Through | What | {' | '.join(COLUMNS)} |", "|---|---|" + "---|" * len(COLUMNS)]
+    last = ""
+    for row in load():
+        fields = ["✓" if who in row.may else "✕" for who in COLUMNS]
+        said = f"{row.name} ({row.note})" if row.note else row.name
+        lines.append(f"| {row.interface if row.interface != last else ''} | {said} | {' | '.join(fields)} |")
+        last = row.interface
+    return "\n".join(lines) + "\n"
+
+
+def _error(where: str, what: str) -> LakehouseError:
+    return LakehouseError(f"{PATH.name}: {where} {what}", f"edit matrix/cross/access/{PATH.name}")

@@ -1,0 +1,167 @@
+"""Procedures that people need, from the engine that offers them; every other engine sees what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from lakehouse_clients import file_io
+
+from matrix.cross.engine_tables import EngineTables
+from matrix.cross.engines import READERS, SPARK, TRINO, Engines
+from matrix.cross.limits import refused
+from testbed.databases import Table
+from testbed.engines.facade import Facade, Row
+from testbed.formats import ICEBERG
+from testbed.namenode import NameNode
+from testbed.tables import data_files
+
+pytestmark = [pytest.mark.parametrize("fmt", [ICEBERG], ids=str)]
+
+_ROWS = "SELECT CAST(id AS INT) AS id FROM range(1, 4, 1, 3)"
+NO_MIGRATION = refused(r"non-Iceberg Spark Session Catalog", "https://github.com/apache/iceberg/issues/7317")
+THREE: list[Row] = [(1,), (2,), (3,)]
+
+
+def seen(engines: Engines, table: Table) -> dict[str, list[Row]]:
+    """Return the rows as each engine sees them."""
+    return {reader: sorted(engines.read(reader, table)) for reader in READERS[ICEBERG]}
+
+
+def everywhere(rows: list[Row]) -> dict[str, list[Row]]:
+    """Return what `seen` must return."""
+    return dict.fromkeys(READERS[ICEBERG], rows)
+
+
+def of_hive(engines: Engines, iceberg: EngineTables) -> Table:
+    """Return a Hive table with one row, under a name for a table of Iceberg."""
+    table = iceberg.name()
+    engines.trino.sql(f"CREATE TABLE hive.{table.short} WITH (format = 'PARQUET') AS SELECT 1 AS id")
+    return table
+
+
+def newest_metadata(engines: Engines, table: Table) -> str:
+    """Return the file that is the table."""
+    return str(
+        engines.spark.value(f"SELECT file FROM {table}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1")
+    )
+
+
+@pytest.mark.operation("register a table", engine=TRINO)
+def test_trino_registers_what_spark_forgot(engines: Engines, iceberg: EngineTables, fmt: object) -> None:
+    table = iceberg.new("", _ROWS)
+    location, metadata = iceberg.location(table), newest_metadata(engines, table)
+    engines.spark.sql(f"DROP TABLE {table}")
+    engines.trino.sql(
+        f"CALL iceberg.system.register_table('{table.database}', '{table.name}',"
+        f" 'hdfs://{metadata.split('/')[2]}{location}', '{metadata.rpartition('/')[2]}')"
+    )
+    assert table.format is fmt
+    assert seen(engines, table) == everywhere(THREE)
+
+
+@pytest.mark.operation("register a table", engine=SPARK)
+def test_spark_registers_what_trino_forgot(engines: Engines, iceberg: EngineTables, fmt: object) -> None:
+    table = iceberg.new("", _ROWS)
+    metadata = newest_metadata(engines, table)
+    engines.trino.sql(f"CALL iceberg.system.unregister_table('{table.database}', '{table.name}')")
+    engines.spark.sql(
+        f"CALL iceberg.system.register_table(table => '{table.short}', metadata_file => '{metadata}')"
+    )
+    assert table.format is fmt
+    assert seen(engines, table) == everywhere(THREE)
+
+
+@pytest.mark.operation("migrate a Hive table", engine=TRINO)
+def test_trino_migrates_a_hive_table(engines: Engines, iceberg: EngineTables, fmt: object) -> None:
+    table = of_hive(engines, iceberg)
+    engines.trino.sql(f"INSERT INTO hive.{table.short} VALUES 2, 3")
+    engines.trino.sql(f"CALL iceberg.system.migrate('{table.database}', '{table.name}')")
+    assert table.format is fmt
+    assert seen(engines, table) == everywhere(THREE)
+    engines.spark.sql(f"INSERT INTO {table} VALUES (4)")
+    assert seen(engines, table) == everywhere([*THREE, (4,)])
+
+
+@pytest.mark.operation("migrate a Hive table", engine=SPARK)
+@NO_MIGRATION.mark
+def test_spark_does_not_migrate_a_hive_table(
+    engines: Engines, iceberg: EngineTables, fmt: object, note: Callable[[str], None]
+) -> None:
+    """Its procedure wants the catalog that is Delta's."""
+    table = of_hive(engines, iceberg)
+    assert table.format is fmt
+    migrate = f"CALL iceberg.system.migrate('{table.short}')"
+    note(engines.refuses(SPARK, migrate, NO_MIGRATION.reason))
+    assert engines.trino.sql(f"SELECT id FROM hive.{table.short}") == [(1,)]
+
+
+@pytest.mark.operation("add the files of a Hive table", engine=SPARK)
+def test_spark_adds_the_files_of_a_hive_table(engines: Engines, iceberg: EngineTables, fmt: object) -> None:
+    """What `snapshot` would do: the Hive table stays, and what is written to the new one is not in it."""
+    source, table = of_hive(engines, iceberg), iceberg.name()
+    folder = str(engines.trino.value(f'SELECT "$path" FROM hive.{source.short}')).rpartition("/")[0]
+    engines.spark.sql(f"CREATE TABLE {table} (id INT) USING iceberg")
+    engines.spark.sql(
+        f"CALL iceberg.system.add_files(table => '{table.short}', source_table => '`parquet`.`{folder}`')"
+    )
+    assert table.format is fmt
+    assert seen(engines, table) == everywhere([(1,)])
+    engines.spark.sql(f"INSERT INTO {table} VALUES (2)")
+    assert seen(engines, table) == everywhere([(1,), (2,)])
+    assert engines.trino.sql(f"SELECT id FROM hive.{source.short}") == [(1,)]
+
+
+@pytest.mark.operation("rollback", engine=TRINO)
+def test_trino_rolls_back_what_spark_did(engines: Engines, iceberg: EngineTables, fmt: object) -> None:
+    table = iceberg.new("", _ROWS)
+    before = engines.trino.value(f'SELECT snapshot_id FROM iceberg.{table.database}."{table.name}$snapshots"')
+    engines.spark.sql(f"DELETE FROM {table} WHERE id < 3")
+    engines.trino.sql(f"ALTER TABLE {table.full(TRINO)} EXECUTE rollback_to_snapshot({before})")
+    assert table.format is fmt
+    assert seen(engines, table) == everywhere(THREE)
+
+
+@pytest.mark.operation("compact, expire, remove orphans", engine=TRINO)
+def test_trino_clears_up_after_spark(
+    engines: Engines, second_trino: Facade, iceberg: EngineTables, namenode: NameNode, fmt: object
+) -> None:
+    table = iceberg.new("", _ROWS)
+    engines.spark.sql(f"INSERT INTO {table} VALUES (4)")
+    assert len(data_files(engines.spark, table)) > 1
+    orphan = f"{table.path}/data/orphan.parquet"
+    with file_io.file_system(engines.clients.settings.hdfs).open(orphan, "wb") as file:
+        file.write(b"of a writer that died")
+    second_trino.sql("SET SESSION iceberg.expire_snapshots_min_retention = '0s'")
+    second_trino.sql("SET SESSION iceberg.remove_orphan_files_min_retention = '0s'")
+    for procedure in (
+        "optimize",
+        "expire_snapshots(retention_threshold => '0s')",
+        "remove_orphan_files(retention_threshold => '0s')",
+    ):
+        second_trino.sql(f"ALTER TABLE {table.full(TRINO)} EXECUTE {procedure}")
+
+    assert table.format is fmt
+    left = {file.path for file in namenode.files(f"{table.path}/data")}
+    assert left == data_files(engines.spark, table)
+    assert len(left) == 1
+    assert seen(engines, table) == everywhere([*THREE, (4,)])
+
+
+@pytest.mark.operation("orphans too young are refused", engine=TRINO)
+def test_trino_refuses_to_remove_what_may_be_in_use(
+    engines: Engines, iceberg: EngineTables, fmt: object
+) -> None:
+    table = iceberg.new("", _ROWS)
+    assert table.format is fmt
+    engines.refuses(
+        TRINO,
+        f"ALTER TABLE {table.full(TRINO)} EXECUTE remove_orphan_files(retention_threshold => '1d')",
+        r"shorter than the minimum retention",
+    )
+    engines.refuses(
+        SPARK,
+        f"CALL iceberg.system.remove_orphan_files(table => '{table.short}',"
+        " older_than => current_timestamp())",
+        r"(?i)less than 24 hours",
+    )

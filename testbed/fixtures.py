@@ -1,0 +1,163 @@
+"""What both suites share, as a plugin of pytest: one cluster, one Spark session, and proof in the report."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import socket
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from pyspark.errors import PySparkException
+
+from testbed import evidence, sessions, waiting
+from testbed.databases import Databases
+from testbed.endpoints import DEFAULT_PATH, VARIABLE, Endpoints, load
+from testbed.engines.spark import Spark
+from testbed.formats import OPEN_FORMATS, Format
+from testbed.namenode import NameNode, NameNodeError
+from testbed.nodes import Nodes
+from testbed.tables import suffix
+from testbed.transport import reach
+
+_CONNECT_SECONDS = 120
+# A DataNode that was away says again what it has within `hdfs_datanode_block_report_seconds`.
+_COMPLETE_SECONDS = 180
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    default = os.environ.get(VARIABLE, str(DEFAULT_PATH))
+    parser.addoption("--endpoints", type=Path, default=Path(default), help=f"the cluster ({default})")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "operation(name, engine): what the test proves, and of what; {parameter} is filled in"
+    )
+    config.addinivalue_line(
+        "markers", "limit(expected, reason, limit): the proof is that something does not work, and how"
+    )
+    config.addinivalue_line("markers", "closing: looks back on other tests, or on what went on beside them")
+    # The client would log every statement that is refused on purpose, with the server's stack.
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What looks back comes after what it looks back on, and what breaks things comes last."""
+    items.sort(
+        key=lambda item: (bool(item.get_closest_marker("drill")), bool(item.get_closest_marker("closing")))
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    evidence.describe(item, call)
+    report = yield
+    evidence.measure(item, report)
+    if report.failed:
+        evidence.attach(item, report)
+    return report
+
+
+@pytest.fixture(scope="session")
+def endpoints(pytestconfig: pytest.Config) -> Iterator[Endpoints]:
+    endpoints = load(pytestconfig.getoption("--endpoints"))
+    with endpoints.path.open() as claimed:
+        try:
+            fcntl.flock(claimed, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pytest.exit("another suite runs against this cluster; next: wait until it has ended", 1)
+        yield endpoints
+
+
+@pytest.fixture(scope="session")
+def nodes(endpoints: Endpoints, pytestconfig: pytest.Config) -> Iterator[Nodes]:
+    with reach(endpoints) as nodes:
+        pytestconfig.stash[evidence.CLUSTER] = (nodes, endpoints)
+        yield nodes
+
+
+@pytest.fixture(scope="session")
+def namenode(endpoints: Endpoints) -> NameNode:
+    return NameNode(endpoints.namenode.http, endpoints.users["hdfs"])
+
+
+@pytest.fixture(scope="session")
+def _complete(namenode: NameNode) -> Iterator[None]:
+    """At the end every closed file has its replicas, the event log of the suite's server too."""
+    yield
+    waiting.wait_for(
+        "every file has its replicas",
+        namenode.complete,
+        seconds=_COMPLETE_SECONDS,
+        ignoring=(NameNodeError,),
+        pause=0.5,
+    )
+
+
+@pytest.fixture(scope="session")
+def _connect_server(endpoints: Endpoints, nodes: Nodes, _complete: None) -> Iterator[None]:
+    """A Spark Connect server runs: it is started for the suite unless it does already."""
+    spark = endpoints.spark
+    address = urlsplit(spark.connect_url)
+
+    def answers() -> bool:
+        with socket.create_connection((address.hostname, address.port), timeout=2):
+            return True
+
+    ours = not nodes.is_running(spark.connect_host, spark.connect_unit)
+    if ours:
+        nodes.start(spark.connect_host, spark.connect_unit)
+    try:
+        waiting.wait_for(
+            f"{spark.connect_unit} on {spark.connect_host}",
+            answers,
+            seconds=_CONNECT_SECONDS,
+            ignoring=(OSError,),
+        )
+        yield
+    finally:
+        if ours:
+            nodes.stop(spark.connect_host, spark.connect_unit)
+
+
+@pytest.fixture(scope="session")
+def _spark(_connect_server: None, endpoints: Endpoints) -> Iterator[Spark]:
+    def first_answer() -> Spark:
+        spark = sessions.spark(endpoints)
+        spark.sql("SELECT 1")
+        return spark
+
+    spark = waiting.wait_for("a first query", first_answer, seconds=60, ignoring=(PySparkException,))
+    yield spark
+    spark.session.stop()
+
+
+@pytest.fixture
+def spark(_spark: Spark, request: pytest.FixtureRequest) -> Spark:
+    """The suite's session; its list of statements starts empty for each test."""
+    _spark.statements.clear()
+    request.node.stash[evidence.STATEMENTS] = _spark.statements
+    return _spark
+
+
+@pytest.fixture(scope="session")
+def databases(_spark: Spark, endpoints: Endpoints, namenode: NameNode) -> Iterator[Databases]:
+    databases = Databases("smoke", suffix(), OPEN_FORMATS, endpoints, namenode)
+    databases.create(_spark)
+    yield databases
+    assert not databases.left(), "tables that no test has dropped"
+    for fmt in OPEN_FORMATS:
+        _spark.sql(f"DROP DATABASE {fmt.catalogs['spark']}.{databases.name(fmt)}")
+
+
+@pytest.fixture(params=OPEN_FORMATS, ids=str)
+def fmt(request: pytest.FixtureRequest) -> Format:
+    """The table format; a test that asks for it runs once for each."""
+    fmt: Format = request.param
+    return fmt

@@ -1,0 +1,38 @@
+"""A plain Thrift client of the Hive Metastore: no engine, no JVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hive_metastore import ThriftHiveMetastore
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from testbed.endpoints import Service
+
+_MILLISECONDS = 20_000
+
+
+class Connection:
+    """A connection as `user`: what the metastore does in HDFS, it does in that name.
+
+    A class rather than a generator: the errors of these bindings are immutable, and one cannot be thrown into
+    a generator, which would write the traceback into it.
+    """
+
+    def __init__(self, service: Service, user: str, groups: tuple[str, ...] = ()) -> None:
+        self._user = user
+        self._groups = groups
+        socket = TSocket(service.address, service.port)
+        socket.setTimeout(_MILLISECONDS)
+        self._transport = TBufferedTransport(socket)
+
+    def __enter__(self) -> Any:
+        self._transport.open()
+        client = ThriftHiveMetastore.Client(TBinaryProtocol(self._transport))
+        client.set_ugi(self._user, list(self._groups))
+        return client
+
+    def __exit__(self, *_: object) -> None:
+        self._transport.close()
