@@ -119,7 +119,7 @@ def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, 
     if any(service.name == "postgresql" for service in services):
         yield (
             "database",
-            _psql(str(variables["lakehouse_database"]["name"]), variables["lakehouse_ports"]["postgresql"]),
+            _psql(str(host.entry("lakehouse_database", "name")), variables["lakehouse_ports"]["postgresql"]),
         )
     yield "ended", "date +%s.%N"
 
