@@ -29,7 +29,7 @@ class Answer(Generic[T]):
             return unknown(self.why)
         try:
             return Answer(read(cast("T", self.value)))
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, StopIteration) as error:
             return unknown(f"the answer cannot be read: {type(error).__name__}: {error}")
 
 

@@ -31,7 +31,7 @@ class Unit:
 
     @property
     def word(self) -> str:
-        """Such as running, stopped or failed; absent where there is no such unit."""
+        """Such as running, stopped or failed; absent where systemd knows no such unit."""
         return "absent" if self.load == "not-found" else _WORDS.get(self.active, self.active)
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+import yaml
+from jinja2 import Template
 
 from lakehouse import services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory
+from lakehouse.run import ROOT
 from lakehouse.services import Service
 from lakehouse.sizing import placed
 
@@ -82,6 +87,20 @@ def read(inventory: Inventory) -> Cluster:
 def release(service: Service) -> str:
     """Return the folder of a service's release, below lakehouse_install_dir."""
     return _RELEASES.get(service.role, service.role)
+
+
+def unit(service: Service) -> str:
+    """Return a service's unit by its whole name: systemd shows nothing of a pattern whose unit is stopped."""
+    if not service.instance:
+        return service.unit
+    return service.unit.replace("*", Template(service.instance).render(lakehouse_bom=_bill()))
+
+
+@cache
+def _bill() -> Any:
+    """The bill of materials, read by the fast parser: it is long, and only its versions are wanted."""
+    with (ROOT / "versions.yml").open("rb") as stream:
+        return yaml.load(stream, yaml.CSafeLoader)
 
 
 def needed(service: Service) -> bool:

@@ -10,6 +10,7 @@ from lakehouse.inventory import Host
 from lakehouse.services import Service
 from ops.answer import Answer, unknown
 from ops.asking import Http, Question, Reply, Shell, Thrift
+from ops.status import placement
 from ops.status.placement import Cluster
 
 # A part may hang where the others do not: on a mount that is gone, or a database.
@@ -67,13 +68,18 @@ def shell(host: Host) -> str:
 
 
 def parts(reply: Answer[Reply]) -> dict[str, Answer[str]]:
-    """Return what each part of a host's script printed; one that failed is unknown, for its last words."""
+    """Return what each part of a host's script printed; one that failed is unknown, for its own words."""
     if reply.value is None:
         return {}
     return {
-        name: Answer(text) if code == "0" else unknown((text.strip().splitlines() or [f"exit {code}"])[-1])
+        name: Answer(text) if code == "0" else unknown(_complaint(text) or f"exit {code}")
         for name, text, code in _PART.findall(reply.value.text)
     }
+
+
+def _complaint(text: str) -> str:
+    """Return the last line that does not go on with the one before it."""
+    return next((line for line in reversed(text.splitlines()) if line[:1].strip()), "")
 
 
 def folders(host: Host) -> list[str]:
@@ -105,7 +111,7 @@ def _script(commands: Mapping[str, str]) -> str:
 
 def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, str]]:
     variables = host.variables
-    units = " ".join(shlex.quote(f"{service.unit}.service") for service in services)
+    units = " ".join(shlex.quote(f"{placement.unit(service)}.service") for service in services)
     links = f"{shlex.quote(str(variables['lakehouse_install_dir']))}/*/current"
     yield "began", "date +%s.%N"
     yield "units", f"systemctl show --timestamp=unix --property={','.join(UNIT_PROPERTIES)} {units or 'none'}"

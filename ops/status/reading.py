@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -103,22 +102,18 @@ def units(text: str) -> list[dict[str, str]]:
 
 
 def _placed(service: Service, host: str, shown: Answer[list[dict[str, str]]]) -> Placed:
-    own = shown.then(
-        lambda blocks: [block for block in blocks if fnmatchcase(block["Id"], f"{service.unit}.service")]
-    )
+    unit = placement.unit(service)
     return Placed(
         service=service.name,
-        unit=own.value[0]["Id"].removesuffix(".service") if own.value else service.unit,
+        unit=unit,
         host=host,
         release=placement.release(service),
         needed=placement.needed(service),
-        state=own.then(_unit),
+        state=shown.then(lambda blocks: _unit(next(one for one in blocks if one["Id"] == f"{unit}.service"))),
     )
 
 
-def _unit(blocks: list[dict[str, str]]) -> Unit:
-    # A pattern that nothing matches: systemd knows no such unit.
-    shown = blocks[0] if blocks else {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead"}
+def _unit(shown: Mapping[str, str]) -> Unit:
     since = shown.get("ActiveEnterTimestamp", "").removeprefix("@")
     return Unit(
         load=shown["LoadState"],

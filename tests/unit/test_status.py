@@ -251,23 +251,29 @@ class TestReading:
         assert parts["disks"] == unknown("df: /data: gone")
         assert "memory" not in parts
 
-    def test_a_unit_that_systemd_does_not_know_is_absent(self) -> None:
-        cluster = placement.read(inventory.load(ROOT / "inventory" / "three-node"))
-        first = cluster.services["cpu-node1"][0]
-        for shown in (
-            [],
-            [
-                {
-                    "Id": f"{first.unit}.service",
-                    "LoadState": "not-found",
-                    "ActiveState": "inactive",
-                    "SubState": "dead",
-                }
-            ],
-        ):
-            state = reading._placed(first, "cpu-node1", Answer(shown)).state.value
-            assert state is not None
-            assert state.word == "absent"
+    @pytest.mark.parametrize(
+        ("load", "active", "word"),
+        [
+            ("loaded", "active", "running"),
+            ("loaded", "inactive", "stopped"),
+            ("loaded", "failed", "failed"),
+            ("loaded", "activating", "starting"),
+            ("not-found", "inactive", "absent"),
+        ],
+    )
+    def test_the_state_of_a_unit_is_a_word(self, load: str, active: str, word: str) -> None:
+        assert Unit(load, active, "any", 0, 0, None).word == word
+
+    def test_the_blocks_of_systemctl_are_units(self) -> None:
+        text = "MainPID=0\nId=a.service\n\nMainPID=7\nId=b.service\nSubState=x=y\n"
+        assert reading.units(text) == [
+            {"MainPID": "0", "Id": "a.service"},
+            {"MainPID": "7", "Id": "b.service", "SubState": "x=y"},
+        ]
+
+    def test_the_words_of_a_failure_are_not_its_advice(self) -> None:
+        text = "@@lakehouse database\npsql: error: no socket\n\tIs the server running?\n\n@@lakehouse = 2"
+        assert questions.parts(Answer(Reply(text, NOW, NOW)))["database"] == unknown("psql: error: no socket")
 
     @pytest.mark.parametrize(
         ("began", "ended", "offset"),
@@ -338,6 +344,12 @@ class TestPlacement:
         cluster = placement.read(inventory.load(ROOT / "inventory" / "three-node"))
         needed = {row.name for rows in cluster.services.values() for row in rows if placement.needed(row)}
         assert needed == {"namenode", "postgresql", "metastore"}
+
+    def test_a_unit_is_asked_for_by_its_whole_name(self) -> None:
+        cluster = placement.read(inventory.load(ROOT / "inventory" / "three-node"))
+        names = {placement.unit(row) for rows in cluster.services.values() for row in rows}
+        assert "postgresql@17-main" in names
+        assert not [name for name in names if set(name) & set("*{}")]
 
     def test_a_stack_of_docker_compose_has_no_hosts(self) -> None:
         with pytest.raises(LakehouseError, match="has no hosts to log in to"):
