@@ -41,6 +41,10 @@ smoke: tools ## Run the smoke suite against the cluster and write the report
 matrix: tools ## Run every engine on every format, operation by operation, and write the report
 	@$(LAKEHOUSE) matrix $(SUITE_ARGS) --started $(STARTED)
 
+.PHONY: status
+status: tools ## Show what runs, what it holds and what is wrong; JSON=1 for programs, WATCH=1 again and again
+	@$(LAKEHOUSE) status --inventory $(INVENTORY) $(if $(filter 1,$(JSON)),--json) $(if $(filter 1,$(WATCH)),--watch)
+
 .PHONY: down
 down: tools ## Remove the local nodes and their data
 	@$(LAKEHOUSE) down --inventory $(INVENTORY)

@@ -6,128 +6,34 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
+from typing import Any, NoReturn
 
-from lakehouse import artifacts, features, nodes, report, risky, run, targets, verbs
-from lakehouse.artifacts import lock
-from lakehouse.compose import settings as compose_settings
-from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
-from lakehouse.targets import Target
 
 DEFAULT_INVENTORY = "inventory/local"
+# Those of lakehouse.targets, without all that it loads.
+MACHINES, COMPOSE = "nodes", "compose"
+# A verb that looks must not end with 1 or 2 for another reason than what it saw (sysexits.h: EX_USAGE).
+USAGE = 64
+FAILED, NOT_KNOWN = 1, 2
 
 
-def _deploy(arguments: argparse.Namespace) -> int:
-    return verbs.deploy(verbs.start(arguments.started), arguments.inventory)
+class _Parser(argparse.ArgumentParser):
+    """Ends with another code than argparse's 2, which a verb that looks has for a cluster that is down."""
 
-
-def _test(arguments: argparse.Namespace) -> int:
-    return verbs.test(
-        verbs.start(arguments.started), arguments.inventory, keep=arguments.keep, typed=arguments.confirm
-    )
-
-
-def _nightly(arguments: argparse.Namespace) -> int:
-    return verbs.nightly(verbs.start(arguments.started))
-
-
-def _up(arguments: argparse.Namespace) -> int:
-    verbs.up(verbs.start(), arguments.inventory)
-    return 0
-
-
-def _down(arguments: argparse.Namespace) -> int:
-    verbs.down(arguments.inventory)
-    return 0
-
-
-def _take_over(arguments: argparse.Namespace) -> int:
-    nodes.take_over(arguments.inventory, arguments.cluster, print)
-    return 0
-
-
-def _status(arguments: argparse.Namespace) -> int:
-    for node in nodes.status(arguments.inventory):
-        print(node)  # noqa: T201 -- this is the verb's answer
-    return 0
-
-
-def _target(arguments: argparse.Namespace) -> Target:
-    target = targets.choose(arguments.target, arguments.inventory, arguments.env_file)
-    target.check()
-    return target
-
-
-def _smoke(arguments: argparse.Namespace) -> int:
-    phases, target = verbs.start(arguments.started), _target(arguments)
-    target.load(phases)
-    verbs.smoke(phases, target.inventory, *arguments.selection, environment=target.environment)
-    return report.build(run.BUILD, verbs.bill().versions)
-
-
-def _matrix(arguments: argparse.Namespace) -> int:
-    phases, target = verbs.start(arguments.started), _target(arguments)
-    verbs.matrix(phases, target.inventory, *arguments.selection, environment=target.environment)
-    return report.build(run.BUILD, verbs.bill().versions)
-
-
-def _fetch(_: argparse.Namespace) -> int:
-    verbs.fetch(verbs.start())
-    return 0
-
-
-def _lock(_: argparse.Namespace) -> int:
-    lock.lock(run.ROOT / "versions.yml", artifacts.cache_dir(), print)
-    return 0
-
-
-def _compose_up(arguments: argparse.Namespace) -> int:
-    verbs.compose_up(verbs.start(arguments.started), compose_settings.load(arguments.env_file))
-    return 0
-
-
-def _compose_image(arguments: argparse.Namespace) -> int:
-    verbs.compose_image(verbs.start(arguments.started), compose_settings.load(arguments.env_file))
-    return 0
-
-
-def _compose_names(arguments: argparse.Namespace) -> int:
-    verbs.compose_names(compose_settings.load(arguments.env_file), forget=arguments.forget)
-    return 0
-
-
-def _compose_down(arguments: argparse.Namespace) -> int:
-    settings = compose_settings.load(arguments.env_file)
-    verbs.compose_down(settings, volumes=arguments.volumes)
-    kept = "its data and its passwords went with it" if arguments.volumes else "its data stays"
-    print(f"{settings.project} is removed; {kept}")  # noqa: T201 -- this is the verb's answer
-    return 0
-
-
-def _risky_tables(arguments: argparse.Namespace) -> int:
-    target = _target(arguments)
-    run.playbook("endpoints", target.inventory, environment=target.environment)
-    findings = risky.find(run.BUILD / "endpoints.json")
-    for line in risky.summary(findings):
-        print(line)  # noqa: T201 -- this is the verb's answer
-    return int(any(finding.risk.effect in {features.WRONG, features.UNKNOWN} for finding in findings))
-
-
-def _bench(arguments: argparse.Namespace) -> int:
-    if arguments.target == targets.COMPOSE:
-        return bench.measure_compose(compose_settings.load(arguments.env_file))
-    return bench.measure(arguments.inventory, arguments.confirm)
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(USAGE, f"{self.prog}: error: {message}\n")
 
 
 def parser() -> argparse.ArgumentParser:
     """The arguments of every verb."""
-    top = argparse.ArgumentParser(
-        prog="lakehouse", description="Three bare machines become a verified lakehouse."
-    )
+    top = _Parser(prog="lakehouse", description="Three bare machines become a verified lakehouse.")
+    top.set_defaults(failure=FAILED)
     verb = top.add_subparsers(required=True, metavar="verb")
 
-    def add(name: str, action: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+    def add(name: str, action: str, text: str) -> argparse.ArgumentParser:
         one = verb.add_parser(name, help=text, description=text)
         one.set_defaults(action=action)
         one.add_argument(
@@ -138,33 +44,44 @@ def parser() -> argparse.ArgumentParser:
         )
         return one
 
-    add("deploy", _deploy, "from a fresh machine to a verified lakehouse")
-    tested = add("test", _test, "lint, unit, render, and a cluster of its own")
+    add("deploy", "deploy", "from a fresh machine to a verified lakehouse")
+    tested = add("test", "test", "lint, unit, render, and a cluster of its own")
     tested.add_argument("--keep", action="store_true", help="leave the cluster running")
-    add("nightly", _nightly, "both suites on docker compose, and a restart of Docker")
-    add("up", _up, "start the local nodes")
-    add("down", _down, "remove the local nodes and their data")
-    add("status", _status, "show the local nodes")
-    add("take-over", _take_over, "make another checkout's local nodes this one's").add_argument(
+    add("nightly", "nightly", "both suites on docker compose, and a restart of Docker")
+    add("up", "up", "start the local nodes")
+    add("down", "down", "remove the local nodes and their data")
+    add("nodes", "show_nodes", "show the local nodes")
+    looked = add("status", "ops.status.verb:main", "show what runs, what it holds and what is wrong")
+    looked.set_defaults(failure=NOT_KNOWN)
+    looked.add_argument("--json", action="store_true", help="for programs")
+    looked.add_argument(
+        "--watch",
+        type=float,
+        nargs="?",
+        const=5.0,
+        metavar="SECONDS",
+        help="again and again (default: every 5)",
+    )
+    add("take-over", "take_over", "make another checkout's local nodes this one's").add_argument(
         "cluster", help="the cluster's name"
     )
     suites = (
-        add("smoke", _smoke, "run the smoke suite and write the report"),
-        add("matrix", _matrix, "run every engine on every format and write the report"),
+        add("smoke", "smoke", "run the smoke suite and write the report"),
+        add("matrix", "matrix", "run every engine on every format and write the report"),
     )
     for suite in suites:
         suite.add_argument("selection", nargs="*", help="arguments for pytest")
-    measured = add("bench", _bench, "measure what the README promises, into build/bench/")
+    measured = add("bench", "bench", "measure what the README promises, into build/bench/")
     for removing in (tested, measured):
         removing.add_argument("--confirm", metavar="CLUSTER", help="name of the cluster that may be removed")
     risks = add(
-        "risky-tables", _risky_tables, "list tables that another engine reads wrongly; 1 if there are any"
+        "risky-tables", "risky_tables", "list tables that another engine reads wrongly; 1 if there are any"
     )
     for question in (*suites, risks, measured):
         question.add_argument(
             "--target",
-            choices=targets.KINDS,
-            default=targets.MACHINES,
+            choices=(MACHINES, COMPOSE),
+            default=MACHINES,
             help="whom to ask (default: %(default)s)",
         )
         question.add_argument(
@@ -174,17 +91,17 @@ def parser() -> argparse.ArgumentParser:
     bill = verb.add_parser("artifacts", help="fetch or lock the files of versions.yml").add_subparsers(
         required=True
     )
-    bill.add_parser("fetch", help="fill the cache").set_defaults(action=_fetch)
-    bill.add_parser("lock", help="resolve and record every file").set_defaults(action=_lock)
+    bill.add_parser("fetch", help="fill the cache").set_defaults(action="fetch")
+    bill.add_parser("lock", help="resolve and record every file").set_defaults(action="lock")
     return top
 
 
 def _add_compose(verb: Any) -> None:
     for name, action, text in (
-        ("up", _compose_up, "build, render and start the stack, and wait until every service answers"),
-        ("image", _compose_image, "build the images"),
-        ("names", _compose_names, "make the names of the containers lead to this computer, in /etc/hosts"),
-        ("down", _compose_down, "remove the containers and keep the data"),
+        ("up", "compose_up", "build, render and start the stack, and wait until every service answers"),
+        ("image", "compose_image", "build the images"),
+        ("names", "compose_names", "make the names of the containers lead to this computer, in /etc/hosts"),
+        ("down", "compose_down", "remove the containers and keep the data"),
     ):
         one = verb.add_parser(name, help=text, description=text)
         one.set_defaults(action=action)
@@ -196,18 +113,26 @@ def _add_compose(verb: Any) -> None:
             one.add_argument("--volumes", action="store_true", help="remove the data too")
 
 
+def action(name: str) -> Callable[[argparse.Namespace], int]:
+    """Load what a verb does: a function of lakehouse.actions, or `module:function`."""
+    found: Callable[[argparse.Namespace], int] = resolve_name(
+        name if ":" in name else f"lakehouse.actions:{name}"
+    )
+    return found
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the verb; a LakehouseError is one line, never a traceback."""
     arguments = parser().parse_args(argv)
     try:
-        return int(arguments.action(arguments))
+        return int(action(arguments.action)(arguments))
     except LakehouseError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 -- the one place that speaks to a person
-        return 1
+        return int(arguments.failure)
     except OSError as error:
         said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         print(f"error: {said}; next: df -h, ls -ld {error.filename or '.'}", file=sys.stderr)  # noqa: T201 -- as above
-        return 1
+        return int(arguments.failure)
     except KeyboardInterrupt:
         print("interrupted; next: run the same command again", file=sys.stderr)  # noqa: T201 -- as above
         return 130

@@ -45,9 +45,16 @@ class Variables(Mapping[str, Any]):
         return Templar(loader=self._loader, variables=self._raw)
 
     def __getitem__(self, name: str) -> Any:
-        raw = self._raw[name]
+        return shipped.table(name, self._evaluated(name, self._raw[name]))
+
+    def entry(self, table: str, key: str) -> Any:
+        """Return one entry of a table; the others, which may be secrets, are not evaluated."""
+        raw = self._raw[table]
+        return self._evaluated(f"{table}.{key}", raw[key]) if isinstance(raw, Mapping) else self[table][key]
+
+    def _evaluated(self, name: str, raw: Any) -> Any:
         try:
-            return shipped.table(name, self._templar.template(raw))
+            return self._templar.template(raw)
         except AnsibleError as error:
             raise LakehouseError(f"{self._host}: {name} cannot be evaluated: {_one_line(error)}") from error
 
@@ -66,6 +73,11 @@ class Host:
     address: str
     groups: frozenset[str]
     variables: Mapping[str, Any]
+
+    def entry(self, table: str, key: str) -> Any:
+        """Return one entry of a table; the others, which may be secrets, are not evaluated."""
+        variables = self.variables
+        return variables.entry(table, key) if isinstance(variables, Variables) else variables[table][key]
 
 
 @dataclass(frozen=True)

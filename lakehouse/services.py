@@ -58,14 +58,15 @@ class Port:
 class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
-    `user` is None where the package brings its own; `switch` is the variable that switches it on,
-    None where it always runs.
+    `instance` is what the pattern's star stands for, a template of the bill of materials. `user` is None
+    where the package brings its own; `switch` is the variable that switches it on, None where it always runs.
     """
 
     name: str
     groups: tuple[str, ...]
     role: str
     unit: str
+    instance: str
     user: str | None
     ports: tuple[Port, ...]
     memory: tuple[str, ...]
@@ -149,11 +150,16 @@ def _row(kind: Any, path: Path, name: str, row: Mapping[str, Any]) -> Any:
 
 def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     # What Ansible alone needs to know.
-    known = {key: value for key, value in row.items() if key not in {"enabled", "instance", "storage"}}
+    known = {key: value for key, value in row.items() if key not in {"enabled", "storage"}}
     ports = tuple(_row(Port, path, port, entry) for port, entry in row.get("ports", {}).items())
     lists = {"groups": tuple(row.get("groups", ())), "memory": tuple(row.get("memory", ()))}
     switch = _VARIABLE.search(str(row.get("enabled", "")))
-    own = {"user": None, "http": None, "switch": switch and switch[0]} | known | {"ports": ports} | lists
+    own = (
+        {"instance": "", "user": None, "http": None, "switch": switch and switch[0]}
+        | known
+        | {"ports": ports}
+        | lists
+    )
     service: Service = _row(Service, path, name, own)
     return service
 

@@ -84,7 +84,7 @@ def take_over(inventory_path: Path | str, cluster: str, log: Log) -> None:
     with docker_api.connect() as client:
         found = docker_api.containers(client, spec.cluster)
         if not found:
-            raise LakehouseError(f"{cluster} has no nodes to take over", ".venv/bin/lakehouse status")
+            raise LakehouseError(f"{cluster} has no nodes to take over", ".venv/bin/lakehouse nodes")
         key = keys.ensure(spec.state, spec.cluster)
         owner.adopt(spec, [owner.mark(each) for each in found])
         for each in found:

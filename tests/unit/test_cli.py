@@ -6,11 +6,11 @@ import errno
 
 import pytest
 
-from lakehouse import cli, nodes, run, verbs
+from lakehouse import cli, nodes, run, targets, verbs
 from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
 
-VERBS = ("deploy", "test", "up", "down", "status", "smoke", "bench", "risky-tables")
+VERBS = ("deploy", "test", "up", "down", "nodes", "status", "smoke", "bench", "risky-tables")
 
 
 def raising(error: BaseException) -> object:
@@ -32,7 +32,14 @@ class TestParser:
 
     @pytest.mark.parametrize("verb", ["fetch", "lock"])
     def test_artifacts_has_verbs_of_its_own(self, verb: str) -> None:
-        assert callable(cli.parser().parse_args(["artifacts", verb]).action)
+        assert callable(cli.action(cli.parser().parse_args(["artifacts", verb]).action))
+
+    @pytest.mark.parametrize("verb", VERBS)
+    def test_every_verb_does_something(self, verb: str) -> None:
+        assert callable(cli.action(cli.parser().parse_args([verb]).action))
+
+    def test_the_targets_are_those_that_the_suites_know(self) -> None:
+        assert (cli.MACHINES, cli.COMPOSE) == targets.KINDS
 
     def test_the_options_of_single_verbs(self) -> None:
         assert cli.parser().parse_args(["test", "--keep"]).keep
@@ -44,7 +51,7 @@ class TestParser:
     ) -> None:
         with pytest.raises(SystemExit) as ended:
             cli.main(argv)
-        assert ended.value.code == 2
+        assert ended.value.code == cli.USAGE
         assert "usage: lakehouse" in capsys.readouterr().err
 
 
@@ -95,9 +102,17 @@ class TestMain:
         monkeypatch.setattr(bench, "measure", lambda *_: 7)
         assert cli.main(["bench"]) == 7
 
-    def test_status_prints_a_line_per_node(
+    def test_a_status_of_nothing_is_not_that_of_a_cluster_with_a_fault(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert cli.main(["status", "-i", "inventory/none"]) == cli.NOT_KNOWN
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err == "error: inventory inventory/none does not exist; next: ls -d inventory/*\n"
+
+    def test_nodes_prints_a_line_per_node(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setattr(nodes, "status", lambda _: ["n1 running", "n2 absent"])
-        assert cli.main(["status"]) == 0
+        assert cli.main(["nodes"]) == 0
         assert capsys.readouterr().out == "n1 running\nn2 absent\n"

@@ -26,6 +26,7 @@ def called(*words: str) -> str:
         ("lakehouse", "inventory/local"),
         ("smoke", "inventory/local"),
         ("down", "inventory/local"),
+        ("status", "inventory/local"),
         ("test", "tests/inventory"),
     ],
 )

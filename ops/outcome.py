@@ -1,0 +1,88 @@
+"""How a verb ends: its last line, its exit code and its JSON, all of them made of the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+SCHEMA = 1
+
+
+class Outcome(IntEnum):
+    """Of a verb that looks, and its exit code. DOWN is also what nobody could find out to be otherwise."""
+
+    OK = 0
+    DEGRADED = 1
+    DOWN = 2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fault: its stable `code` (`area.fault`), what the cluster is by it, where, what, what to run."""
+
+    code: str
+    outcome: Outcome
+    where: str
+    what: str
+    next: str
+
+    def __str__(self) -> str:
+        return f"{self.outcome.name} {self.code} {self.where}: {self.what}; next: {self.next}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a verb has to say: `facts` are for its last line, `hosts` and `details` for programs."""
+
+    verb: str
+    target: str
+    findings: tuple[Finding, ...]
+    facts: tuple[str, ...]
+    hosts: Mapping[str, Any]
+    healthy_next: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def worst(self) -> tuple[Finding, ...]:
+        """The findings, the gravest first, and otherwise as they were found."""
+        return tuple(sorted(self.findings, key=lambda finding: -finding.outcome))
+
+    @property
+    def outcome(self) -> Outcome:
+        """That of the gravest finding."""
+        return self.worst[0].outcome if self.findings else Outcome.OK
+
+    @property
+    def next(self) -> str:
+        """The one command to run now."""
+        return self.worst[0].next if self.findings else self.healthy_next
+
+    @property
+    def last_line(self) -> str:
+        """Such as `status lakehouse: OK; 3 of 3 hosts answered; next: make smoke`."""
+        return f"{self.verb} {self.target}: {self.outcome.name}; {', '.join(self.facts)}; next: {self.next}"
+
+    def json(self) -> dict[str, Any]:
+        """Everything, for programs."""
+        return {
+            "schema": SCHEMA,
+            "verb": self.verb,
+            "target": self.target,
+            "outcome": self.outcome.name,
+            "exit": int(self.outcome),
+            "hosts": dict(self.hosts),
+            "findings": [
+                {
+                    "code": finding.code,
+                    "outcome": finding.outcome.name,
+                    "where": finding.where,
+                    "what": finding.what,
+                    "next": finding.next,
+                }
+                for finding in self.worst
+            ],
+            "next": self.next,
+            **self.details,
+        }

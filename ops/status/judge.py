@@ -1,0 +1,163 @@
+"""What is wrong with a cluster, by what is known of it. Pure: a model in, findings out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from ops.outcome import Finding, Outcome
+from ops.status.model import RUNNING, Hdfs, Machine, Placed, Status
+
+DEGRADED, DOWN = Outcome.DEGRADED, Outcome.DOWN
+# A disk or a memory with less of itself available.
+_DISK_SHARE, _MEMORY_SHARE = 0.10, 0.05
+
+
+def findings(status: Status) -> tuple[Finding, ...]:
+    """Return every fault. A host that says nothing is one, and its services are unknown, never well."""
+    return (
+        *_machines(status),
+        *_units(status),
+        *_storage(status),
+        *_catalogue(status),
+        *_engines(status),
+        *_versions(status),
+    )
+
+
+def _on(status: Status, host: str, command: str) -> str:
+    """Return the command that runs another one on a host."""
+    return f".venv/bin/ansible -i {status.inventory} {host} -b -a {shlex.quote(command)}"
+
+
+def _ping(status: Status, host: str) -> str:
+    return f".venv/bin/ansible -i {status.inventory} {host} -m ping"
+
+
+def _journal(status: Status, placed: Placed) -> str:
+    return _on(status, placed.host, f"journalctl -u {placed.unit} -n 50 --no-pager")
+
+
+def _of(status: Status, service: str) -> Placed:
+    """Return a service of which there is one."""
+    return next(each for each in status.services if each.service == service)
+
+
+def _machines(status: Status) -> Iterator[Finding]:
+    for machine in status.machines:
+        if not machine.answer.known:
+            what = f"unknown: {machine.answer.why}"
+            yield Finding("host.silent", DEGRADED, machine.name, what, _ping(status, machine.name))
+            continue
+        yield from _resources(status, machine)
+
+
+def _resources(status: Status, machine: Machine) -> Iterator[Finding]:
+    for name in ("memory", "disks", "offset"):
+        answer = getattr(machine, name)
+        if not answer.known:
+            what = f"{name} unknown: {answer.why}"
+            yield Finding(f"host.{name}", DEGRADED, machine.name, what, _ping(status, machine.name))
+    memory, offset = machine.memory.value, machine.offset.value
+    if memory and memory.available < _MEMORY_SHARE * memory.total:
+        what = f"{memory.available * 100 // memory.total} % of the memory is available"
+        yield Finding("host.memory", DEGRADED, machine.name, what, _on(status, machine.name, "free -h"))
+    for disk in machine.disks.value or ():
+        if disk.available < _DISK_SHARE * disk.size:
+            what = f"{disk.available * 100 // disk.size} % of the disk of {disk.folder} is available"
+            yield Finding("host.disk", DEGRADED, machine.name, what, _on(status, machine.name, "df -h"))
+    if offset is not None and abs(offset) > status.clock_limit:
+        what = f"its clock differs by {offset:+.1f} s (allowed: {status.clock_limit:g} s)"
+        yield Finding("host.clock", DEGRADED, machine.name, what, _on(status, machine.name, "timedatectl"))
+
+
+def _units(status: Status) -> Iterator[Finding]:
+    silent = {machine.name for machine in status.machines if not machine.answer.known}
+    for placed in status.services:
+        unit = placed.state.value
+        if unit is None:
+            # Of a silent host it was said once.
+            if placed.host not in silent:
+                what = f"unknown: {placed.state.why}"
+                yield Finding(
+                    "unit.unknown",
+                    DEGRADED,
+                    f"{placed.service} on {placed.host}",
+                    what,
+                    _journal(status, placed),
+                )
+        elif unit.word != RUNNING:
+            outcome = DOWN if placed.needed else DEGRADED
+            what = f"{unit.word} ({unit.active}/{unit.sub})"
+            yield Finding(
+                f"unit.{unit.word}",
+                outcome,
+                f"{placed.service} on {placed.host}",
+                what,
+                _journal(status, placed),
+            )
+
+
+def _storage(status: Status) -> Iterator[Finding]:
+    hdfs, namenode = status.hdfs.value, _of(status, "namenode")
+    if hdfs is None:
+        what = f"the NameNode does not answer: {status.hdfs.why}"
+        yield Finding("hdfs.silent", DOWN, namenode.host, what, _journal(status, namenode))
+        return
+    report = _on(status, namenode.host, "systemctl status hdfs-namenode")
+    for code, wrong, what in _of_hdfs(status, hdfs):
+        if wrong:
+            yield Finding(f"hdfs.{code}", DOWN if hdfs.live == 0 else DEGRADED, namenode.host, what, report)
+
+
+def _of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
+    yield "datanodes", hdfs.live < status.datanodes, f"{hdfs.live} of {status.datanodes} DataNodes are live"
+    yield "stale", hdfs.stale > 0, f"{hdfs.stale} DataNodes were silent for a while"
+    yield "safemode", bool(hdfs.safemode), "safe mode is on: nothing can be written"
+    yield "missing", hdfs.missing > 0, f"{hdfs.missing} of {hdfs.blocks} blocks are missing"
+    yield "corrupt", hdfs.corrupt > 0, f"{hdfs.corrupt} of {hdfs.blocks} blocks are corrupt"
+    yield "replicas", hdfs.low > 0, f"{hdfs.low} of {hdfs.blocks} blocks lack a replica"
+    yield "volumes", hdfs.failed_volumes > 0, f"{hdfs.failed_volumes} disks of DataNodes have failed"
+    full = hdfs.remaining < _DISK_SHARE * hdfs.capacity
+    yield "capacity", full, f"{hdfs.remaining * 100 // max(hdfs.capacity, 1)} % of HDFS is left"
+
+
+def _catalogue(status: Status) -> Iterator[Finding]:
+    if not status.metastore.known:
+        placed = _of(status, "metastore")
+        what = f"it does not answer: {status.metastore.why}"
+        yield Finding("metastore.silent", DOWN, placed.host, what, _journal(status, placed))
+    placed = _of(status, "postgresql")
+    silent = {machine.name for machine in status.machines if not machine.answer.known}
+    if not status.database.known and placed.host not in silent:
+        what = f"it does not answer: {status.database.why}"
+        yield Finding("database.silent", DEGRADED, placed.host, what, _journal(status, placed))
+
+
+def _engines(status: Status) -> Iterator[Finding]:
+    leaders = {"spark": "spark_master", "trino": "trino", "flink": "flink_jobmanager"}
+    for name, answer in status.engines.items():
+        placed = _of(status, leaders[name])
+        if answer.value is None:
+            yield Finding(
+                f"{name}.silent",
+                DEGRADED,
+                name,
+                f"it does not answer: {answer.why}",
+                _journal(status, placed),
+            )
+        elif answer.value.members < answer.value.placed:
+            what = f"{answer.value.members} of {answer.value.placed} workers take work"
+            yield Finding(f"{name}.workers", DEGRADED, name, what, _journal(status, placed))
+
+
+def _versions(status: Status) -> Iterator[Finding]:
+    for name in dict.fromkeys(placed.release for placed in status.services):
+        found: dict[str, list[str]] = {}
+        for machine in status.machines:
+            if version := (machine.releases.value or {}).get(name):
+                found.setdefault(version, []).append(machine.name)
+        if len(found) > 1:
+            what = "; ".join(f"{version} on {', '.join(hosts)}" for version, hosts in found.items())
+            site = f".venv/bin/ansible-playbook -i {status.inventory} playbooks/site.yml"
+            yield Finding("versions.differ", DEGRADED, name, what, site)

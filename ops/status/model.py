@@ -1,0 +1,163 @@
+"""A cluster as it was seen: every value is known, or unknown for a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ops.answer import Answer
+
+RUNNING = "running"
+# systemd's words, as people say them.
+_WORDS = {
+    "active": RUNNING,
+    "reloading": RUNNING,
+    "inactive": "stopped",
+    "activating": "starting",
+    "deactivating": "stopping",
+}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A systemd unit: its states, its main process, how often it came back, and since when it is active."""
+
+    load: str
+    active: str
+    sub: str
+    pid: int
+    restarts: int
+    since: float | None
+
+    @property
+    def word(self) -> str:
+        """Such as running, stopped or failed; absent where systemd knows no such unit."""
+        return "absent" if self.load == "not-found" else _WORDS.get(self.active, self.active)
+
+
+@dataclass(frozen=True)
+class Disk:
+    """The file system below a folder, in bytes."""
+
+    folder: str
+    size: int
+    available: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Memory of a machine, in bytes."""
+
+    total: int
+    available: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A host. `offset` is by how many seconds its clock is at least ahead of ours."""
+
+    name: str
+    address: str
+    answer: Answer[object]
+    uptime: Answer[float]
+    memory: Answer[Memory]
+    disks: Answer[tuple[Disk, ...]]
+    offset: Answer[float]
+    releases: Answer[Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A service on a host. Nothing works without one that is `needed`."""
+
+    service: str
+    unit: str
+    host: str
+    release: str
+    needed: bool
+    state: Answer[Unit]
+
+
+@dataclass(frozen=True)
+class Hdfs:
+    """What the NameNode counts. `safemode` is what it says of it, empty when it is off."""
+
+    capacity: int
+    used: int
+    remaining: int
+    live: int
+    dead: int
+    stale: int
+    failed_volumes: int
+    blocks: int
+    missing: int
+    corrupt: int
+    low: int
+    safemode: str
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of a format, and when the last commit was made, where the metastore is told."""
+
+    format: str
+    count: int
+    committed: float | None
+
+
+@dataclass(frozen=True)
+class Database:
+    """PostgreSQL: its version, and what the metastore keeps in it."""
+
+    version: str
+    tables: tuple[Tables, ...]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine: how many `members` of those placed take work, and what else it counts, in its own words."""
+
+    name: str
+    members: int
+    placed: int
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The last report of this cluster that is in build/report."""
+
+    result: str
+    generated: str
+    passed: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """Everything. An engine that is not placed is not in `engines`; `verified` is None where none was."""
+
+    cluster: str
+    inventory: str
+    profile: str
+    at: float
+    machines: tuple[Machine, ...]
+    services: tuple[Placed, ...]
+    datanodes: int
+    hdfs: Answer[Hdfs]
+    metastore: Answer[object]
+    database: Answer[Database]
+    engines: Mapping[str, Answer[Engine]]
+    verified: Answer[Verified | None]
+    clock_limit: float
+
+    @property
+    def answered(self) -> int:
+        """How many hosts answered."""
+        return sum(machine.answer.known for machine in self.machines)
+
+    @property
+    def running(self) -> int:
+        """How many services are known to run."""
+        return sum(
+            each.state.value is not None and each.state.value.word == RUNNING for each in self.services
+        )

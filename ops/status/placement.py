@@ -1,0 +1,111 @@
+"""What the inventory and the catalogue say of a cluster: who runs what, and where it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+from jinja2 import Template
+
+from lakehouse import services
+from lakehouse.errors import LakehouseError
+from lakehouse.inventory import Host, Inventory
+from lakehouse.run import ROOT
+from lakehouse.services import Service
+from lakehouse.sizing import placed
+
+# Folder of the release below lakehouse_install_dir, where it is not the role.
+_RELEASES = {
+    "hdfs_namenode": "hadoop",
+    "hdfs_datanode": "hadoop",
+    "hive_metastore": "hive",
+}
+_CLOCK_LIMIT_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """An inventory, with the services of each host in the order of the catalogue."""
+
+    inventory: Inventory
+    services: Mapping[str, tuple[Service, ...]]
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """All hosts."""
+        return self.inventory.hosts
+
+    def variable(self, name: str) -> Any:
+        """A variable that is the same on all hosts."""
+        return self.hosts[0].variables[name]
+
+    @property
+    def clock_limit(self) -> float:
+        """By how many seconds a clock may differ."""
+        return float(self.hosts[0].variables.get("node_max_clock_offset_seconds", _CLOCK_LIMIT_SECONDS))
+
+    def running(self, group: str) -> tuple[Host, ...]:
+        """Hosts of a group on which its services are placed: none where the profile leaves them out."""
+        return tuple(
+            host
+            for host in self.inventory.group(group)
+            if any(group in service.groups for service in self.services[host.name])
+        )
+
+    def address(self, group: str, port: str) -> tuple[str, int] | None:
+        """Where the first host of a group listens; None where nobody runs it."""
+        return next(
+            ((host.address, int(host.variables["lakehouse_ports"][port])) for host in self.running(group)),
+            None,
+        )
+
+
+def read(inventory: Inventory) -> Cluster:
+    """Return who runs what; LakehouseError where the hosts are containers of docker compose."""
+    first = inventory.hosts[0].variables
+    if first.get("lakehouse_target", "nodes") != "nodes":
+        raise LakehouseError(
+            f"{inventory.path} is a stack of docker compose, which has no hosts to log in to",
+            "docker compose ps",
+        )
+    catalogue = services.load()
+    small = first["lakehouse_profile"] == services.CORE
+    names = {
+        host.name: placed.services(placed.Machine(host.groups, host.variables), small=small)
+        for host in inventory.hosts
+    }
+    rows = {
+        host: tuple(row for row in catalogue.services.values() if row.name in there)
+        for host, there in names.items()
+    }
+    return Cluster(inventory, rows)
+
+
+def release(service: Service) -> str:
+    """Return the folder of a service's release, below lakehouse_install_dir."""
+    return _RELEASES.get(service.role, service.role)
+
+
+def unit(service: Service) -> str:
+    """Return a service's unit by its whole name: systemd shows nothing of a pattern whose unit is stopped."""
+    if not service.instance:
+        return service.unit
+    return service.unit.replace("*", Template(service.instance).render(lakehouse_bom=_bill()))
+
+
+@cache
+def _bill() -> Any:
+    """The bill of materials, read by the fast parser: it is long, and only its versions are wanted."""
+    with (ROOT / "versions.yml").open("rb") as stream:
+        return yaml.load(stream, yaml.CSafeLoader)
+
+
+def needed(service: Service) -> bool:
+    """Tell whether nothing works without it: it stores or catalogues, on the one host of its group."""
+    groups = services.load().groups
+    return any(
+        groups[name].hosts == services.ONE and groups[name].band != "compute" for name in service.groups
+    )

@@ -1,0 +1,164 @@
+"""What is asked: one script per host, and one call to each service that counts something."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+
+from lakehouse.inventory import Host
+from lakehouse.services import Service
+from ops.answer import Answer, unknown
+from ops.asking import Http, Question, Reply, Shell, Thrift
+from ops.status import placement
+from ops.status.placement import Cluster
+
+# A part may hang where the others do not: on a mount that is gone, or a database.
+_PART_SECONDS = 2
+_MARK = "@@lakehouse"
+_PART = re.compile(rf"^{_MARK} (\w+)\n(.*?)^{_MARK} = (\d+)$", re.DOTALL | re.MULTILINE)
+
+UNIT_PROPERTIES = (
+    "Id",
+    "LoadState",
+    "ActiveState",
+    "SubState",
+    "MainPID",
+    "NRestarts",
+    "ActiveEnterTimestamp",
+)
+_JMX = "/jmx?qry=Hadoop:service=NameNode,name="
+# Who is asked over HTTP: group, port, path.
+_HTTP = {
+    "hdfs": ("namenode", "namenode_http", f"{_JMX}FSNamesystem*"),
+    "namenode": ("namenode", "namenode_http", f"{_JMX}NameNodeInfo"),
+    "spark": ("spark_master", "spark_master_http", "/json/"),
+    "trino": ("trino_coordinator", "trino_http", "/v1/info"),
+    "trino_nodes": ("trino_coordinator", "trino_http", "/v1/node"),
+    "trino_queries": ("trino_coordinator", "trino_http", "/v1/query"),
+    "flink": ("flink_jobmanager", "flink_rest", "/overview"),
+}
+METASTORE = "metastore"
+# The database counts, so that many tables take as long as few. Only Iceberg tells the metastore of a commit.
+_SQL = """
+SELECT 'version', current_setting('server_version'), NULL
+UNION ALL
+SELECT format, count(*)::text, max(committed)::text FROM (
+  SELECT CASE WHEN "TBL_TYPE" = 'VIRTUAL_VIEW' THEN 'view'
+              WHEN upper(max(value) FILTER (WHERE key = 'table_type')) = 'ICEBERG' THEN 'iceberg'
+              WHEN lower(max(value) FILTER (WHERE key = 'spark.sql.sources.provider')) = 'delta' THEN 'delta'
+              ELSE 'hive' END AS format,
+         max(value::bigint) FILTER (WHERE key = 'current-snapshot-timestamp-ms') AS committed
+  FROM "TBLS" LEFT JOIN (
+    SELECT "TBL_ID", "PARAM_KEY" AS key, "PARAM_VALUE" AS value FROM "TABLE_PARAMS"
+  ) parameters USING ("TBL_ID")
+  GROUP BY "TBL_ID", "TBL_TYPE"
+) tables GROUP BY format
+"""
+
+
+def questions(cluster: Cluster) -> list[Question]:
+    """Return everything that is to be asked."""
+    return [*_shells(cluster), *_https(cluster), *_thrifts(cluster)]
+
+
+def shell(host: Host) -> str:
+    """Return the name of the question to a host."""
+    return f"host {host.name}"
+
+
+def parts(reply: Answer[Reply]) -> dict[str, Answer[str]]:
+    """Return what each part of a host's script printed; one that failed is unknown, for its own words."""
+    if reply.value is None:
+        return {}
+    return {
+        name: Answer(text) if code == "0" else unknown(_complaint(text) or f"exit {code}")
+        for name, text, code in _PART.findall(reply.value.text)
+    }
+
+
+def _complaint(text: str) -> str:
+    """Return the last line that does not go on with the one before it."""
+    return next((line for line in reversed(text.splitlines()) if line[:1].strip()), "")
+
+
+def folders(host: Host) -> list[str]:
+    """Return the folders of a host whose disks may fill."""
+    variables = host.variables
+    own = [variables["lakehouse_data_dir"]]
+    for group, name in (("namenode", "lakehouse_namenode_dirs"), ("datanodes", "lakehouse_datanode_dirs")):
+        own += variables[name] if group in host.groups else []
+    return list(dict.fromkeys(["/", *map(str, own)]))
+
+
+def _shells(cluster: Cluster) -> Iterator[Question]:
+    for host in cluster.hosts:
+        commands = dict(_commands(host, cluster.services[host.name]))
+        yield Shell(shell(host), host.name, _script(commands))
+
+
+def _script(commands: Mapping[str, str]) -> str:
+    """Return a script that runs each command by itself, and marks what it printed and how it ended."""
+    limited = {
+        name: f"timeout -k 1 {_PART_SECONDS} sh -c {shlex.quote(text)}" for name, text in commands.items()
+    }
+    lines = (
+        f"echo; echo '{_MARK} {name}'; {command} 2>&1 </dev/null; code=$?; echo; echo \"{_MARK} = $code\""
+        for name, command in limited.items()
+    )
+    return "\n".join(["export LC_ALL=C", *lines])
+
+
+def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, str]]:
+    variables = host.variables
+    units = " ".join(shlex.quote(f"{placement.unit(service)}.service") for service in services)
+    links = f"{shlex.quote(str(variables['lakehouse_install_dir']))}/*/current"
+    yield "began", "date +%s.%N"
+    yield "units", f"systemctl show --timestamp=unix --property={','.join(UNIT_PROPERTIES)} {units or 'none'}"
+    yield "uptime", "cat /proc/uptime"
+    yield "memory", "cat /proc/meminfo"
+    yield "disks", f"df -P -B1 -- {shlex.join(folders(host))}"
+    yield (
+        "releases",
+        f'for link in {links}; do [ -L "$link" ] && echo "$link $(readlink "$link")"; done; true',
+    )
+    if any(service.name == "postgresql" for service in services):
+        yield (
+            "database",
+            _psql(str(host.entry("lakehouse_database", "name")), variables["lakehouse_ports"]["postgresql"]),
+        )
+    yield "ended", "date +%s.%N"
+
+
+def _psql(database: str, port: int) -> str:
+    """Return a command that asks PostgreSQL as its own user, who needs no password."""
+    options = "-c default_transaction_read_only=on"
+    query = [
+        "env",
+        "PGCONNECT_TIMEOUT=2",
+        f"PGOPTIONS={options}",
+        "psql",
+        "-XAt",
+        "-p",
+        str(port),
+        "-d",
+        database,
+    ]
+    asked = shlex.join([*query, "-c", _SQL])
+    change = 'if [ "$(id -u)" = 0 ]; then as="runuser"; else as="sudo -n"; fi'
+    return f"cd /; {change}; $as -u postgres -- {asked}"
+
+
+def _https(cluster: Cluster) -> Iterator[Question]:
+    # Trino shows other people's queries to its own user alone.
+    headers = {"X-Trino-User": str(cluster.variable("lakehouse_users")["trino"])}
+    for name, (group, port, path) in _HTTP.items():
+        if found := cluster.address(group, port):
+            yield Http(
+                name, f"http://{found[0]}:{found[1]}{path}", headers if name.startswith("trino") else {}
+            )
+
+
+def _thrifts(cluster: Cluster) -> Iterator[Question]:
+    if found := cluster.address("metastore", "metastore"):
+        yield Thrift(METASTORE, *found, call="get_all_databases")

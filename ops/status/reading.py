@@ -1,0 +1,260 @@
+"""From what was answered to the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from lakehouse.errors import LakehouseError
+from lakehouse.inventory import Host
+from lakehouse.report import record
+from lakehouse.services import Service
+from ops.answer import Answer, both, unknown
+from ops.asking import Reply
+from ops.status import placement, questions
+from ops.status.model import (
+    Database,
+    Disk,
+    Engine,
+    Hdfs,
+    Machine,
+    Memory,
+    Placed,
+    Status,
+    Tables,
+    Unit,
+    Verified,
+)
+from ops.status.placement import Cluster
+
+Answers = Mapping[str, Answer[Reply]]
+_KIB = 1024
+# The failure detector of Trino gives up a node above it.
+_TRINO_FAILURES = 0.1
+_QUEUED = frozenset({"QUEUED", "WAITING_FOR_RESOURCES"})
+_ENDED = frozenset({"FINISHED", "FAILED"})
+
+
+def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Status:
+    """Return the cluster as the answers show it; `report` is the folder of the last verification."""
+    seen = {host.name: answers[questions.shell(host)] for host in cluster.hosts}
+    parts = {name: questions.parts(reply) for name, reply in seen.items()}
+    database = next((host.name for host in cluster.running("postgresql")), "")
+    name = str(cluster.variable("lakehouse_cluster"))
+    return Status(
+        cluster=name,
+        inventory=str(cluster.inventory.path),
+        profile=str(cluster.variable("lakehouse_profile")),
+        at=at,
+        machines=tuple(_machine(host, seen[host.name], parts[host.name]) for host in cluster.hosts),
+        services=tuple(
+            _placed(service, host.name, _part(seen[host.name], parts[host.name], "units").then(units))
+            for host in cluster.hosts
+            for service in cluster.services[host.name]
+        ),
+        datanodes=len(cluster.running("datanodes")),
+        hdfs=_hdfs(answers),
+        metastore=answers[questions.METASTORE].then(lambda _: True),
+        database=_part(seen[database], parts[database], "database").then(tables),
+        engines=dict(_engines(cluster, answers)),
+        verified=verified(report, name),
+        clock_limit=cluster.clock_limit,
+    )
+
+
+def _part(reply: Answer[Reply], parts: Mapping[str, Answer[str]], name: str) -> Answer[str]:
+    silent: Answer[str] = unknown(reply.why or "the host ended before it was asked")
+    return parts.get(name, silent)
+
+
+def _machine(host: Host, reply: Answer[Reply], parts: Mapping[str, Answer[str]]) -> Machine:
+    def part(name: str) -> Answer[str]:
+        return _part(reply, parts, name)
+
+    prefix = str(host.variables["lakehouse_install_dir"])
+    return Machine(
+        name=host.name,
+        address=host.address,
+        answer=reply.then(lambda _: True),
+        uptime=part("uptime").then(lambda text: float(text.split()[0])),
+        memory=part("memory").then(memory),
+        disks=part("disks").then(lambda text: disks(text, questions.folders(host))),
+        offset=part("began").then(lambda began: offset(reply, float(began), part("ended"))),
+        releases=part("releases").then(lambda text: releases(text, prefix)),
+    )
+
+
+def offset(reply: Answer[Reply], began: float, ended: Answer[str]) -> float:
+    """Return by how much a clock is at least ahead of ours: 0 where the journey may explain all of it."""
+    if reply.value is None or ended.value is None:
+        raise ValueError("it did not say when it ended")
+    least, most = float(ended.value) - reply.value.ended, began - reply.value.began
+    return max(least, min(most, 0.0))
+
+
+def units(text: str) -> list[dict[str, str]]:
+    """Read the blocks of `systemctl show`."""
+    blocks = (block.splitlines() for block in text.strip().split("\n\n"))
+    return [dict(line.split("=", 1) for line in block if "=" in line) for block in blocks if block]
+
+
+def _placed(service: Service, host: str, shown: Answer[list[dict[str, str]]]) -> Placed:
+    unit = placement.unit(service)
+    return Placed(
+        service=service.name,
+        unit=unit,
+        host=host,
+        release=placement.release(service),
+        needed=placement.needed(service),
+        state=shown.then(lambda blocks: _unit(next(one for one in blocks if one["Id"] == f"{unit}.service"))),
+    )
+
+
+def _unit(shown: Mapping[str, str]) -> Unit:
+    since = shown.get("ActiveEnterTimestamp", "").removeprefix("@")
+    return Unit(
+        load=shown["LoadState"],
+        active=shown["ActiveState"],
+        sub=shown["SubState"],
+        pid=int(shown.get("MainPID") or 0),
+        restarts=int(shown.get("NRestarts") or 0),
+        since=float(since) if since and since != "0" else None,
+    )
+
+
+def memory(text: str) -> Memory:
+    """Read /proc/meminfo."""
+    rows = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return Memory(*(int(rows[name].split()[0]) * _KIB for name in ("MemTotal", "MemAvailable")))
+
+
+def disks(text: str, folders: list[str]) -> tuple[Disk, ...]:
+    """Read `df`, a line per folder; folders of one file system are one disk, that of the first of them."""
+    rows = [line.split() for line in text.strip().splitlines()[1:]]
+    if len(rows) != len(folders):
+        raise ValueError(f"df shows {len(rows)} of {len(folders)} folders")
+    found: dict[str, Disk] = {}
+    for folder, row in zip(folders, rows, strict=True):
+        found.setdefault(row[5], Disk(folder, int(row[1]), int(row[3])))
+    return tuple(found.values())
+
+
+def releases(text: str, prefix: str) -> dict[str, str]:
+    """Read which version each component's `current` leads to."""
+    links = (line.split(" ", 1) for line in text.strip().splitlines())
+    return {
+        link.removeprefix(f"{prefix}/").split("/")[0]: target.rsplit("/", 1)[-1].rpartition("-")[0]
+        for link, target in links
+    }
+
+
+def _hdfs(answers: Answers) -> Answer[Hdfs]:
+    return both(answers["hdfs"].then(_beans), answers["namenode"].then(_beans), _counted)
+
+
+def _beans(reply: Reply) -> dict[str, Any]:
+    return {key: value for bean in json.loads(reply.text)["beans"] for key, value in bean.items()}
+
+
+def _counted(counters: Mapping[str, Any], info: Mapping[str, Any]) -> Hdfs:
+    return Hdfs(
+        capacity=int(counters["CapacityTotal"]),
+        used=int(counters["CapacityUsed"]),
+        remaining=int(counters["CapacityRemaining"]),
+        live=int(counters["NumLiveDataNodes"]),
+        dead=int(counters["NumDeadDataNodes"]),
+        stale=int(counters["NumStaleDataNodes"]),
+        failed_volumes=int(counters["VolumeFailuresTotal"]),
+        blocks=int(counters["BlocksTotal"]),
+        missing=int(counters["MissingBlocks"]),
+        corrupt=int(counters["CorruptBlocks"]),
+        low=int(counters["LowRedundancyBlocks"]),
+        safemode=str(info["Safemode"]),
+    )
+
+
+def tables(text: str) -> Database:
+    """Read the rows of the database: its version, and a row per format."""
+    rows = [line.split("|") for line in text.strip().splitlines()]
+    version = next(row[1] for row in rows if row[0] == "version").split()[0]
+    found = [
+        Tables(row[0], int(row[1]), int(row[2]) / 1000 if row[2] else None)
+        for row in rows
+        if row[0] != "version"
+    ]
+    return Database(version, tuple(sorted(found, key=lambda one: one.format)))
+
+
+def _engines(cluster: Cluster, answers: Answers) -> list[tuple[str, Answer[Engine]]]:
+    found: list[tuple[str, Answer[Engine]]] = [
+        ("spark", answers["spark"].then(lambda reply: _spark(reply, len(cluster.running("spark_workers")))))
+    ]
+    if "trino" in answers:
+        found.append(("trino", _trino(cluster, answers)))
+    if "flink" in answers:
+        members = len(cluster.running("flink_taskmanagers"))
+        found.append(("flink", answers["flink"].then(lambda reply: _flink(reply, members))))
+    return found
+
+
+def _spark(reply: Reply, placed: int) -> Engine:
+    said = json.loads(reply.text)
+    alive = [worker for worker in said["workers"] if worker["state"] == "ALIVE"]
+    cores = sum(int(worker["cores"]) for worker in alive)
+    counts = {"cores": cores, "cores used": int(said["coresused"]), "applications": len(said["activeapps"])}
+    return Engine("spark", len(alive), placed, counts)
+
+
+def _trino(cluster: Cluster, answers: Answers) -> Answer[Engine]:
+    """The coordinator watches the others; it counts itself where it is a worker."""
+    coordinator = cluster.running("trino_coordinator")[0]
+    workers = cluster.running("trino_workers")
+    watched = {host.address for host in workers if host != coordinator}
+
+    def members(reply: Reply) -> int:
+        nodes = json.loads(reply.text)
+        alive = {
+            urlsplit(node["uri"]).hostname for node in nodes if node["recentFailureRatio"] < _TRINO_FAILURES
+        }
+        return len(watched & alive) + (coordinator in workers)
+
+    def queries(reply: Reply) -> dict[str, int]:
+        states = [query["state"] for query in json.loads(reply.text)]
+        queued = sum(state in _QUEUED for state in states)
+        return {"queries running": sum(state not in _QUEUED | _ENDED for state in states), "queued": queued}
+
+    starting = answers["trino"].then(lambda reply: bool(json.loads(reply.text)["starting"]))
+    if starting.value:
+        return unknown("the coordinator is starting")
+    alive = both(starting, answers["trino_nodes"], lambda _, reply: members(reply))
+    counts = answers["trino_queries"].then(queries)
+    return both(alive, counts, lambda number, known: Engine("trino", number, len(workers), known))
+
+
+def _flink(reply: Reply, placed: int) -> Engine:
+    said = json.loads(reply.text)
+    counts = {
+        "slots": int(said["slots-total"]),
+        "slots free": int(said["slots-available"]),
+        "jobs": int(said["jobs-running"]),
+    }
+    return Engine("flink", int(said["taskmanagers"]), placed, counts)
+
+
+def verified(report: Path, cluster: str) -> Answer[Verified | None]:
+    """Return the last verification of this cluster; None where there is none."""
+    path = report / "summary.json"
+    if not path.exists():
+        return Answer(None)
+    try:
+        said = record.load(path, "make smoke")
+        if said["cluster"].text("name") != cluster:
+            return Answer(None)
+        return Answer(
+            Verified(said.text("result"), said.text("generated"), said["tests"]["counts"].count("passed"))
+        )
+    except LakehouseError as error:
+        return unknown(error.message)

@@ -1,0 +1,245 @@
+"""The screen and the JSON of a status. Pure: a model in, text out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from lakehouse.report.text import size
+from ops.answer import Answer
+from ops.outcome import Result
+from ops.status.judge import findings
+from ops.status.model import RUNNING, Engine, Hdfs, Machine, Memory, Placed, Status
+
+VERB = "status"
+_UNKNOWN = "unknown"
+_GAP = "  "
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+# There is no verb that makes one yet.
+_BACKUP = "none"
+
+
+def result(status: Status, seconds: float) -> Result:
+    """Return how the verb ends: one value, from which line, code and JSON are made."""
+    hosts = {machine.name: _host_json(status, machine) for machine in status.machines}
+    return Result(
+        verb=VERB,
+        target=status.cluster,
+        findings=findings(status),
+        facts=(
+            f"{status.answered} of {len(status.machines)} hosts answered",
+            f"{status.running} of {len(status.services)} services run",
+            _datanodes(status),
+            f"backup {_BACKUP}",
+            f"{seconds:.1f} s",
+        ),
+        hosts=hosts,
+        healthy_next=f"make smoke INVENTORY={status.inventory}",
+        details={"cluster": _cluster_json(status), "seconds": round(seconds, 1)},
+    )
+
+
+def screen(status: Status, ending: Result) -> str:
+    """Return one screen, which ends with the last line."""
+    stamp = datetime.fromtimestamp(status.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    blocks = [
+        [f"{status.cluster}, profile {status.profile}, {status.inventory}, {stamp}"],
+        _aligned(
+            [("HOST", "ADDRESS", "UP", "MEMORY FREE", "DISK FREE", "CLOCK"), *map(_host, status.machines)]
+        ),
+        _aligned([("SERVICE", "RUN", "UP", "VERSION", ""), *_services(status)]),
+        _aligned(list(_areas(status))),
+        [str(finding) for finding in ending.worst],
+        [ending.last_line],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def age(seconds: float) -> str:
+    """Write a time span in its largest unit: 12 s, 5 min, 3 h, 2 d."""
+    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= unit:
+            return f"{seconds // unit:.0f} {name}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _host(machine: Machine) -> tuple[str, ...]:
+    if not machine.answer.known:
+        return (machine.name, machine.address, _UNKNOWN, _UNKNOWN, _UNKNOWN, _UNKNOWN)
+    disks = [
+        f"{disk.folder} {size(disk.available)} of {size(disk.size)}" for disk in machine.disks.value or ()
+    ]
+    return (
+        machine.name,
+        machine.address,
+        _UNKNOWN if machine.uptime.value is None else age(machine.uptime.value),
+        _memory(machine.memory),
+        ", ".join(disks) or _UNKNOWN,
+        _clock(machine.offset),
+    )
+
+
+def _memory(answer: Answer[Memory]) -> str:
+    found = answer.value
+    return f"{size(found.available)} of {size(found.total)}" if found else _UNKNOWN
+
+
+def _clock(answer: Answer[float]) -> str:
+    if answer.value is None:
+        return _UNKNOWN
+    return f"{answer.value:+.1f} s" if answer.value else "right"
+
+
+def _services(status: Status) -> Iterator[tuple[str, ...]]:
+    """Give a row per service: how many run of those placed, since when the last of them, and who does not."""
+    for name in dict.fromkeys(placed.service for placed in status.services):
+        here = [placed for placed in status.services if placed.service == name]
+        running = [placed for placed in here if _word(placed) == RUNNING]
+        since = [
+            placed.state.value.since for placed in running if placed.state.value and placed.state.value.since
+        ]
+        yield (
+            name,
+            f"{len(running)} of {len(here)}",
+            age(status.at - max(since)) if since else "-",
+            _version(status, here),
+            ", ".join(f"{placed.host} {_word(placed)}" for placed in here if _word(placed) != RUNNING),
+        )
+
+
+def _word(placed: Placed) -> str:
+    return placed.state.value.word if placed.state.value else _UNKNOWN
+
+
+def _version(status: Status, here: Sequence[Placed]) -> str:
+    if here[0].release == "postgresql":
+        return status.database.value.version if status.database.value else _UNKNOWN
+    hosts, release = {placed.host for placed in here}, here[0].release
+    found = [
+        (machine.releases.value or {}).get(release, _UNKNOWN)
+        for machine in status.machines
+        if machine.name in hosts
+    ]
+    return ", ".join(dict.fromkeys(found))
+
+
+def _datanodes(status: Status) -> str:
+    return (
+        f"datanodes {status.hdfs.value.live} of {status.datanodes} live"
+        if status.hdfs.value
+        else "datanodes unknown"
+    )
+
+
+def _areas(status: Status) -> Iterator[tuple[str, str]]:
+    """Give a line per thing that counts something."""
+    yield "HDFS", _hdfs(status.hdfs, status.datanodes)
+    yield "Metastore", "answers" if status.metastore.known else f"unknown: {status.metastore.why}"
+    yield (
+        "Database",
+        f"PostgreSQL {status.database.value.version} answers"
+        if status.database.value
+        else f"unknown: {status.database.why}",
+    )
+    yield "Tables", _tables(status)
+    for name, answer in status.engines.items():
+        yield name.capitalize(), _engine(answer)
+    yield "Verified", _verified(status)
+    yield "Backup", _BACKUP
+
+
+def _hdfs(answer: Answer[Hdfs], placed: int) -> str:
+    found = answer.value
+    if found is None:
+        return f"unknown: {answer.why}"
+    return "; ".join(
+        (
+            f"{found.live} of {placed} datanodes live, {found.dead} dead",
+            f"{size(found.used)} used, {size(found.remaining)} left of {size(found.capacity)}",
+            f"{found.blocks} blocks, {found.missing} missing, {found.corrupt} corrupt",
+            f"{found.low} short of replicas",
+            f"safe mode {'on' if found.safemode else 'off'}",
+        )
+    )
+
+
+def _tables(status: Status) -> str:
+    if status.database.value is None:
+        return f"unknown: {status.database.why}"
+    found = [
+        f"{one.count} {one.format}"
+        + (f" (last commit {age(status.at - one.committed)} ago)" if one.committed else "")
+        for one in status.database.value.tables
+    ]
+    return ", ".join(found) or "none"
+
+
+def _engine(answer: Answer[Engine]) -> str:
+    found = answer.value
+    if found is None:
+        return f"unknown: {answer.why}"
+    counts = [f"{count} {name}" for name, count in found.counts.items()]
+    return ", ".join([f"{found.members} of {found.placed} workers", *counts])
+
+
+def _verified(status: Status) -> str:
+    if not status.verified.known:
+        return f"unknown: {status.verified.why}"
+    found = status.verified.value
+    if found is None:
+        return "never from here"
+    ago = age(status.at - datetime.fromisoformat(found.generated).timestamp())
+    return f"{found.result} {ago} ago, {found.passed} tests passed"
+
+
+def _answer(answer: Answer[Any]) -> dict[str, Any]:
+    """Return a value for programs: `known`, and `value` or `why`."""
+    if not answer.known:
+        return {"known": False, "why": answer.why}
+    return {"known": True, "value": _plain(answer.value)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return asdict(value) if hasattr(value, "__dataclass_fields__") else value
+
+
+def _host_json(status: Status, machine: Machine) -> dict[str, Any]:
+    services = {
+        placed.service: {"unit": placed.unit, "state": _word(placed), **_answer(placed.state)}
+        for placed in status.services
+        if placed.host == machine.name
+    }
+    return {
+        "address": machine.address,
+        "answered": machine.answer.known,
+        "why": machine.answer.why,
+        "services": services,
+        **{
+            name: _answer(getattr(machine, name))
+            for name in ("uptime", "memory", "disks", "offset", "releases")
+        },
+    }
+
+
+def _cluster_json(status: Status) -> dict[str, Any]:
+    return {
+        "inventory": status.inventory,
+        "profile": status.profile,
+        "hdfs": _answer(status.hdfs),
+        "metastore": _answer(status.metastore),
+        "database": _answer(status.database),
+        "engines": {name: _answer(answer) for name, answer in status.engines.items()},
+        "verified": _answer(status.verified),
+        "backup": None,
+    }

@@ -1,0 +1,138 @@
+"""`lakehouse status` of the cluster: when it is well, when a service is stopped, when a host is silent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from docker.models.containers import Container
+
+from lakehouse.inventory import Host, Inventory
+from lakehouse.nodes import docker_api
+from lakehouse.run import ROOT
+from ops.outcome import SCHEMA
+from tests.cluster.daemons import placements
+from tests.cluster.machines import Machines
+
+pytestmark = [pytest.mark.cluster]
+
+# Without one of them it is down, and not merely degraded.
+NEEDED = {"namenode", "metastore", "postgresql"}
+# Whatever becomes of the verb, a host that was made silent is not so for longer.
+LIMIT_SECONDS = 15
+KEYS = {"schema", "verb", "target", "outcome", "exit", "hosts", "findings", "next", "cluster", "seconds"}
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the verb printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = json.loads(self.out)
+        assert found.keys() == KEYS
+        assert (found["schema"], found["verb"], found["exit"]) == (SCHEMA, "status", self.code)
+        return found
+
+
+@pytest.fixture(scope="session")
+def path(pytestconfig: pytest.Config) -> str:
+    return str(pytestconfig.getoption("--inventory"))
+
+
+def status(path: str, *options: str) -> Said:
+    argv = [sys.executable, "-m", "lakehouse.cli", "status", "--inventory", path, *options]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS)
+    assert "Traceback" not in done.stderr
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def paused(host: Host) -> Iterator[None]:
+    """As a machine that hangs: connections to it are made, and nothing answers."""
+    with docker_api.connect() as client:
+        found = docker_api.containers(client, host.variables["local_nodes_cluster"])
+        container: Container = next(one for one in found if one.labels[docker_api.NODE_LABEL] == host.name)
+        container.pause()
+        try:
+            yield
+        finally:
+            container.unpause()
+
+
+def secrets(cluster: Inventory) -> list[str]:
+    tables = ("lakehouse_database", "lakehouse_federation")
+    variables = cluster.hosts[0].variables
+    return [str(variables[name]["password"]) for name in tables if name in variables]
+
+
+def test_a_cluster_that_is_well_is_ok_with_every_service_named(path: str, cluster: Inventory) -> None:
+    said = status(path)
+    assert (said.code, said.err) == (0, ""), said.out
+    *_, last = said.out.splitlines()
+    count = len(cluster.hosts)
+    assert last.startswith(f"status {cluster.hosts[0].variables['lakehouse_cluster']}: OK; ")
+    assert f"; {count} of {count} hosts answered, " in last
+    assert "unknown" not in said.out
+    assert [secret for secret in secrets(cluster) if secret in said.out] == []
+
+
+def test_programs_learn_of_every_service_where_it_is_placed(path: str, cluster: Inventory) -> None:
+    said = status(path, "--json")
+    document = said.document
+    assert (document["outcome"], document["findings"]) == ("OK", []), document
+    for placed in placements():
+        for host in cluster.group(placed.group):
+            units = [one["unit"] for one in document["hosts"][host.name]["services"].values()]
+            assert placed.name in {unit.partition("@")[0] for unit in units}, host.name
+    states = [one["state"] for host in document["hosts"].values() for one in host["services"].values()]
+    assert set(states) == {"running"}
+    assert document["cluster"]["hdfs"]["value"]["live"] == len(cluster.group("datanodes"))
+    assert [secret for secret in secrets(cluster) if secret in said.out] == []
+
+
+@pytest.mark.drill
+def test_a_stopped_service_is_named_and_not_called_failed(
+    path: str, cluster: Inventory, machines: Machines
+) -> None:
+    host = cluster.group("spark_history")[0]
+    machine = machines[host.name]
+    machine.run("systemctl stop spark-history")
+    try:
+        said = status(path)
+    finally:
+        machine.run("systemctl start spark-history")
+    assert said.code == 1, said.out
+    [finding] = [line for line in said.out.splitlines() if line.startswith("DEGRADED unit.")]
+    assert f"unit.stopped spark_history on {host.name}: stopped" in finding
+    *_, last = said.out.splitlines()
+    assert ": DEGRADED; " in last
+    assert "journalctl -u spark-history" in last
+
+
+@pytest.mark.drill
+def test_a_silent_host_is_unknown_and_never_well(path: str, cluster: Inventory) -> None:
+    if "local_nodes_cluster" not in cluster.hosts[0].variables:
+        pytest.skip("nobody makes real machines hang for a test")
+    victim = next(host for host in reversed(cluster.group("datanodes")) if not NEEDED & host.groups)
+    with paused(victim):
+        said = status(path, "--json")
+    document = said.document
+    assert (said.code, document["outcome"]) == (1, "DEGRADED"), document["findings"]
+    gone = document["hosts"][victim.name]
+    assert not gone["answered"]
+    assert gone["why"].startswith("no answer in ")
+    assert {one["state"] for one in gone["services"].values()} == {"unknown"}
+    assert [one["where"] for one in document["findings"] if one["code"] == "host.silent"] == [victim.name]
+    others = [host for name, host in document["hosts"].items() if name != victim.name]
+    assert all(host["answered"] for host in others)

@@ -1,0 +1,105 @@
+"""How a cluster is asked: one deadline for all, connections as Ansible has them, and no guess."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from typing import Any
+
+import pytest
+
+from lakehouse.inventory import Host
+from ops import asking, hosts
+from ops.answer import Answer
+from ops.asking import Asker, Http, Question, Shell, Thrift
+
+
+def host(**variables: object) -> Host:
+    return Host("n1", "10.0.0.1", frozenset(), variables)
+
+
+@pytest.fixture
+def asker() -> Iterator[Asker]:
+    with closing(Asker()) as made:
+        yield made
+
+
+@pytest.fixture
+def silent_ports() -> Iterator[list[int]]:
+    """Ports that take a connection and never say a word, as those of a machine that hangs."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(6)]
+
+
+def fake(**responses: object) -> dict[str, Any]:
+    return {"fake_responses": responses, "fake_delay": 0, "fake_delay_jitter": 0}
+
+
+def test_silent_machines_and_services_are_unknown_at_the_one_deadline(
+    asker: Asker, silent_ports: list[int]
+) -> None:
+    data = {
+        f"n{port}": {"ssh_hostname": "127.0.0.1", "ssh_port": port, "ssh_strict_host_key_checking": "yes"}
+        for port in silent_ports[:3]
+    }
+    questions: list[Question] = [
+        *(Shell(name, name, "true") for name in data),
+        Http("http", f"http://127.0.0.1:{silent_ports[3]}/", {}),
+        Thrift("thrift", "127.0.0.1", silent_ports[4], "get_all_databases"),
+    ]
+    until = time.monotonic() + 3
+    answers = asker.ask(data, questions, until)
+    assert time.monotonic() <= until
+    assert answers.keys() == {one.name for one in questions}
+    assert {answer.why[:13] for answer in answers.values()} == {"no answer in "}
+
+
+def test_one_host_that_answers_is_known_beside_one_that_refuses(asker: Asker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    data = {"@fake/n1": fake(echo="word"), "n2": {"ssh_hostname": "127.0.0.1", "ssh_port": port}}
+    questions = [Shell("one", "@fake/n1", "echo word"), Shell("two", "n2", "true")]
+    answers = asker.ask(data, questions, time.monotonic() + 5)
+    assert answers["one"].value is not None
+    assert answers["one"].value.text == "word"
+    assert not answers["two"].known
+
+
+def test_a_command_that_fails_in_silence_is_unknown(asker: Asker) -> None:
+    data = {"@fake/n1": fake(broken={"stdout": "", "stderr": "sh: broken: not found", "success": False})}
+    answers = asker.ask(data, [Shell("one", "@fake/n1", "broken")], time.monotonic() + 5)
+    assert answers["one"].why == "sh: broken: not found"
+
+
+def test_a_line_that_was_cut_off_is_no_answer() -> None:
+    whole = json.dumps({"name": "a", "value": "x", "why": "", "began": 1.0, "ended": 2.0})
+    assert asking.answered(f"{whole}\n{whole[:20]}") == {"a": Answer(asking.Reply("x", 1.0, 2.0))}
+
+
+def test_a_host_is_reached_as_ansible_reaches_it() -> None:
+    found = hosts.connection(
+        host(
+            ansible_user="admin",
+            ansible_port=2222,
+            ansible_ssh_private_key_file="/keys/id",
+            ansible_ssh_common_args="-o StrictHostKeyChecking=accept-new",
+            ansible_ssh_extra_args="-C -o 'UserKnownHostsFile=\"/a b/known\"'",
+        )
+    )
+    assert found == {
+        "ssh_hostname": "10.0.0.1",
+        "ssh_user": "admin",
+        "ssh_port": "2222",
+        "ssh_key": "/keys/id",
+        "ssh_strict_host_key_checking": "accept-new",
+        "ssh_known_hosts_file": "/a b/known",
+    }
+
+
+def test_a_host_whose_key_nobody_knows_is_refused_and_no_password_is_handed_over() -> None:
+    secrets = dict.fromkeys(("ansible_password", "ansible_become_password"), "a-secret")
+    found = hosts.connection(host(**secrets))
+    assert found == {"ssh_hostname": "10.0.0.1", "ssh_strict_host_key_checking": "yes"}
