@@ -1,4 +1,4 @@
-"""The argument specifications of all roles, with the ports and users of the catalogue."""
+"""What roles take and what they give: argument specifications with the catalogue's tables, and exports."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import yaml
 
 from lakehouse import services
 from lakehouse.run import ROOT
+
+
+def roles() -> list[Path]:
+    """Return the folders of all roles of the kit."""
+    return sorted(path for path in (ROOT / "roles").iterdir() if path.is_dir())
 
 
 def of(role: Path) -> dict[str, Any]:
@@ -24,4 +29,10 @@ def of(role: Path) -> dict[str, Any]:
 
 def every() -> list[dict[str, Any]]:
     """Return the specifications of all roles of the kit."""
-    return [of(role) for role in sorted((ROOT / "roles").iterdir()) if role.is_dir()]
+    return [of(role) for role in roles()]
+
+
+def exports(role: Path) -> dict[str, str]:
+    """Return what other roles may read of a role, by name: `meta/exports.yml`, empty where there is none."""
+    path = role / "meta" / "exports.yml"
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}

@@ -52,6 +52,9 @@ def render(role: Path) -> str:
     if steps:
         lines += ["What it does, in this order:", "", *steps, ""]
     lines += ["| Variable | Type | Meaning |", "|---|---|---|", *rows(spec["options"]), ""]
+    if exports := specs.exports(role):
+        lines += ["Other roles read, and no inventory sets:", "", "| Name | What it is |", "|---|---|"]
+        lines += [*(f"| `{name}` | {meaning} |" for name, meaning in exports.items()), ""]
     return "\n".join(lines)
 
 
@@ -77,8 +80,7 @@ def ports() -> str:
 
 def pages() -> dict[Path, str]:
     """Every generated page by its path."""
-    roles = sorted(path for path in (run.ROOT / "roles").iterdir() if path.is_dir())
-    readmes = {role / "README.md": render(role) for role in roles}
+    readmes = {role / "README.md": render(role) for role in specs.roles()}
     return {**readmes, run.ROOT / "docs" / "ports.md": ports(), **sizing.pages()}
 
 

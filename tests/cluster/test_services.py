@@ -23,7 +23,7 @@ ON_EVERY_ADDRESS = {"metastore", "spark_shuffle"}
 
 def promises(daemon: Daemon) -> dict[str, str]:
     """The directives of all units, in the words of `systemctl show`."""
-    defaults = yaml.safe_load((ROOT / "roles/node/vars/main.yml").read_text())["_node_unit_service"]
+    defaults = yaml.safe_load((ROOT / "roles/node/vars/main.yml").read_text())["node_service"]
     wished = defaults | daemon.machine.host.variables.get("node_unit_service", {})
     words = {True: "yes", False: "no"}
     return {name: words[value] if isinstance(value, bool) else str(value) for name, value in wished.items()}

@@ -49,7 +49,7 @@ _echo_service:
   User: "{{ lakehouse_users.echo }}"
   ExecStart: "/usr/bin/echo --port={{ lakehouse_ports.echo_http }} --heap={{ echo_heap_mb }}"
 _echo_files:
-  - "{{ _node_unit_service | combine(_echo_service) | unit_file('echo', 'Echo') }}"
+  - "{{ node_service | combine(_echo_service) | unit_file('echo', 'Echo') }}"
 """,
     "tasks/main.yml": """\
 ---

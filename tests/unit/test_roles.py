@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from lakehouse import run
+from lakehouse import run, specs
 from lakehouse.dev import roledocs
 
-ROLES = sorted(path for path in (run.ROOT / "roles").iterdir() if path.is_dir())
+ROLES = specs.roles()
 # Set by inventories whose machines are containers, and described with the role node.
 MACHINES = ("local_nodes_", "compose_")
 # They may be left out, and then there is no such thing.
@@ -20,6 +21,8 @@ NO_DEFAULT = {
     "lakehouse_public_network_is_firewalled", "lakehouse_published_address", "lakehouse_render_dir",
     "lakehouse_render_secrets", "lakehouse_target", "lakehouse_users", "lakehouse_versions",
 }  # fmt: skip
+
+WORD = re.compile(r"(?<![\w.])_\w+")
 
 each_role = pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 
@@ -75,10 +78,30 @@ def test_a_literal_default_is_in_the_specification_and_a_computed_one_in_words(r
 def test_every_variable_has_the_prefix_of_its_role(role: Path) -> None:
     own = (f"{role.name}_", *MACHINES) if role.name == "node" else (f"{role.name}_",)
     assert not [name for name in options(role) if not name.startswith(own)]
-    # What the role `lakehouse` finds out is for all others to read.
-    prefix = "lakehouse_" if role.name == "lakehouse" else f"_{role.name}_"
-    private = [name for file in (role / "vars").rglob("*.yml") for name in load(file)]
-    assert not [name for name in private if not name.startswith(prefix)]
+    found = [name for file in (role / "vars").rglob("*.yml") for name in load(file)]
+    assert not [name for name in found if not name.removeprefix("_").startswith(f"{role.name}_")]
+
+
+@each_role
+def test_what_others_may_read_has_no_underscore_and_is_described(role: Path) -> None:
+    found = [name for file in (role / "vars").rglob("*.yml") for name in load(file)]
+    given = {name for name in found if not name.startswith("_")} - options(role).keys()
+    assert specs.exports(role).keys() == given
+
+
+@each_role
+def test_nobody_reads_what_another_role_keeps_to_itself(role: Path) -> None:
+    foreign = {
+        name
+        for other in ROLES
+        if other != role
+        for file in (other / "vars").rglob("*.yml")
+        for name in load(file)
+        if name.startswith("_")
+    }
+    files = [*role.rglob("*.yml"), *role.rglob("*.j2"), *(run.ROOT / "playbooks").rglob("*.yml")]
+    words = {word for file in files for word in WORD.findall(file.read_text(encoding="utf-8"))}
+    assert not words & foreign
 
 
 @each_role
@@ -119,3 +142,15 @@ def test_a_page_shows_inner_options_and_escapes_the_table(tmp_path: Path) -> Non
         "| `demo_table` | dict | A table. |",
         "| `demo_table.port` | int | Where. |",
     ]
+
+
+def test_site_and_render_have_one_order_of_roles() -> None:
+    [_, site] = load(run.ROOT / "playbooks" / "site.yml")
+    [_, render] = load(run.ROOT / "playbooks" / "render.yml")
+    imported = [
+        task["ansible.builtin.import_role"]["name"]
+        for task in render["tasks"]
+        if "block" not in task and "ansible.builtin.import_role" in task
+    ]
+    listed = [row["role"] for row in site["roles"]]
+    assert ["lakehouse", *dict.fromkeys(imported)] == listed
