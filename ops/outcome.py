@@ -43,6 +43,8 @@ class Result:
     hosts: Mapping[str, Any]
     healthy_next: str
     details: Mapping[str, Any] = field(default_factory=dict)
+    # What the last line says in place of the outcome's word.
+    summary: str = ""
 
     @property
     def worst(self) -> tuple[Finding, ...]:
@@ -62,7 +64,8 @@ class Result:
     @property
     def last_line(self) -> str:
         """Such as `status lakehouse: OK; 3 of 3 hosts answered; next: make smoke`."""
-        return f"{self.verb} {self.target}: {self.outcome.name}; {', '.join(self.facts)}; next: {self.next}"
+        said = self.summary or self.outcome.name
+        return f"{self.verb} {self.target}: {said}; {', '.join(self.facts)}; next: {self.next}"
 
     def json(self) -> dict[str, Any]:
         """Everything, for programs."""

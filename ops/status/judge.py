@@ -10,7 +10,7 @@ from ops.status.model import RUNNING, Hdfs, Machine, Placed, Status
 
 DEGRADED, DOWN = Outcome.DEGRADED, Outcome.DOWN
 # A disk or a memory with less of itself available.
-_DISK_SHARE, _MEMORY_SHARE = 0.10, 0.05
+DISK_SHARE, MEMORY_SHARE = 0.10, 0.05
 
 
 def findings(status: Status) -> tuple[Finding, ...]:
@@ -25,17 +25,24 @@ def findings(status: Status) -> tuple[Finding, ...]:
     )
 
 
-def _on(status: Status, host: str, command: str) -> str:
+def on(status: Status, host: str, command: str) -> str:
     """Return the command that runs another one on a host."""
     return f".venv/bin/ansible -i {status.inventory} {host} -b -a {shlex.quote(command)}"
 
 
-def _ping(status: Status, host: str) -> str:
+def ping(status: Status, host: str) -> str:
+    """Return the command that asks whether Ansible reaches a host."""
     return f".venv/bin/ansible -i {status.inventory} {host} -m ping"
 
 
-def _journal(status: Status, placed: Placed) -> str:
-    return _on(status, placed.host, f"journalctl -u {placed.unit} -n 50 --no-pager")
+def journal(status: Status, placed: Placed) -> str:
+    """Return the command that shows what a service has said."""
+    return on(status, placed.host, f"journalctl -u {placed.unit} -n 50 --no-pager")
+
+
+def site(status: Status) -> str:
+    """Return the command that brings every host to what the inventory says."""
+    return f".venv/bin/ansible-playbook -i {status.inventory} playbooks/site.yml"
 
 
 def _of(status: Status, service: str) -> Placed:
@@ -47,7 +54,7 @@ def _machines(status: Status) -> Iterator[Finding]:
     for machine in status.machines:
         if not machine.answer.known:
             what = f"unknown: {machine.answer.why}"
-            yield Finding("host.silent", DEGRADED, machine.name, what, _ping(status, machine.name))
+            yield Finding("host.silent", DEGRADED, machine.name, what, ping(status, machine.name))
             continue
         yield from _resources(status, machine)
 
@@ -57,18 +64,18 @@ def _resources(status: Status, machine: Machine) -> Iterator[Finding]:
         answer = getattr(machine, name)
         if not answer.known:
             what = f"{name} unknown: {answer.why}"
-            yield Finding(f"host.{name}", DEGRADED, machine.name, what, _ping(status, machine.name))
+            yield Finding(f"host.{name}", DEGRADED, machine.name, what, ping(status, machine.name))
     memory, offset = machine.memory.value, machine.offset.value
-    if memory and memory.available < _MEMORY_SHARE * memory.total:
+    if memory and memory.available < MEMORY_SHARE * memory.total:
         what = f"{memory.available * 100 // memory.total} % of the memory is available"
-        yield Finding("host.memory", DEGRADED, machine.name, what, _on(status, machine.name, "free -h"))
+        yield Finding("host.memory", DEGRADED, machine.name, what, on(status, machine.name, "free -h"))
     for disk in machine.disks.value or ():
-        if disk.available < _DISK_SHARE * disk.size:
+        if disk.available < DISK_SHARE * disk.size:
             what = f"{disk.available * 100 // disk.size} % of the disk of {disk.folder} is available"
-            yield Finding("host.disk", DEGRADED, machine.name, what, _on(status, machine.name, "df -h"))
+            yield Finding("host.disk", DEGRADED, machine.name, what, on(status, machine.name, "df -h"))
     if offset is not None and abs(offset) > status.clock_limit:
         what = f"its clock differs by {offset:+.1f} s (allowed: {status.clock_limit:g} s)"
-        yield Finding("host.clock", DEGRADED, machine.name, what, _on(status, machine.name, "timedatectl"))
+        yield Finding("host.clock", DEGRADED, machine.name, what, on(status, machine.name, "timedatectl"))
 
 
 def _units(status: Status) -> Iterator[Finding]:
@@ -84,7 +91,7 @@ def _units(status: Status) -> Iterator[Finding]:
                     DEGRADED,
                     f"{placed.service} on {placed.host}",
                     what,
-                    _journal(status, placed),
+                    journal(status, placed),
                 )
         elif unit.word != RUNNING:
             outcome = DOWN if placed.needed else DEGRADED
@@ -94,7 +101,7 @@ def _units(status: Status) -> Iterator[Finding]:
                 outcome,
                 f"{placed.service} on {placed.host}",
                 what,
-                _journal(status, placed),
+                journal(status, placed),
             )
 
 
@@ -102,15 +109,16 @@ def _storage(status: Status) -> Iterator[Finding]:
     hdfs, namenode = status.hdfs.value, _of(status, "namenode")
     if hdfs is None:
         what = f"the NameNode does not answer: {status.hdfs.why}"
-        yield Finding("hdfs.silent", DOWN, namenode.host, what, _journal(status, namenode))
+        yield Finding("hdfs.silent", DOWN, namenode.host, what, journal(status, namenode))
         return
-    report = _on(status, namenode.host, "systemctl status hdfs-namenode")
-    for code, wrong, what in _of_hdfs(status, hdfs):
+    report = on(status, namenode.host, "systemctl status hdfs-namenode")
+    for code, wrong, what in of_hdfs(status, hdfs):
         if wrong:
             yield Finding(f"hdfs.{code}", DOWN if hdfs.live == 0 else DEGRADED, namenode.host, what, report)
 
 
-def _of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
+def of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
+    """Give each thing that may be wrong with HDFS: its word, whether it is, and the fact."""
     yield "datanodes", hdfs.live < status.datanodes, f"{hdfs.live} of {status.datanodes} DataNodes are live"
     yield "stale", hdfs.stale > 0, f"{hdfs.stale} DataNodes were silent for a while"
     yield "safemode", bool(hdfs.safemode), "safe mode is on: nothing can be written"
@@ -118,7 +126,7 @@ def _of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
     yield "corrupt", hdfs.corrupt > 0, f"{hdfs.corrupt} of {hdfs.blocks} blocks are corrupt"
     yield "replicas", hdfs.low > 0, f"{hdfs.low} of {hdfs.blocks} blocks lack a replica"
     yield "volumes", hdfs.failed_volumes > 0, f"{hdfs.failed_volumes} disks of DataNodes have failed"
-    full = hdfs.remaining < _DISK_SHARE * hdfs.capacity
+    full = hdfs.remaining < DISK_SHARE * hdfs.capacity
     yield "capacity", full, f"{hdfs.remaining * 100 // max(hdfs.capacity, 1)} % of HDFS is left"
 
 
@@ -126,12 +134,12 @@ def _catalogue(status: Status) -> Iterator[Finding]:
     if not status.metastore.known:
         placed = _of(status, "metastore")
         what = f"it does not answer: {status.metastore.why}"
-        yield Finding("metastore.silent", DOWN, placed.host, what, _journal(status, placed))
+        yield Finding("metastore.silent", DOWN, placed.host, what, journal(status, placed))
     placed = _of(status, "postgresql")
     silent = {machine.name for machine in status.machines if not machine.answer.known}
     if not status.database.known and placed.host not in silent:
         what = f"it does not answer: {status.database.why}"
-        yield Finding("database.silent", DEGRADED, placed.host, what, _journal(status, placed))
+        yield Finding("database.silent", DEGRADED, placed.host, what, journal(status, placed))
 
 
 def _engines(status: Status) -> Iterator[Finding]:
@@ -144,11 +152,11 @@ def _engines(status: Status) -> Iterator[Finding]:
                 DEGRADED,
                 name,
                 f"it does not answer: {answer.why}",
-                _journal(status, placed),
+                journal(status, placed),
             )
         elif answer.value.members < answer.value.placed:
             what = f"{answer.value.members} of {answer.value.placed} workers take work"
-            yield Finding(f"{name}.workers", DEGRADED, name, what, _journal(status, placed))
+            yield Finding(f"{name}.workers", DEGRADED, name, what, journal(status, placed))
 
 
 def _versions(status: Status) -> Iterator[Finding]:
@@ -159,5 +167,4 @@ def _versions(status: Status) -> Iterator[Finding]:
                 found.setdefault(version, []).append(machine.name)
         if len(found) > 1:
             what = "; ".join(f"{version} on {', '.join(hosts)}" for version, hosts in found.items())
-            site = f".venv/bin/ansible-playbook -i {status.inventory} playbooks/site.yml"
-            yield Finding("versions.differ", DEGRADED, name, what, site)
+            yield Finding("versions.differ", DEGRADED, name, what, site(status))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 
 from lakehouse import inventory
 from lakehouse.run import BUILD
 from ops import hosts
-from ops.asking import Asker
+from ops.asking import Asker, Question
 from ops.status import placement, questions, reading, screen
 from ops.status.model import Status
+from ops.status.placement import Cluster
 
 REPORT = BUILD / "report"
 # To the upper left, and away with what was there.
@@ -24,8 +26,16 @@ def look(asker: Asker, path: str, until: float) -> Status:
     Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
     """
     cluster = placement.read(inventory.load(path))
-    data = {host.name: hosts.connection(host) for host in cluster.hosts}
-    answers = asker.ask(data, questions.questions(cluster), until)
+    return seen(cluster, ask(asker, cluster, questions.questions(cluster), until))
+
+
+def ask(asker: Asker, cluster: Cluster, asked: Sequence[Question], until: float) -> reading.Answers:
+    """Put questions to a cluster, over connections as Ansible makes them."""
+    return asker.ask({host.name: hosts.connection(host) for host in cluster.hosts}, asked, until)
+
+
+def seen(cluster: Cluster, answers: reading.Answers) -> Status:
+    """Return the cluster as the answers show it now."""
     return reading.status(cluster, answers, REPORT, time.time())
 
 

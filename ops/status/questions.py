@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lakehouse.inventory import Host
 from lakehouse.services import Service
@@ -57,9 +57,13 @@ SELECT format, count(*)::text, max(committed)::text FROM (
 """
 
 
-def questions(cluster: Cluster) -> list[Question]:
-    """Return everything that is to be asked."""
-    return [*_shells(cluster), *_https(cluster), *_thrifts(cluster)]
+# Name and text of each command that a host's script runs.
+Commands = Iterable[tuple[str, str]]
+
+
+def questions(cluster: Cluster, more: Callable[[Cluster, Host], Commands] = lambda *_: ()) -> list[Question]:
+    """Return everything that is to be asked; a host runs `more` commands in the same script."""
+    return [*_shells(cluster, more), *_https(cluster), *_thrifts(cluster)]
 
 
 def shell(host: Host) -> str:
@@ -91,9 +95,9 @@ def folders(host: Host) -> list[str]:
     return list(dict.fromkeys(["/", *map(str, own)]))
 
 
-def _shells(cluster: Cluster) -> Iterator[Question]:
+def _shells(cluster: Cluster, more: Callable[[Cluster, Host], Commands]) -> Iterator[Question]:
     for host in cluster.hosts:
-        commands = dict(_commands(host, cluster.services[host.name]))
+        commands = dict(_commands(host, cluster.services[host.name])) | dict(more(cluster, host))
         yield Shell(shell(host), host.name, _script(commands))
 
 
@@ -125,13 +129,14 @@ def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, 
     if any(service.name == "postgresql" for service in services):
         yield (
             "database",
-            _psql(str(host.entry("lakehouse_database", "name")), variables["lakehouse_ports"]["postgresql"]),
+            psql(host, _SQL),
         )
     yield "ended", "date +%s.%N"
 
 
-def _psql(database: str, port: int) -> str:
-    """Return a command that asks PostgreSQL as its own user, who needs no password."""
+def psql(host: Host, sql: str) -> str:
+    """Return a command that asks the metastore's database as PostgreSQL's own user, who needs no password."""
+    database, port = host.entry("lakehouse_database", "name"), host.variables["lakehouse_ports"]["postgresql"]
     options = "-c default_transaction_read_only=on"
     query = [
         "env",
@@ -142,9 +147,9 @@ def _psql(database: str, port: int) -> str:
         "-p",
         str(port),
         "-d",
-        database,
+        str(database),
     ]
-    asked = shlex.join([*query, "-c", _SQL])
+    asked = shlex.join([*query, "-c", sql])
     change = 'if [ "$(id -u)" = 0 ]; then as="runuser"; else as="sudo -n"; fi'
     return f"cd /; {change}; $as -u postgres -- {asked}"
 

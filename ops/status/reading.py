@@ -51,39 +51,40 @@ def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Statu
         at=at,
         machines=tuple(_machine(host, seen[host.name], parts[host.name]) for host in cluster.hosts),
         services=tuple(
-            _placed(service, host.name, _part(seen[host.name], parts[host.name], "units").then(units))
+            _placed(service, host.name, part(seen[host.name], parts[host.name], "units").then(units))
             for host in cluster.hosts
             for service in cluster.services[host.name]
         ),
         datanodes=len(cluster.running("datanodes")),
         hdfs=_hdfs(answers),
         metastore=answers[questions.METASTORE].then(lambda _: True),
-        database=_part(seen[database], parts[database], "database").then(tables),
+        database=part(seen[database], parts[database], "database").then(tables),
         engines=dict(_engines(cluster, answers)),
         verified=verified(report, name),
         clock_limit=cluster.clock_limit,
     )
 
 
-def _part(reply: Answer[Reply], parts: Mapping[str, Answer[str]], name: str) -> Answer[str]:
+def part(reply: Answer[Reply], parts: Mapping[str, Answer[str]], name: str) -> Answer[str]:
+    """Return what a part of a host's script printed; unknown where the host, or that part, did not answer."""
     silent: Answer[str] = unknown(reply.why or "the host ended before it was asked")
     return parts.get(name, silent)
 
 
 def _machine(host: Host, reply: Answer[Reply], parts: Mapping[str, Answer[str]]) -> Machine:
-    def part(name: str) -> Answer[str]:
-        return _part(reply, parts, name)
+    def said(name: str) -> Answer[str]:
+        return part(reply, parts, name)
 
     prefix = str(host.variables["lakehouse_install_dir"])
     return Machine(
         name=host.name,
         address=host.address,
         answer=reply.then(lambda _: True),
-        uptime=part("uptime").then(lambda text: float(text.split()[0])),
-        memory=part("memory").then(memory),
-        disks=part("disks").then(lambda text: disks(text, questions.folders(host))),
-        offset=part("began").then(lambda began: offset(reply, float(began), part("ended"))),
-        releases=part("releases").then(lambda text: releases(text, prefix)),
+        uptime=said("uptime").then(lambda text: float(text.split()[0])),
+        memory=said("memory").then(memory),
+        disks=said("disks").then(lambda text: disks(text, questions.folders(host))),
+        offset=said("began").then(lambda began: offset(reply, float(began), said("ended"))),
+        releases=said("releases").then(lambda text: releases(text, prefix)),
     )
 
 
@@ -144,10 +145,14 @@ def disks(text: str, folders: list[str]) -> tuple[Disk, ...]:
 
 def releases(text: str, prefix: str) -> dict[str, str]:
     """Read which version each component's `current` leads to."""
+    return {name: release.rpartition("-")[0] for name, release in builds(text, prefix).items()}
+
+
+def builds(text: str, prefix: str) -> dict[str, str]:
+    """Read which release each component's `current` leads to: its version, and the digest of its archive."""
     links = (line.split(" ", 1) for line in text.strip().splitlines())
     return {
-        link.removeprefix(f"{prefix}/").split("/")[0]: target.rsplit("/", 1)[-1].rpartition("-")[0]
-        for link, target in links
+        link.removeprefix(f"{prefix}/").split("/")[0]: target.rsplit("/", 1)[-1] for link, target in links
     }
 
 
