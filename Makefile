@@ -45,6 +45,10 @@ matrix: tools ## Run every engine on every format, operation by operation, and w
 status: tools ## Show what runs, what it holds and what is wrong; JSON=1 for programs, WATCH=1 again and again
 	@$(LAKEHOUSE) status --inventory $(INVENTORY) $(if $(filter 1,$(JSON)),--json) $(if $(filter 1,$(WATCH)),--watch)
 
+.PHONY: doctor
+doctor: tools ## Say what is wrong, a line each, with the next command; JSON=1 for programs
+	@$(LAKEHOUSE) doctor --inventory $(INVENTORY) $(if $(filter 1,$(JSON)),--json)
+
 .PHONY: down
 down: tools ## Remove the local nodes and their data
 	@$(LAKEHOUSE) down --inventory $(INVENTORY)

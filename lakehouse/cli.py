@@ -52,8 +52,10 @@ def parser() -> argparse.ArgumentParser:
     add("down", "down", "remove the local nodes and their data")
     add("nodes", "show_nodes", "show the local nodes")
     looked = add("status", "ops.status.verb:main", "show what runs, what it holds and what is wrong")
-    looked.set_defaults(failure=NOT_KNOWN)
-    looked.add_argument("--json", action="store_true", help="for programs")
+    judged = add("doctor", "ops.doctor.verb:main", "say what is wrong, a line each, with the next command")
+    for looking in (looked, judged):
+        looking.set_defaults(failure=NOT_KNOWN)
+        looking.add_argument("--json", action="store_true", help="for programs")
     looked.add_argument(
         "--watch",
         type=float,

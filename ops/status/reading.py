@@ -33,7 +33,7 @@ from ops.status.placement import Cluster
 Answers = Mapping[str, Answer[Reply]]
 _KIB = 1024
 # The failure detector of Trino gives up a node above it.
-_TRINO_FAILURES = 0.1
+TRINO_FAILURES = 0.1
 _QUEUED = frozenset({"QUEUED", "WAITING_FOR_RESOURCES"})
 _ENDED = frozenset({"FINISHED", "FAILED"})
 
@@ -157,10 +157,11 @@ def builds(text: str, prefix: str) -> dict[str, str]:
 
 
 def _hdfs(answers: Answers) -> Answer[Hdfs]:
-    return both(answers["hdfs"].then(_beans), answers["namenode"].then(_beans), _counted)
+    return both(answers["hdfs"].then(beans), answers["namenode"].then(beans), _counted)
 
 
-def _beans(reply: Reply) -> dict[str, Any]:
+def beans(reply: Reply) -> dict[str, Any]:
+    """Read what Hadoop says over JMX: the attributes of all beans together."""
     return {key: value for bean in json.loads(reply.text)["beans"] for key, value in bean.items()}
 
 
@@ -222,7 +223,7 @@ def _trino(cluster: Cluster, answers: Answers) -> Answer[Engine]:
     def members(reply: Reply) -> int:
         nodes = json.loads(reply.text)
         alive = {
-            urlsplit(node["uri"]).hostname for node in nodes if node["recentFailureRatio"] < _TRINO_FAILURES
+            urlsplit(node["uri"]).hostname for node in nodes if node["recentFailureRatio"] < TRINO_FAILURES
         }
         return len(watched & alive) + (coordinator in workers)
 

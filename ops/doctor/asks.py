@@ -1,0 +1,165 @@
+"""What is asked beyond the status: more commands in a host's one script, more addresses, more calls."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from lakehouse.inventory import Host
+from lakehouse.services import Service
+from ops.asking import Http, Question, Thrift
+from ops.status import placement, questions
+from ops.status.placement import Cluster
+
+LOGS = "/var/log"
+CHECKPOINT = ("hdfs-checkpoint.timer", "hdfs-checkpoint.service")
+# As many as find a connection that died, among the pool of a metastore.
+CALLS = tuple(f"call {number}" for number in range(20))
+_JSON = {"Accept": "application/json"}
+# Who is asked over HTTP: group, port, path.
+_HTTP = {
+    "namenode_conf": ("namenode", "namenode_http", "/conf"),
+    "flink_taskmanagers": ("flink_jobmanager", "flink_rest", "/taskmanagers"),
+    "flink_config": ("flink_jobmanager", "flink_rest", "/jobmanager/config"),
+}
+_HADOOP = ("{config}/hadoop/core-site.xml", "{config}/hadoop/hdfs-site.xml")
+_HDFS = ("{install}/hadoop/current", "{config}/hadoop/core-site.xml", "{config}/hadoop/log4j.properties")
+_SPARK = (
+    "{install}/spark/current", *_HADOOP, "{config}/spark/spark-env.sh", "{config}/spark/log4j2.properties",
+)  # fmt: skip
+_FLINK = ("{install}/flink/current", *_HADOOP, *(
+    f"{{config}}/flink/{name}" for name in ("config.yaml", "java.options", "log4j-console.properties")
+))  # fmt: skip
+_OF_TRINO = (
+    "jvm.config", "node.properties", "config.properties", "log.properties", "access-control.properties",
+    "rules.json", "trino.env", "plugin", "catalog", "catalog/*", "resource-groups.*",
+)  # fmt: skip
+_OF_HIVE = ("hive-site.xml", "metastore-log4j2.properties", "metastore.env")
+_SPARK_DAEMONS = ("spark_master", "spark_worker", "spark_history")
+# What each service reads when it starts, beside its unit: as its role tells the module daemon.
+WATCHED = {
+    "namenode": (*_HDFS, "{config}/hadoop/namenode/hdfs-site.xml"),
+    "datanode": (*_HDFS, "{config}/hadoop/datanode/hdfs-site.xml"),
+    "postgresql": ("/etc/postgresql/{instance}/conf.d/*.conf", "/etc/postgresql/{instance}/pg_hba.conf"),
+    "metastore": ("{install}/hive/current", *_HADOOP, *(f"{{config}}/hive/{name}" for name in _OF_HIVE)),
+    **dict.fromkeys(_SPARK_DAEMONS, (*_SPARK, "{config}/spark/spark-daemons.conf")),
+    "spark_thrift": (*_SPARK, "{config}/spark/spark-thrift.conf"),
+    "spark_connect": (*_SPARK, "{config}/spark/spark-connect.conf"),
+    "trino": ("{install}/trino/current", *_HADOOP, *(f"{{config}}/trino/{name}" for name in _OF_TRINO)),
+    **dict.fromkeys(("flink_jobmanager", "flink_taskmanager", "flink_sql_gateway", "flink_history"), _FLINK),
+}  # fmt: skip
+_UNIT_FILES = ("/etc/systemd/system/{unit}.service", "/etc/systemd/system/{unit}.service.d/*")
+_SQL = """
+SELECT 'schema', string_agg("SCHEMA_VERSION", ',') FROM "VERSION"
+UNION ALL SELECT 'used', count(*)::text FROM pg_stat_activity WHERE backend_type = 'client backend'
+UNION ALL SELECT 'allowed', (current_setting('max_connections')::int
+                             - current_setting('superuser_reserved_connections')::int)::text
+UNION ALL SELECT 'lock_seconds', floor(extract(epoch FROM now()) - min(hl_last_heartbeat) / 1000)::text
+  FROM hive_locks WHERE hl_last_heartbeat > 0
+UNION ALL SELECT 'misplaced', count(*)::text FROM (
+  SELECT "LOCATION" AS place FROM "TBLS" JOIN "SDS" USING ("SD_ID")
+  UNION ALL SELECT "DB_LOCATION_URI" FROM "DBS"
+) places WHERE place ~ '^(file:|/|hdfs://[^/]+:[0-9]+/)'
+"""
+# Prints a unit's properties, its process's limits and memory, and when each file that it reads changed last,
+# or a link on the way to it.
+SHOW = r"""
+show() {
+  echo "@ $1"
+  known=$(systemctl show --timestamp=unix --property=MainPID,ExecMainStartTimestamp \
+    --property=LimitNOFILESoft,LimitNPROCSoft "$1.service")
+  echo "$known"
+  pid=$(echo "$known" | sed -n 's/^MainPID=//p')
+  if [ "$pid" -gt 0 ]; then
+    grep -E '^Max (open files|processes)' "/proc/$pid/limits"
+    grep -E '^Vm(RSS|Swap):' "/proc/$pid/status"
+  fi
+  shift
+  stat -c 'file %Z %n' -- "$@" 2>/dev/null
+  stat -L -c 'file %Z %n' -- "$@" 2>/dev/null
+  true
+}
+"""
+
+
+def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
+    """Give name and text of each command that a host's script runs in addition."""
+    services = cluster.services[host.name]
+    names = {service.name for service in services}
+    config = str(host.variables["lakehouse_config_dir"])
+    space = shlex.join([*questions.folders(host), LOGS])
+    yield "space", f"df -P -B1 -- {space}"
+    yield "inodes", f"df -P -i -- {space}"
+    yield "thp", _pages()
+    yield "names", _names([(one.name, one.address) for one in cluster.hosts])
+    yield "listening", "ss -Hltn"
+    yield "reach", _reach([_place(one, "datanode_data") for one in cluster.running("datanodes")])
+    yield "packages", _packages()
+    yield "daemons", "\n".join([SHOW, *(_show(host, service) for service in services)])
+    if "namenode" in names:
+        yield "hdfs_site", f"cat {shlex.quote(f'{config}/hadoop/namenode/hdfs-site.xml')}"
+        yield "core_site", f"cat {shlex.quote(f'{config}/hadoop/core-site.xml')}"
+        yield "checkpoint", f"systemctl show --property=Id,ActiveState,Result {shlex.join(CHECKPOINT)}"
+    if "postgresql" in names:
+        yield "catalog", questions.psql(host, _SQL)
+    if "trino" in names:
+        yield "catalogs", f"cd {shlex.quote(f'{config}/trino/catalog')} && sha256sum -- *.properties"
+    if names & {"flink_jobmanager", "flink_taskmanager"}:
+        yield "flink_config", f"cat {shlex.quote(f'{config}/flink/config.yaml')}"
+
+
+def more(cluster: Cluster) -> Iterator[Question]:
+    """Give what is asked over HTTP and Thrift in addition."""
+    for name, (group, port, path) in _HTTP.items():
+        if found := cluster.address(group, port):
+            yield Http(name, f"http://{found[0]}:{found[1]}{path}", _JSON)
+    if found := cluster.address("metastore", "metastore"):
+        yield from (Thrift(name, *found, call="get_all_databases") for name in CALLS)
+
+
+def _place(host: Host, port: str) -> tuple[str, int]:
+    return host.address, int(host.variables["lakehouse_ports"][port])
+
+
+def _pages() -> str:
+    """Print when the kernel makes huge pages, and when it stops a process to do so; never, if it cannot."""
+    folder = "/sys/kernel/mm/transparent_hugepage"
+    return f"cat {folder}/enabled {folder}/defrag 2>/dev/null || printf '[never]\\n[never]\\n'"
+
+
+def _names(hosts: list[tuple[str, str]]) -> str:
+    """Print a line per host: its name, its addresses, the names of its address, as seen here."""
+    lines = (
+        f'echo "{name}|$(getent ahostsv4 {shlex.quote(name)} | cut -d " " -f 1 | sort -u | tr "\\n" " ")'
+        f'|$(getent hosts {shlex.quote(address)} | tr -s " " | cut -d " " -f 2-)"'
+        for name, address in hosts
+    )
+    return "\n".join(lines)
+
+
+def _reach(places: list[tuple[str, int]]) -> str:
+    """Print the places that take no connection within a second; bash alone knows /dev/tcp."""
+    tries = (
+        f"(timeout 1 bash -c 'exec 3<>/dev/tcp/{address}/{port}' 2>/dev/null || echo '{address}:{port}') &"
+        for address, port in places
+    )
+    return "\n".join([*tries, "wait"])
+
+
+def _packages() -> str:
+    """Print the version of every Java; those that were removed are left out."""
+    shown = "${db:Status-Abbrev} ${Package} ${Version}\\n"
+    return f"dpkg-query -W -f '{shown}' 'openjdk-*-jre-headless' 2>/dev/null | grep '^ii' || true"
+
+
+def _show(host: Host, service: Service) -> str:
+    """Return the call of `show` for a service. A star in a path is the shell's."""
+    unit = placement.unit(service)
+    words = {
+        "install": host.variables["lakehouse_install_dir"],
+        "config": host.variables["lakehouse_config_dir"],
+        "instance": unit.partition("@")[2].replace("-", "/", 1),
+        "unit": unit,
+    }
+    paths = [path.format(**words) for path in (*WATCHED[service.name], *_UNIT_FILES)]
+    return " ".join(["show", shlex.quote(unit), *(shlex.quote(path).replace("*", "'*'") for path in paths)])

@@ -1,0 +1,163 @@
+"""Checks of HDFS: DataNodes, blocks, safe mode, checkpoints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from lakehouse.validation.finding import Level
+from ops.answer import Answer
+from ops.doctor.asks import CHECKPOINT
+from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.status import judge, reading
+from ops.status.model import Hdfs, Placed
+
+# Its nightly run and some hours; a week and a day where an inventory has a calendar of its own.
+_CHECKPOINT_HOURS, _OWN_CALENDAR_HOURS = 30, 8 * 24
+# What a NameNode reads again at its start, for minutes.
+_MANY_EDITS = 10_000_000
+# As dfs.namenode.stale.datanode.interval.
+_STALE_SECONDS = 15
+_HOUR = 3600
+
+
+def _case(seen: Seen, faults: Answer[tuple[Fault, ...]]) -> Iterator[Case]:
+    namenode = seen.the("namenode")
+    yield Case(namenode.host, faults, namenode)
+
+
+def _ask(seen: Seen, question: str) -> str:
+    """Return the command that asks the NameNode as HDFS's superuser; root is nobody there."""
+    host = seen.the("namenode").host
+    user = seen.variable(host, "lakehouse_users")["hdfs"]
+    return seen.on(host, f"runuser -u {user} -- hdfs dfsadmin {question}")
+
+
+def _counted(word: str, level: Level) -> Callable[[Seen], Iterator[Case]]:
+    """Return a check of one of the things that a status looks at in HDFS, by its word there."""
+
+    def cases(seen: Seen) -> Iterator[Case]:
+        def wrong(hdfs: Hdfs) -> Iterator[Fault]:
+            [(there, fact)] = [
+                (there, fact) for name, there, fact in judge.of_hdfs(seen.status, hdfs) if name == word
+            ]
+            if there:
+                yield Fault(fact, _ask(seen, "-report"), level=level)
+
+        yield from _case(seen, judged(seen.status.hdfs, wrong))
+
+    return cases
+
+
+def _safemode(seen: Seen) -> Iterator[Case]:
+    def wrong(hdfs: Hdfs) -> Iterator[Fault]:
+        if hdfs.safemode:
+            said = " ".join(hdfs.safemode.split()).removeprefix("Safe mode is ON.").strip().partition(". ")[0]
+            fact = f"nothing can be written, safe mode is on: {said or 'a person has switched it on'}"
+            yield Fault(fact, _ask(seen, "-report"), "off")
+
+    yield from _case(seen, judged(seen.status.hdfs, wrong))
+
+
+def _datanodes(seen: Seen) -> Iterator[Case]:
+    """Every DataNode whose unit runs is live; of one that is stopped its unit is said."""
+
+    def silent(placed: Placed, nodes: Mapping[str, Any]) -> Iterator[Fault]:
+        seconds = int(nodes[placed.host]["lastContact"]) if placed.host in nodes else None
+        if seconds is None or seconds >= _STALE_SECONDS:
+            since = "does not count it" if seconds is None else f"has not heard of it for {seconds} s"
+            yield Fault(
+                f"its DataNode runs, and the NameNode {since}", seen.journal(placed), "a live DataNode"
+            )
+
+    for placed in seen.settled("datanode"):
+        yield Case(placed.host, judged(_live(seen), partial(silent, placed)), seen.the("namenode"))
+
+
+def _live(seen: Seen) -> Answer[dict[str, Any]]:
+    """The NameNode's live DataNodes by host."""
+    nodes = seen.answers["namenode"].then(lambda reply: json.loads(reading.beans(reply)["LiveNodes"]))
+    return nodes.then(lambda found: {name.rpartition(":")[0]: node for name, node in found.items()})
+
+
+def _transfers(seen: Seen) -> dict[str, str]:
+    """Where each DataNode gives its blocks, by host."""
+    hosts = seen.cluster.running("datanodes")
+    return {
+        host.name: f"{host.address}:{host.variables['lakehouse_ports']['datanode_data']}" for host in hosts
+    }
+
+
+def _addresses(seen: Seen) -> Iterator[Case]:
+    def elsewhere(host: str, place: str, nodes: Mapping[str, Any]) -> Iterator[Fault]:
+        if host in nodes and nodes[host]["xferaddr"] != place:
+            yield Fault(f"the NameNode sends clients to {nodes[host]['xferaddr']}", seen.site, place)
+
+    for host, place in _transfers(seen).items():
+        yield Case(host, judged(_live(seen), partial(elsewhere, host, place)), seen.the("namenode"))
+
+
+def _reach(seen: Seen) -> Iterator[Case]:
+    """A client on any host reaches every DataNode that runs."""
+    places = _transfers(seen)
+    up = {places[placed.host]: placed.host for placed in seen.settled("datanode")}
+
+    def closed(text: str) -> Iterator[Fault]:
+        for place in sorted(up.keys() & set(text.split())):
+            action = seen.on(up[place], "nft list ruleset")
+            yield Fault(f"the DataNode of {up[place]} takes no connection from here", action, place)
+
+    for host in seen.cluster.hosts:
+        yield Case(host.name, judged(seen.part(host.name, "reach"), closed))
+
+
+def _checkpoint(seen: Seen) -> Iterator[Case]:
+    placed = seen.the("namenode")
+    own = seen.variable(placed.host, "hdfs_namenode_checkpoint_calendar") is not None
+    hours = _OWN_CALENDAR_HOURS if own else _CHECKPOINT_HOURS
+
+    def old(beans: Mapping[str, Any]) -> Iterator[Fault]:
+        action = seen.on(placed.host, "systemctl start hdfs-checkpoint")
+        # What it could not do while it was stopped it is not blamed for.
+        age = min(seen.status.at - int(beans["LastCheckpointTime"]) / 1000, seen.age(placed))
+        if age > hours * _HOUR:
+            yield Fault(f"no checkpoint for {age / _HOUR:.0f} h", action, f"one in {hours} h", Level.WARNING)
+        if (edits := int(beans["TransactionsSinceLastCheckpoint"])) > _MANY_EDITS:
+            fact = f"{edits:,} edits since the last checkpoint make the next start long"
+            yield Fault(fact, action, f"at most {_MANY_EDITS:,}", Level.WARNING)
+
+    yield from _case(seen, judged(seen.answers["hdfs"].then(reading.beans), old))
+
+
+def _timer(seen: Seen) -> Iterator[Case]:
+    placed = seen.the("namenode")
+
+    def off(blocks: list[dict[str, str]]) -> Iterator[Fault]:
+        timer, work = (next(one for one in blocks if one["Id"] == name) for name in CHECKPOINT)
+        action = seen.on(placed.host, "journalctl -u hdfs-checkpoint -n 50 --no-pager")
+        if timer["ActiveState"] != "active":
+            yield Fault(
+                f"{CHECKPOINT[0]} is {timer['ActiveState']}: the edit log only grows", seen.site, "active"
+            )
+        if work["Result"] != "success":
+            yield Fault(f"the last checkpoint has failed ({work['Result']})", action)
+
+    found = seen.part(placed.host, "checkpoint").then(reading.units)
+    yield Case(placed.host, judged(found, off))
+
+
+CHECKS = (
+    Check("hdfs.safemode", "HDFS takes no writes", _safemode),
+    Check("hdfs.datanodes", "a DataNode runs, and the NameNode does not hear of it", _datanodes),
+    Check("hdfs.addresses", "clients are sent to an address that is not the DataNode's", _addresses),
+    Check("hdfs.reach", "a host does not reach a DataNode: metadata is taken there, and no data", _reach),
+    Check("hdfs.missing", "a block has no replica left", _counted("missing", Level.FAULT)),
+    Check("hdfs.corrupt", "a replica of a block is not sound", _counted("corrupt", Level.WARNING)),
+    Check("hdfs.replicas", "a block lacks a replica", _counted("replicas", Level.WARNING)),
+    Check("hdfs.volumes", "a disk of a DataNode has failed", _counted("volumes", Level.FAULT)),
+    Check("hdfs.capacity", "HDFS is nearly full", _counted("capacity", Level.WARNING)),
+    Check("hdfs.checkpoint", "the image is old, or many edits are not in it", _checkpoint),
+    Check("hdfs.timer", "nobody makes checkpoints, or the last has failed", _timer),
+)

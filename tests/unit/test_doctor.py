@@ -1,0 +1,611 @@
+"""`lakehouse doctor`: a cluster that is well has no line, each fault its own; the unknown is not judged."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse import cli, inventory
+from lakehouse.run import ROOT
+from lakehouse.validation.finding import Finding, Level
+from ops.answer import Answer, unknown
+from ops.asking import Reply, Shell
+from ops.doctor import asks, diagnosis, screen, verb
+from ops.doctor.daemons import listeners, processes
+from ops.doctor.diagnosis import CHECKS, UNJUDGED, diagnose
+from ops.doctor.model import Seen
+from ops.outcome import Outcome
+from ops.status import placement, questions, reading
+from ops.status.placement import Cluster
+
+NOW = 1_800_000_000.0
+STARTED = NOW - 3600
+N1, N2, N3 = "cpu-node1", "cpu-node2", "worker-node3"
+SILENT = "no answer in 14.1 s"
+DIGEST = "9a" * 32
+CORE = {"fs.defaultFS": "hdfs://lake", "fs.trash.interval": "1440"}
+HDFS = {"dfs.replication": "3", "dfs.nameservices": "lake"}
+FLINK = {
+    "taskmanager.numberOfTaskSlots": 4,
+    "rest.port": 8082,
+    "web.submit.enable": False,
+    "blob.server.port": 6124,
+}
+DF = "Filesystem 1B-blocks Used Available Capacity Mounted on\n"
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    monkeypatch.setenv("LAKEHOUSE_PROFILE", "full")
+    return placement.read(inventory.load(ROOT / "inventory" / "three-node"))
+
+
+class Told:
+    """What a cluster answers; `part` and `said` hold it by name, so that a test changes one thing."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.addresses = {host.name: host.address for host in cluster.hosts}
+        self.parts = {host.name: self._parts(host.name) for host in cluster.hosts}
+        self.said: dict[str, Any] = self._said()
+        self.silent: dict[str, str] = {}
+
+    def _units(self, host: str) -> list[str]:
+        return [placement.unit(service) for service in self.cluster.services[host]]
+
+    def _parts(self, host: str) -> dict[str, str]:
+        names = {service.name for service in self.cluster.services[host]}
+        folders = next(questions.folders(one) for one in self.cluster.hosts if one.name == host)
+        df = [f"/dev/a 1000 400 600 40% / {folder}" for folder in [*folders, asks.LOGS]]
+        every = "".join(f"{line.rsplit(' ', 1)[0]}\n" for line in df)
+        sites = {"hdfs_site": xml(HDFS), "core_site": xml(CORE)} if "namenode" in names else {}
+        return {
+            "began": str(NOW), "ended": str(NOW + 0.1), "uptime": "7200.5 1\n",
+            "units": "\n\n".join(unit(name) for name in self._units(host)),
+            "memory": "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\n",
+            "disks": DF + "".join(f"{line.rsplit(' ', 1)[0]}\n" for line in df[:-1]),
+            "releases": "/opt/hadoop/current releases/3.5.0-1137f5b40d6f\n",
+            "database": "version|17.6|\n",
+            "space": DF + every,
+            "inodes": "head\n/dev/a 1000 400 600 40% /\nbtrfs 0 0 0 - /srv\n",
+            "thp": "[always] madvise never\nalways defer defer+madvise [madvise] never\n",
+            "names": "".join(f"{name}|{address} |{name}\n" for name, address in self.addresses.items()),
+            "listening": "".join(self._sockets(host)),
+            "reach": "",
+            "packages": "ii  openjdk-17-jre-headless 17.0.16+8-1\n",
+            "daemons": "".join(daemon(name) for name in self._units(host)),
+            "checkpoint": "Id=hdfs-checkpoint.timer\nActiveState=active\nResult=success\n\n"
+                          "Id=hdfs-checkpoint.service\nActiveState=inactive\nResult=success\n",
+            "catalog": "schema|3.1.0\nused|41\nallowed|97\nlock_seconds|\nmisplaced|0\n",
+            "catalogs": f"{DIGEST}  delta.properties\n",
+            "flink_config": "".join(f"{key}: {json.dumps(value)}\n" for key, value in FLINK.items()),
+            **sites,
+        }  # fmt: skip
+
+    def _sockets(self, host: str) -> Iterator[str]:
+        table = self.cluster.variable("lakehouse_ports")
+        for service in self.cluster.services[host]:
+            for port in service.ports:
+                # As a JVM shows an IPv4 address; the metastore cannot be told one.
+                address = "*" if service.name == "metastore" else f"[::ffff:{self.addresses[host]}]"
+                yield f"LISTEN 0 4096 {address}:{table[port.name]} *:*\n"
+
+    def _said(self) -> dict[str, Any]:
+        live = {
+            f"{name}:9866": {"lastContact": 1, "xferaddr": f"{address}:9866"}
+            for name, address in self.addresses.items()
+        }
+        counters = {
+            "CapacityTotal": 1000, "CapacityUsed": 100, "CapacityRemaining": 900, "NumLiveDataNodes": 3,
+            "NumDeadDataNodes": 0, "NumStaleDataNodes": 0, "VolumeFailuresTotal": 0, "BlocksTotal": 40,
+            "MissingBlocks": 0, "CorruptBlocks": 0, "LowRedundancyBlocks": 0,
+            "LastCheckpointTime": 0, "TransactionsSinceLastCheckpoint": 1200,
+        }  # fmt: skip
+        conf = [
+            *({"key": key, "value": value, "resource": "hdfs-site.xml"} for key, value in HDFS.items()),
+            {"key": "fs.trash.interval", "value": "1440", "resource": "core-site.xml"},
+            # It is set by the NameNode itself.
+            {"key": "fs.defaultFS", "value": "hdfs://cpu-node1:9000", "resource": "programmatically"},
+        ]
+        manager = "pekko.tcp://flink@{}:6122/user/rpc/taskmanager_0"
+        config = {key: value if isinstance(value, str) else json.dumps(value) for key, value in FLINK.items()}
+        return {
+            "hdfs": {"beans": [counters]},
+            "namenode": {"beans": [{"Safemode": "", "LiveNodes": json.dumps(live)}]},
+            "namenode_conf": {"properties": conf},
+            "spark": {
+                "workers": [{"host": name, "state": "ALIVE", "cores": 2} for name in self.addresses],
+                "coresused": 0, "activeapps": [],
+            },
+            "trino": {"starting": False},
+            "trino_nodes": [
+                {"uri": f"http://{self.addresses[name]}:8090", "recentFailureRatio": 0.0} for name in (N2, N3)
+            ],
+            "trino_queries": [],
+            "flink": {"taskmanagers": 3, "slots-total": 12, "slots-available": 12, "jobs-running": 0},
+            "flink_taskmanagers": {
+                "taskmanagers": [{"path": manager.format(name), "slotsNumber": 4} for name in self.addresses]
+            },
+            # The port is one that Flink says itself.
+            "flink_config": pairs(config | {"rest.port": "0"}),
+            "metastore": "", **dict.fromkeys(asks.CALLS, ""),
+        }  # fmt: skip
+
+    def seen(self) -> Seen:
+        answers: dict[str, Answer[Reply]] = {
+            name: Answer(Reply(json.dumps(value), NOW, NOW)) for name, value in self.said.items()
+        }
+        for host, parts in self.parts.items():
+            text = "".join(f"\n@@lakehouse {name}\n{said}\n@@lakehouse = 0" for name, said in parts.items())
+            answers[f"host {host}"] = Answer(Reply(text, NOW, NOW + 0.1))
+        answers |= {name: unknown(why) for name, why in self.silent.items()}
+        return Seen(self.cluster, reading.status(self.cluster, answers, Path("/nowhere"), NOW), answers)
+
+    def findings(self) -> tuple[Finding, ...]:
+        return diagnose(self.seen()).findings
+
+    def change(self, host: str, part: str, old: str, new: str) -> None:
+        assert old in self.parts[host][part]
+        self.parts[host][part] = self.parts[host][part].replace(old, new, 1)
+
+    def stop(self, service: str, host: str) -> None:
+        name = next(placement.unit(one) for one in self.cluster.services[host] if one.name == service)
+        self.change(host, "units", unit(name), unit(name, active="inactive", sub="dead"))
+
+
+def pairs(settings: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"key": key, "value": value} for key, value in settings.items()]
+
+
+def unit(
+    name: str, active: str = "active", sub: str = "running", restarts: int = 0, since: float = STARTED
+) -> str:
+    pid = 42 if active == "active" else 0
+    return (
+        f"Id={name}.service\nLoadState=loaded\nActiveState={active}\nSubState={sub}\nMainPID={pid}\n"
+        f"NRestarts={restarts}\nActiveEnterTimestamp=@{since:.0f}"
+    )
+
+
+def daemon(name: str) -> str:
+    return (
+        f"@ {name}\nMainPID=42\nExecMainStartTimestamp=@{STARTED:.0f}\n"
+        "LimitNOFILESoft=131072\nLimitNPROCSoft=infinity\n"
+        "Max processes             unlimited            unlimited            processes \n"
+        "Max open files            131072               131072               files     \n"
+        "VmRSS:\t  800000 kB\nVmSwap:\t    1000 kB\n"
+        f"file {STARTED - 60:.0f} /etc/{name}.conf\nfile {STARTED:.0f} /etc/{name}.conf\n"
+    )
+
+
+def xml(properties: Mapping[str, str]) -> str:
+    rows = (
+        f"<property><name>{key}</name><value>{value}</value></property>" for key, value in properties.items()
+    )
+    return f"<configuration>{''.join(rows)}</configuration>"
+
+
+@pytest.fixture
+def told(cluster: Cluster) -> Told:
+    return Told(cluster)
+
+
+Fault = Callable[[Told], None]
+
+
+def part(host: str, name: str, old: str, new: str) -> Fault:
+    return lambda told: told.change(host, name, old, new)
+
+
+def bean(document: str, name: str, value: object) -> Fault:
+    return lambda told: told.said[document]["beans"][0].__setitem__(name, value)
+
+
+def node(name: str, **changed: object) -> Fault:
+    """What the NameNode says of a DataNode; nothing, if nothing is said here."""
+
+    def change(told: Told) -> None:
+        [found] = told.said["namenode"]["beans"]
+        nodes = json.loads(found["LiveNodes"])
+        if changed:
+            nodes[f"{name}:9866"] |= changed
+        else:
+            del nodes[f"{name}:9866"]
+        found["LiveNodes"] = json.dumps(nodes)
+
+    return change
+
+
+def restarted(told: Told) -> None:
+    told.change(N2, "units", unit("hdfs-datanode"), unit("hdfs-datanode", restarts=9, since=NOW - 20))
+
+
+def ahead(told: Told) -> None:
+    for name in ("began", "ended"):
+        told.change(N2, name, "1800000000", "1800000007")
+
+
+def calls(told: Told) -> None:
+    told.silent |= dict.fromkeys(asks.CALLS[:3], "thrift://192.168.1.184:9083: timed out")
+
+
+def element(document: str, index: int, key: str, value: object) -> Fault:
+    def change(told: Told) -> None:
+        found = told.said[document]
+        rows = found if isinstance(found, list) else next(iter(found.values()))
+        rows[index][key] = value
+
+    return change
+
+
+def without(document: str, index: int) -> Fault:
+    def change(told: Told) -> None:
+        found = told.said[document]
+        del (found if isinstance(found, list) else next(iter(found.values())))[index]
+
+    return change
+
+
+W, F = Level.WARNING, Level.FAULT
+FAULTS: list[tuple[Fault, Level, str, str, str]] = [
+    (part(N2, "space", "600 40% /", "60 94% /"), W, "node.disk", N2, "6 % of the disk of / is available"),
+    (part(N2, "space", "600 40% /", "20 98% /"), F, "node.disk", N2, "2 % of the disk of / is available"),
+    (part(N2, "inodes", "600 40%", "40 96%"), W, "node.inodes", N2, "4 % of the inodes of / are available"),
+    (part(N2, "memory", "MemAvailable: 4", "MemAvailable: 0"), W, "node.memory",
+     N2, "0 % of the memory is available"),
+    (part(N2, "thp", "defer+madvise [madvise]", "[always]"), W, "node.thp",
+     N2, "every process may be stopped"),
+    (ahead, W, "time.offset", N2, "its clock differs by +"),
+    (part(N2, "names", "192.168.1.185 ", "127.0.1.1 "), F, "net.names", N2, f"{N2} resolves to 127.0.1.1"),
+    (part(N2, "names", "192.168.1.184 ", ""), F, "net.names", N2, f"{N1} resolves to nothing"),
+    (part(N2, "names", f"|{N1}\n", "|other\n"), F, "net.names", N2, "192.168.1.184 is called other"),
+    (lambda told: told.stop("spark_history", N1), F, "unit.state",
+     N1, "spark_history is stopped (inactive/dead)"),
+    (lambda told: told.stop("spark_worker", N2), F, "unit.state", N2, "spark_worker is stopped"),
+    (lambda told: told.stop("datanode", N2), F, "unit.state", N2, "datanode is stopped"),
+    (restarted, W, "unit.restarts", N2, "datanode came back 9 times, 20 s ago the last"),
+    (part(N2, "daemons", "Max open files            131072", "Max open files            1024"),
+     F, "unit.limits", N2,
+     "datanode may have 1024 open files"),
+    (part(N2, "daemons", "VmSwap:\t    1000", "VmSwap:\t 1000000"), W, "unit.swap", N2,
+     "976 MiB of datanode are swapped out, 56% of it"),
+    (part(N2, "daemons", f"file {STARTED:.0f}", f"file {STARTED + 90:.0f}"), W, "unit.pending", N2,
+     "datanode has not read /etc/hdfs-datanode.conf, which changed after it started"),
+    (part(N2, "listening", "[::ffff:192.168.1.185]:9866", "[::ffff:127.0.1.1]:9866"), F, "net.listens", N2,
+     "datanode listens on port 9866 on 127.0.1.1 alone"),
+    (part(N2, "listening", ":9866", ":9999"), F, "net.listens",
+     N2, "datanode listens on port 9866 on no address"),
+    (bean("namenode", "Safemode", "Safe mode is ON. The reported blocks 390 needs additional 17. Then."), F,
+     "hdfs.safemode",
+     N1, "nothing can be written, safe mode is on: The reported blocks 390 needs additional 17"),
+    (node(N2), F, "hdfs.datanodes", N2, "its DataNode runs, and the NameNode does not count it"),
+    (node(N2, lastContact=34), F, "hdfs.datanodes", N2, "has not heard of it for 34 s"),
+    (node(N2, xferaddr="172.18.0.5:9866"), F, "hdfs.addresses",
+     N2, "the NameNode sends clients to 172.18.0.5:9866"),
+    (part(N2, "reach", "", "192.168.1.186:9866\n"), F, "hdfs.reach",
+     N2, f"the DataNode of {N3} takes no connection"),
+    (bean("hdfs", "MissingBlocks", 2), F, "hdfs.missing", N1, "2 of 40 blocks are missing"),
+    (bean("hdfs", "CorruptBlocks", 2), W, "hdfs.corrupt", N1, "2 of 40 blocks are corrupt"),
+    (bean("hdfs", "LowRedundancyBlocks", 2), W, "hdfs.replicas", N1, "2 of 40 blocks lack a replica"),
+    (bean("hdfs", "VolumeFailuresTotal", 1), F, "hdfs.volumes", N1, "1 disks of DataNodes have failed"),
+    (bean("hdfs", "CapacityRemaining", 90), W, "hdfs.capacity", N1, "9 % of HDFS is left"),
+    (bean("hdfs", "TransactionsSinceLastCheckpoint", 10**8), W, "hdfs.checkpoint",
+     N1, "100,000,000 edits since"),
+    (part(N1, "checkpoint", "ActiveState=active", "ActiveState=inactive"), F, "hdfs.timer", N1,
+     "hdfs-checkpoint.timer is inactive"),
+    (part(N1, "checkpoint", "inactive\nResult=success", "failed\nResult=exit-code"), F, "hdfs.timer", N1,
+     "the last checkpoint has failed (exit-code)"),
+    (calls, F, "metastore.calls", N1, "3 of 20 calls fail: thrift://192.168.1.184:9083: timed out"),
+    (part(N1, "catalog", "3.1.0", "4.0.0"), F, "metastore.schema",
+     N1, "the schema in the database has version 4.0.0"),
+    (part(N1, "catalog", "used|41", "used|96"), W, "postgresql.connections",
+     N1, "96 of 97 connections are used"),
+    (part(N1, "catalog", "lock_seconds|", "lock_seconds|1320"), F, "metastore.locks",
+     N1, "silent for 1320 s"),
+    (part(N1, "catalog", "misplaced|0", "misplaced|3"), W, "metastore.locations",
+     N1, "3 tables or databases are on"),
+    (element("spark", 1, "state", "DEAD"), F, "spark.workers",
+     N2, "its spark_worker runs, and spark_master on"),
+    (without("trino_nodes", 0), F, "trino.workers",
+     N2, f"its trino runs, and trino on {N1} does not count it"),
+    (without("flink_taskmanagers", 1), F, "flink.taskmanagers", N2, "its flink_taskmanager runs"),
+    (element("flink_taskmanagers", 1, "slotsNumber", 1), F, "flink.slots", N2, "it offers 1 slots"),
+    (part(N3, "releases", "3.5.0-1137f5b40d6f", "3.5.0-000000000000"), W, "versions.releases", N3,
+     "the release of hadoop is 3.5.0-000000000000"),
+    (part(N3, "packages", "17.0.16", "17.0.15"), W, "versions.java",
+     N3, "package openjdk-17-jre-headless is 17.0.15"),
+    (part(N3, "catalogs", DIGEST, "1f" * 32), F, "trino.catalogs",
+     N3, "the digest of catalog delta.properties is 1f1f"),
+    (part(N1, "hdfs_site", "<value>3<", "<value>2<"), W, "config.namenode", N1,
+     "dfs.replication of hdfs-site.xml is 3 in the process"),
+    (element("flink_config", 0, "value", "2"), W, "config.flink", N3,
+     "taskmanager.numberOfTaskSlots of config.yaml is 2 in the process"),
+]  # fmt: skip
+
+
+def test_a_cluster_that_is_well_has_no_finding_and_every_case_is_judged(told: Told) -> None:
+    found = diagnose(told.seen())
+    assert found.findings == ()
+    assert found.judged == found.cases > 100
+
+
+def test_a_check_has_one_name_and_a_fault_that_shows_it() -> None:
+    names = [check.name for check in CHECKS]
+    assert len(set(names)) == len(names)
+    assert {name for _, _, name, _, _ in FAULTS} == set(names)
+
+
+@pytest.mark.parametrize("row", FAULTS, ids=[f"{row[2]}-{row[4][:24]}" for row in FAULTS])
+def test_a_fault_is_its_line_and_no_other(told: Told, row: tuple[Fault, Level, str, str, str]) -> None:
+    fault, level, name, host, fact = row
+    fault(told)
+    [found] = told.findings()
+    assert (found.level, found.check, found.host) == (level, name, host)
+    assert fact in found.fact
+    assert found.action.split()[0].startswith((".venv/bin/", "make"))
+    assert "\n" not in str(found)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: str(check.name))
+def test_a_check_of_a_cluster_that_says_nothing_judges_nothing(told: Told, check: Any) -> None:
+    told.silent |= dict.fromkeys([*told.said, *(f"host {name}" for name in told.addresses)], SILENT)
+    found = diagnose(told.seen(), [check])
+    assert found.judged == 0
+    # Who is not known to run is not asked of his leader.
+    assert {finding.check for finding in found.findings} <= {UNJUDGED}
+    assert bool(found.findings) == bool(found.cases)
+
+
+def test_a_silent_host_is_one_line_and_an_error(told: Told) -> None:
+    told.silent[f"host {N2}"] = SILENT
+    seen = told.seen()
+    [found] = diagnose(seen).findings
+    assert (found.check, found.host, found.level) == (UNJUDGED, N2, Level.FAULT)
+    assert found.fact.endswith(f"not judged: {SILENT}")
+    ending = screen.result(seen.status, diagnose(seen), 3.0)
+    assert ending.outcome is Outcome.DOWN
+
+
+def test_a_part_that_failed_is_not_judged_for_its_own_words(told: Told) -> None:
+    told.parts[N2]["listening"] = "sh: 1: ss: not found\n@@lakehouse = 127\n\n@@lakehouse nothing\n"
+    [found] = told.findings()
+    assert (found.check, found.host) == (UNJUDGED, N2)
+    assert found.fact == "net.listens not judged: sh: 1: ss: not found"
+
+
+@pytest.mark.parametrize(
+    ("service", "host", "asked"),
+    [
+        ("namenode", N1, ("hdfs", "namenode", "namenode_conf")),
+        ("metastore", N1, ("metastore", *asks.CALLS)),
+        ("spark_master", N1, ("spark",)),
+        ("trino", N1, ("trino", "trino_nodes", "trino_queries")),
+        ("flink_jobmanager", N3, ("flink", "flink_taskmanagers", "flink_config")),
+    ],
+)
+def test_what_a_stopped_service_would_have_answered_is_said_by_its_unit_alone(
+    told: Told, service: str, host: str, asked: tuple[str, ...]
+) -> None:
+    told.stop(service, host)
+    told.silent |= dict.fromkeys(asked, "Connection refused")
+    diagnosed = diagnose(told.seen())
+    assert [(found.check, found.host) for found in diagnosed.findings] == [("unit.state", host)]
+    assert diagnosed.judged < diagnosed.cases
+
+
+def test_a_metastore_without_its_database_is_said_by_that_unit_alone(told: Told) -> None:
+    told.stop("postgresql", N1)
+    told.silent |= dict.fromkeys(("metastore", *asks.CALLS), "returned an exception")
+    told.parts[N1]["catalog"] = "psql: error: no socket\n@@lakehouse = 2\n\n@@lakehouse nothing\n"
+    [found] = told.findings()
+    assert (found.check, found.fact) == ("unit.state", "postgresql is stopped (inactive/dead)")
+
+
+def test_a_service_that_runs_and_says_nothing_is_not_judged(told: Told) -> None:
+    told.silent |= dict.fromkeys(("hdfs", "namenode", "namenode_conf"), "timed out")
+    [found] = told.findings()
+    assert (found.check, found.host, found.level) == (UNJUDGED, N1, Level.FAULT)
+
+
+def test_a_checkpoint_is_missed_only_while_the_namenode_ran(told: Told) -> None:
+    old = unit("hdfs-namenode", since=NOW - 50 * 3600)
+    told.said["hdfs"]["beans"][0]["LastCheckpointTime"] = (NOW - 40 * 3600) * 1000
+    assert told.findings() == ()
+    told.change(N1, "units", unit("hdfs-namenode"), old)
+    [found] = told.findings()
+    assert (found.check, found.fact) == ("hdfs.checkpoint", "no checkpoint for 40 h")
+
+
+def test_a_daemon_that_has_just_started_may_still_open_its_ports(told: Told) -> None:
+    told.change(N2, "units", unit("hdfs-datanode"), unit("hdfs-datanode", since=NOW - 20))
+    told.change(N2, "listening", ":9866", ":9999")
+    node(N2)(told)
+    assert told.findings() == ()
+
+
+def test_a_secret_is_not_compared_and_not_printed(told: Told) -> None:
+    told.change(
+        N1, "hdfs_site", "</configuration>", xml({"my.password": "new"}).removeprefix("<configuration>")
+    )
+    told.said["namenode_conf"]["properties"].append(
+        {"key": "my.password", "value": "old-one", "resource": "hdfs-site.xml"}
+    )
+    assert told.findings() == ()
+
+
+class TestEnding:
+    """The lines, the code and the JSON."""
+
+    def test_a_healthy_cluster_is_one_line_and_0(self, told: Told) -> None:
+        seen = told.seen()
+        found = diagnose(seen)
+        ending = screen.result(seen.status, found, 4.21)
+        assert (ending.outcome, ending.json()["exit"]) == (Outcome.OK, 0)
+        said = f"{found.cases} of {found.cases} checks judged, 4.2 s"
+        next_command = "make smoke INVENTORY="
+        assert screen.screen(found, ending).startswith(
+            f"doctor {seen.status.cluster}: 0 errors, 0 warnings; {said}; next: {next_command}"
+        )
+
+    def test_the_gravest_is_first_and_its_command_is_the_next(self, told: Told) -> None:
+        bean("hdfs", "LowRedundancyBlocks", 2)(told)
+        seen = told.seen()
+        ending = screen.result(seen.status, diagnose(seen), 1.0)
+        assert (ending.outcome, int(ending.outcome)) == (Outcome.DEGRADED, 1)
+        assert ending.last_line.startswith(f"doctor {seen.status.cluster}: 0 errors, 1 warning; ")
+        told.stop("spark_history", N1)
+        seen = told.seen()
+        found = diagnose(seen)
+        ending = screen.result(seen.status, found, 1.0)
+        assert int(ending.outcome) == 2
+        first, second, last = screen.screen(found, ending).splitlines()
+        assert first.startswith(
+            f"FAIL unit.state {N1}: spark_history is stopped (inactive/dead) (expected running): "
+        )
+        assert second.startswith(f"WARN hdfs.replicas {N1}: 2 of 40 blocks lack a replica: .venv/bin/ansible")
+        assert last.startswith(f"doctor {seen.status.cluster}: 1 error, 1 warning; ")
+        assert last.endswith("; next: " + first.partition("(expected running): ")[2])
+
+    def test_programs_get_the_contract_of_status(self, told: Told) -> None:
+        told.silent[f"host {N2}"] = SILENT
+        seen = told.seen()
+        said = json.loads(json.dumps(screen.result(seen.status, diagnose(seen), 1.0).json()))
+        keys = {"schema", "verb", "target", "outcome", "exit", "hosts", "findings", "next"}
+        assert keys <= said.keys()
+        assert (said["verb"], said["outcome"], said["exit"]) == ("doctor", "DOWN", 2)
+        assert said["hosts"][N2] == {"answered": False, "why": SILENT}
+        assert said["checks"]["judged"] < said["checks"]["of"]
+        [finding] = said["findings"]
+        assert finding.keys() == {"code", "outcome", "where", "what", "next"}
+
+    @pytest.mark.parametrize(
+        ("fault", "code"),
+        [(None, 0), (bean("hdfs", "CorruptBlocks", 1), 1), (bean("hdfs", "MissingBlocks", 1), 2)],
+    )
+    def test_the_code_of_the_verb_is_that_of_the_gravest_line(
+        self,
+        told: Told,
+        fault: Fault | None,
+        code: int,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        if fault:
+            fault(told)
+        monkeypatch.setattr("ops.doctor.look.look", lambda *_: told.seen())
+        assert cli.main(["doctor"]) == code
+        *_, last = capsys.readouterr().out.splitlines()
+        assert last.startswith("doctor ")
+        assert cli.main(["doctor", "--json"]) == code
+        assert json.loads(capsys.readouterr().out)["exit"] == code
+
+    def test_an_inventory_that_is_not_there_is_not_known(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["doctor", "-i", "inventory/none"]) == cli.NOT_KNOWN
+        assert (
+            capsys.readouterr().err
+            == "error: inventory inventory/none does not exist; next: ls -d inventory/*\n"
+        )
+
+    def test_it_ends_within_its_promise(self) -> None:
+        assert verb.LIMIT_SECONDS <= 20
+
+
+class TestAsking:
+    """What hosts are asked, and how their words are read."""
+
+    def test_what_is_asked_of_a_host_is_what_the_checks_read(self, told: Told) -> None:
+        for host in told.cluster.hosts:
+            asked = dict(asks.commands(told.cluster, host))
+            assert asked.keys() <= told.parts[host.name].keys()
+        everywhere = {name for host in told.cluster.hosts for name in dict(asks.commands(told.cluster, host))}
+        assert everywhere <= set(told.parts[N1])
+
+    def test_a_script_is_one_that_a_shell_understands(self, told: Told) -> None:
+        for question in questions.questions(told.cluster, asks.commands):
+            if isinstance(question, Shell):
+                done = subprocess.run(
+                    ["sh", "-n", "-c", question.script], capture_output=True, text=True, check=False
+                )
+                assert (done.returncode, done.stderr) == (0, "")
+
+    def test_the_commands_print_what_is_read_on_this_machine(self, told: Told) -> None:
+        commands = dict(asks.commands(told.cluster, told.cluster.hosts[0]))
+
+        def run(name: str) -> str:
+            return subprocess.run(
+                ["sh", "-c", commands[name]], capture_output=True, text=True, check=False
+            ).stdout
+
+        assert len(run("thp").splitlines()) == 2
+        rows = [line.split("|") for line in run("names").splitlines()]
+        assert [row[0] for row in rows] == list(told.addresses)
+        assert {len(row) for row in rows} == {3}
+
+    def test_files_are_named_with_their_newest_change_and_a_star_is_the_shells(self, tmp_path: Path) -> None:
+        (tmp_path / "a b").mkdir()
+        (tmp_path / "a b" / "one.conf").touch()
+        call = f"{shlex.quote(f'{tmp_path}/a b/*').replace('*', chr(39) + '*' + chr(39))}"
+        # systemd is asked for, and need not be there.
+        script = f"systemctl() {{ echo MainPID=$$; }}\n{asks.SHOW}\nshow some-unit {call}\n"
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+        lines = done.stdout.splitlines()
+        assert lines[0] == "@ some-unit"
+        assert [line.split(" ", 2)[2] for line in lines if line.startswith("file ")] == [
+            f"{tmp_path}/a b/one.conf"
+        ] * 2
+        assert {line.split("  ")[0] for line in lines if line.startswith("Max")} == {
+            "Max processes",
+            "Max open files",
+        }
+        assert {line.split(":")[0] for line in lines if line.startswith("Vm")} == {"VmRSS", "VmSwap"}
+
+    def test_the_blocks_of_processes_are_read(self) -> None:
+        [(name, found)] = processes(daemon("trino")).items()
+        assert name == "trino"
+        assert (found.started, found.limits["open files"], found.limits["processes"]) == (
+            STARTED,
+            131072,
+            float("inf"),
+        )
+        assert found.files == {"/etc/trino.conf": int(STARTED)}
+
+    @pytest.mark.parametrize(
+        ("line", "expected"),
+        [
+            ("LISTEN 0 128 0.0.0.0:22 0.0.0.0:*", {22: {"*"}}),
+            ("LISTEN 0 128 [::]:22 [::]:*", {22: {"*"}}),
+            ("LISTEN 0 50 *:9083 *:*", {9083: {"*"}}),
+            ("LISTEN 0 50 [::ffff:10.0.0.1]:9866 *:*", {9866: {"10.0.0.1"}}),
+            ("LISTEN 0 50 127.0.0.53%lo:53 0.0.0.0:*", {53: {"127.0.0.53"}}),
+        ],
+    )
+    def test_sockets_are_read(self, line: str, expected: dict[int, set[str]]) -> None:
+        assert listeners(f"{line}\n") == expected
+
+    def test_the_small_profile_is_judged_without_its_engines(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("LAKEHOUSE_PROFILE", "core")
+        told = Told(placement.read(inventory.load(ROOT / "inventory" / "three-node")))
+        told.said = {
+            name: said for name, said in told.said.items() if not name.startswith(("trino", "flink"))
+        }
+        assert diagnose(told.seen()).findings == ()
+        assert not [one for one in asks.more(told.cluster) if one.name.startswith("flink")]
+
+    def test_every_question_has_a_name_of_its_own(self, told: Told) -> None:
+        asked = [
+            one.name for one in [*questions.questions(told.cluster, asks.commands), *asks.more(told.cluster)]
+        ]
+        assert len(asked) == len(set(asked))
+        assert {f"host {name}" for name in told.addresses} | set(told.said) == set(asked)
+
+
+def test_a_second_finding_of_the_same_kind_is_counted() -> None:
+    one = Finding("a.b", "n1", "fact", "act")
+    assert diagnosis.Diagnosis((one, replace(one, host="n2")), 1, 2).count(Level.FAULT) == 2
