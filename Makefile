@@ -91,7 +91,7 @@ golden: tools-dev ## Write the expected renderings again
 
 .PHONY: docs
 docs: tools-dev ## Write the generated pages again
-	@python -m lakehouse.dev.roledocs && python -m matrix.markdown
+	@python -m lakehouse.dev.roledocs && python -m matrix.markdown && python -m ops.doctor.failures
 
 .PHONY: readme
 readme: tools-dev ## Write the last run's output into the README

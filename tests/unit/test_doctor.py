@@ -32,7 +32,7 @@ SILENT = "no answer in 14.1 s"
 DIGEST = "9a" * 32
 CORE = {"fs.defaultFS": "hdfs://lake", "fs.trash.interval": "1440"}
 HDFS = {"dfs.replication": "3", "dfs.nameservices": "lake"}
-FLINK = {
+FLINK: Mapping[str, Any] = {
     "taskmanager.numberOfTaskSlots": 4,
     "rest.port": 8082,
     "web.submit.enable": False,

@@ -1,0 +1,94 @@
+"""The known failures, `failures.yml`, as data and as the page docs/failures.md."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from lakehouse.run import ROOT
+from ops.doctor.diagnosis import CHECKS
+
+FILE = Path(__file__).with_suffix(".yml")
+KEY = "lakehouse_failures"
+PAGE = ROOT / "docs" / "failures.md"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A failure: the tests that hold what is done about it, the checks that say it, or why it is `absent`.
+
+    One that is not prevented, but `found` by another verb, names that.
+    """
+
+    failure: str
+    tests: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    note: str = ""
+    found: str = ""
+    absent: str = ""
+
+
+def load() -> tuple[Known, ...]:
+    """Read the table."""
+    rows = yaml.safe_load(FILE.read_text(encoding="utf-8"))[KEY]
+    return tuple(
+        Known(**row | {name: tuple(row.get(name, ())) for name in ("tests", "checks")}) for row in rows
+    )
+
+
+def page(known: tuple[Known, ...]) -> str:
+    """Return the page: what is counted, the failures, and all that the doctor looks for."""
+    return "\n".join([*_head(known), *_failures(known), "", *_checks(), ""])
+
+
+def _head(known: tuple[Known, ...]) -> Iterator[str]:
+    diagnosed = [row for row in known if row.found or not (row.tests or row.absent)]
+    absent = [row for row in known if row.absent]
+    prevented = len(known) - len(diagnosed) - len(absent)
+    said = sum(bool(row.checks) for row in known)
+    yield from ("# Known failures", "", "<!-- Generated from ops/doctor/: make docs -->", "")
+    yield from (
+        "Ways in which such a stack goes wrong when it is built by hand. The kit prevents or diagnoses",
+        f"{prevented + len(diagnosed)} of {len(known)}: {prevented} are prevented, {len(diagnosed)} are found; "
+        f"{len(absent)} cannot happen here. {said} have",
+        "a line of `lakehouse doctor`, prevented or not; a unit test makes the fault of each line, and expects it alone.",
+        "",
+    )
+
+
+def _failures(known: tuple[Known, ...]) -> Iterator[str]:
+    yield from ("| # | Failure | Held by | Diagnosed by |", "|---|---|---|---|")
+    for number, row in enumerate(known, start=1):
+        absent = f"cannot happen: {row.absent}" if row.absent else ""
+        held = "; ".join(filter(None, (absent, row.note, _names(row.tests)))) or "-"
+        said = ", ".join(filter(None, (row.found, _names(row.checks)))) or "-"
+        yield f"| {number} | {row.failure} | {held} | {said} |"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _checks() -> Iterator[str]:
+    yield from ("## What the doctor looks for", "")
+    yield from (
+        f"{len(CHECKS)} checks, each of every host or service that it is about. What is not known is not judged,",
+        "and that is an error.",
+        "",
+    )
+    yield from ("| Check | What is wrong when it is found |", "|---|---|")
+    yield from (f"| `{check.name}` | {check.about} |" for check in CHECKS)
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(page(load()), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

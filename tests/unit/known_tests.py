@@ -1,0 +1,16 @@
+"""The tests of the repository by name, for pages and tables that say which of them hold something."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from lakehouse.run import ROOT
+
+
+@cache
+def functions() -> frozenset[str]:
+    """Every test function of the repository."""
+    paths = [path for top in ("matrix", "smoke", "tests") for path in (ROOT / top).rglob("*.py")]
+    texts = (path.read_text(encoding="utf-8") for path in paths)
+    return frozenset(name for text in texts for name in re.findall(r"def (test_\w+)\(", text))
