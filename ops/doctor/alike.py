@@ -10,11 +10,9 @@ from functools import partial
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import yaml
-
 from lakehouse.validation.finding import Level
 from ops.answer import Answer, both
-from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.doctor.model import Case, Check, Fault, Seen, judged, settings
 from ops.status import reading
 
 # What the kit never prints.
@@ -81,7 +79,10 @@ def _digests(text: str) -> dict[str, str]:
 
 def _properties(text: str) -> dict[str, str]:
     """Read a file of Hadoop's."""
-    root = ET.fromstring(text)  # noqa: S314 -- the kit's own file
+    try:
+        root = ET.fromstring(text)  # noqa: S314 -- the kit's own file
+    except ET.ParseError as error:
+        raise ValueError(f"no XML: {error}") from error
     return {
         one.findtext("name", "").strip(): one.findtext("value", "").strip() for one in root.iter("property")
     }
@@ -108,7 +109,7 @@ def _flink(seen: Seen) -> Iterator[Case]:
     manager = seen.the("flink_jobmanager")
 
     def differs(said: list[dict[str, str]], text: str) -> tuple[Fault, ...]:
-        written = {str(key): _text(value) for key, value in yaml.safe_load(text).items()}
+        written = {str(key): _text(value) for key, value in settings(text).items()}
         running = {one["key"]: one["value"] for one in said if not _FLINKS_OWN.match(one["key"])}
         return tuple(_differing(seen, written, running, "config.yaml"))
 
@@ -126,8 +127,16 @@ def _differing(
     for key in sorted(written.keys() & running.keys()):
         now, then = written[key], str(running[key]).strip()
         # A reference was resolved, a secret was hidden.
-        if now != then and "${" not in now and not _SECRET.search(key):
+        if not _same(now, then) and "${" not in now and not _SECRET.search(key):
             yield Fault(f"{key} of {file} is {then} in the process", seen.site, now, Level.WARNING)
+
+
+def _same(one: str, other: str) -> bool:
+    """Tell whether two settings say the same, such as 4 and 4.0."""
+    try:
+        return one == other or float(one) == float(other)
+    except ValueError:
+        return False
 
 
 CHECKS = (

@@ -12,6 +12,10 @@ from ops.status import placement, questions
 from ops.status.placement import Cluster
 
 LOGS = "/var/log"
+# Of one command of a host: a status is in a hurry, and a machine may be busy.
+PART_SECONDS = 5
+# What a connection to a DataNode may take, and the start of the shell that makes it.
+_REACH_SECONDS = 3
 CHECKPOINT = ("hdfs-checkpoint.timer", "hdfs-checkpoint.service")
 # As many as find a connection that died, among the pool of a metastore.
 CALLS = tuple(f"call {number}" for number in range(20))
@@ -138,9 +142,10 @@ def _names(hosts: list[tuple[str, str]]) -> str:
 
 
 def _reach(places: list[tuple[str, int]]) -> str:
-    """Print the places that take no connection within a second; bash alone knows /dev/tcp."""
+    """Print the places that take no connection in time; bash alone knows /dev/tcp."""
     tries = (
-        f"(timeout 1 bash -c 'exec 3<>/dev/tcp/{address}/{port}' 2>/dev/null || echo '{address}:{port}') &"
+        f"(timeout {_REACH_SECONDS} bash -c 'exec 3<>/dev/tcp/{address}/{port}' 2>/dev/null"
+        f" || echo '{address}:{port}') &"
         for address, port in places
     )
     return "\n".join([*tries, "wait"])

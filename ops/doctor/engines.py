@@ -8,10 +8,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from ops.answer import Answer, both
-from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.doctor.model import Case, Check, Fault, Seen, judged, settings
 from ops.status import reading
 from ops.status.model import Placed
 
@@ -88,7 +86,7 @@ def _slots(seen: Seen) -> Iterator[Case]:
         return
 
     def other(host: str, managers: Mapping[str, Any], text: str) -> tuple[Fault, ...]:
-        expected = int(yaml.safe_load(text)[_SLOTS])
+        expected = int(settings(text)[_SLOTS])
         # One that is missing is said as such.
         if host not in managers or managers[host]["slotsNumber"] == expected:
             return ()

@@ -46,16 +46,16 @@ def page(known: tuple[Known, ...]) -> str:
 
 
 def _head(known: tuple[Known, ...]) -> Iterator[str]:
-    diagnosed = [row for row in known if row.found or not (row.tests or row.absent)]
-    absent = [row for row in known if row.absent]
-    prevented = len(known) - len(diagnosed) - len(absent)
+    absent = sum(bool(row.absent) for row in known)
+    held = len(known) - absent
+    found = sum(bool(row.found or not (row.tests or row.absent)) for row in known)
     said = sum(bool(row.checks) for row in known)
     yield from ("# Known failures", "", "<!-- Generated from ops/doctor/: make docs -->", "")
     yield from (
         "Ways in which such a stack goes wrong when it is built by hand. The kit prevents or diagnoses",
-        f"{prevented + len(diagnosed)} of {len(known)}: {prevented} are prevented, {len(diagnosed)} are found; "
-        f"{len(absent)} cannot happen here. {said} have",
-        "a line of `lakehouse doctor`, prevented or not; a unit test makes the fault of each line, and expects it alone.",
+        f"{held} of {len(known)}: {held - found} are prevented, {found} are found.",
+        f"{absent} cannot happen here. {said} have a line of `lakehouse doctor`, prevented or not: a unit test makes each fault, and",
+        "expects that line and no other.",
         "",
     )
 
@@ -76,8 +76,8 @@ def _names(names: tuple[str, ...]) -> str:
 def _checks() -> Iterator[str]:
     yield from ("## What the doctor looks for", "")
     yield from (
-        f"{len(CHECKS)} checks, each of every host or service that it is about. What is not known is not judged,",
-        "and that is an error.",
+        f"{len(CHECKS)} checks, each of every host or service it is about. What is not known is not judged,",
+        "which is an error.",
         "",
     )
     yield from ("| Check | What is wrong when it is found |", "|---|---|")

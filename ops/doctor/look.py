@@ -22,7 +22,7 @@ def look(asker: Asker, path: str, until: float) -> Seen:
     Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
     """
     cluster = placement.read(inventory.load(path))
-    asked = [*questions.questions(cluster, asks.commands), *asks.more(cluster)]
+    asked = [*questions.questions(cluster, asks.commands, asks.PART_SECONDS), *asks.more(cluster)]
     answers = status.ask(asker, cluster, asked, until)
     return Seen(cluster, status.seen(cluster, answers), answers)
 

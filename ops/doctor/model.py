@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+import yaml
+
 from lakehouse.inventory import Host
 from lakehouse.validation.finding import Level
 from ops.answer import Answer, unknown
@@ -102,6 +104,14 @@ def runs(placed: Placed) -> bool:
 def judged(answer: Answer[T], judge_it: Callable[[T], Iterable[Fault]]) -> Answer[tuple[Fault, ...]]:
     """Return the faults of an answer; unknown stays unknown, and what cannot be read becomes so."""
     return answer.then(lambda value: tuple(judge_it(value)))
+
+
+def settings(text: str) -> dict[str, Any]:
+    """Read a file of Flink's: a key and its value on each line."""
+    try:
+        return dict(yaml.safe_load(text))
+    except yaml.YAMLError as error:
+        raise ValueError("no YAML") from error
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from ops.status import placement
 from ops.status.placement import Cluster
 
 # A part may hang where the others do not: on a mount that is gone, or a database.
-_PART_SECONDS = 2
+PART_SECONDS = 2
 _MARK = "@@lakehouse"
 _PART = re.compile(rf"^{_MARK} (\w+)\n(.*?)^{_MARK} = (\d+)$", re.DOTALL | re.MULTILINE)
 
@@ -61,9 +61,20 @@ SELECT format, count(*)::text, max(committed)::text FROM (
 Commands = Iterable[tuple[str, str]]
 
 
-def questions(cluster: Cluster, more: Callable[[Cluster, Host], Commands] = lambda *_: ()) -> list[Question]:
-    """Return everything that is to be asked; a host runs `more` commands in the same script."""
-    return [*_shells(cluster, more), *_https(cluster), *_thrifts(cluster)]
+def _nothing(_: Cluster, __: Host) -> Commands:
+    return ()
+
+
+def questions(
+    cluster: Cluster,
+    more: Callable[[Cluster, Host], Commands] = _nothing,
+    seconds: int = PART_SECONDS,
+) -> list[Question]:
+    """Return everything that is to be asked; a host runs `more` commands in the same script.
+
+    Each of its commands may take so many seconds.
+    """
+    return [*_shells(cluster, more, seconds), *_https(cluster), *_thrifts(cluster)]
 
 
 def shell(host: Host) -> str:
@@ -95,17 +106,15 @@ def folders(host: Host) -> list[str]:
     return list(dict.fromkeys(["/", *map(str, own)]))
 
 
-def _shells(cluster: Cluster, more: Callable[[Cluster, Host], Commands]) -> Iterator[Question]:
+def _shells(cluster: Cluster, more: Callable[[Cluster, Host], Commands], seconds: int) -> Iterator[Question]:
     for host in cluster.hosts:
         commands = dict(_commands(host, cluster.services[host.name])) | dict(more(cluster, host))
-        yield Shell(shell(host), host.name, _script(commands))
+        yield Shell(shell(host), host.name, _script(commands, seconds))
 
 
-def _script(commands: Mapping[str, str]) -> str:
+def _script(commands: Mapping[str, str], seconds: int) -> str:
     """Return a script that runs each command by itself, and marks what it printed and how it ended."""
-    limited = {
-        name: f"timeout -k 1 {_PART_SECONDS} sh -c {shlex.quote(text)}" for name, text in commands.items()
-    }
+    limited = {name: f"timeout -k 1 {seconds} sh -c {shlex.quote(text)}" for name, text in commands.items()}
     lines = (
         f"echo; echo '{_MARK} {name}'; {command} 2>&1 </dev/null; code=$?; echo; echo \"{_MARK} = $code\""
         for name, command in limited.items()

@@ -430,6 +430,23 @@ def test_a_daemon_that_has_just_started_may_still_open_its_ports(told: Told) -> 
     assert told.findings() == ()
 
 
+@pytest.mark.parametrize(
+    ("host", "part_name", "check"),
+    [
+        (N1, "hdfs_site", "config.namenode"),
+        (N1, "core_site", "config.namenode"),
+        (N3, "flink_config", "config.flink"),
+    ],
+)
+def test_a_file_that_nobody_understands_is_not_judged(
+    told: Told, host: str, part_name: str, check: str
+) -> None:
+    told.parts[host][part_name] = "<{ %"
+    [found] = told.findings()
+    assert (found.check, found.host) == (UNJUDGED, host)
+    assert check in found.fact
+
+
 def test_a_secret_is_not_compared_and_not_printed(told: Told) -> None:
     told.change(
         N1, "hdfs_site", "</configuration>", xml({"my.password": "new"}).removeprefix("<configuration>")
