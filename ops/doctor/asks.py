@@ -160,11 +160,15 @@ def _packages() -> str:
 def _show(host: Host, service: Service) -> str:
     """Return the call of `show` for a service. A star in a path is the shell's."""
     unit = placement.unit(service)
+    paths = [*watched(host, service), *(path.format(unit=unit) for path in _UNIT_FILES)]
+    return " ".join(["show", shlex.quote(unit), *(shlex.quote(path).replace("*", "'*'") for path in paths)])
+
+
+def watched(host: Host, service: Service) -> list[str]:
+    """Return what a service reads when it starts; a star stands for any name."""
     words = {
         "install": host.variables["lakehouse_install_dir"],
         "config": host.variables["lakehouse_config_dir"],
-        "instance": unit.partition("@")[2].replace("-", "/", 1),
-        "unit": unit,
+        "instance": placement.unit(service).partition("@")[2].replace("-", "/", 1),
     }
-    paths = [path.format(**words) for path in (*WATCHED[service.name], *_UNIT_FILES)]
-    return " ".join(["show", shlex.quote(unit), *(shlex.quote(path).replace("*", "'*'") for path in paths)])
+    return [path.format(**words) for path in WATCHED[service.name]]

@@ -54,8 +54,8 @@ def _head(known: tuple[Known, ...]) -> Iterator[str]:
     yield from (
         "Ways in which such a stack goes wrong when it is built by hand. The kit prevents or diagnoses",
         f"{held} of {len(known)}: {held - found} are prevented, {found} are found.",
-        f"{absent} cannot happen here. {said} have a line of `lakehouse doctor`, prevented or not: a unit test makes each fault, and",
-        "expects that line and no other.",
+        f"{absent} cannot happen here. {said} have a line of `lakehouse doctor`, prevented or not: a unit",
+        "test makes each fault, and expects that line and no other.",
         "",
     )
 

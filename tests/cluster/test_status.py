@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
-
 import pytest
-from docker.models.containers import Container
 
-from lakehouse.inventory import Host, Inventory
-from lakehouse.nodes import docker_api
-from lakehouse.run import ROOT
-from ops.outcome import SCHEMA
+from lakehouse.inventory import Inventory
 from tests.cluster.daemons import placements
+from tests.cluster.looking import Said, look, paused, secrets
 from tests.cluster.machines import Machines
 
 pytestmark = [pytest.mark.cluster]
@@ -26,23 +15,6 @@ pytestmark = [pytest.mark.cluster]
 NEEDED = {"namenode", "metastore", "postgresql"}
 # Whatever becomes of the verb, a host that was made silent is not so for longer.
 LIMIT_SECONDS = 15
-KEYS = {"schema", "verb", "target", "outcome", "exit", "hosts", "findings", "next", "cluster", "seconds"}
-
-
-@dataclass(frozen=True)
-class Said:
-    """What the verb printed, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = json.loads(self.out)
-        assert found.keys() == KEYS
-        assert (found["schema"], found["verb"], found["exit"]) == (SCHEMA, "status", self.code)
-        return found
 
 
 @pytest.fixture(scope="session")
@@ -51,29 +23,7 @@ def path(pytestconfig: pytest.Config) -> str:
 
 
 def status(path: str, *options: str) -> Said:
-    argv = [sys.executable, "-m", "lakehouse.cli", "status", "--inventory", path, *options]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS)
-    assert "Traceback" not in done.stderr
-    return Said(done.returncode, done.stdout, done.stderr)
-
-
-@contextmanager
-def paused(host: Host) -> Iterator[None]:
-    """As a machine that hangs: connections to it are made, and nothing answers."""
-    with docker_api.connect() as client:
-        found = docker_api.containers(client, host.variables["local_nodes_cluster"])
-        container: Container = next(one for one in found if one.labels[docker_api.NODE_LABEL] == host.name)
-        container.pause()
-        try:
-            yield
-        finally:
-            container.unpause()
-
-
-def secrets(cluster: Inventory) -> list[str]:
-    tables = ("lakehouse_database", "lakehouse_federation")
-    variables = cluster.hosts[0].variables
-    return [str(variables[name]["password"]) for name in tables if name in variables]
+    return look("status", path, *options, seconds=LIMIT_SECONDS)
 
 
 def test_a_cluster_that_is_well_is_ok_with_every_service_named(path: str, cluster: Inventory) -> None:

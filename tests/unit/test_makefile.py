@@ -27,6 +27,7 @@ def called(*words: str) -> str:
         ("smoke", "inventory/local"),
         ("down", "inventory/local"),
         ("status", "inventory/local"),
+        ("doctor", "inventory/local"),
         ("test", "tests/inventory"),
     ],
 )

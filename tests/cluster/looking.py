@@ -1,0 +1,68 @@
+"""The verbs that look at the cluster, as a person starts them, and a host that hangs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from docker.models.containers import Container
+
+from lakehouse.inventory import Host, Inventory
+from lakehouse.nodes import docker_api
+from lakehouse.run import ROOT
+from ops.outcome import SCHEMA
+
+# Of every verb, and of each alone.
+KEYS = {"schema", "verb", "target", "outcome", "exit", "hosts", "findings", "next", "seconds"}
+OWN_KEYS = {"status": {"cluster"}, "doctor": {"inventory", "checks"}}
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a verb printed, and its exit code."""
+
+    verb: str
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """What it printed for programs."""
+        found: Mapping[str, Any] = json.loads(self.out)
+        assert found.keys() == KEYS | OWN_KEYS[self.verb]
+        assert (found["schema"], found["verb"], found["exit"]) == (SCHEMA, self.verb, self.code)
+        return found
+
+
+def look(verb: str, path: str, *options: str, seconds: float) -> Said:
+    """Run a verb, which has to end within these seconds whatever the cluster does."""
+    argv = [sys.executable, "-m", "lakehouse.cli", verb, "--inventory", path, *options]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds)
+    assert "Traceback" not in done.stderr
+    return Said(verb, done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def paused(host: Host) -> Iterator[None]:
+    """As a machine that hangs: connections to it are made, and nothing answers."""
+    with docker_api.connect() as client:
+        found = docker_api.containers(client, host.variables["local_nodes_cluster"])
+        container: Container = next(one for one in found if one.labels[docker_api.NODE_LABEL] == host.name)
+        container.pause()
+        try:
+            yield
+        finally:
+            container.unpause()
+
+
+def secrets(cluster: Inventory) -> list[str]:
+    """The passwords of a cluster."""
+    tables = ("lakehouse_database", "lakehouse_federation")
+    variables = cluster.hosts[0].variables
+    return [str(variables[name]["password"]) for name in tables if name in variables]
