@@ -74,7 +74,7 @@ show() {
     --property=LimitNOFILESoft,LimitNPROCSoft "$1.service")
   echo "$known"
   pid=$(echo "$known" | sed -n 's/^MainPID=//p')
-  if [ "$pid" -gt 0 ]; then
+  if [ "${pid:-0}" -gt 0 ]; then
     grep -E '^Max (open files|processes)' "/proc/$pid/limits"
     grep -E '^Vm(RSS|Swap):' "/proc/$pid/status"
   fi

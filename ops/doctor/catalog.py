@@ -13,8 +13,8 @@ from ops.answer import Answer, unknown
 from ops.doctor.asks import CALLS
 from ops.doctor.model import SETTLED_SECONDS, Case, Check, Fault, Seen, judged, runs
 
-# Of the connections that others than the superuser may have.
-_CONNECTIONS_SHARE = 0.85
+# The metastore holds its own from the start; this many are left for people and other engines.
+_FREE_CONNECTIONS = 8
 # A lock whose holder is silent goes after hive_metastore_lock_seconds, at the next look; this is much later.
 _LOCK_SECONDS, _LOCK_TIMES = 900, 3
 
@@ -71,10 +71,12 @@ def _schema(seen: Seen) -> Iterator[Case]:
 def _connections(seen: Seen) -> Iterator[Case]:
     def many(rows: Mapping[str, str]) -> Iterator[Fault]:
         used, allowed = int(rows["used"]), int(rows["allowed"])
-        if used > _CONNECTIONS_SHARE * allowed:
-            question = "runuser -u postgres -- psql -c 'TABLE pg_stat_activity'"
-            fact, expected = f"{used} of {allowed} connections are used", f"at most {_CONNECTIONS_SHARE:.0%}"
-            yield Fault(fact, seen.on(seen.the("postgresql").host, question), expected, Level.WARNING)
+        if allowed - used < _FREE_CONNECTIONS:
+            action = seen.on(
+                seen.the("postgresql").host, "runuser -u postgres -- psql -c 'TABLE pg_stat_activity'"
+            )
+            expected = f"at least {_FREE_CONNECTIONS} free"
+            yield Fault(f"{used} of {allowed} connections are used", action, expected, Level.WARNING)
 
     return _of_rows(seen, many)
 

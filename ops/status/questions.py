@@ -93,8 +93,9 @@ def parts(reply: Answer[Reply]) -> dict[str, Answer[str]]:
 
 
 def _complaint(text: str) -> str:
-    """Return the last line that does not go on with the one before it."""
-    return next((line for line in reversed(text.splitlines()) if line[:1].strip()), "")
+    """Return the last line that goes on with no other, of those with a colon if there are any."""
+    lines = [line for line in text.splitlines() if line[:1].strip()]
+    return next(reversed([line for line in lines if ": " in line] or lines), "")
 
 
 def folders(host: Host) -> list[str]:

@@ -92,11 +92,19 @@ def test_a_host_is_reached_as_ansible_reaches_it() -> None:
     assert found == {
         "ssh_hostname": "10.0.0.1",
         "ssh_user": "admin",
-        "ssh_port": "2222",
+        "ssh_port": 2222,
         "ssh_key": "/keys/id",
         "ssh_strict_host_key_checking": "accept-new",
         "ssh_known_hosts_file": "/a b/known",
     }
+
+
+def test_a_port_of_the_inventory_is_one_that_pyinfra_takes(asker: Asker) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    found = hosts.connection(Host("n1", "127.0.0.1", frozenset(), {"ansible_port": str(port)}))
+    answers = asker.ask({"n1": found}, [Shell("one", "n1", "true")], time.monotonic() + 5)
+    assert not answers["one"].known
 
 
 def test_a_host_whose_key_nobody_knows_is_refused_and_no_password_is_handed_over() -> None:
