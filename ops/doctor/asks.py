@@ -14,6 +14,8 @@ from ops.status.placement import Cluster
 LOGS = "/var/log"
 # Of one command of a host: a status is in a hurry, and a machine may be busy.
 PART_SECONDS = 5
+# What ends the list of places that take none.
+TRIED = "tried"
 # What a connection to a DataNode may take, and the start of the shell that makes it.
 _REACH_SECONDS = 3
 CHECKPOINT = ("hdfs-checkpoint.timer", "hdfs-checkpoint.service")
@@ -148,7 +150,7 @@ def _reach(places: list[tuple[str, int]]) -> str:
         f" || echo '{address}:{port}') &"
         for address, port in places
     )
-    return "\n".join([*tries, "wait"])
+    return "\n".join([*tries, "wait", f"echo {TRIED}"])
 
 
 def _packages() -> str:

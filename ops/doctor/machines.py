@@ -72,6 +72,8 @@ def _clock(seen: Seen) -> Iterator[Case]:
 def _huge_pages(seen: Seen) -> Iterator[Case]:
     def stalls(host: str, text: str) -> Iterator[Fault]:
         enabled, defrag = text.strip().splitlines()[:2]
+        if not ("[" in enabled and "[" in defrag):
+            raise ValueError("the kernel has chosen nothing")
         # Where a program asks for them, or the kernel makes them beside it, nobody waits.
         if "[always]" in enabled and "[always]" in defrag:
             path = "/sys/kernel/mm/transparent_hugepage/defrag"

@@ -9,7 +9,7 @@ from typing import Any
 
 from lakehouse.validation.finding import Level
 from ops.answer import Answer
-from ops.doctor.asks import CHECKPOINT
+from ops.doctor.asks import CHECKPOINT, TRIED
 from ops.doctor.model import Case, Check, Fault, Seen, judged
 from ops.status import judge, reading
 from ops.status.model import Hdfs, Placed
@@ -105,7 +105,10 @@ def _reach(seen: Seen) -> Iterator[Case]:
     up = {places[placed.host]: placed.host for placed in seen.settled("datanode")}
 
     def closed(text: str) -> Iterator[Fault]:
-        for place in sorted(up.keys() & set(text.split())):
+        *closed_places, end = text.split()
+        if end != TRIED:
+            raise ValueError("not every place was tried")
+        for place in sorted(up.keys() & set(closed_places)):
             action = seen.on(up[place], "nft list ruleset")
             yield Fault(f"the DataNode of {up[place]} takes no connection from here", action, place)
 
@@ -135,7 +138,7 @@ def _timer(seen: Seen) -> Iterator[Case]:
     placed = seen.the("namenode")
 
     def off(blocks: list[dict[str, str]]) -> Iterator[Fault]:
-        timer, work = (next(one for one in blocks if one["Id"] == name) for name in CHECKPOINT)
+        timer, work = map({one["Id"]: one for one in blocks}.__getitem__, CHECKPOINT)
         action = seen.on(placed.host, "journalctl -u hdfs-checkpoint -n 50 --no-pager")
         if timer["ActiveState"] != "active":
             yield Fault(

@@ -78,7 +78,7 @@ class Told:
             "thp": "[always] madvise never\nalways defer defer+madvise [madvise] never\n",
             "names": "".join(f"{name}|{address} |{name}\n" for name, address in self.addresses.items()),
             "listening": "".join(self._sockets(host)),
-            "reach": "",
+            "reach": "tried\n",
             "packages": "ii  openjdk-17-jre-headless 17.0.16+8-1\n",
             "daemons": "".join(daemon(name) for name in self._units(host)),
             "checkpoint": "Id=hdfs-checkpoint.timer\nActiveState=active\nResult=success\n\n"
@@ -289,7 +289,7 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (node(N2, lastContact=34), F, "hdfs.datanodes", N2, "has not heard of it for 34 s"),
     (node(N2, xferaddr="172.18.0.5:9866"), F, "hdfs.addresses",
      N2, "the NameNode sends clients to 172.18.0.5:9866"),
-    (part(N2, "reach", "", "192.168.1.186:9866\n"), F, "hdfs.reach",
+    (part(N2, "reach", "tried", "192.168.1.186:9866\ntried"), F, "hdfs.reach",
      N2, f"the DataNode of {N3} takes no connection"),
     (bean("hdfs", "MissingBlocks", 2), F, "hdfs.missing", N1, "2 of 40 blocks are missing"),
     (bean("hdfs", "CorruptBlocks", 2), W, "hdfs.corrupt", N1, "2 of 40 blocks are corrupt"),
@@ -445,6 +445,33 @@ def test_a_file_that_nobody_understands_is_not_judged(
     [found] = told.findings()
     assert (found.check, found.host) == (UNJUDGED, host)
     assert check in found.fact
+
+
+PARTS = (
+    "began", "units", "memory", "space", "inodes", "thp", "names", "listening", "reach",
+    "packages", "daemons", "checkpoint", "catalog", "catalogs", "flink_config", "hdfs_site",
+    "core_site", "releases",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("garbage", ["%[<garbage", "1 2\n=|=\n@ a\nb"])
+def test_words_that_nobody_understands_are_never_health(told: Told, name: str, garbage: str) -> None:
+    for parts in told.parts.values():
+        if name in parts:
+            parts[name] = garbage
+    found = diagnose(told.seen())
+    assert UNJUDGED in {finding.check for finding in found.findings}
+    assert found.judged < found.cases
+
+
+@pytest.mark.parametrize("garbage", [[], {}, "word", {"beans": []}, [{}], None])
+def test_documents_that_nobody_understands_are_never_health(told: Told, garbage: object) -> None:
+    for name in set(told.said) - {"metastore", "flink", "trino_queries", *asks.CALLS}:
+        told.said[name] = garbage
+    found = diagnose(told.seen())
+    assert UNJUDGED in {finding.check for finding in found.findings}
+    assert found.judged < found.cases
 
 
 def test_a_secret_is_not_compared_and_not_printed(told: Told) -> None:
