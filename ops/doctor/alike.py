@@ -17,6 +17,8 @@ from ops.status import reading
 
 # What the kit never prints.
 _SECRET = re.compile(r"password|secret|token|credential|access.?key", re.IGNORECASE)
+# What Hadoop and Flink say in place of one.
+_HIDDEN = {"<redacted>", "******"}
 # What Flink sets itself when it starts: names become addresses, and what was left open is chosen.
 _FLINKS_OWN = re.compile(
     r"^(jobmanager\.(rpc\.(address|port)|bind-host)|rest\.(address|port|bind-.*)|blob\.server\.port|io\.tmp\.dirs"
@@ -109,7 +111,7 @@ def _flink(seen: Seen) -> Iterator[Case]:
     manager = seen.the("flink_jobmanager")
 
     def differs(said: list[dict[str, str]], text: str) -> tuple[Fault, ...]:
-        written = {str(key): _text(value) for key, value in settings(text).items()}
+        written = {key: _text(value) for key, value in settings(text).items() if not isinstance(value, list)}
         running = {one["key"]: one["value"] for one in said if not _FLINKS_OWN.match(one["key"])}
         return tuple(_differing(seen, written, running, "config.yaml"))
 
@@ -127,7 +129,8 @@ def _differing(
     for key in sorted(written.keys() & running.keys()):
         now, then = written[key], str(running[key]).strip()
         # A reference was resolved, a secret was hidden.
-        if not _same(now, then) and "${" not in now and not _SECRET.search(key):
+        hidden = then in _HIDDEN or _SECRET.search(key)
+        if not _same(now, then) and "${" not in now and not hidden:
             yield Fault(f"{key} of {file} is {then} in the process", seen.site, now, Level.WARNING)
 
 
