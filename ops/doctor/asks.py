@@ -173,4 +173,4 @@ def watched(host: Host, service: Service) -> list[str]:
         "config": host.variables["lakehouse_config_dir"],
         "instance": placement.unit(service).partition("@")[2].replace("-", "/", 1),
     }
-    return [path.format(**words) for path in WATCHED[service.name]]
+    return [path.format(**words) for path in WATCHED.get(service.name, ())]

@@ -11,7 +11,6 @@ from ops.asking import Asker
 from ops.doctor import asks, screen
 from ops.doctor.diagnosis import diagnose
 from ops.doctor.model import Seen
-from ops.outcome import Result
 from ops.status import look as status
 from ops.status import placement, questions
 
@@ -30,7 +29,7 @@ def look(asker: Asker, path: str, until: float) -> Seen:
 def show(seen: Seen, began: float, *, as_json: bool) -> int:
     """Print the findings, or all of it for programs; return the exit code."""
     diagnosis = diagnose(seen)
-    ending: Result = screen.result(seen.status, diagnosis, time.monotonic() - began)
+    ending = screen.result(seen.status, diagnosis, time.monotonic() - began)
     said = json.dumps(ending.json()) if as_json else screen.screen(diagnosis, ending)
     sys.stdout.write(f"{said}\n")
     return int(ending.outcome)
