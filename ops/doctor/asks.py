@@ -78,6 +78,7 @@ show() {
   pid=$(echo "$known" | sed -n 's/^MainPID=//p')
   if [ "${pid:-0}" -gt 0 ]; then
     grep -E '^Max (open files|processes)' "/proc/$pid/limits"
+    sed -nE 's/^Max (open files|processes)/Most \1/p' /proc/1/limits
     grep -E '^Vm(RSS|Swap):' "/proc/$pid/status"
   fi
   shift

@@ -22,6 +22,8 @@ _LIMITS = (("LimitNOFILESoft", "open files", 4096), ("LimitNPROCSoft", "processe
 _KIB, _MIB = 1024, 1024**2
 _SWAPPED_BYTES, _SWAPPED_SHARE = 256 * _MIB, 0.5
 _WORDS = re.compile(r"^Max ([a-z ]+?) {2,}(\S+)", re.MULTILINE)
+# Of systemd itself: in a container, which may not raise it, no process has more.
+_MOST = re.compile(r"^Most ([a-z ]+?) {2,}\S+ +(\S+)", re.MULTILINE)
 _MEMORY = re.compile(r"^(Vm\w+):\s+(\d+) kB", re.MULTILINE)
 _FILE = re.compile(r"^file (\d+) (.+)$", re.MULTILINE)
 _EVERYWHERE = "*"
@@ -29,10 +31,11 @@ _EVERYWHERE = "*"
 
 @dataclass(frozen=True)
 class Process:
-    """A unit's main process: limits given and real, memory in bytes, and when its files changed."""
+    """A unit's main process: limits given, possible and real, memory in bytes, and when its files changed."""
 
     started: float
     given: Mapping[str, float]
+    most: Mapping[str, float]
     limits: Mapping[str, float]
     memory: Mapping[str, int]
     files: Mapping[str, int]
@@ -52,6 +55,7 @@ def _process(body: str) -> Process:
     return Process(
         started=float(known["ExecMainStartTimestamp"].removeprefix("@") or 0),
         given={name: _number(known[name]) for name, _, _ in _LIMITS},
+        most={name: _number(value) for name, value in _MOST.findall(body)},
         limits={name: _number(value) for name, value in _WORDS.findall(body)},
         memory={name: int(size) * _KIB for name, size in _MEMORY.findall(body)},
         files=files,
@@ -103,7 +107,8 @@ def _restarts(seen: Seen) -> Iterator[Case]:
 def _limits(seen: Seen) -> Iterator[Case]:
     def low(placed: Placed, process: Process) -> Iterator[Fault]:
         for name, word, least in _LIMITS:
-            expected, real = max(process.given[name], least), process.limits[word]
+            expected = max(min(process.given[name], process.most[word]), least)
+            real = process.limits[word]
             if real < expected:
                 fact = f"{placed.service} may have {real:.0f} {word}"
                 yield Fault(fact, seen.on(placed.host, f"systemctl cat {placed.unit}"), f"{expected:.0f}")

@@ -180,6 +180,8 @@ def daemon(name: str) -> str:
         "LimitNOFILESoft=131072\nLimitNPROCSoft=infinity\n"
         "Max processes             unlimited            unlimited            processes \n"
         "Max open files            131072               131072               files     \n"
+        "Most processes             96000                unlimited            processes \n"
+        "Most open files            1024                 1048576              files     \n"
         "VmRSS:\t  800000 kB\nVmSwap:\t    1000 kB\n"
         f"file {STARTED - 60:.0f} /etc/{name}.conf\nfile {STARTED:.0f} /etc/{name}.conf\n"
     )
@@ -414,6 +416,12 @@ def test_a_service_that_runs_and_says_nothing_is_not_judged(told: Told) -> None:
     assert (found.check, found.host, found.level) == (UNJUDGED, N1, Level.FAULT)
 
 
+def test_a_container_that_may_have_less_is_no_fault(told: Told) -> None:
+    told.change(N2, "daemons", "1048576 ", "20000 ")
+    told.change(N2, "daemons", "Max open files            131072", "Max open files            20000")
+    assert told.findings() == ()
+
+
 def test_a_checkpoint_is_missed_only_while_the_namenode_ran(told: Told) -> None:
     old = unit("hdfs-namenode", since=NOW - 50 * 3600)
     told.said["hdfs"]["beans"][0]["LastCheckpointTime"] = (NOW - 40 * 3600) * 1000
@@ -608,6 +616,10 @@ class TestAsking:
         assert {line.split("  ")[0] for line in lines if line.startswith("Max")} == {
             "Max processes",
             "Max open files",
+        }
+        assert {line.split("  ")[0] for line in lines if line.startswith("Most")} == {
+            "Most processes",
+            "Most open files",
         }
         assert {line.split(":")[0] for line in lines if line.startswith("Vm")} == {"VmRSS", "VmSwap"}
 
