@@ -185,13 +185,14 @@ def test_every_path_of_the_repository_exists(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_variable_is_in_an_argument_spec(page: Path) -> None:
+def test_every_variable_is_in_an_argument_spec_or_exported(page: Path) -> None:
     known = specs()
     ports = known["lakehouse_ports"]["options"]
     groups = {group for host in inventory.load(ROOT / "inventory/local").hosts for group in host.groups}
     roles = {path.name for path in (ROOT / "roles").iterdir()}
     modules = {path.stem for folder in ("library", "plugins") for path in (ROOT / folder).rglob("*.py")}
-    others = roles | modules | groups | ports.keys() | {"spark_catalog", "lakehouse_clients"}
+    exported = {name for role in argument_specs.roles() for name in argument_specs.exports(role)}
+    others = roles | modules | groups | ports.keys() | exported | {"spark_catalog", "lakehouse_clients"}
     prefixes = tuple(f"{role}_" for role in (*roles, "lakehouse", "local_nodes"))
     for span in CODE.findall(page.read_text(encoding="utf-8")):
         name = re.match(r"[a-z_]+(?=$|:|\.[a-z_]+$)", span)
