@@ -10,7 +10,7 @@ from ops.status.model import RUNNING, Hdfs, Machine, Placed, Status
 
 DEGRADED, DOWN = Outcome.DEGRADED, Outcome.DOWN
 # A disk or a memory with less of itself available.
-DISK_SHARE, MEMORY_SHARE = 0.10, 0.05
+DISK_SHARE, MEMORY_SHARE = 0.05, 0.05
 
 
 def findings(status: Status) -> tuple[Finding, ...]:

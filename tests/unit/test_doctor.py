@@ -257,7 +257,7 @@ def without(document: str, index: int) -> Fault:
 
 W, F = Level.WARNING, Level.FAULT
 FAULTS: list[tuple[Fault, Level, str, str, str]] = [
-    (part(N2, "space", "600 40% /", "60 94% /"), W, "node.disk", N2, "6 % of the disk of / is available"),
+    (part(N2, "space", "600 40% /", "40 96% /"), W, "node.disk", N2, "4 % of the disk of / is available"),
     (part(N2, "space", "600 40% /", "20 98% /"), F, "node.disk", N2, "2 % of the disk of / is available"),
     (part(N2, "inodes", "600 40%", "40 96%"), W, "node.inodes", N2, "4 % of the inodes of / are available"),
     (part(N2, "memory", "MemAvailable: 4", "MemAvailable: 0"), W, "node.memory",
@@ -297,7 +297,7 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (bean("hdfs", "CorruptBlocks", 2), W, "hdfs.corrupt", N1, "2 of 40 blocks are corrupt"),
     (bean("hdfs", "LowRedundancyBlocks", 2), W, "hdfs.replicas", N1, "2 of 40 blocks lack a replica"),
     (bean("hdfs", "VolumeFailuresTotal", 1), F, "hdfs.volumes", N1, "1 disks of DataNodes have failed"),
-    (bean("hdfs", "CapacityRemaining", 90), W, "hdfs.capacity", N1, "9 % of HDFS is left"),
+    (bean("hdfs", "CapacityRemaining", 40), W, "hdfs.capacity", N1, "4 % of HDFS is left"),
     (bean("hdfs", "TransactionsSinceLastCheckpoint", 10**8), W, "hdfs.checkpoint",
      N1, "100,000,000 edits since"),
     (part(N1, "checkpoint", "ActiveState=active", "ActiveState=inactive"), F, "hdfs.timer", N1,

@@ -143,7 +143,7 @@ class TestJudge:
             ({"corrupt": 1}, "hdfs.corrupt"),
             ({"low": 1}, "hdfs.replicas"),
             ({"failed_volumes": 1}, "hdfs.volumes"),
-            ({"remaining": 9 * GIB}, "hdfs.capacity"),
+            ({"remaining": 4 * GIB}, "hdfs.capacity"),
         ],
     )
     def test_what_the_namenode_counts(self, change: dict[str, Any], code: str) -> None:
@@ -158,7 +158,7 @@ class TestJudge:
         [
             ({"offset": Answer(-1.5)}, "host.clock"),
             ({"memory": Answer(Memory(100, 4))}, "host.memory"),
-            ({"disks": Answer((Disk("/data", 100, 9),))}, "host.disk"),
+            ({"disks": Answer((Disk("/data", 100, 4),))}, "host.disk"),
             ({"disks": unknown("df: /data: Stale file handle")}, "host.disks"),
         ],
     )
