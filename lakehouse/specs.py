@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from lakehouse import services
+from lakehouse import services, yamlfile
 from lakehouse.run import ROOT
 
 
@@ -18,7 +16,7 @@ def roles() -> list[Path]:
 
 def of(role: Path) -> dict[str, Any]:
     """Return a role's `meta/argument_specs.yml`, with the keys of `lakehouse_ports` and `lakehouse_users`."""
-    spec: dict[str, Any] = yaml.safe_load((role / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
+    spec: dict[str, Any] = yamlfile.read(role / "meta" / "argument_specs.yml")
     tables = services.load().options
     for entry_point in spec["argument_specs"].values():
         for name, option in entry_point["options"].items():
@@ -35,4 +33,4 @@ def every() -> list[dict[str, Any]]:
 def exports(role: Path) -> dict[str, str]:
     """Return what other roles may read of a role, by name: `meta/exports.yml`, empty where there is none."""
     path = role / "meta" / "exports.yml"
-    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return yamlfile.read(path) if path.is_file() else {}

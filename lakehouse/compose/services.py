@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-import yaml
-
+from lakehouse import yamlfile
 from lakehouse.compose.labels import HOST_LABEL
 from lakehouse.compose.settings import FOLDER
 
@@ -30,7 +29,7 @@ class Service:
 
 def chosen(profiles: Collection[str]) -> tuple[Service, ...]:
     """Return the services that run with these profiles."""
-    services = yaml.safe_load((FOLDER / "compose.yaml").read_text("utf-8"))["services"]
+    services = yamlfile.read(FOLDER / "compose.yaml")["services"]
     return tuple(
         Service(
             name,

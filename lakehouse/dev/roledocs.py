@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from lakehouse import run, services, specs
+from lakehouse import run, services, specs, yamlfile
 from lakehouse.sizing import page as sizing
 
 HEAD = "<!-- Generated from meta/argument_specs.yml: make docs -->"
@@ -46,7 +46,7 @@ def rows(options: dict[str, Any], prefix: str = "") -> list[str]:
 def render(role: Path) -> str:
     """The page of one role."""
     spec = specs.of(role)["argument_specs"]["main"]
-    tasks = yaml.safe_load((role / "tasks" / "main.yml").read_text(encoding="utf-8"))
+    tasks = yamlfile.read(role / "tasks" / "main.yml")
     steps = [f"{number}. {task['name']}" for number, task in enumerate(tasks, 1)]
     lines = [f"# {role.name}", "", HEAD, "", f"{spec['short_description']}.", ""]
     if steps:

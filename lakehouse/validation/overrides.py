@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from lakehouse import yamlfile
 from lakehouse.inventory import Host
 from lakehouse.validation.finding import Finding, Level
 
@@ -95,8 +94,7 @@ def version(component: str) -> str:
 
 @cache
 def _read(name: str) -> Any:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load((FOLDER / name).read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 (a safe one)
+    return yamlfile.read(FOLDER / name)
 
 
 def _dict(host: Host, variable: str) -> Mapping[object, object]:

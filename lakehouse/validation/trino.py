@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from lakehouse import yamlfile
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.variables import suggestion
@@ -60,7 +59,7 @@ class Keys:
 @cache
 def known_keys() -> Keys:
     """Read the file that `python -m lakehouse.dev.trinokeys` wrote."""
-    data = yaml.safe_load(KEYS.read_text(encoding="utf-8"))
+    data = yamlfile.read(KEYS)
     connectors = {name: frozenset(keys) for name, keys in data["connectors"].items()}
     return Keys(str(data["version"]), frozenset(data["server"]), frozenset(data["catalogs"]), connectors)
 

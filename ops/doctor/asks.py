@@ -117,9 +117,8 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
 
 def more(cluster: Cluster) -> Iterator[Question]:
     """Give what is asked over HTTP and Thrift in addition."""
-    for name, (group, port, path) in _HTTP.items():
-        if found := cluster.address(group, port):
-            yield Http(name, f"http://{found[0]}:{found[1]}{path}", _JSON)
+    for name, url in cluster.urls(_HTTP):
+        yield Http(name, url, _JSON)
     if found := cluster.address("metastore", "metastore"):
         yield from (Thrift(name, *found, call="get_all_databases") for name in CALLS)
 

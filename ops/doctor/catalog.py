@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
-import yaml
-
+from lakehouse import yamlfile
 from lakehouse.run import ROOT
 from lakehouse.validation.finding import Level
 from ops.answer import Answer, unknown
@@ -22,8 +21,7 @@ _LOCK_SECONDS, _LOCK_TIMES = 900, 3
 @cache
 def _role(folder: str) -> Mapping[str, object]:
     """The metastore role's own variables; templates in them are as they stand."""
-    text = (ROOT / "roles" / "hive_metastore" / folder / "main.yml").read_text(encoding="utf-8")
-    found: Mapping[str, object] = yaml.safe_load(text)
+    found: Mapping[str, object] = yamlfile.read(ROOT / "roles" / "hive_metastore" / folder / "main.yml")
     return found
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
+from lakehouse import yamlfile
 from lakehouse.run import ROOT
 from ops.doctor.diagnosis import CHECKS
 
@@ -34,7 +33,7 @@ class Known:
 
 def load() -> tuple[Known, ...]:
     """Read the table."""
-    rows = yaml.safe_load(FILE.read_text(encoding="utf-8"))[KEY]
+    rows = yamlfile.read(FILE)[KEY]
     return tuple(
         Known(**row | {name: tuple(row.get(name, ())) for name in ("tests", "checks")}) for row in rows
     )

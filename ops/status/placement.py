@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import yaml
 from jinja2 import Template
 
-from lakehouse import services
+from lakehouse import services, yamlfile
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
@@ -62,6 +61,12 @@ class Cluster:
             None,
         )
 
+    def urls(self, places: Mapping[str, tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
+        """Give name and URL of each place (group, port, path) of which somebody runs the service."""
+        for name, (group, port, path) in places.items():
+            if found := self.address(group, port):
+                yield name, f"http://{found[0]}:{found[1]}{path}"
+
 
 def read(inventory: Inventory) -> Cluster:
     """Return who runs what; LakehouseError where the hosts are containers of docker compose."""
@@ -98,9 +103,8 @@ def unit(service: Service) -> str:
 
 @cache
 def _bill() -> Any:
-    """The bill of materials, read by the fast parser: it is long, and only its versions are wanted."""
-    with (ROOT / "versions.yml").open("rb") as stream:
-        return yaml.load(stream, yaml.CSafeLoader)
+    """The bill of materials, as it stands: only its versions are wanted."""
+    return yamlfile.read(ROOT / "versions.yml")
 
 
 def needed(service: Service) -> bool:

@@ -167,11 +167,8 @@ def psql(host: Host, sql: str) -> str:
 def _https(cluster: Cluster) -> Iterator[Question]:
     # Trino shows other people's queries to its own user alone.
     headers = {"X-Trino-User": str(cluster.variable("lakehouse_users")["trino"])}
-    for name, (group, port, path) in _HTTP.items():
-        if found := cluster.address(group, port):
-            yield Http(
-                name, f"http://{found[0]}:{found[1]}{path}", headers if name.startswith("trino") else {}
-            )
+    for name, url in cluster.urls(_HTTP):
+        yield Http(name, url, headers if name.startswith("trino") else {})
 
 
 def _thrifts(cluster: Cluster) -> Iterator[Question]:
