@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
@@ -53,8 +54,14 @@ class Seen:
 
     def part(self, host: str, name: str) -> Answer[str]:
         """Return what one command of a host's script printed."""
-        reply = self.answers[questions.shell(self.host(host))]
-        return reading.part(reply, questions.parts(reply), name)
+        reply, parts = self._said[host]
+        return reading.part(reply, parts, name)
+
+    @cached_property
+    def _said(self) -> Mapping[str, tuple[Answer[Reply], Mapping[str, Answer[str]]]]:
+        """What each host said, and the parts of it: every check asks for some."""
+        replies = {host.name: self.answers[questions.shell(host)] for host in self.cluster.hosts}
+        return {name: (reply, questions.parts(reply)) for name, reply in replies.items()}
 
     def document(self, name: str) -> Answer[Any]:
         """Return the JSON of an address; unknown where nobody runs it."""
