@@ -35,6 +35,12 @@ class Placed:
         return self.unit.removesuffix(".service").partition("@")[0]
 
 
+def spark_defaults(machine: Machine) -> dict[str, str]:
+    """The properties of Spark that every program on a machine starts with."""
+    text = machine.run("cat %s/spark/spark-defaults.conf", machine.variable("lakehouse_config_dir"))
+    return dict(line.split("=", 1) for line in text.splitlines() if not line.startswith("#"))
+
+
 def placements() -> list[Placed]:
     """Every service that is always on, once for each of its groups."""
     return [

@@ -12,6 +12,7 @@ import requests
 
 from lakehouse.inventory import Inventory
 from testbed.waiting import wait_for
+from tests.cluster.daemons import spark_defaults
 from tests.cluster.machines import Machine, Machines
 
 pytestmark = pytest.mark.cluster
@@ -68,8 +69,7 @@ def test_an_application_alone_works_on_every_worker_and_the_next_one_starts(
     cluster: Inventory, machines: Machines, master: Master
 ) -> None:
     client = machines[cluster.group("clients")[0].name]
-    written = client.run("cat %s/spark/spark-defaults.conf", client.variable("lakehouse_config_dir"))
-    allowed = int(dict(line.split("=", 1) for line in written.splitlines() if "=" in line)["spark.cores.max"])
+    allowed = int(spark_defaults(client)["spark.cores.max"])
     with application(client, LAST_AWHILE.format(10 * allowed)) as first:
         wait_for("all cores of one application", lambda: master.cores(first) == allowed, seconds=SECONDS)
         assert master.busy_workers() == len(cluster.group("spark_workers"))

@@ -18,7 +18,7 @@ from lakehouse import run
 from lakehouse.inventory import Inventory
 from plugins.module_utils import probes
 from testbed.waiting import wait_for
-from tests.cluster.daemons import Daemon, placements
+from tests.cluster.daemons import Daemon, placements, spark_defaults
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 
@@ -65,11 +65,6 @@ def processes(cluster: Inventory, machines: Machines) -> Processes:
         for placed in placements()
         for host in cluster.group(placed.group)
     }
-
-
-def defaults(machine: Machine) -> dict[str, str]:
-    text = machine.run("cat %s/spark/spark-defaults.conf", machine.variable("lakehouse_config_dir"))
-    return dict(line.split("=", 1) for line in text.splitlines() if not line.startswith("#"))
 
 
 def states(machine: Machine) -> list[str]:
@@ -165,7 +160,7 @@ def test_a_master_that_comes_back_knows_who_has_executors(
 
 @pytest.mark.usefixtures("switched")
 def test_the_last_word_is_the_users_and_null_removes_a_key(node: Machine) -> None:
-    written = defaults(node)
+    written = spark_defaults(node)
     assert written[ADDED] == CATALOG
     assert REMOVED not in written
     assert written[OF_THRIFT] != "7"
@@ -182,7 +177,7 @@ def test_all_of_it_can_be_taken_back(cluster: Inventory, machines: Machines, ans
     for host in cluster.group("clients"):
         assert states(machines[host.name]) == ["inactive", "disabled"] * len(SERVERS)
     for machine in machines.values():
-        written = defaults(machine)
+        written = spark_defaults(machine)
         assert ADDED not in written
         assert REMOVED in written
     again = ansible.playbook("site", "--tags", "spark")

@@ -36,6 +36,11 @@ def options(role: Path) -> dict[str, dict[str, Any]]:
     return dict(load(role / "meta" / "argument_specs.yml")["argument_specs"]["main"]["options"])
 
 
+def own_names(role: Path) -> list[str]:
+    """The variables that the role gives itself, and no inventory sets."""
+    return [name for file in (role / "vars").rglob("*.yml") for name in load(file)]
+
+
 @each_role
 def test_a_role_has_all_its_parts(role: Path) -> None:
     parts = ("defaults/main.yml", "meta/argument_specs.yml", "meta/main.yml", "tasks/main.yml", "README.md")
@@ -78,27 +83,18 @@ def test_a_literal_default_is_in_the_specification_and_a_computed_one_in_words(r
 def test_every_variable_has_the_prefix_of_its_role(role: Path) -> None:
     own = (f"{role.name}_", *MACHINES) if role.name == "node" else (f"{role.name}_",)
     assert not [name for name in options(role) if not name.startswith(own)]
-    found = [name for file in (role / "vars").rglob("*.yml") for name in load(file)]
-    assert not [name for name in found if not name.removeprefix("_").startswith(f"{role.name}_")]
+    assert not [name for name in own_names(role) if not name.removeprefix("_").startswith(f"{role.name}_")]
 
 
 @each_role
 def test_what_others_may_read_has_no_underscore_and_is_described(role: Path) -> None:
-    found = [name for file in (role / "vars").rglob("*.yml") for name in load(file)]
-    given = {name for name in found if not name.startswith("_")} - options(role).keys()
+    given = {name for name in own_names(role) if not name.startswith("_")} - options(role).keys()
     assert specs.exports(role).keys() == given
 
 
 @each_role
 def test_nobody_reads_what_another_role_keeps_to_itself(role: Path) -> None:
-    foreign = {
-        name
-        for other in ROLES
-        if other != role
-        for file in (other / "vars").rglob("*.yml")
-        for name in load(file)
-        if name.startswith("_")
-    }
+    foreign = {name for other in ROLES if other != role for name in own_names(other) if name.startswith("_")}
     files = [*role.rglob("*.yml"), *role.rglob("*.j2"), *(run.ROOT / "playbooks").rglob("*.yml")]
     words = {word for file in files for word in WORD.findall(file.read_text(encoding="utf-8"))}
     assert not words & foreign
@@ -150,7 +146,7 @@ def test_site_and_render_have_one_order_of_roles() -> None:
     imported = [
         task["ansible.builtin.import_role"]["name"]
         for task in render["tasks"]
-        if "block" not in task and "ansible.builtin.import_role" in task
+        if "ansible.builtin.import_role" in task
     ]
     listed = [row["role"] for row in site["roles"]]
     assert ["lakehouse", *dict.fromkeys(imported)] == listed
