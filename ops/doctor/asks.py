@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterator
 
 from lakehouse.inventory import Host
-from lakehouse.services import Service
 from ops.asking import Http, Question, Thrift
 from ops.status import placement, questions
 from ops.status.placement import Cluster
@@ -28,33 +27,6 @@ _HTTP = {
     "flink_taskmanagers": ("flink_jobmanager", "flink_rest", "/taskmanagers"),
     "flink_config": ("flink_jobmanager", "flink_rest", "/jobmanager/config"),
 }
-_HADOOP = ("{config}/hadoop/core-site.xml", "{config}/hadoop/hdfs-site.xml")
-_HDFS = ("{install}/hadoop/current", "{config}/hadoop/core-site.xml", "{config}/hadoop/log4j.properties")
-_SPARK = (
-    "{install}/spark/current", *_HADOOP, "{config}/spark/spark-env.sh", "{config}/spark/log4j2.properties",
-)  # fmt: skip
-_FLINK = ("{install}/flink/current", *_HADOOP, *(
-    f"{{config}}/flink/{name}" for name in ("config.yaml", "java.options", "log4j-console.properties")
-))  # fmt: skip
-_OF_TRINO = (
-    "jvm.config", "node.properties", "config.properties", "log.properties", "access-control.properties",
-    "rules.json", "trino.env", "plugin", "catalog", "catalog/*", "resource-groups.*",
-)  # fmt: skip
-_OF_HIVE = ("hive-site.xml", "metastore-log4j2.properties", "metastore.env")
-_SPARK_DAEMONS = ("spark_master", "spark_worker", "spark_history")
-# What each service reads when it starts, beside its unit: as its role tells the module daemon.
-WATCHED = {
-    "namenode": (*_HDFS, "{config}/hadoop/namenode/hdfs-site.xml"),
-    "datanode": (*_HDFS, "{config}/hadoop/datanode/hdfs-site.xml"),
-    "postgresql": ("/etc/postgresql/{instance}/conf.d/*.conf", "/etc/postgresql/{instance}/pg_hba.conf"),
-    "metastore": ("{install}/hive/current", *_HADOOP, *(f"{{config}}/hive/{name}" for name in _OF_HIVE)),
-    **dict.fromkeys(_SPARK_DAEMONS, (*_SPARK, "{config}/spark/spark-daemons.conf")),
-    "spark_thrift": (*_SPARK, "{config}/spark/spark-thrift.conf"),
-    "spark_connect": (*_SPARK, "{config}/spark/spark-connect.conf"),
-    "trino": ("{install}/trino/current", *_HADOOP, *(f"{{config}}/trino/{name}" for name in _OF_TRINO)),
-    **dict.fromkeys(("flink_jobmanager", "flink_taskmanager", "flink_sql_gateway", "flink_history"), _FLINK),
-}  # fmt: skip
-_UNIT_FILES = ("/etc/systemd/system/{unit}.service", "/etc/systemd/system/{unit}.service.d/*")
 _SQL = """
 SELECT 'schema', string_agg("SCHEMA_VERSION", ',') FROM "VERSION"
 UNION ALL SELECT 'used', count(*)::text FROM pg_stat_activity WHERE backend_type = 'client backend'
@@ -68,12 +40,12 @@ UNION ALL SELECT 'misplaced', count(*)::text FROM (
 ) places WHERE place ~ '^(file:|/|hdfs://[^/]+:[0-9]+/)'
 """
 # Prints a unit's properties, its process's limits and memory, and when each file that it reads changed last,
-# or a link on the way to it.
+# or a link on the way to it: those of systemd, and those of which its role says so in the unit (X-Reads).
 SHOW = r"""
 show() {
   echo "@ $1"
   known=$(systemctl show --timestamp=unix --property=MainPID,ExecMainStartTimestamp \
-    --property=LimitNOFILESoft,LimitNPROCSoft "$1.service")
+    --property=LimitNOFILESoft,LimitNPROCSoft,FragmentPath,DropInPaths "$1.service")
   echo "$known"
   pid=$(echo "$known" | sed -n 's/^MainPID=//p')
   if [ "${pid:-0}" -gt 0 ]; then
@@ -81,9 +53,10 @@ show() {
     sed -nE 's/^Max (open files|processes)/Most \1/p' /proc/1/limits
     grep -E '^Vm(RSS|Swap):' "/proc/$pid/status"
   fi
-  shift
-  stat -c 'file %Z %n' -- "$@" 2>/dev/null
-  stat -L -c 'file %Z %n' -- "$@" 2>/dev/null
+  unit=$(echo "$known" | sed -nE 's/^(FragmentPath|DropInPaths)=//p')
+  reads=$(cat $unit </dev/null 2>/dev/null | sed -n 's/^X-Reads=//p')
+  stat -c 'file %Z %n' -- $unit $reads 2>/dev/null
+  stat -L -c 'file %Z %n' -- $unit $reads 2>/dev/null
   true
 }
 """
@@ -102,7 +75,8 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
     yield "listening", "ss -Hltn"
     yield "reach", _reach([_place(one, "datanode_data") for one in cluster.running("datanodes")])
     yield "packages", _packages()
-    yield "daemons", "\n".join([SHOW, *(_show(host, service) for service in services)])
+    units = (shlex.quote(placement.unit(service)) for service in services)
+    yield "daemons", "\n".join([SHOW, *(f"show {unit}" for unit in units)])
     if "namenode" in names:
         yield "hdfs_site", f"cat {shlex.quote(f'{config}/hadoop/namenode/hdfs-site.xml')}"
         yield "core_site", f"cat {shlex.quote(f'{config}/hadoop/core-site.xml')}"
@@ -157,20 +131,3 @@ def _packages() -> str:
     """Print the version of every Java; those that were removed are left out."""
     shown = "${db:Status-Abbrev} ${Package} ${Version}\\n"
     return f"dpkg-query -W -f '{shown}' 'openjdk-*-jre-headless' 2>/dev/null | grep '^ii' || true"
-
-
-def _show(host: Host, service: Service) -> str:
-    """Return the call of `show` for a service. A star in a path is the shell's."""
-    unit = placement.unit(service)
-    paths = [*watched(host, service), *(path.format(unit=unit) for path in _UNIT_FILES)]
-    return " ".join(["show", shlex.quote(unit), *(shlex.quote(path).replace("*", "'*'") for path in paths)])
-
-
-def watched(host: Host, service: Service) -> list[str]:
-    """Return what a service reads when it starts; a star stands for any name."""
-    words = {
-        "install": host.variables["lakehouse_install_dir"],
-        "config": host.variables["lakehouse_config_dir"],
-        "instance": placement.unit(service).partition("@")[2].replace("-", "/", 1),
-    }
-    return [path.format(**words) for path in WATCHED.get(service.name, ())]

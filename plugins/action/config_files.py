@@ -9,6 +9,8 @@ A task per file costs a round trip per file and host; a list costs one. Each ent
   ``only``: the names of files and links that may lie in it, others are removed;
 * a symbolic link: ``dest``, ``link`` (its target).
 
+``read_by`` names the units that read an entry when they start; the filter ``by_reader`` collects them.
+
 With the variable ``lakehouse_render_dir`` set, nothing touches the host: files and links are written below
 ``<lakehouse_render_dir>/<host>/``, so that nodes, containers and the golden tests share one renderer. Secret
 files are only with ``lakehouse_render_secrets``, into a folder that its owner alone may enter.
@@ -31,6 +33,7 @@ except ImportError as error:  # Ansible runs in another Python than the kit's
     ) from error
 
 _FOLDER_MODE = 0o755
+_NOT_FOR_THE_HOST = {"read_by", "template", "vars"}
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
 
@@ -113,7 +116,7 @@ class ActionModule(ActionBase):
         )
 
     def _render(self, entry: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
-        rendered = {key: value for key, value in entry.items() if key not in ("template", "vars")}
+        rendered = {key: value for key, value in entry.items() if key not in _NOT_FOR_THE_HOST}
         if "template" in entry:
             own = entry.get("vars", {}) | {"dest": entry["dest"]}
             rendered["content"] = render(self._templar, entry["template"], variables | own)

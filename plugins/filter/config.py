@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
@@ -51,14 +52,19 @@ def overridden(defaults: dict[str, Any], *overrides: dict[str, Any] | None) -> d
     return {key: value for key, value in merged.items() if value is not None}
 
 
-def unit_order(paths: str = "") -> dict[str, str]:
-    """Return a daemon's [Unit] settings: after the network has its addresses, and never without its disks."""
-    order = {"Wants": "network-online.target", "After": "network-online.target"}
-    return order | ({"RequiresMountsFor": paths} if paths else {})
+def unit_order(paths: str = "", reads: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a daemon's [Unit] settings: after the network has its addresses, and never without its disks.
+
+    What it ``reads`` when it starts stands there for people and for `lakehouse doctor`; systemd skips it.
+    """
+    order: dict[str, Any] = {"Wants": "network-online.target", "After": "network-online.target"}
+    return order | ({"RequiresMountsFor": paths} if paths else {}) | ({"X-Reads": reads} if reads else {})
 
 
-def unit_file(service: dict[str, Any], name: str, description: str) -> dict[str, Any]:
-    """Wrap a unit's [Service] settings into an entry for ``config_files``."""
+def unit_file(
+    service: dict[str, Any], name: str, description: str, reads: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Any]:
+    """Wrap a unit's [Service] settings into an entry for ``config_files``; ``reads`` is from `by_reader`."""
     # Where it may write is where its data lives: a disk that is missing must not become an empty folder.
     writable = service.get("ReadWritePaths") or ""
     words = writable.split() if isinstance(writable, str) else writable
@@ -68,7 +74,7 @@ def unit_file(service: dict[str, Any], name: str, description: str) -> dict[str,
         "template": "systemd.unit.j2",
         "vars": {
             "sections": {
-                "Unit": {"Description": description} | unit_order(disks),
+                "Unit": {"Description": description} | unit_order(disks, (reads or {}).get(name, ())),
                 "Service": service,
                 "Install": {"WantedBy": "multi-user.target"},
             }
@@ -76,7 +82,11 @@ def unit_file(service: dict[str, Any], name: str, description: str) -> dict[str,
     }
 
 
-def unit_files(daemons: dict[str, dict[str, Any]], common: dict[str, Any]) -> list[dict[str, Any]]:
+def unit_files(
+    daemons: dict[str, dict[str, Any]],
+    common: dict[str, Any],
+    reads: Mapping[str, Sequence[str]] | None = None,
+) -> list[dict[str, Any]]:
     """Entries for the units of daemons (``description``, ``exec``, ``environment``) alike in the rest."""
     return [
         unit_file(
@@ -87,6 +97,7 @@ def unit_files(daemons: dict[str, dict[str, Any]], common: dict[str, Any]) -> li
             },
             name,
             daemon["description"],
+            reads,
         )
         for name, daemon in daemons.items()
     ]
@@ -105,6 +116,17 @@ def timer_files(service: dict[str, Any], name: str, description: str, calendar: 
     return [work, work | {"dest": f"/etc/systemd/system/{name}.timer", "vars": {"sections": timer}}]
 
 
+def by_reader(files: list[dict[str, Any]], others: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return what each reader reads when it starts: ``others`` by reader, and a role's files that name it.
+
+    ``files`` are entries for ``config_files``; one names its readers, mostly units, in ``read_by``.
+    """
+    return {
+        reader: [*paths, *(entry["dest"] for entry in files if reader in entry.get("read_by", ()))]
+        for reader, paths in others.items()
+    }
+
+
 def environment(variables: dict[str, Any]) -> list[str]:
     """Print variables as systemd's ``Environment=`` wants them: quoted, sorted by name."""
     return [_quoted(f"{name}={config_value(value)}") for name, value in sorted(variables.items())]
@@ -116,6 +138,7 @@ class FilterModule:
     def filters(self) -> dict[str, Any]:
         """Name to function."""
         return {
+            "by_reader": by_reader,
             "config_value": config_value,
             "environment": environment,
             "exec_words": exec_words,

@@ -14,6 +14,7 @@ from lakehouse import inventory, services
 from tests.render import golden_files, rendering
 
 Rendered = dict[str, dict[str, str]]
+READS = re.compile(r"^X-Reads=(.+)$", re.MULTILINE)
 each_inventory = pytest.mark.parametrize("name", rendering.INVENTORIES)
 
 
@@ -36,6 +37,20 @@ def test_every_host_has_the_units_of_its_groups(rendered: Rendered, name: str) -
             if host.groups.intersection(service.groups) and service.user and not service.switch
         }  # fmt: skip
         assert wanted <= units, host.name
+
+
+@each_inventory
+def test_what_a_unit_reads_is_there(rendered: Rendered, name: str) -> None:
+    units = {path: text for path, text in rendered[name].items() if "/etc/systemd/system/" in path}
+    for path, text in units.items():
+        reads = READS.findall(text)
+        daemon = "WantedBy=multi-user.target" in text or path.endswith(".service.d/lakehouse.conf")
+        assert bool(reads) == daemon, path
+        host = path.split("/")[0]
+        folders = {str(parent) for file in rendered[name] for parent in Path(file).parents}
+        # A release is no file of the inventory, and a secret one is not written here.
+        others = {file for file in reads if not file.endswith(("/current", ".env"))}
+        assert not [file for file in others if host + file not in rendered[name].keys() | folders], path
 
 
 @each_inventory

@@ -49,7 +49,12 @@ _echo_service:
   User: "{{ lakehouse_users.echo }}"
   ExecStart: "/usr/bin/echo --port={{ lakehouse_ports.echo_http }} --heap={{ echo_heap_mb }}"
 _echo_files:
-  - "{{ node_service | combine(_echo_service) | unit_file('echo', 'Echo') }}"
+  - dest: /etc/echo.conf
+    template: lines.j2
+    read_by: [echo]
+    vars: {lines: [hello]}
+_echo_reads: "{{ _echo_files | by_reader({'echo': []}) }}"
+_echo_unit_file: "{{ node_service | combine(_echo_service) | unit_file('echo', 'Echo', _echo_reads) }}"
 """,
     "tasks/main.yml": """\
 ---
@@ -57,17 +62,17 @@ _echo_files:
   ansible.builtin.import_tasks: configure.yml
 - name: Echo runs
   daemon:
-    name: echo.service
-    files: "{{ _echo_files | map(attribute='dest') }}"
+    name: echo
+    files: "{{ _echo_reads.echo }}"
     ready:
       - {kind: http, url: "http://{{ ansible_host }}:{{ lakehouse_ports.echo_http }}"}
   become: true
 """,
     "tasks/configure.yml": """\
 ---
-- name: Write the unit of echo
+- name: Write the files of echo
   config_files:
-    files: "{{ _echo_files }}"
+    files: "{{ _echo_files + [_echo_unit_file] }}"
   become: true
 """,
 }
@@ -191,6 +196,8 @@ def test_its_unit_is_rendered_on_its_host_alone(tree: Tree) -> None:
     assert [path.parts[-5] for path in target.glob(f"*/{unit}")] == ["cpu-node2"]
     text = (target / "cpu-node2" / unit).read_text(encoding="utf-8")
     assert "User=echo\n" in text
+    # The doctor reads it there.
+    assert "X-Reads=/etc/echo.conf\n" in text
     assert "ExecStart=/usr/bin/echo --port=7007 --heap=64\n" in text
 
 

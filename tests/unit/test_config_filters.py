@@ -139,8 +139,28 @@ def test_work_by_the_clock_is_a_unit_that_ends_and_a_timer() -> None:
     assert timer["vars"]["sections"]["Install"] == {"WantedBy": "timers.target"}
 
 
+def test_a_file_is_among_what_those_read_who_are_named_with_it() -> None:
+    files: list[dict[str, Any]] = [
+        {"dest": "/etc/a", "directory": True},
+        {"dest": "/etc/a/both.conf", "read_by": ["one", "two"]},
+        {"dest": "/etc/a/two.conf", "read_by": ["two"]},
+    ]
+    assert config.by_reader(files, {"one": ["/opt/a/current"], "two": []}) == {
+        "one": ["/opt/a/current", "/etc/a/both.conf"],
+        "two": ["/etc/a/both.conf", "/etc/a/two.conf"],
+    }
+
+
+def test_a_unit_says_what_it_reads_and_no_other_units_files() -> None:
+    reads = {"a": ["/etc/a.conf", "/opt/a"], "b": ["/etc/b.conf"]}
+    entry = config.unit_file({}, "a", "A", reads)
+    assert entry["vars"]["sections"]["Unit"]["X-Reads"] == reads["a"]
+    assert "X-Reads" not in config.unit_file({}, "a", "A")["vars"]["sections"]["Unit"]
+
+
 def test_every_filter_of_the_templates_has_a_name() -> None:
     names = {
+        "by_reader",
         "config_value",
         "environment",
         "exec_words",

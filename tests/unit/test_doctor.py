@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -601,18 +600,20 @@ class TestAsking:
         assert [row[0] for row in rows] == list(told.addresses)
         assert {len(row) for row in rows} == {3}
 
-    def test_files_are_named_with_their_newest_change_and_a_star_is_the_shells(self, tmp_path: Path) -> None:
-        (tmp_path / "a b").mkdir()
-        (tmp_path / "a b" / "one.conf").touch()
-        call = f"{shlex.quote(f'{tmp_path}/a b/*').replace('*', chr(39) + '*' + chr(39))}"
+    def test_files_of_a_unit_are_named_with_their_newest_change(self, tmp_path: Path) -> None:
+        unit, drop_in, one, two = (tmp_path / name for name in ("unit", "drop-in", "one.conf", "two.conf"))
+        unit.write_text(f"[Unit]\nX-Reads={one}\nX-Reads={tmp_path}/missing\n", encoding="utf-8")
+        drop_in.write_text(f"[Unit]\nX-Reads={two}\n", encoding="utf-8")
+        one.touch()
+        two.touch()
         # systemd is asked for, and need not be there.
-        script = f"systemctl() {{ echo MainPID=$$; }}\n{asks.SHOW}\nshow some-unit {call}\n"
+        known = f"MainPID=$$\\nFragmentPath={unit}\\nDropInPaths={drop_in}"
+        script = f'systemctl() {{ printf "{known}\\n"; }}\n{asks.SHOW}\nshow some-unit\n'
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
         lines = done.stdout.splitlines()
         assert lines[0] == "@ some-unit"
-        assert [line.split(" ", 2)[2] for line in lines if line.startswith("file ")] == [
-            f"{tmp_path}/a b/one.conf"
-        ] * 2
+        files = [line.split(" ", 2)[2] for line in lines if line.startswith("file ")]
+        assert files == [str(path) for path in (unit, drop_in, one, two)] * 2
         assert {line.split("  ")[0] for line in lines if line.startswith("Max")} == {
             "Max processes",
             "Max open files",

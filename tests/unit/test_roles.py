@@ -118,6 +118,15 @@ def test_tasks_main_is_a_table_of_contents(role: Path) -> None:
         assert imported is None or (role / "tasks" / imported).is_file()
 
 
+@each_role
+def test_what_makes_a_daemon_restart_is_derived_from_the_list_of_files(role: Path) -> None:
+    tasks = [task for file in (role / "tasks").glob("*.yml") for task in load(file) or ()]
+    given = [task["daemon"]["files"] for task in tasks if "files" in task.get("daemon", {})]
+    derived = f"_{role.name}_reads"
+    assert all(derived in files for files in given)
+    assert (derived in own_names(role)) == bool(given)
+
+
 def test_a_page_shows_inner_options_and_escapes_the_table(tmp_path: Path) -> None:
     role = tmp_path / "demo"
     for folder in ("meta", "tasks"):
