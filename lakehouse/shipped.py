@@ -1,5 +1,7 @@
 """What holds where an inventory says nothing: the defaults of the role `lakehouse`, and of the catalogue.
 
+And what any role says itself, so that no other code has to repeat it.
+
 An inventory says its differences alone. A variable of its own replaces the default, except in the three
 tables, where each entry does so by itself.
 """
@@ -15,15 +17,29 @@ from ansible.parsing.dataloader import DataLoader
 from lakehouse import services
 from lakehouse.run import ROOT
 
-FILE = ROOT / "roles" / "lakehouse" / "defaults" / "main.yml"
 TABLES = ("lakehouse_database", "lakehouse_ports", "lakehouse_users")
 
 
 @cache
 def defaults() -> Mapping[str, Any]:
     """Return the defaults by name; templates in them are not evaluated yet."""
-    own: dict[str, Any] = DataLoader().load_from_file(str(FILE), trusted_as_template=True)
-    return {**own, **services.load().tables}
+    return {**_read("lakehouse", "defaults"), **services.load().tables}
+
+
+@cache
+def role(name: str) -> Mapping[str, Any]:
+    """Return a role's defaults and its own values by name; templates in them are not evaluated."""
+    return {**_read(name, "defaults"), **_read(name, "vars")}
+
+
+def _read(name: str, part: str) -> dict[str, Any]:
+    loader = DataLoader()
+    files = sorted((ROOT / "roles" / name / part).rglob("*.yml"))
+    return {
+        variable: value
+        for file in files
+        for variable, value in loader.load_from_file(str(file), trusted_as_template=True).items()
+    }
 
 
 def completed(variables: Mapping[str, Any]) -> dict[str, Any]:

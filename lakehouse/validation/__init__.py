@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from lakehouse.artifacts.manifest import Manifest
-from lakehouse.inventory import Inventory
+from lakehouse.inventory import Host, Inventory
 from lakehouse.validation import (
     flink,
     identity,
@@ -48,6 +49,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         *flink.groups(inventory),
         *network.shared_addresses(inventory),
     ]
+    right: list[Host] = []
     for host in inventory.hosts:
         findings += network.host_name(host) + network.host_address(host)
         findings += variables.unknown(host, known) + variables.missing(host, known)
@@ -59,10 +61,13 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         )
         findings += settings.names(typed) + settings.accounts(typed)
         findings += settings.paths(typed) + settings.root(typed)
-        findings += settings.secrets(typed) + settings.databases(typed) + postgresql.connections(typed)
-        findings += trino.heap(typed) + trino.catalogs(typed) + trino.keys(typed) + trino.secrets(typed)
+        findings += settings.secrets(typed) + settings.databases(typed)
+        findings += trino.heap(typed) + trino.query(typed) + trino.catalogs(typed)
+        findings += trino.keys(typed) + trino.secrets(typed)
         findings += overrides.keys(typed)
         findings += sizes.positive(typed) + sizes.room(typed)
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += settings.versions(typed, manifest.pairs, manifest.versions)
+        right.append(typed)
+    findings += postgresql.connections(replace(inventory, hosts=tuple(right)))
     return collapse(findings, [host.name for host in inventory.hosts])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lakehouse import services
 from lakehouse.inventory import Host, Inventory
 from lakehouse.sizing import plan
 from lakehouse.sizing.flink import LEAST_TASK_HEAP
@@ -13,11 +14,8 @@ from lakehouse.validation.variables import suggestion
 
 LEADER, WORKERS = "flink_jobmanager", "flink_taskmanagers"
 # Each of them is a process of its own on a node.
-PROCESSES = (
-    "flink_taskmanager_memory_mb",
-    "flink_jobmanager_heap_mb",
-    "flink_sql_gateway_heap_mb",
-    "flink_history_heap_mb",
+PROCESSES = tuple(
+    name for row in services.load().services.values() if row.role == "flink" for name in row.memory
 )
 # First words of Flink's options. It ignores a key that it does not know, without a word.
 AREAS = (
@@ -56,7 +54,7 @@ def memory(host: Host) -> list[Finding]:
             findings.append(Finding("flink.memory", host.name, fact, f"lower {name}", f"at most {node}"))
     if findings or not (node or _number(host, "flink_taskmanager_memory_mb")):
         return findings
-    made = plan(sizes.facts(host, "flink_taskmanager")).sizes[host.name]
+    made = plan(sizes.facts([host], "flink_taskmanager")).sizes[host.name]
     process, tasks = made["flink_taskmanager_memory_mb"], made["flink_taskmanager_task_heap_mb"]
     if tasks >= LEAST_TASK_HEAP:
         return []
@@ -106,4 +104,4 @@ def _slots(host: Host) -> int | None:
     cores = _number(host, "node_cores")
     if not (_number(host, "node_memory_mb") and cores):
         return _number(host, "flink_taskmanager_slots") or cores
-    return plan(sizes.facts(host, "flink_taskmanager")).sizes[host.name]["flink_taskmanager_slots"]
+    return plan(sizes.facts([host], "flink_taskmanager")).sizes[host.name]["flink_taskmanager_slots"]

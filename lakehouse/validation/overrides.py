@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lakehouse import yamlfile
+from lakehouse import shipped, yamlfile
 from lakehouse.inventory import Host
 from lakehouse.validation.finding import Finding, Level
 
@@ -31,11 +31,6 @@ DICTS = {
 }
 CATALOG = "spark.sql.catalog."
 ICEBERG = "org.apache.iceberg."
-# Spark's catalogs of the role, with their classes.
-OWN_CATALOGS = {
-    "spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "iceberg": "org.apache.iceberg.spark.SparkCatalog",
-}
 # How much a misspelt key is like the one that was meant. Long keys share much: what differs counts too.
 ALIKE, ALIKE_IN_PART = 0.8, 0.6
 
@@ -111,15 +106,16 @@ def _known(host: Host, variable: str) -> list[Known]:
 
 def _catalogs(host: Host) -> list[Known]:
     """What Spark's catalogs know: Iceberg's have its properties, any other may have whatever it likes."""
-    classes: dict[str, str] = dict(OWN_CATALOGS)
-    for variable in DICTS:
-        for key, value in _dict(host, variable).items():
+    classes: dict[str, str] = {}
+    own: Mapping[object, object] = shipped.role("spark")["_spark_defaults"]
+    for properties in (own, *(_dict(host, variable) for variable in DICTS)):
+        for key, value in properties.items():
             name = str(key).removeprefix(CATALOG)
             if name != key and "." not in name:
                 classes[name] = str(value)
-    properties, anything = known_keys("iceberg", "catalog"), Known("spark", frozenset(), frozenset("*"))
+    of_iceberg, anything = known_keys("iceberg", "catalog"), Known("spark", frozenset(), frozenset("*"))
     known = [
-        (properties if of.startswith(ICEBERG) else anything).below(f"{CATALOG}{name}.")
+        (of_iceberg if of.startswith(ICEBERG) else anything).below(f"{CATALOG}{name}.")
         for name, of in classes.items()
     ]
     return [*known, Known("spark", frozenset(CATALOG + name for name in classes), frozenset())]

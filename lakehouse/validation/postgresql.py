@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from lakehouse.inventory import Host
-from lakehouse.sizing.postgresql import POOLS, pool_size
-from lakehouse.sizing.postgresql import connections as allowed
+from lakehouse.inventory import Inventory
+from lakehouse.sizing.postgresql import POOLS, SPARED
+from lakehouse.validation import sizes
 from lakehouse.validation.finding import Finding
 
-# Three that PostgreSQL keeps for its superuser; the playbook's, and Trino's in a federation.
-OTHERS = 10
+POOL, MOST = "hive_metastore_pool_size", "postgresql_max_connections"
 
 
-def connections(host: Host) -> list[Finding]:
-    """Check that the metastore's pools leave connections for others: the playbook needs one too."""
-    settings = host.variables
-    own = settings.get("postgresql_settings", {})
-    size = int(settings.get("hive_metastore_pool_size") or pool_size(settings.get("node_cores") or 1))
-    most = int(own.get("max_connections") or settings.get("postgresql_max_connections") or allowed(size))
-    if POOLS * size + OTHERS <= most:
+def connections(inventory: Inventory) -> list[Finding]:
+    """Check that the metastore's pools leave connections for others: the playbook needs one too.
+
+    The pools are those of the metastore's host, and the connections those of PostgreSQL's, as far as the
+    inventory sets them; otherwise what the model of sizes gives them.
+    """
+    made = sizes.effective(inventory.hosts)
+    if not made:
         return []
-    fact = (
-        f"the metastore holds {POOLS} x {size} connections (hive_metastore_pool_size), and PostgreSQL allows "
-        f"{most} in all"
-    )
-    return [
-        Finding(
-            "postgresql.connections",
-            host.name,
-            fact,
-            "raise postgresql_max_connections, or lower hive_metastore_pool_size",
-            f"at least {POOLS * size + OTHERS}",
-        )
-    ]
+    size = sum(made[host.name][POOL] for host in inventory.group("metastore"))
+    findings = []
+    for host in inventory.group("postgresql"):
+        own = host.variables.get("postgresql_settings") or {}
+        most = int(own.get("max_connections") or made[host.name][MOST])
+        if POOLS * size + SPARED > most:
+            held = f"the metastore holds {POOLS} x {size} connections ({POOL})"
+            fact = f"{held}, and PostgreSQL allows {most} in all"
+            advice = f"raise {MOST}, or lower {POOL}"
+            expected = f"at least {POOLS * size + SPARED}"
+            findings.append(Finding("postgresql.connections", host.name, fact, advice, expected))
+    return findings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from lakehouse.inventory import Host
 from lakehouse.sizing import Cluster, placed, plan
 from lakehouse.validation.finding import Finding, Level
@@ -12,12 +14,27 @@ FACTOR, WEIGHTS = "lakehouse_memory_overcommit", "lakehouse_engine_weights"
 NAMED = 3
 
 
-def facts(host: Host, *services: str) -> Cluster:
-    """Return the model's facts of one host alone, as far as its inventory tells, and with ``services``."""
-    values = host.variables
-    machine = placed.Machine(host.groups, values, values.get(NODE), values.get("node_cores"))
-    found = placed.cluster({host.name: machine}, {name: values.get(name) for name in placed.SETTINGS})
+def facts(hosts: Sequence[Host], *services: str) -> Cluster:
+    """Return the model's facts of these hosts alone, as far as their inventory tells, with ``services``."""
+    machines = {
+        host.name: placed.Machine(
+            host.groups, host.variables, host.variables.get(NODE), host.variables.get("node_cores")
+        )
+        for host in hosts
+    }
+    found = placed.cluster(machines, {name: hosts[0].variables.get(name) for name in placed.SETTINGS})
     return found.placing(*services)
+
+
+def effective(hosts: Sequence[Host], *services: str) -> Mapping[str, Mapping[str, int]]:
+    """Return the sizes that hosts with ``services`` will have, by host: what is set, and what the model says.
+
+    Nothing where what is set is no size at all: another check names that one.
+    """
+    said = [host.variables[name] for host in hosts for name in placed.VARIABLES & host.variables.keys()]
+    if not hosts or any(size <= 0 for size in said) or any(map(positive, hosts)):
+        return {}
+    return plan(facts(hosts, *services)).sizes
 
 
 def positive(host: Host) -> list[Finding]:
@@ -45,7 +62,7 @@ def room(host: Host) -> list[Finding]:
     sizes = [host.variables[name] for name in said if name.endswith("_mb")]
     if not node or any(not 0 < size <= node for size in sizes) or positive(host):
         return []
-    cluster = facts(host)
+    cluster = facts([host])
     for gap in plan(cluster).gaps:
         usable = int(cluster.usable(cluster.hosts[0]))
         largest = sorted(gap.services, key=lambda name: -gap.services[name])[:NAMED]

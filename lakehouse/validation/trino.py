@@ -9,21 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lakehouse import yamlfile
+from lakehouse import shipped, yamlfile
 from lakehouse.inventory import Host, Inventory
+from lakehouse.validation import sizes
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.variables import suggestion
 
+PER_NODE = "trino_query_max_memory_per_node_mb"
 KEYS = Path(__file__).with_name("trino_keys.yml")
-# The catalogs of the role, with their connectors.
-OWN_CATALOGS = {
-    "iceberg": "iceberg",
-    "delta": "delta_lake",
-    "hive": "hive",
-    "tpch": "tpch",
-    "postgresql": "postgresql",
-}
-OWN_PLUGINS = {"iceberg", "delta-lake", "hive", "tpch", "postgresql", "geospatial", "resource-group-managers"}
 # What a connector cannot do without: one of each row.
 _METASTORE = ("hive.metastore.uri", "hive.metastore", "iceberg.catalog.type")
 _DATABASE = (("connection-url",),)
@@ -64,6 +57,12 @@ def known_keys() -> Keys:
     return Keys(str(data["version"]), frozenset(data["server"]), frozenset(data["catalogs"]), connectors)
 
 
+def own_catalogs() -> Mapping[str, str]:
+    """Return the connectors of the role's catalogs, by the catalog's name."""
+    found: Mapping[str, str] = shipped.role("trino")["_trino_connectors"]
+    return found
+
+
 def groups(inventory: Inventory) -> list[Finding]:
     """Check that workers have a coordinator, one, and that the coordinator has workers."""
     coordinators = [host.name for host in inventory.group("trino_coordinator")]
@@ -92,11 +91,26 @@ def heap(host: Host) -> list[Finding]:
     return [Finding("trino.heap", host.name, fact, "lower it, or leave it out", f"less than {memory}")]
 
 
+def query(host: Host) -> list[Finding]:
+    """Check that a query's memory and what Trino keeps beside it fit into the heap, or it does not start."""
+    known = {"trino_heap_mb", "node_memory_mb"} & host.variables.keys()
+    made = sizes.effective([host], "trino").get(host.name)
+    if PER_NODE not in host.variables or not known or not made:
+        return []
+    asked, heap_mb, kept = (made[name] for name in (PER_NODE, "trino_heap_mb", "trino_heap_headroom_mb"))
+    if asked + kept <= heap_mb:
+        return []
+    fact = f"{PER_NODE} is {asked}, and the heap is {heap_mb} MiB, of which {kept} are kept"
+    advice = "lower it, or leave it out: Trino would not start"
+    return [Finding("trino.heap", host.name, fact, advice, f"at most {heap_mb - kept}")]
+
+
 def catalogs(host: Host) -> list[Finding]:
     """Check that every catalog has a name of its own, a connector that is loaded, and what that one needs."""
     extra = host.variables.get("trino_catalogs") or []
     findings = []
-    seen = set(OWN_CATALOGS)
+    own = own_catalogs()
+    seen = set(own)
     for index, catalog in enumerate(extra):
         name, properties = str(catalog["name"]), catalog["properties"]
         where = f"trino_catalogs[{index}]"
@@ -104,7 +118,7 @@ def catalogs(host: Host) -> list[Finding]:
             fact = f"{where}: catalog {name} is there already"
             advice = (
                 f"change it by trino_catalog_properties.{name}"
-                if name in OWN_CATALOGS
+                if name in own
                 else "give one of them another name"
             )
             findings.append(Finding("trino.catalogs", host.name, fact, advice, "every name once"))
@@ -117,15 +131,15 @@ def catalogs(host: Host) -> list[Finding]:
 
 
 def _connector(catalog: Mapping[str, Any]) -> str:
-    return OWN_CATALOGS.get(str(catalog.get("like")), str(catalog["properties"].get("connector.name")))
+    return own_catalogs().get(str(catalog.get("like")), str(catalog["properties"].get("connector.name")))
 
 
 def _catalog_faults(host: Host, like: str | None, properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if like is not None:
-        if like not in OWN_CATALOGS:
+        if like not in own_catalogs():
             yield (
                 f"is like {like}, which is no catalog of the role",
-                f"choose one of {', '.join(OWN_CATALOGS)}",
+                f"choose one of {', '.join(own_catalogs())}",
             )
         return
     connector = properties.get("connector.name")
@@ -133,7 +147,7 @@ def _catalog_faults(host: Host, like: str | None, properties: Mapping[str, Any])
         yield "lacks connector.name", "add it to the catalog's properties"
         return
     plugin = str(connector).replace("_", "-")
-    if plugin not in OWN_PLUGINS | set(host.variables.get("trino_plugins") or []):
+    if plugin not in {*shipped.role("trino")["_trino_plugins"], *(host.variables.get("trino_plugins") or [])}:
         what = f"wants the connector {connector}, which no loaded plugin brings"
         yield what, f"add {plugin} to trino_plugins"
     for choices in NEEDED.get(str(connector), ()):
@@ -153,8 +167,9 @@ def keys(host: Host) -> list[Finding]:
         connector = _connector(catalog)
         path = f"trino_catalogs[{index}].properties"
         findings += _of_catalog(host, path, catalog["properties"], connector, known)
-    connectors = OWN_CATALOGS | {
-        str(catalog["name"]): _connector(catalog) for catalog in variables.get("trino_catalogs") or []
+    connectors = {
+        **own_catalogs(),
+        **{str(catalog["name"]): _connector(catalog) for catalog in variables.get("trino_catalogs") or []},
     }
     for name, properties in (variables.get("trino_catalog_properties") or {}).items():
         if name not in connectors:

@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import Template
 
-from lakehouse import services, yamlfile
+from lakehouse import services, shipped, yamlfile
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
@@ -22,7 +22,6 @@ _RELEASES = {
     "hdfs_datanode": "hadoop",
     "hive_metastore": "hive",
 }
-_CLOCK_LIMIT_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,8 @@ class Cluster:
     @property
     def clock_limit(self) -> float:
         """By how many seconds a clock may differ."""
-        return float(self.hosts[0].variables.get("node_max_clock_offset_seconds", _CLOCK_LIMIT_SECONDS))
+        name = "node_max_clock_offset_seconds"
+        return float(self.hosts[0].variables.get(name, shipped.role("node")[name]))
 
     def running(self, group: str) -> tuple[Host, ...]:
         """Hosts of a group on which its services are placed: none where the profile leaves them out."""

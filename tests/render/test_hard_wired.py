@@ -25,6 +25,8 @@ COMMON_WORDS = {
     "10000": "how often Trino's JVM compiles a method anew, at most",
     "/etc": "where Debian keeps units, limits and the configuration of PostgreSQL",
 }
+# Where those defaults stand.
+SHIPPED = rendering.REPOSITORY / "roles" / "lakehouse" / "defaults"
 # Numbers by which memory is divided tell nothing of a cluster.
 SIZES = {"lakehouse_memory_overcommit", "lakehouse_engine_weights"}
 # Where such a word would be the cluster's value after all.
@@ -114,7 +116,7 @@ def test_no_role_no_template_and_no_container_knows_the_local_cluster(own_values
         str(path.relative_to(rendering.REPOSITORY)): path.read_text(encoding="utf-8")
         for folder in folders
         for path in rendering.REPOSITORY.glob(f"{folder}/*")
-        if path.is_file() and path != shipped.FILE
+        if path.is_file() and path.parent != SHIPPED
     }
     assert len(files) > 30
     places = found(files, own_values)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from lakehouse import shipped
 from lakehouse.artifacts import manifest
 from lakehouse.dev import trinokeys
 from lakehouse.inventory import Host, Inventory
@@ -67,6 +67,20 @@ def test_a_heap_larger_than_the_node() -> None:
     ]
     assert found(trino.heap, trino_heap_mb=1024, node_memory_mb=6144) == []
     assert found(trino.heap, trino_heap_mb=1024) == []
+
+
+def test_a_query_that_leaves_no_room_in_the_heap() -> None:
+    assert found(trino.query, trino_query_max_memory_per_node_mb=800, trino_heap_mb=1024) == [
+        "FAIL trino.heap n1: trino_query_max_memory_per_node_mb is 800, and the heap is 1024 MiB, of which "
+        "307 are kept (expected at most 717): lower it, or leave it out: Trino would not start"
+    ]
+    assert found(trino.query, trino_query_max_memory_per_node_mb=717, trino_heap_mb=1024) == []
+    # The heap follows from the machine, which nobody has looked at yet.
+    assert found(trino.query, trino_query_max_memory_per_node_mb=800) == []
+    assert found(trino.query, trino_query_max_memory_per_node_mb=8000, node_memory_mb=8192)[0].startswith(
+        "FAIL"
+    )
+    assert found(trino.query, trino_query_max_memory_per_node_mb=-5, trino_heap_mb=1024) == []
 
 
 def test_a_catalog_that_is_like_one_of_the_role_needs_nothing_of_its_own() -> None:
@@ -213,19 +227,14 @@ def test_a_java_too_old_is_refused() -> None:
     ]
 
 
-def role() -> dict[str, Any]:
-    return dict(yaml.safe_load((ROOT / "roles/trino/vars/main.yml").read_text(encoding="utf-8")))
-
-
-def test_the_validation_knows_the_catalogs_and_plugins_of_the_role() -> None:
-    assert [one["name"] for one in role()["_trino_catalogs"]] == list(trino.OWN_CATALOGS)
-    assert set(role()["_trino_plugins"]) == trino.OWN_PLUGINS
+def test_every_catalog_of_the_role_has_its_connector() -> None:
+    assert [one["name"] for one in shipped.role("trino")["_trino_catalogs"]] == list(trino.own_catalogs())
 
 
 def test_every_key_of_the_role_is_known(rendered_properties: dict[str, set[str]]) -> None:
     known = trino.known_keys()
     own = {"connector.name"} | known.catalogs
-    for name, connector in trino.OWN_CATALOGS.items():
+    for name, connector in trino.own_catalogs().items():
         assert rendered_properties.get(f"catalog/{name}", set()) <= own | known.connectors[connector]
     assert rendered_properties["config"] <= known.server
     assert rendered_properties["node"] <= known.server | trino.NODE_KEYS

@@ -216,16 +216,6 @@ def test_every_key_that_the_kit_writes_is_known() -> None:
     assert seen == overrides.DICTS.keys()
 
 
-def test_the_catalogs_are_those_of_the_role() -> None:
-    role = yaml.safe_load((ROOT / "roles/spark/vars/main.yml").read_text(encoding="utf-8"))
-    catalogs = {
-        key.removeprefix(overrides.CATALOG): value
-        for key, value in role["_spark_defaults"].items()
-        if key.startswith(overrides.CATALOG)
-    }
-    assert {name: value for name, value in catalogs.items() if "." not in name} == overrides.OWN_CATALOGS
-
-
 def test_the_dicts_are_those_of_the_roles() -> None:
     for variable in overrides.DICTS:
         role = next(name for name in ("hdfs_namenode", "hdfs_datanode", "hive_metastore", "hdfs", "spark")
