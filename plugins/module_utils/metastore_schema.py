@@ -69,6 +69,8 @@ end $$;
 drop schema lakehouse_making;
 """
 LOG_LINES = 20
+# In the file that systemd reads for the metastore.
+VARIABLE = "METASTORE_DATABASE_PASSWORD"
 # One statement of psql, which waits for other sessions' locks at most; and all tables, on a busy disk.
 STATEMENT_SECONDS, SCHEMA_SECONDS = 120, 600
 # The exit code of psql where the server was not reached or did not let the role in.
@@ -190,6 +192,25 @@ def is_needed(parameters: dict[str, Any]) -> bool:
 
     Raises UnansweredError where the database cannot be asked yet.
     """
+    try:
+        return _is_needed(parameters)
+    except UnansweredError:
+        # A password that a run would change: until then the installed one opens the database.
+        installed = installed_password(parameters["environment_file"])
+        if installed in (None, parameters["password"]):
+            raise
+        return _is_needed({**parameters, "password": installed})
+
+
+def installed_password(environment_file: str) -> str | None:
+    """Return the password that the metastore has now, None where it is not installed."""
+    try:
+        return environment_of(environment_file).get(VARIABLE)
+    except FileNotFoundError:
+        return None
+
+
+def _is_needed(parameters: dict[str, Any]) -> bool:
     database = Database(parameters)
     if is_making(database):
         refuse_used(database, parameters["database"])

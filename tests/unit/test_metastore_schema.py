@@ -10,7 +10,7 @@ import pytest
 from ansible.module_utils import metastore_schema as schema
 from ansible.module_utils import postgresql_database as postgresql
 from ansible.module_utils.environment_file import environment_of
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.refused import RefusedError, UnansweredError
 
 
 class Database:
@@ -77,6 +77,45 @@ class Making:
 
     def lock(self) -> nullcontext[None]:
         return nullcontext()
+
+
+OLD, NEW = "the installed one", "the next one"
+
+
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str | None) -> bool:
+    """Ask a complete schema that only the old password opens, with the new one."""
+
+    class Locked(Making):
+        def __init__(self, parameters: dict[str, str]) -> None:
+            super().__init__(interrupted=False)
+            self.tables, self.open = 74, parameters["password"] == OLD
+
+        def run(self, sql: str) -> str:
+            if not self.open:
+                raise UnansweredError("password authentication failed", "ping it")
+            return super().run(sql)
+
+    path = tmp_path / "metastore.env"
+    if file is not None:
+        path.write_text(file, encoding="utf-8")
+    monkeypatch.setattr(schema, "Database", Locked)
+    parameters = {"database": "metastore", "version": "3.1.0", "password": NEW, "environment_file": str(path)}
+    needed: bool = schema.is_needed(parameters)
+    return needed
+
+
+def test_a_password_that_is_to_change_makes_no_new_schema(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not asked(tmp_path, monkeypatch, f'{schema.VARIABLE}="{OLD}"\n')
+
+
+@pytest.mark.parametrize("file", [None, "", f'{schema.VARIABLE}="{NEW}"\n', f"{schema.VARIABLE}=other\n"])
+def test_a_database_that_no_known_password_opens_cannot_be_asked(
+    file: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UnansweredError):
+        asked(tmp_path, monkeypatch, file)
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
