@@ -22,6 +22,7 @@ from lakehouse.validation import (
     variables,
 )
 from lakehouse.validation.finding import Finding, Level, collapse, of_level, report
+from lakehouse.validation.replaced import replaced
 from lakehouse.validation.variables import Undefined
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "identity",
     "memory",
     "of_level",
+    "replaced",
     "report",
     "validate",
 ]

@@ -20,7 +20,7 @@ try:
     from lakehouse.artifacts import manifest
     from lakehouse.errors import LakehouseError
     from lakehouse.inventory import Host, Inventory
-    from lakehouse.validation import Level, Undefined, of_level, report, validate
+    from lakehouse.validation import Level, Undefined, of_level, replaced, report, validate
 except ImportError as error:  # Ansible runs in another Python than the kit's
     raise AnsibleActionFail(
         f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
@@ -48,7 +48,8 @@ class ActionModule(ActionBase):
             bill = manifest.load(REPOSITORY / "versions.yml", locked=False)
         except LakehouseError as error:
             raise AnsibleActionFail(str(error)) from error
-        findings = validate(self._inventory(variables), specs.every(), bill)
+        inventory = self._inventory(variables)
+        findings = validate(inventory, specs.every(), bill) + replaced(inventory.path, self._loader)
         failed = bool(of_level(findings, Level.FAULT))
         if not failed:  # nobody would see the message of a task that went well
             for warning in of_level(findings, Level.WARNING):
