@@ -12,6 +12,8 @@ from lakehouse.sizing.units import clamp, down
 
 # Of the usable memory, beside an engine.
 MOST_BESIDE_ENGINES = 0.4
+# Of the processors, what the JVM of one of them sees, and the least and the most of it.
+PROCESSORS, LEAST_PROCESSORS, MOST_PROCESSORS = 1 / 4, 2, 8
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,16 @@ FIXED: Mapping[str, Fixed] = {
     "flink_sql_gateway": Fixed(("flink_sql_gateway_heap_mb",), part(48), 256, 4096, beside=128),
     "flink_history": Fixed(("flink_history_heap_mb",), part(96), 96, 1024),
 }
+
+
+def processors(cores: int) -> int:
+    """Return how many processors a daemon's JVM is to see, 0 where it may see all: C/4, 2 to 8.
+
+    By itself it starts up to 43 threads of collectors and 18 of compilers on 64 cores, as does each of its
+    neighbours. More than there are would be an option that changes nothing.
+    """
+    seen = int(clamp(cores * PROCESSORS, LEAST_PROCESSORS, MOST_PROCESSORS))
+    return seen if seen < cores else 0
 
 
 def heaps(host: Host, cluster: Cluster, engines: bool) -> dict[str, int]:

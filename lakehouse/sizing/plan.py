@@ -95,6 +95,7 @@ def _of_fixed(host: Host, cluster: Cluster, heaps: Mapping[str, int]) -> Sizes:
     servers = [heaps[name] for name in ("spark_connect", "spark_thrift") if name in heaps]
     sizes["spark_driver_memory_mb"] = min(servers, default=wanted["spark_connect"])
     sizes["spark_max_result_mb"] = sizes["spark_driver_memory_mb"] // 2
+    sizes["node_daemon_processors"] = fixed.processors(host.cores)
     pools = [_pool_size(of) for of in cluster.having("metastore")]
     allowed = host.sizes.get("postgresql_max_connections") or postgresql.connections(sum(pools))
     sizes |= {"hive_metastore_pool_size": _pool_size(host), "postgresql_max_connections": allowed}

@@ -163,6 +163,17 @@ def test_executors_fit_on_every_worker(cluster: Cluster) -> None:
 
 @check
 @given(clusters())
+def test_a_daemon_sees_a_part_of_a_large_machines_processors(cluster: Cluster) -> None:
+    sizes = plan(cluster).sizes
+    for host in cluster.hosts:
+        seen = sizes[host.name]["node_daemon_processors"]
+        assert seen == 0 or 2 <= seen <= 8
+        assert seen < host.cores
+        assert seen or host.cores <= 2
+
+
+@check
+@given(clusters())
 def test_limits_of_trino_leave_room_in_its_heap(cluster: Cluster) -> None:
     for of in plan(cluster).sizes.values():
         node, headroom = of["trino_query_max_memory_per_node_mb"], of["trino_heap_headroom_mb"]

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 
-from lakehouse import run
+from lakehouse import run, shipped
 from lakehouse.inventory import Host
 from lakehouse.sizing import placed, plan
 from lakehouse.validation import sizes
@@ -137,3 +139,11 @@ def test_the_local_nodes_run_two_applications_and_two_tasks_of_flink(inventory: 
     assert made.gaps == ()
     assert of["spark_worker_cores"] // of["spark_executor_cores"] >= 2
     assert of["flink_taskmanager_slots"] == 2
+
+
+@pytest.mark.parametrize(("cores", "options"), [(2, []), (4, ["2"]), (16, ["4"]), (64, ["8"]), (128, ["8"])])
+def test_a_daemon_is_told_of_fewer_processors_where_there_are_more(cores: int, options: list[str]) -> None:
+    cluster = placed.cluster({"n1": placed.Machine(OF_NODE1, {}, 262144, cores)}, {})
+    known = {**shipped.role("node"), "inventory_hostname": "n1", "node_sizes": dict(plan(cluster).sizes)}
+    found = Templar(loader=DataLoader(), variables=known).template(known["node_processors"])
+    assert found == [f"-XX:ActiveProcessorCount={seen}" for seen in options]
