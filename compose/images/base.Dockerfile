@@ -2,11 +2,13 @@
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE}
 ARG JAVA
+# Those of services.yml, in its order.
+ARG ACCOUNTS
 # Numbers that do not change: the files in the volumes belong to them.
 RUN set -eu; \
     groupadd --gid 10000 lakehouse; \
     uid=10001; \
-    for user in hdfs hive spark trino flink; do \
+    for user in $ACCOUNTS; do \
       useradd --uid "$uid" --gid lakehouse --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin "$user"; \
       uid=$((uid + 1)); \
     done; \

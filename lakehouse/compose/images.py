@@ -19,6 +19,7 @@ from typing import IO
 import docker
 from docker.errors import ImageNotFound
 
+from lakehouse import services as catalogue
 from lakehouse.artifacts import FETCH_COMMAND, releases
 from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.manifest import Manifest
@@ -177,7 +178,8 @@ class Context:
         parent = "PARENT" if self.family.parent else BASE_VARIABLE
         packages = {name: self.bill.debian.packages[key] for name, key in self.family.arguments.items()}
         versions = {f"{name}_VERSION": self.bill.versions[key] for name, key in self.family.arguments.items()}
-        wanted = {parent: self.parent, **packages, **versions}
+        accounts = " ".join(user.account for user in catalogue.load().users.values())
+        wanted = {parent: self.parent, "ACCOUNTS": accounts, **packages, **versions}
         return {name: value for name, value in wanted.items() if f"ARG {name}\n" in self.dockerfile}
 
     @property

@@ -754,13 +754,14 @@ class TestDockerfiles:
         assert any(family.parent == "base" for family in images.FAMILIES)
 
     def test_the_accounts_are_those_of_the_inventory(self, make: Make) -> None:
-        text, variables = make("base").dockerfile, inventory.load(COMPOSE).hosts[0].variables
-        (daemons,) = re.findall(r"for user in ([a-z ]+); do \\\n\s+useradd", text)
-        assert daemons.split() == list(variables["lakehouse_users"].values())
+        context, variables = make("base"), inventory.load(COMPOSE).hosts[0].variables
+        text, daemons = context.dockerfile, context.arguments["ACCOUNTS"].split()
+        assert re.search(r"for user in \$ACCOUNTS; do \\\n\s+useradd", text)
+        assert daemons == list(variables["lakehouse_users"].values())
         others = re.findall(r"useradd --uid (\d+) .* (\w+); \\$", text, re.MULTILINE)
         assert [name for _, name in others if name != "postgres"] == list(variables["lakehouse_readers"])
         (first,) = re.findall(r"uid=(\d+);", text)
-        numbers = [int(first) + place for place, _ in enumerate(daemons.split())]
+        numbers = [int(first) + place for place, _ in enumerate(daemons)]
         numbers += [int(number) for number, _ in others]
         assert len(numbers) == len(set(numbers))
         assert min(numbers) > 1000

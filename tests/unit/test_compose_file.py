@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
 import yaml
 
-from lakehouse import inventory, run
+from lakehouse import inventory, run, services, shipped
 from lakehouse.compose import checks, images, settings
 from tests.render import golden_files
 
@@ -22,14 +23,10 @@ RUNNING = {name: service for name, service in SERVICES.items() if service["resta
 STEPS = {name: service for name, service in SERVICES.items() if name not in RUNNING}
 PORT = re.compile(r"\$\{(\w+):-([^}]+)\}:\$\{(\w+):-(\d+)\}:(?:\$\{(\w+):-(\d+)\}|(\d+))")
 VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
-# Ports of the inventory that are in a container beside those that can be changed.
-OWN = {
-    "datanode1": ["datanode_ipc"],
-    "datanode2": ["datanode_ipc"],
-    "datanode3": ["datanode_ipc"],
-    "spark-master": ["spark_master"],
-    "flink-jobmanager": ["flink_jobmanager_rpc", "flink_blob"],
-}
+CATALOGUE = services.load()
+GROUP = shipped.defaults()["lakehouse_group"]
+# Rows of the catalogue that no container runs: switched off, or one that finds no room in 8 GiB.
+NOT_HERE = {"spark_thrift", "spark_history", "flink_history"}
 # Shuffles, state, logs and unpacked libraries of these are too large for their memory.
 SCRATCH = {"spark-worker", "spark-connect", "client", "load", "trino"} | {
     f"flink-{name}" for name in ("jobmanager", "taskmanager", "sql-gateway")
@@ -39,6 +36,18 @@ PROMISED = {"core": 3072, "all": 8192}
 
 each_service = pytest.mark.parametrize("name", SERVICES)
 each_running = pytest.mark.parametrize("name", RUNNING)
+
+
+def row(name: str) -> services.Service | None:
+    """The row of the catalogue whose unit a service runs."""
+    unit = RUNNING[name]["labels"].get("lakehouse.unit", "")
+    return next((row for row in CATALOGUE.services.values() if fnmatch(unit, row.unit)), None)
+
+
+def variable(name: str, port: str) -> str:
+    """The setting of a port of a service; each of several DataNodes has its own."""
+    number = name.removeprefix("datanode")
+    return f"{port.replace('datanode_', f'datanode{number}_', 1)}_port".upper()
 
 
 def megabytes(service: Service) -> int:
@@ -117,9 +126,36 @@ def test_its_ports_are_settings_of_this_computer(name: str) -> None:
 
 
 @each_running
-def test_it_names_the_ports_that_cannot_be_changed(name: str) -> None:
-    ports = inventory.load(run.ROOT / "inventory" / "compose").hosts[0].variables["lakehouse_ports"]
-    assert RUNNING[name].get("expose", []) == [str(ports[port]) for port in OWN.get(name, [])]
+def test_it_runs_a_row_of_the_catalogue_as_its_user_and_with_its_ports(name: str) -> None:
+    service, found = RUNNING[name], row(name)
+    if found is None:
+        assert name == "client"
+        return
+    account = CATALOGUE.users[found.user].account if found.user else "postgres"
+    assert service["user"] == (f"{account}:{GROUP}" if found.user else account)
+    published = {PORT.fullmatch(port)[3] for port in service.get("ports", [])}  # type: ignore[index]
+    known = {variable(name, port.name): port for port in found.ports}
+    assert published <= known.keys()
+    # Whoever has ports that can be changed names those that cannot.
+    others = [str(port.number) for setting, port in known.items() if published and setting not in published]
+    assert service.get("expose", []) == others
+    if name not in {"datanode2", "datanode3"}:
+        assert all(DEFAULTS[setting] == str(known[setting].number) for setting in published)
+
+
+def test_every_row_of_the_catalogue_has_a_container() -> None:
+    assert CATALOGUE.services.keys() - {found.name for name in RUNNING if (found := row(name))} == NOT_HERE
+
+
+def test_without_settings_the_inventory_has_the_ports_of_the_catalogue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in DEFAULTS:
+        monkeypatch.delenv(name, raising=False)
+    host = next(
+        one for one in inventory.load(run.ROOT / "inventory" / "compose").hosts if one.name == "datanode1"
+    )
+    assert host.variables["lakehouse_ports"] == CATALOGUE.tables["lakehouse_ports"]
 
 
 def test_every_port_of_the_settings_is_published_once() -> None:
