@@ -49,6 +49,10 @@ status: tools ## Show what runs, what it holds and what is wrong; JSON=1 for pro
 doctor: tools ## Say what is wrong, a line each, with the next command; JSON=1 for programs
 	@$(LAKEHOUSE) doctor --inventory $(INVENTORY) $(if $(filter 1,$(JSON)),--json)
 
+.PHONY: console
+console: tools ## Show the same and what is in HDFS as a live page for a browser, until Ctrl-C; PORT=8765
+	@$(LAKEHOUSE) console --inventory $(INVENTORY) $(if $(PORT),--port $(PORT))
+
 .PHONY: down
 down: tools ## Remove the local nodes and their data
 	@$(LAKEHOUSE) down --inventory $(INVENTORY)

@@ -17,6 +17,9 @@ MACHINES, COMPOSE = "nodes", "compose"
 # A verb that looks must not end with 1 or 2 for another reason than what it saw (sysexits.h: EX_USAGE).
 USAGE = 64
 FAILED, NOT_KNOWN = 1, 2
+_LAST_PORT = 65535
+# In seconds, between two looks at a cluster.
+_LEAST_PAUSE, _MOST_PAUSE = 1, 3600
 
 
 class _Parser(argparse.ArgumentParser):
@@ -64,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="again and again (default: every 5)",
     )
+    _add_console(add("console", "ops.console.verb:main", "the same as a page for a browser, until Ctrl-C"))
     add("take-over", "take_over", "make another checkout's local nodes this one's").add_argument(
         "cluster", help="the cluster's name"
     )
@@ -96,6 +100,32 @@ def parser() -> argparse.ArgumentParser:
     bill.add_parser("fetch", help="fill the cache").set_defaults(action="fetch")
     bill.add_parser("lock", help="resolve and record every file").set_defaults(action="lock")
     return top
+
+
+def _add_console(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--address", default="127.0.0.1", help="where to listen (default: %(default)s)")
+    verb.add_argument("--port", type=_port, default=8765, help="default: %(default)s; 0 for any")
+    verb.add_argument(
+        "--every", type=_pause, default=10.0, metavar="SECONDS", help="how often to look (default: every 10)"
+    )
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text} is no port: 0 to {_LAST_PORT}")
+    return int(text)
+
+
+def _pause(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not _LEAST_PAUSE <= seconds <= _MOST_PAUSE:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of seconds from {_LEAST_PAUSE} to {_MOST_PAUSE}"
+        )
+    return seconds
 
 
 def _add_compose(verb: Any) -> None:

@@ -39,22 +39,25 @@ _HTTP = {
     "flink": ("flink_jobmanager", "flink_rest", "/overview"),
 }
 METASTORE = "metastore"
-# The database counts, so that many tables take as long as few. Only Iceberg tells the metastore of a commit.
-_SQL = """
+# A row for each table. Only Iceberg tells the metastore of a commit.
+TABLES = """
+SELECT "TBL_ID",
+       CASE WHEN "TBL_TYPE" = 'VIRTUAL_VIEW' THEN 'view'
+            WHEN upper(max(value) FILTER (WHERE key = 'table_type')) = 'ICEBERG' THEN 'iceberg'
+            WHEN lower(max(value) FILTER (WHERE key = 'spark.sql.sources.provider')) = 'delta' THEN 'delta'
+            ELSE 'hive' END AS format,
+       max(value::bigint) FILTER (WHERE key = 'current-snapshot-timestamp-ms') AS committed
+FROM "TBLS" LEFT JOIN (
+  SELECT "TBL_ID", "PARAM_KEY" AS key, "PARAM_VALUE" AS value FROM "TABLE_PARAMS"
+) parameters USING ("TBL_ID")
+GROUP BY "TBL_ID", "TBL_TYPE"
+"""
+# The database counts, so that many tables take as long as few.
+_SQL = f"""
 SELECT 'version', current_setting('server_version'), NULL
 UNION ALL
-SELECT format, count(*)::text, max(committed)::text FROM (
-  SELECT CASE WHEN "TBL_TYPE" = 'VIRTUAL_VIEW' THEN 'view'
-              WHEN upper(max(value) FILTER (WHERE key = 'table_type')) = 'ICEBERG' THEN 'iceberg'
-              WHEN lower(max(value) FILTER (WHERE key = 'spark.sql.sources.provider')) = 'delta' THEN 'delta'
-              ELSE 'hive' END AS format,
-         max(value::bigint) FILTER (WHERE key = 'current-snapshot-timestamp-ms') AS committed
-  FROM "TBLS" LEFT JOIN (
-    SELECT "TBL_ID", "PARAM_KEY" AS key, "PARAM_VALUE" AS value FROM "TABLE_PARAMS"
-  ) parameters USING ("TBL_ID")
-  GROUP BY "TBL_ID", "TBL_TYPE"
-) tables GROUP BY format
-"""
+SELECT format, count(*)::text, max(committed)::text FROM ({TABLES}) tables GROUP BY format
+"""  # noqa: S608 -- of constants
 
 
 # Name and text of each command that a host's script runs.

@@ -49,8 +49,8 @@ def screen(status: Status, ending: Result) -> str:
         _aligned(
             [("HOST", "ADDRESS", "UP", "MEMORY FREE", "DISK FREE", "CLOCK"), *map(_host, status.machines)]
         ),
-        _aligned([("SERVICE", "RUN", "UP", "VERSION", ""), *_services(status)]),
-        _aligned(list(_areas(status))),
+        _aligned([("SERVICE", "RUN", "UP", "VERSION", ""), *services(status)]),
+        _aligned(list(areas(status))),
         [str(finding) for finding in ending.worst],
         [ending.last_line],
     ]
@@ -84,7 +84,7 @@ def _host(machine: Machine) -> tuple[str, ...]:
         _UNKNOWN if machine.uptime.value is None else age(machine.uptime.value),
         _memory(machine.memory),
         ", ".join(disks) or _UNKNOWN,
-        _clock(machine.offset),
+        clock(machine.offset),
     )
 
 
@@ -93,17 +93,18 @@ def _memory(answer: Answer[Memory]) -> str:
     return f"{size(found.available)} of {size(found.total)}" if found else _UNKNOWN
 
 
-def _clock(answer: Answer[float]) -> str:
+def clock(answer: Answer[float]) -> str:
+    """Write by how much a clock is wrong."""
     if answer.value is None:
         return _UNKNOWN
     return f"{answer.value:+.1f} s" if answer.value else "right"
 
 
-def _services(status: Status) -> Iterator[tuple[str, ...]]:
+def services(status: Status) -> Iterator[tuple[str, ...]]:
     """Give a row per service: how many run of those placed, since when the last of them, and who does not."""
     for name in dict.fromkeys(placed.service for placed in status.services):
         here = [placed for placed in status.services if placed.service == name]
-        running = [placed for placed in here if _word(placed) == RUNNING]
+        running = [placed for placed in here if word(placed) == RUNNING]
         since = [
             placed.state.value.since for placed in running if placed.state.value and placed.state.value.since
         ]
@@ -112,11 +113,12 @@ def _services(status: Status) -> Iterator[tuple[str, ...]]:
             f"{len(running)} of {len(here)}",
             age(status.at - max(since)) if since else "-",
             _version(status, here),
-            ", ".join(f"{placed.host} {_word(placed)}" for placed in here if _word(placed) != RUNNING),
+            ", ".join(f"{placed.host} {word(placed)}" for placed in here if word(placed) != RUNNING),
         )
 
 
-def _word(placed: Placed) -> str:
+def word(placed: Placed) -> str:
+    """Return the state of a service on a host, such as running; unknown where nobody knows."""
     return placed.state.value.word if placed.state.value else _UNKNOWN
 
 
@@ -140,7 +142,7 @@ def _datanodes(status: Status) -> str:
     )
 
 
-def _areas(status: Status) -> Iterator[tuple[str, str]]:
+def areas(status: Status) -> Iterator[tuple[str, str]]:
     """Give a line per thing that counts something."""
     yield "HDFS", _hdfs(status.hdfs, status.datanodes)
     yield "Metastore", "answers" if status.metastore.known else f"unknown: {status.metastore.why}"
@@ -216,7 +218,7 @@ def _plain(value: Any) -> Any:
 
 def _host_json(status: Status, machine: Machine) -> dict[str, Any]:
     services = {
-        placed.service: {"unit": placed.unit, "state": _word(placed), **_answer(placed.state)}
+        placed.service: {"unit": placed.unit, "state": word(placed), **_answer(placed.state)}
         for placed in status.services
         if placed.host == machine.name
     }

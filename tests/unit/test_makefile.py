@@ -28,6 +28,7 @@ def called(*words: str) -> str:
         ("down", "inventory/local"),
         ("status", "inventory/local"),
         ("doctor", "inventory/local"),
+        ("console", "inventory/local"),
         ("test", "tests/inventory"),
     ],
 )

@@ -1,0 +1,1 @@
+"""A cluster as a page for a browser: what a status says, and what is in HDFS."""

@@ -1,0 +1,89 @@
+"""Asks the cluster for what the page shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import requests
+
+from lakehouse import inventory
+from lakehouse.inventory import Host
+from ops.answer import Answer, unknown
+from ops.asking import Asker
+from ops.console import view
+from ops.console.view import View, Warehouse
+from ops.fsck import File, NameNodeError, named, parse_fsck
+from ops.status import look as status
+from ops.status import placement, questions, reading, screen
+from ops.status.placement import Cluster
+
+# Of a look: nobody waits for it, so a machine that is busy has longer than for a status.
+LIMIT_SECONDS = 8.0
+# The NameNode walks through all files; a silence in its answer, and the answer itself, have a limit.
+FSCK_SECONDS = 30
+_FSCK_BYTES = 512 * 1024**2
+_CHUNK_BYTES = 1024**2
+_TABLES = "tables"
+# Where Spark keeps the folder of a table that Hive cannot read (docs/metastore.md) it says so beside it.
+_SQL = f"""
+SELECT json_build_object('database', "NAME", 'name', "TBL_NAME", 'format', format,
+                         'location', coalesce("PARAM_VALUE", "LOCATION"))
+FROM ({questions.TABLES}) known
+JOIN "TBLS" USING ("TBL_ID") JOIN "DBS" USING ("DB_ID") LEFT JOIN "SDS" USING ("SD_ID")
+LEFT JOIN "SERDE_PARAMS" ON "SERDE_PARAMS"."SERDE_ID" = "SDS"."SERDE_ID" AND "PARAM_KEY" = 'path'
+WHERE format <> 'view'
+"""  # noqa: S608 -- of constants
+
+
+def look(path: str) -> View:
+    """Return the cluster as seen within LIMIT_SECONDS.
+
+    Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
+    """
+    began = time.monotonic()
+    with closing(Asker()) as asker:
+        cluster = placement.read(inventory.load(path))
+        answers = status.ask(asker, cluster, questions.questions(cluster, _commands), began + LIMIT_SECONDS)
+    return _view(cluster, answers, began)
+
+
+def _commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
+    if any(service.name == "postgresql" for service in cluster.services[host.name]):
+        yield _TABLES, questions.psql(host, _SQL)
+
+
+def _view(cluster: Cluster, answers: reading.Answers, began: float) -> View:
+    found = status.seen(cluster, answers)
+    reply = answers[questions.shell(cluster.running("postgresql")[0])]
+    info = answers["namenode"].then(reading.beans)
+    [(_, url)] = cluster.urls({"fsck": ("namenode", "namenode_http", "/fsck")})
+    return View(
+        status=found,
+        ending=screen.result(found, time.monotonic() - began),
+        datanodes=info.then(view.datanodes),
+        files=answers["hdfs"].then(reading.beans).then(lambda beans: int(beans["FilesTotal"])),
+        tables=reading.part(reply, questions.parts(reply), _TABLES).then(view.listed),
+        warehouse=Warehouse(
+            url, str(cluster.variable("lakehouse_users")["hdfs"]), info.then(view.names).value or {}
+        ),
+    )
+
+
+def files(warehouse: Warehouse) -> Answer[tuple[File, ...]]:
+    """Return every closed file of HDFS; NameNodeError or OSError says why they are not known."""
+    query = {"ugi": warehouse.superuser, "path": "/", "files": "1", "blocks": "1", "locations": "1"}
+    with requests.get(warehouse.url, params=query, timeout=FSCK_SECONDS, stream=True) as answer:
+        answer.raise_for_status()
+        report = bytearray()
+        for chunk in answer.iter_content(_CHUNK_BYTES):
+            report += chunk
+            if len(report) > _FSCK_BYTES:
+                raise NameNodeError(f"the NameNode lists more than {_FSCK_BYTES // 1024**2} MiB of files")
+    return Answer(named(parse_fsck(report.decode(errors="replace")), warehouse.names))
+
+
+def uncounted() -> Answer[tuple[File, ...]]:
+    """Return what is known of the files before the NameNode was asked."""
+    return unknown("the NameNode has not been asked yet")

@@ -1,0 +1,136 @@
+"""The port: hands each request to the pages, a thread for each, and writes the answer."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import sys
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from typing import Any
+
+from lakehouse.errors import LakehouseError
+from ops.console.pages import METHODS, Pages, Response, refusal
+
+LOOPBACK = "127.0.0.1"
+# Of a browser that begins a request and does not go on.
+_PATIENCE_SECONDS = 10
+
+
+class Server(ThreadingHTTPServer):
+    """Listens from the start; answers once `pages` is there and it serves."""
+
+    daemon_threads = True
+    pages: Pages
+
+    def __init__(self, address: str, port: int) -> None:
+        self.address_family, place = _place(address, port)
+        try:
+            super().__init__(place, _Handler)
+        except OSError as error:
+            raise _refused(address, port, error) from error
+
+    def server_bind(self) -> None:
+        """Bind, without asking who has the address: nobody may answer."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds it."""
+        host = self.host
+        if ip_address(host).is_unspecified:
+            host = "::1" if self.address_family == socket.AF_INET6 else LOOPBACK
+        return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
+
+    @property
+    def host(self) -> str:
+        """The address at which it listens."""
+        return str(self.server_address[0])
+
+    @property
+    def port(self) -> int:
+        """The port, also where any was asked for."""
+        return int(self.server_address[1])
+
+    @property
+    def local(self) -> bool:
+        """Whether this machine alone reaches it."""
+        return ip_address(self.host).is_loopback
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that went away."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    timeout = _PATIENCE_SECONDS
+
+    def parse_request(self) -> bool:
+        """Read the request; everything but reading is refused here, whatever it is called."""
+        if not super().parse_request():
+            return False
+        if self.command in METHODS:
+            return True
+        self._write(self._respond())
+        return False
+
+    def do_GET(self) -> None:
+        """Answer with a body."""
+        self._write(self._respond())
+
+    def do_HEAD(self) -> None:
+        """Answer without one."""
+        self._write(self._respond())
+
+    def _respond(self) -> Response:
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1:
+            return refusal(HTTPStatus.BAD_REQUEST, "a request has one Host header")
+        wanted = {name: self.headers[name] for name in ("Host", "If-None-Match") if name in self.headers}
+        return self.server.pages.respond(self.command, self.path, wanted)
+
+    def _write(self, response: Response) -> None:
+        self.send_response(response.status)
+        for name, value in response.lines.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(response.body)
+
+    def version_string(self) -> str:
+        """Return what the Server header tells: nothing of versions."""
+        return "lakehouse"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class calls it so
+        """Say nothing: a page asks every other second."""
+
+
+def _place(address: str, port: int) -> tuple[socket.AddressFamily, Any]:
+    """Return family and socket address of an address, or of localhost; nobody is asked for other names."""
+    numeric = LOOPBACK if address == "localhost" else address
+    try:
+        # An empty one would be every address.
+        flags = socket.AI_NUMERICHOST
+        family, *_, place = socket.getaddrinfo(numeric or " ", port, type=socket.SOCK_STREAM, flags=flags)[0]
+    except OSError as error:
+        raise LakehouseError(
+            f"{address!r} is no address", f".venv/bin/lakehouse console --address {LOOPBACK}"
+        ) from error
+    return family, place
+
+
+def _refused(address: str, port: int, error: OSError) -> LakehouseError:
+    other = {
+        errno.EADDRINUSE: "--port 0",
+        errno.EACCES: "--port 8765",
+        errno.EADDRNOTAVAIL: f"--address {LOOPBACK}",
+    }
+    next_option = other.get(error.errno or 0, "--port 0")
+    return LakehouseError(
+        f"port {port} of {address}: {error.strerror}", f".venv/bin/lakehouse console {next_option}"
+    )
