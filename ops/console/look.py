@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing
-
-import requests
+from urllib.parse import urlencode
 
 from lakehouse import inventory
 from lakehouse.inventory import Host
@@ -18,13 +17,13 @@ from ops.fsck import File, NameNodeError, named, parse_fsck
 from ops.status import look as status
 from ops.status import placement, questions, reading, screen
 from ops.status.placement import Cluster
+from plugins.module_utils.probes import fetch
 
 # Of a look: nobody waits for it, so a machine that is busy has longer than for a status.
 LIMIT_SECONDS = 8.0
 # The NameNode walks through all files; a silence in its answer, and the answer itself, have a limit.
 FSCK_SECONDS = 30
 _FSCK_BYTES = 512 * 1024**2
-_CHUNK_BYTES = 1024**2
 _TABLES = "tables"
 # Where Spark keeps the folder of a table that Hive cannot read (docs/metastore.md) it says so beside it.
 _SQL = f"""
@@ -72,15 +71,14 @@ def _view(cluster: Cluster, answers: reading.Answers, began: float) -> View:
 
 
 def files(warehouse: Warehouse) -> Answer[tuple[File, ...]]:
-    """Return every closed file of HDFS; NameNodeError or OSError says why they are not known."""
+    """Return every closed file of HDFS; NameNodeError says why they are not known."""
     query = {"ugi": warehouse.superuser, "path": "/", "files": "1", "blocks": "1", "locations": "1"}
-    with requests.get(warehouse.url, params=query, timeout=FSCK_SECONDS, stream=True) as answer:
-        answer.raise_for_status()
-        report = bytearray()
-        for chunk in answer.iter_content(_CHUNK_BYTES):
-            report += chunk
-            if len(report) > _FSCK_BYTES:
-                raise NameNodeError(f"the NameNode lists more than {_FSCK_BYTES // 1024**2} MiB of files")
+    try:
+        report = fetch(f"{warehouse.url}?{urlencode(query)}", timeout=FSCK_SECONDS, most=_FSCK_BYTES + 1)
+    except OSError as error:
+        raise NameNodeError(f"{warehouse.url}: {error}") from error
+    if len(report) > _FSCK_BYTES:
+        raise NameNodeError(f"the NameNode lists more than {_FSCK_BYTES // 1024**2} MiB of files")
     return Answer(named(parse_fsck(report.decode(errors="replace")), warehouse.names))
 
 

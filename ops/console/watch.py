@@ -69,7 +69,7 @@ class Watch(Generic[T]):
         began, before = time.monotonic(), self.seen
         try:
             seen = Seen(self._look(), time.monotonic(), 0.0)
-        except (LakehouseError, OSError, ValueError) as error:
+        except (LakehouseError, OSError, ValueError, LookupError) as error:
             seen = replace(before, trouble=" ".join(str(error).split()) or type(error).__name__)
         ended = time.monotonic()
         pause = max(began + self._every - ended, self._rest * (ended - began), 0.0)

@@ -41,18 +41,27 @@ def lookup(document: Any, path: str) -> Any:
     return document
 
 
-def fetch(url: str, data: bytes | None = None, headers: dict[str, str] | None = None) -> bytes:
-    """Return the body of the answer to GET, or to POST with data; raise OSError for all but 2xx."""
+def fetch(
+    url: str,
+    data: bytes | None = None,
+    headers: dict[str, str] | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    most: int | None = None,
+) -> bytes:
+    """Return the body of the answer to GET, or to POST with data; raise OSError for all but 2xx.
+
+    No silence may be longer than the timeout, in seconds; of a longer body the first ``most`` bytes are read.
+    """
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
+    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
     try:
         connection.request("GET" if data is None else "POST", target, data, headers or {})
         answer = connection.getresponse()
-        body = answer.read()
+        body = answer.read(most)
     except HTTPException as error:
         raise OSError(f"not HTTP: {error!r}") from error
     finally:

@@ -7,10 +7,11 @@ import json
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
+from http import HTTPStatus
 from threading import Event, Thread
 from typing import Any
 from urllib.parse import quote
@@ -20,12 +21,12 @@ import pytest
 from lakehouse import cli
 from lakehouse.errors import LakehouseError
 from ops.answer import Answer, unknown
-from ops.console import render, verb, view
+from ops.console import look, render, verb, view
 from ops.console.pages import Pages, Response
 from ops.console.server import Server
 from ops.console.view import DataNode, Listed, View, Warehouse
 from ops.console.watch import Seen, Watch
-from ops.fsck import Block, File
+from ops.fsck import Block, File, NameNodeError
 from ops.status import screen
 from ops.status.model import Status
 from tests.unit.test_status import SILENT, healthy, silent, stopped
@@ -572,3 +573,40 @@ def failing(error: Exception) -> Callable[[], str]:
         raise error
 
     return fail
+
+
+class TestFiles:
+    """What the NameNode says of its files, or why it says nothing."""
+
+    TAIL = "\nThe filesystem under path '/' is HEALTHY\n"
+
+    def test_a_namenode_that_is_away_is_one_line(self) -> None:
+        with Server("127.0.0.1", 0) as free:
+            url = f"{free.url}fsck"
+        with pytest.raises(NameNodeError, match=f"^{re.escape(url)}: .*refused"):
+            look.files(Warehouse(url, "hdfs", {}))
+
+    @pytest.mark.parametrize("limit", [10, 10_000])
+    def test_an_answer_that_is_too_long_is_no_answer(
+        self, monkeypatch: pytest.MonkeyPatch, limit: int
+    ) -> None:
+        line = "/t/f 5 bytes, replicated: replication=1, 1 block(s):  OK\n"
+        block = "0. BP-1:blk_1_1 len=5 Live_repl=1  [DatanodeInfoWithStorage[10.0.0.1:9866,DS-1,DISK]]\n"
+        asked: list[str] = []
+
+        def respond(_: str, target: str, __: Mapping[str, str]) -> Response:
+            asked.append(target)
+            return Response(HTTPStatus.OK, "text/plain", (line + block + self.TAIL).encode())
+
+        monkeypatch.setattr(look, "_FSCK_BYTES", limit)
+        console = Pages(fixed(None), fixed(None))
+        monkeypatch.setattr(console, "respond", respond)
+        with served(console) as server:
+            warehouse = Warehouse(f"{server.url}fsck", "hdfs", {"10.0.0.1:9866": "n1"})
+            if limit < len(line):
+                with pytest.raises(NameNodeError, match="lists more than"):
+                    look.files(warehouse)
+            else:
+                expected = File("/t/f", 5, 1, (Block("blk_1_1", 5, ("n1",)),))
+                assert look.files(warehouse) == Answer((expected,))
+        assert asked == ["/fsck?ugi=hdfs&path=%2F&files=1&blocks=1&locations=1"]
