@@ -40,6 +40,8 @@ def main(arguments: argparse.Namespace) -> int:
             rest=_REST,
         )
         server.pages = Pages(views, files)
+        # It takes its time: begun before somebody opens the page.
+        files.show()
         for background in (files.run, server.serve_forever):
             Thread(target=background, daemon=True).start()
         try:

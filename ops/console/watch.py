@@ -45,7 +45,7 @@ class Watch(Generic[T]):
         self._limit = limit
         self._rest = rest
         self._wanted = Condition()
-        self._somebody = True
+        self._somebody = False
         now = time.monotonic()
         self.seen = Seen(first, now, now + every + limit)
 

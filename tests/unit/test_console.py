@@ -549,6 +549,8 @@ class TestWatch:
         watch: Watch[int] = Watch(look, 0, every=0, limit=5)
         thread = Thread(target=run, daemon=True)
         thread.start()
+        assert not looked.wait(0.2)
+        watch.show()
         assert looked.wait(5)
         # Many ask while a look is under way: one more follows it, and none is beside it.
         assert {watch.show().value for _ in range(20)} == {0}

@@ -15,6 +15,8 @@ function tick() {
   for (const time of document.querySelectorAll("time[data-before]")) {
     time.textContent = `${age(since + Number(time.dataset.before))} ago`;
   }
+  // As the console says it, also where it cannot be heard.
+  document.body.classList.toggle("old", since > Number(document.getElementById("view").dataset.due));
 }
 
 function put(text) {
