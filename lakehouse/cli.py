@@ -68,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
         help="again and again (default: every 5)",
     )
     _add_console(add("console", "ops.console.verb:main", "the same as a page for a browser, until Ctrl-C"))
+    _add_changes(add)
     add("take-over", "take_over", "make another checkout's local nodes this one's").add_argument(
         "cluster", help="the cluster's name"
     )
@@ -126,6 +127,29 @@ def _pause(text: str) -> float:
             f"{text} is no number of seconds from {_LEAST_PAUSE} to {_MOST_PAUSE}"
         )
     return seconds
+
+
+def _add_changes(add: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
+    """Add the verbs that change a cluster, and what they have in common."""
+    restarted = add("restart", "ops.change.restart:main", "restart one unit after the other, behind a gate")
+    restarted.add_argument("service", nargs="?", default="all", help="of services.yml (default: %(default)s)")
+    restarted.add_argument("--host", metavar="HOST", help="on this host alone")
+    restarted.add_argument(
+        "--force", action="store_true", help="although blocks lack replicas; not if data would be lost"
+    )
+    restarted.add_argument(
+        "--wait", type=float, default=300.0, metavar="SECONDS", help="for a gate (default: %(default)g)"
+    )
+    resumed = add("resume", "ops.change.runs:resume", "go on with a run that was stopped")
+    resumed.add_argument("run", nargs="?", help="such as r17 (default: the last one)")
+    listed = add("runs", "ops.change.runs:main", "show what was changed from here, and how it ended")
+    for one in (restarted, resumed, listed):
+        one.add_argument("--json", action="store_true", help="for programs")
+    for one in (restarted, resumed):
+        one.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
+        one.add_argument("--yes", action="store_true", help="answer the question that nothing is lost by")
+        one.add_argument("--confirm", metavar="CLUSTER", help="the cluster's name, where something is lost")
+        one.add_argument("--break-lock", metavar="RUN", help="take the lock of this run, which is dead, away")
 
 
 def _add_compose(verb: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lakehouse import inventory, services
+from lakehouse import inventory, services, state
 
 VARIABLE = "LAKEHOUSE_PROFILE"
 CORE, FULL = services.CORE, services.FULL
@@ -39,8 +39,5 @@ def _other(profile: str) -> str:
 
 
 def _file(path: str) -> Path:
-    """The place that the inventories themselves name, relative to them."""
-    source = Path(path).resolve()
-    folder = source if source.is_dir() else source.parent
-    cluster = str(inventory.load(path).hosts[0].variables["lakehouse_cluster"])
-    return (folder / ".." / ".." / ".state" / cluster / "profile").resolve()
+    found = inventory.load(path)
+    return state.folder(found.path, str(found.hosts[0].variables["lakehouse_cluster"])) / "profile"

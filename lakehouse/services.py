@@ -56,7 +56,8 @@ class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
     `instance` is what the pattern's star stands for, a template of the bill of materials. `user` is None
-    where the package brings its own; `switch` is the variable that switches it on, None where it always runs.
+    where the package brings its own; `switch` is the variable that switches it on, None where it always runs;
+    `leader` is the service to which its hosts report, None where they do not.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Service:
     memory: tuple[str, ...]
     switch: str | None
     http: str | None
+    leader: str | None
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     lists = {"groups": tuple(row.get("groups", ())), "memory": tuple(row.get("memory", ()))}
     switch = _VARIABLE.search(str(row.get("enabled", "")))
     own = (
-        {"instance": "", "user": None, "http": None, "switch": switch and switch[0]}
+        {"instance": "", "user": None, "http": None, "leader": None, "switch": switch and switch[0]}
         | known
         | {"ports": ports}
         | lists
@@ -172,6 +174,8 @@ def _faults(catalogue: Catalogue) -> Iterable[str]:
             yield f"service {service.name}: each of its groups stands under groups"
         if service.user is not None and service.user not in catalogue.users:
             yield f"service {service.name}: its user {service.user} stands under users"
+        if service.leader is not None and service.leader not in catalogue.services:
+            yield f"service {service.name}: its leader {service.leader} stands under services"
         if service.http is not None and service.http not in names:
             yield f"service {service.name}: http names one of its ports"
     ports = [port for service in catalogue.services.values() for port in service.ports]

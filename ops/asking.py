@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
 import sys
 import time
@@ -18,6 +20,9 @@ from ops.answer import Answer, unknown
 _RESERVE_SECONDS = 0.4
 # A control machine that is too busy to read its inventory is no reason to call hosts silent.
 _LEAST_SECONDS = 2.5
+# What a busy control machine may take beyond the limit of a question.
+_LATE_SECONDS = 30.0
+_CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,16 @@ class Thrift:
     kind: str = "thrift"
 
 
-Question = Shell | Http | Thrift
+@dataclass(frozen=True)
+class Probe:
+    """What a play waits for (module_utils/probes.py), of which is asked whether it is so."""
+
+    name: str
+    probe: Mapping[str, Any]
+    kind: str = "probe"
+
+
+Question = Shell | Http | Thrift | Probe
 
 
 @dataclass(frozen=True)
@@ -103,6 +117,58 @@ class Asker:
             )
         silence: Answer[Reply] = unknown(f"no answer in {seconds:.1f} s")
         return {one.name: answers.get(one.name, silence) for one in questions}
+
+
+class Session:
+    """A child that stays: hosts are asked again and again over the same connections."""
+
+    def __init__(self, hosts: Mapping[str, Mapping[str, Any]]) -> None:
+        self._hosts = hosts
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "ops.child"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            # Ctrl-C is for the verb, which still has something to put back.
+            start_new_session=True,
+        )  # fmt: skip
+        self._rest = b""
+
+    def close(self) -> None:
+        """End the child, and what it repeats."""
+        self._child.kill()
+        self._child.wait()
+
+    def ask(self, questions: Sequence[Question], seconds: float) -> dict[str, Answer[Reply]]:
+        """Return an answer to every question by its name, after so many seconds at the latest."""
+        return self._request({"questions": [asdict(one) for one in questions]}, seconds)
+
+    def repeat(self, scripts: Sequence[Shell], pause: float) -> None:
+        """Run these every `pause` seconds from now on, beside what is asked, and no others."""
+        self._request({"questions": [], "repeat": [asdict(one) for one in scripts], "pause": pause}, pause)
+
+    def _request(self, request: Mapping[str, Any], seconds: float) -> dict[str, Answer[Reply]]:
+        stdin, names = self._child.stdin, {one["name"] for one in request["questions"]}
+        line = json.dumps({"seconds": seconds, "hosts": self._hosts, **request})
+        assert stdin is not None  # noqa: S101 -- it was asked for
+        try:
+            stdin.write(f"{line}\n".encode())
+            stdin.flush()
+        except OSError as error:
+            raise LakehouseError(f"pyinfra has ended: {error}", "scripts/bootstrap") from error
+        answers: dict[str, Answer[Reply]] = {}
+        until = time.monotonic() + seconds + _LATE_SECONDS
+        while names - answers.keys():
+            answers |= answered(self._lines(until))
+        return answers
+
+    def _lines(self, until: float) -> str:
+        """Return what the child said, whole lines of it; LakehouseError where it says nothing any more."""
+        stdout = self._child.stdout
+        assert stdout is not None  # noqa: S101 -- it was asked for
+        ready, _, _ = select.select([stdout], [], [], max(0.0, until - time.monotonic()))
+        said = os.read(stdout.fileno(), _CHUNK_BYTES) if ready else b""
+        if not said:
+            raise LakehouseError("pyinfra does not answer any more", "scripts/bootstrap")
+        lines, newline, self._rest = (self._rest + said).rpartition(b"\n")
+        return (lines + newline).decode()
 
 
 def answered(said: str) -> dict[str, Answer[Reply]]:

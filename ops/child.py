@@ -1,4 +1,4 @@
-"""Asks everybody at once: questions come as JSON on stdin, each answer leaves as a line of JSON on stdout.
+"""Asks everybody at once: a line of JSON on stdin holds questions, each answer leaves as a line on stdout.
 
 A process of its own: pyinfra wants Python's sockets replaced by gevent's before anything else is loaded, and
 Ansible does not get along with these.
@@ -17,12 +17,15 @@ from collections.abc import Callable
 from typing import Any
 
 import gevent
+from gevent.fileobject import FileObject
 
 from ops.answer import Answer, unknown
 from ops.transport import Hosts
 from plugins.module_utils import probes
 
 Question = dict[str, Any]
+# A verb that looks has less; one that acts may wait long for an answer, and not for a connection.
+CONNECT_SECONDS = 15.0
 
 
 def _shell(hosts: Hosts, question: Question, seconds: float) -> Answer[str]:
@@ -41,10 +44,16 @@ def _thrift(_: Hosts, question: Question, __: float) -> Answer[str]:
     return unknown(fault) if fault else Answer("")
 
 
+def _probe(_: Hosts, question: Question, __: float) -> Answer[str]:
+    fault = probes.ask(question["probe"])
+    return unknown(fault) if fault else Answer("")
+
+
 KINDS: dict[str, Callable[[Hosts, Question, float], Answer[str]]] = {
     "shell": _shell,
     "http": _http,
     "thrift": _thrift,
+    "probe": _probe,
 }
 
 
@@ -54,21 +63,49 @@ def _say(name: str, answer: Answer[str], began: float) -> None:
     sys.stdout.flush()
 
 
-def main() -> None:
-    """Answer what is on stdin; what did not answer in time is unknown."""
-    request = json.load(sys.stdin)
-    seconds = float(request["seconds"])
-    began, unanswered = time.time(), {question["name"] for question in request["questions"]}
-    hosts = Hosts(request["hosts"], seconds)
+def _answer(hosts: Hosts, questions: list[Question], seconds: float) -> None:
+    """Say one answer to each question; what did not answer in time is unknown."""
+    began, unanswered = time.time(), {question["name"] for question in questions}
 
     def ask(question: Question) -> None:
         answer = KINDS[question["kind"]](hosts, question, seconds)
         unanswered.discard(question["name"])
         _say(question["name"], answer, began)
 
-    gevent.joinall([gevent.spawn(ask, question) for question in request["questions"]], timeout=seconds)
+    asking = [gevent.spawn(ask, question) for question in questions]
+    gevent.joinall(asking, timeout=seconds)
+    # An answer that comes later would be taken for one to the next question.
+    gevent.killall(asking, block=False)
     for name in sorted(unanswered):
         _say(name, unknown(f"no answer in {seconds:.1f} s"), began)
+
+
+def _repeat(hosts: Hosts, question: Question, pause: float) -> None:
+    while True:
+        hosts.run(question["host"], question["script"], pause)
+        gevent.sleep(pause)
+
+
+def _end_with(parent: int) -> None:
+    """End when the program that asks was killed: what is repeated says that it lives."""
+    while os.getppid() == parent:
+        gevent.sleep(1)
+    os._exit(1)
+
+
+def main() -> None:
+    """Answer each line of stdin; hosts are named by the first one, and stay connected until the last."""
+    gevent.spawn(_end_with, os.getppid())
+    hosts: Hosts | None = None
+    repeated: list[gevent.Greenlet] = []
+    for line in FileObject(sys.stdin.fileno(), "r", closefd=False):
+        request = json.loads(line)
+        seconds = float(request["seconds"])
+        hosts = hosts or Hosts(request["hosts"], min(seconds, CONNECT_SECONDS))
+        if "repeat" in request:
+            gevent.killall(repeated)
+            repeated = [gevent.spawn(_repeat, hosts, one, request["pause"]) for one in request["repeat"]]
+        _answer(hosts, request["questions"], seconds)
     # Connections that say nothing would be waited for.
     os._exit(0)
 

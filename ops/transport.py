@@ -35,6 +35,8 @@ class Hosts:
             host.connect(show_errors=False, raise_exceptions=True)
             succeeded, output = host.run_shell_command(StringCommand(command))
         except (PyinfraError, SSHException, OSError, EOFError) as error:
+            # Perhaps the host has restarted: the next question makes a connection of its own.
+            host.connected = False
             return unknown(str(error) or type(error).__name__)
         # What was printed before the limit is worth reading.
         if not succeeded and not output.stdout:

@@ -46,11 +46,11 @@ def screen(status: Status, ending: Result) -> str:
     stamp = datetime.fromtimestamp(status.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     blocks = [
         [f"{status.cluster}, profile {status.profile}, {status.inventory}, {stamp}"],
-        _aligned(
+        aligned(
             [("HOST", "ADDRESS", "UP", "MEMORY FREE", "DISK FREE", "CLOCK"), *map(_host, status.machines)]
         ),
-        _aligned([("SERVICE", "RUN", "UP", "VERSION", ""), *services(status)]),
-        _aligned(list(areas(status))),
+        aligned([("SERVICE", "RUN", "UP", "VERSION", ""), *services(status)]),
+        aligned(list(areas(status))),
         [str(finding) for finding in ending.worst],
         [ending.last_line],
     ]
@@ -65,7 +65,8 @@ def age(seconds: float) -> str:
     return f"{max(seconds, 0):.0f} s"
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return a line per row, with columns of one width."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

@@ -30,8 +30,13 @@ SPARK_CONNECT_VERSION = b"\n$00000000-0000-4000-8000-000000000000\x12\x0b\n\trea
 
 
 def lookup(document: Any, path: str) -> Any:
-    """Follow a dotted path (``beans.0.Safemode``) through parsed JSON; ``#`` counts a list."""
+    """Follow a dotted path (``beans.0.Safemode``) through parsed JSON; ``#`` counts a list or an object.
+
+    Some of Hadoop's values are JSON in a text.
+    """
     for step in path.split("."):
+        if isinstance(document, str):
+            document = json.loads(document)
         if step == "#":
             document = len(document)
         elif isinstance(document, list):

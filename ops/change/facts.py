@@ -1,0 +1,172 @@
+"""Asks a living cluster what a gate judges, and whether a step is done."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from lakehouse.inventory import Host
+from ops.answer import Answer, both
+from ops.asking import Http, Question, Reply, Session, Shell
+from ops.change import gate, ready
+from ops.change.gate import Blocks, Facts, Unit
+from ops.change.steps import Step
+from ops.status import questions, reading
+from ops.status.placement import Cluster
+
+_PROPERTIES = "Id,ActiveState,MainPID,InvocationID"
+_COUNTERS = ("hdfs", "namenode")
+# A report of all files takes some seconds per million blocks.
+_FSCK_SECONDS = 120.0
+ASK_SECONDS = 20.0
+_OK = "@@done"
+
+
+class Living:
+    """A cluster that is asked, and told, over connections that stay open."""
+
+    def __init__(self, cluster: Cluster, session: Session) -> None:
+        self.cluster = cluster
+        self._session = session
+
+    def host(self, name: str) -> Host:
+        """Return a host by its name."""
+        return next(host for host in self.cluster.hosts if host.name == name)
+
+    def having(self, service: str) -> tuple[Host, ...]:
+        """Return the hosts that run a service."""
+        return tuple(
+            host
+            for host in self.cluster.hosts
+            if any(row.name == service for row in self.cluster.services[host.name])
+        )
+
+    def everywhere(self, script: str, seconds: float = ASK_SECONDS) -> dict[str, Answer[Reply]]:
+        """Run a script as root on every host; return what each one printed."""
+        asked = [Shell(host.name, host.name, as_root(script)) for host in self.cluster.hosts]
+        return self._session.ask(asked, seconds)
+
+    def repeat(self, hosts: list[str], script: str, pause: float) -> None:
+        """Run a script as root on hosts every `pause` seconds from now on."""
+        self._session.repeat([Shell(name, name, as_root(script)) for name in hosts], pause)
+
+    def do(self, host: str, script: str, seconds: float) -> Answer[str]:
+        """Run a script as root on a host; unknown, with what it said last, unless it ends with 0."""
+        asked = Shell("do", host, as_root(f"{{ {script}\n}} 2>&1 && echo {_OK}"))
+        return self._session.ask([asked], seconds)["do"].then(_finished)
+
+    def units(self, service: str, unit: str) -> dict[str, Answer[Unit]]:
+        """Return a service on each of its hosts."""
+        asked = list(_units(self.having(service), unit))
+        return {host.name: shown(answer) for host, answer in self._each(asked)}
+
+    def facts(self, step: Step) -> Facts:
+        """Return what is known before a step."""
+        hosts = self.having(step.service)
+        asked: list[Question] = list(_units(hosts, step.unit))
+        if step.service in gate.STORAGE:
+            known = questions.questions(self.cluster)
+            asked += [question for question in known if question.name in _COUNTERS]
+        answers = self._session.ask(asked, ASK_SECONDS)
+        units = {host.name: shown(answers[f"unit {host.name}"]) for host in hosts}
+        if step.service not in gate.STORAGE:
+            return Facts(units)
+        blocks = both(
+            answers["hdfs"].then(reading.beans), answers["namenode"].then(reading.beans), self._blocks
+        )
+        return Facts(units, blocks, self._last(step, units) if step.service == "datanode" else None)
+
+    def _blocks(self, counters: Mapping[str, Any], info: Mapping[str, Any]) -> Blocks:
+        hosts = self.having("datanode")
+        return Blocks(
+            safemode=str(info["Safemode"]),
+            live=int(counters["NumLiveDataNodes"]),
+            placed=len(hosts),
+            replication=int(hosts[0].variables.get("hdfs_replication", min(3, len(hosts)))),
+            missing=int(counters["MissingBlocks"]),
+            lacking=int(counters["LowRedundancyBlocks"]) + int(counters["PendingReconstructionBlocks"]),
+        )
+
+    def _last(self, step: Step, units: Mapping[str, Answer[Unit]]) -> Answer[tuple[str, ...]]:
+        """Return the file of each block whose replicas are on the step's host alone, or where none serves."""
+        leaving = self.host(step.host).address
+        silent = frozenset(
+            self.host(name).address
+            for name, answer in units.items()
+            if name != step.host and (answer.value is None or not answer.value.active)
+        )
+        answer = self._session.ask([Http("fsck", self.fsck(), {})], _FSCK_SECONDS)["fsck"]
+        return answer.then(lambda reply: gate.last_replicas(reply.text, leaving, silent))
+
+    def fsck(self, path: str = "/") -> str:
+        """Return the address of the NameNode's report of all files, open ones too, with their replicas."""
+        user = self.cluster.variable("lakehouse_users")["hdfs"]
+        asked = f"/fsck?ugi={user}&path={path}&files=1&blocks=1&locations=1&openforwrite=1"
+        [(_, url)] = self.cluster.urls({"fsck": ("namenode", "namenode_http", asked)})
+        return url
+
+    def members(self, step: Step) -> Answer[frozenset[str]]:
+        """Return the names by which a leader knows the step's process; none where it does not tell."""
+        nobody: Answer[frozenset[str]] = Answer(frozenset())
+        asked = [Http(name, url, {}) for name, url in ready.members_url(self.cluster, step.service)]
+        if not asked:
+            return nobody
+        answer = self._session.ask(asked, ASK_SECONDS)[ready.MEMBERS]
+        return ready.members(step.service, answer, self.host(step.host))
+
+    def serves(self, step: Step, before: Answer[frozenset[str]]) -> str:
+        """Return why a step is not done; empty once the new process answers, and its leader knows it."""
+        host = self.host(step.host)
+        asked = [*_units((host,), step.unit), *ready.questions_of(self.cluster, step.service, host)]
+        answers = self._session.ask(asked, ASK_SECONDS)
+        unit = shown(answers.pop(f"unit {host.name}"))
+        if unit.value is None:
+            return unit.why
+        if not unit.value.active or unit.value.invocation == step.invocation:
+            return "it is not active"
+        if wrong := next((answer.why for answer in answers.values() if not answer.known), ""):
+            return wrong
+        return self._joined(step, before)
+
+    def _joined(self, step: Step, before: Answer[frozenset[str]]) -> str:
+        now = self.members(step)
+        if now.value is None:
+            return now.why
+        if before.value and not now.value - before.value:
+            return "its leader still counts the process before it"
+        return ""
+
+    def _each(self, asked: list[Shell]) -> Iterator[tuple[Host, Answer[Reply]]]:
+        answers = self._session.ask(asked, ASK_SECONDS)
+        for question in asked:
+            yield self.host(question.host), answers[question.name]
+
+
+def as_root(script: str) -> str:
+    """Return a script that runs another one as root, whoever logs in."""
+    quoted = shlex.quote(script)
+    return f'if [ "$(id -u)" = 0 ]; then sh -c {quoted}; else sudo -n sh -c {quoted}; fi'
+
+
+def _units(hosts: tuple[Host, ...], unit: str) -> Iterator[Shell]:
+    command = f"systemctl show --property={_PROPERTIES} {shlex.quote(f'{unit}.service')}"
+    for host in hosts:
+        yield Shell(f"unit {host.name}", host.name, command)
+
+
+def shown(answer: Answer[Reply]) -> Answer[Unit]:
+    """Read what systemd shows of a unit."""
+
+    def read(reply: Reply) -> Unit:
+        [known] = reading.units(reply.text)
+        return Unit(known["ActiveState"] == "active", int(known["MainPID"] or 0), known["InvocationID"])
+
+    return answer.then(read)
+
+
+def _finished(reply: Reply) -> str:
+    said = reply.text.rstrip()
+    if not said.endswith(_OK):
+        raise ValueError(said[-300:] or "it did not come to its end")
+    return said.removesuffix(_OK).rstrip()

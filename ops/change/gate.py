@@ -1,0 +1,128 @@
+"""May this unit of this host go now? What would be lost by it. Pure: answers in, reasons out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ops.answer import Answer
+from ops.change.steps import Step
+
+# Blocks of HDFS are in danger by these alone.
+STORAGE = ("namenode", "datanode")
+_BLOCK = re.compile(r"\bblk_\d+")
+_ADDRESS = re.compile(r"DatanodeInfoWithStorage\[([^:\]]+):")
+_END = re.compile(r"^The filesystem under path '.*' is \w+", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A service on one host: whether it serves, its main process, and systemd's word for this start of it."""
+
+    active: bool
+    pid: int
+    invocation: str
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What the NameNode counts; `placed` DataNodes are to be live, for `replication` copies of a block."""
+
+    safemode: str
+    live: int
+    placed: int
+    replication: int
+    missing: int
+    lacking: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known before a step: its service by host, blocks, and files with no other replica."""
+
+    units: Mapping[str, Answer[Unit]]
+    blocks: Answer[Blocks] | None = None
+    last: Answer[tuple[str, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a step may not be done; `forced` is one that --force overrules, which no loss of data is."""
+
+    what: str
+    forced: bool = False
+
+
+def down(replication: int, datanodes: int) -> int:
+    """Return how many DataNodes may be down at once: max(1, min(replication - 2, datanodes - 2))."""
+    return max(1, min(replication - 2, datanodes - 2))
+
+
+def reasons(step: Step, facts: Facts) -> tuple[Reason, ...]:
+    """Return why the step may not be done now; none if nothing is lost by it.
+
+    A unit that does not serve may always be restarted: there is nothing that it could take away.
+    """
+    own = facts.units[step.host]
+    if own.value is None:
+        return (Reason(f"{step.host} does not say how {step.service} is: {own.why}"),)
+    if not own.value.active:
+        return ()
+    return (*_alone(step, facts), *_blocks(step, facts))
+
+
+def _alone(step: Step, facts: Facts) -> Iterator[Reason]:
+    """Give the other hosts of the service that do not serve: with this one, two of them would be gone."""
+    for name, answer in facts.units.items():
+        if name == step.host:
+            continue
+        if answer.value is None:
+            yield Reason(f"{step.service} on {name} is unknown: {answer.why}", forced=True)
+        elif not answer.value.active:
+            yield Reason(f"{step.service} on {name} does not run", forced=True)
+
+
+def _blocks(step: Step, facts: Facts) -> Iterator[Reason]:
+    if facts.blocks is not None:
+        if facts.blocks.value is None:
+            yield Reason(f"the NameNode does not count its blocks: {facts.blocks.why}")
+        else:
+            yield from _counted(step, facts.blocks.value)
+    if facts.last is not None:
+        if facts.last.value is None:
+            yield Reason(f"where the replicas are is unknown: {facts.last.why}")
+        elif paths := facts.last.value:
+            yield Reason(
+                f"{len(paths)} blocks would have no live replica, such as one of {paths[0]}; such files need"
+                " two replicas (hdfs dfs -setrep 2), or their writer has to end"
+            )
+
+
+def _counted(step: Step, blocks: Blocks) -> Iterator[Reason]:
+    if blocks.safemode:
+        yield Reason("HDFS is in safe mode: nobody can write, and nothing is copied", forced=True)
+    if blocks.missing:
+        yield Reason(f"{blocks.missing} blocks are missing already", forced=True)
+    if blocks.lacking:
+        yield Reason(f"{blocks.lacking} blocks lack a replica", forced=True)
+    gone, allowed = blocks.placed - blocks.live, down(blocks.replication, blocks.placed)
+    if step.service == "datanode" and gone + 1 > allowed:
+        yield Reason(f"{gone} DataNodes are down, and at most {allowed} may be", forced=True)
+
+
+def last_replicas(fsck: str, leaving: str, silent: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Return the file of each block without a replica but on `leaving` and `silent` addresses.
+
+    `fsck` is what the NameNode prints with files, blocks, locations and openforwrite. Raises ValueError if
+    that did not come to its end: half of it would hide a block.
+    """
+    if not _END.search(fsck):
+        raise ValueError(f"fsck did not finish: {fsck.strip()[-200:]!r}")
+    path, found = "", []
+    for line in fsck.splitlines():
+        if line.startswith("/"):
+            path = line.split(" ", 1)[0]
+        if _BLOCK.search(line) and (places := set(_ADDRESS.findall(line)) - silent) and places <= {leaving}:
+            found.append(path)
+    return tuple(found)

@@ -1,0 +1,150 @@
+"""What runs were meant to do and how they ended: a file of JSON lines each, on the control machine.
+
+A journal is of intent. What is done is read from the cluster, so that no file can say otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lakehouse.errors import LakehouseError
+from ops.change.ending import Ending
+
+_FILE = re.compile(r"r(\d+)\.jsonl")
+# Such a folder holds what an operator typed; others need not read it.
+_PRIVATE = 0o700
+RUNNING, KILLED = "running", "killed"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as its journal tells it. `ended` is None where no end was written: it runs, or was killed."""
+
+    id: str
+    verb: str
+    target: str
+    arguments: Mapping[str, Any]
+    plan: tuple[Mapping[str, Any], ...]
+    pid: int
+    at: float
+    lasted: float
+    ended: Ending | None
+    facts: tuple[str, ...]
+
+    @property
+    def state(self) -> str:
+        """How it ended, in a word; running or killed where it did not."""
+        if self.ended is not None:
+            return self.ended.word
+        return RUNNING if alive(self.pid) else KILLED
+
+    @property
+    def resumable(self) -> bool:
+        """Whether it was begun and is not at its end."""
+        unfinished = {Ending.HALFWAY, Ending.INTERRUPTED, Ending.TIMEOUT}
+        return self.ended in unfinished or self.state == KILLED
+
+
+def alive(pid: int) -> bool:
+    """Tell whether a process of this machine runs."""
+    return Path(f"/proc/{pid}").exists()
+
+
+class Journal:
+    """The journal of one run, to which lines are added; each is on the disk before the next step."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def id(self) -> str:
+        """The run, such as r17."""
+        return self._path.stem
+
+    def write(self, event: str, **facts: Any) -> None:
+        """Add a line; LakehouseError where the disk takes none."""
+        line = json.dumps({"event": event, "at": round(time.time(), 3), **facts})
+        with self._path.open("a", encoding="utf-8") as stream:
+            # What a killed run has half written ends here.
+            stream.write(f"{line}\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+def begin(
+    folder: Path, verb: str, target: str, arguments: Mapping[str, Any], plan: Iterable[Mapping[str, Any]]
+) -> Journal:
+    """Give a new run the next number, and write what it is meant to do."""
+    folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+    number = max([_number(path) for path in folder.iterdir()], default=0) + 1
+    while True:
+        path = folder / f"r{number}.jsonl"
+        try:
+            path.touch(mode=0o600, exist_ok=False)
+        except FileExistsError:  # another run of this machine was faster
+            number += 1
+            continue
+        journal = Journal(path)
+        journal.write(
+            "begun", verb=verb, target=target, arguments=dict(arguments), plan=list(plan), pid=os.getpid()
+        )
+        return journal
+
+
+def _number(path: Path) -> int:
+    found = _FILE.fullmatch(path.name)
+    return int(found[1]) if found else 0
+
+
+def runs(folder: Path) -> tuple[Run, ...]:
+    """Return all runs, the first one first."""
+    if not folder.is_dir():
+        return ()
+    paths = sorted((path for path in folder.iterdir() if _number(path)), key=_number)
+    found = (read(path.stem, path.read_text(encoding="utf-8")) for path in paths)
+    return tuple(run for run in found if run is not None)
+
+
+def read(run: str, text: str) -> Run | None:
+    """Return the run of a journal; None where it ended before its first line. Half a line is none."""
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
+    begun = next((line for line in lines if line["event"] == "begun"), None)
+    if begun is None:
+        return None
+    last, resumed = lines[-1], next((line for line in reversed(lines) if "pid" in line), begun)
+    over = last["event"] == "ended"
+    return Run(
+        id=run,
+        verb=begun["verb"],
+        target=begun["target"],
+        arguments=begun["arguments"],
+        plan=tuple(begun["plan"]),
+        pid=int(resumed["pid"]),
+        at=float(begun["at"]),
+        lasted=float(last["at"]) - float(begun["at"]),
+        ended=Ending(last["ending"]) if over else None,
+        facts=tuple(last["facts"]) if over else (),
+    )
+
+
+def find(folder: Path, name: str | None) -> Run:
+    """Return a run by its name, or the last one that can be resumed; LakehouseError where there is none."""
+    known = runs(folder)
+    if name is None:
+        found = next((run for run in reversed(known) if run.resumable), None)
+        if found is None:
+            raise LakehouseError("no run of this cluster was stopped on its way", "lakehouse runs")
+        return found
+    named = next((run for run in known if run.id == name), None)
+    if named is None:
+        raise LakehouseError(f"there is no run {name} of this cluster on this machine", "lakehouse runs")
+    if not named.resumable:
+        raise LakehouseError(f"run {name} ({named.verb} {named.target}) is {named.state}", "lakehouse runs")
+    return named

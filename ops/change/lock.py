@@ -1,0 +1,104 @@
+"""One change at a time: a file on each host says which run holds the cluster, and is touched while it lives.
+
+It lies in /run, so a host that boots has none. A run needs it on more than half of the hosts: two of them can
+not have that at once, whichever hosts are silent.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from ops.answer import Answer
+from ops.asking import Reply
+
+BEAT_SECONDS = 10.0
+# Of a holder that has not been heard of for so long it is said that it is dead; its lock stays.
+STALE_SECONDS = 60.0
+_FOLDER = "/run/lakehouse"
+_FILE = f"{_FOLDER}/run.lock"
+_TAKEN, _HELD, _GONE = "@@taken", "@@held", "@@released"
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds it: a run and its verb, a process of a machine, since when (seconds since the epoch)."""
+
+    run: str
+    verb: str
+    user: str
+    machine: str
+    pid: int
+    since: float
+    mark: str
+
+    def __str__(self) -> str:
+        since = datetime.fromtimestamp(self.since, UTC).strftime("%H:%M:%S UTC")
+        return f"{self.run} {self.verb}, pid {self.pid} of {self.user} on {self.machine} since {since}"
+
+
+@dataclass(frozen=True)
+class Held:
+    """A lock that was found, and seconds since its holder was heard of, by the clock of the host."""
+
+    holder: Holder
+    silent: float
+
+    @property
+    def stale(self) -> bool:
+        """Whether the holder seems to be dead."""
+        return self.silent > STALE_SECONDS
+
+    def __str__(self) -> str:
+        return f"{self.holder}" + (f", not heard of for {self.silent:.0f} s" if self.stale else "")
+
+
+def mark() -> str:
+    """Return what tells this holder from every other."""
+    return uuid.uuid4().hex
+
+
+def take(holder: Holder) -> str:
+    """Return the script that takes the lock of a host, or prints who has it."""
+    record = shlex.quote(json.dumps(asdict(holder)))
+    return (
+        f"mkdir -p {_FOLDER}\n"
+        f"if (set -C; printf '%s\\n' {record} > {_FILE}) 2>/dev/null; then echo {_TAKEN}; else {look()}; fi"
+    )
+
+
+def look() -> str:
+    """Return the script that prints who has the lock of a host; nothing where nobody has."""
+    age = f"$(($(date +%s) - $(stat -c %Y {_FILE})))"
+    return f'[ ! -e {_FILE} ] || {{ echo "{_HELD} {age}"; cat {_FILE}; }}'
+
+
+def beat(own: str) -> str:
+    """Return the script that says that the holder of this mark lives."""
+    return f"! grep -qF {own} {_FILE} || touch {_FILE}"
+
+
+def release(own: str) -> str:
+    """Return the script that takes the lock of this mark away, and no other one."""
+    return f"! grep -qsF {own} {_FILE} || rm -f {_FILE}; echo {_GONE}"
+
+
+def taken(answer: Answer[Reply]) -> bool:
+    """Tell whether a host gave its lock."""
+    return answer.value is not None and _TAKEN in answer.value.text
+
+
+def held(answers: Mapping[str, Answer[Reply]]) -> dict[str, Held]:
+    """Return by host whose lock is there; a file that cannot be read was never whole and counts as none."""
+    found = {name: answer.then(_held) for name, answer in answers.items()}
+    return {name: answer.value for name, answer in found.items() if answer.value is not None}
+
+
+def _held(reply: Reply) -> Held:
+    lines = reply.text.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith(_HELD))
+    return Held(Holder(**json.loads(lines[start + 1])), float(lines[start].split()[1]))

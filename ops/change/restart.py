@@ -1,0 +1,171 @@
+"""`lakehouse restart`: one unit of one host after the other, each behind the gate."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+from ops.answer import Answer
+from ops.change import gate, run, steps
+from ops.change.ending import Ending, Stopped
+from ops.change.facts import Living
+from ops.change.gate import Reason
+from ops.change.journal import Run
+from ops.change.run import Running, Work
+from ops.change.steps import Step
+
+VERB = "restart"
+# A gate that is shut before anything was changed is looked at again for so long: blocks that were just
+# written may be on their way to a third host.
+_FIRST_SECONDS = 20.0
+_PAUSE_SECONDS = 1.0
+# Trino's worker may be draining.
+_RESTART_SECONDS = 900.0
+_READY_SECONDS = 240.0
+# A DataNode that was told to end says so to its writers, and does; systemd ends one that does not.
+_TELL_SECONDS, _SHUTDOWN_SECONDS = 30, 20
+
+
+def main(options: argparse.Namespace) -> int:
+    """Restart what is asked for; return the exit code of a verb that changes."""
+    arguments = {
+        "service": options.service,
+        "host": options.host,
+        "force": options.force,
+        "wait": options.wait,
+    }
+    return run.carry_out(options, VERB, partial(prepare, arguments=arguments, path=options.inventory))
+
+
+def resume(options: argparse.Namespace, stopped: Run) -> int:
+    """Do what a run has left undone."""
+    prepared = partial(prepare, arguments=stopped.arguments, path=options.inventory, stopped=stopped)
+    return run.carry_out(options, VERB, prepared, stopped)
+
+
+def prepare(living: Living, arguments: Mapping[str, Any], path: str, stopped: Run | None = None) -> Work:
+    """Return the plan: of a run that was stopped, what the cluster shows that it has not done."""
+    planned = (
+        tuple(map(steps.read, stopped.plan))
+        if stopped
+        else _with_invocations(living, steps.plan(living.cluster, arguments["service"], arguments["host"]))
+    )
+    left = tuple(step for step in planned if not _is_done(living, step)) if stopped else planned
+    hosts = {step.host for step in left}
+    width = max((len(str(step)) for step in left), default=0)
+    where = f"{len(left)} of {len(living.cluster.hosts)}" if len(hosts) == 1 else f"{len(hosts)} hosts"
+    return Work(
+        target=arguments["service"],
+        arguments=arguments,
+        plan=[asdict(step) for step in left],
+        lines=[
+            f"{VERB} {arguments['service']}: {len(left)} units on {where}, one after the other",
+            *(
+                f"  {number:>2} {str(step).ljust(width)}  {step.noticed}".rstrip()
+                for number, step in enumerate(left, 1)
+            ),
+        ],
+        question=f"Restart {len(left)} units?",
+        do=partial(_do, left, len(planned), arguments, path),
+    )
+
+
+def _with_invocations(living: Living, planned: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Note which process each step is to replace: the next one has another name."""
+    known = {step.unit: living.units(step.service, step.unit) for step in _per_service(planned)}
+    found = ((step, known[step.unit][step.host].value) for step in planned)
+    return tuple(replace(step, invocation=unit.invocation if unit else "") for step, unit in found)
+
+
+def _per_service(planned: tuple[Step, ...]) -> tuple[Step, ...]:
+    return tuple({step.service: step for step in planned}.values())
+
+
+def _is_done(living: Living, step: Step) -> bool:
+    """Tell whether another process runs than the one that the plan was to replace."""
+    unit = living.units(step.service, step.unit)[step.host].value
+    return unit is not None and unit.active and unit.invocation != step.invocation
+
+
+def _do(
+    left: tuple[Step, ...], planned: int, arguments: Mapping[str, Any], path: str, running: Running
+) -> tuple[str, ...]:
+    for number, step in enumerate(left, 1):
+        where = f"{number}/{len(left)} {step}"
+        _wait_for_gate(running, step, where, arguments, path)
+        took = _restart(running, step, where, path)
+        running.say(f"{where}: answers after {took:.1f} s")
+        running.done(step.host, step.service, seconds=round(took, 1))
+    before = planned - len(left)
+    return (
+        f"{before} of {planned} were done, {len(left)} now"
+        if before
+        else f"{len(left)} of {planned} restarted",
+    )
+
+
+def _wait_for_gate(running: Running, step: Step, where: str, arguments: Mapping[str, Any], path: str) -> None:
+    """Return once nothing is lost by the step; Stopped where that is not so in time. The reason is said."""
+    until = time.monotonic() + (
+        arguments["wait"] if running.changed else min(_FIRST_SECONDS, arguments["wait"])
+    )
+    said: tuple[Reason, ...] = ()
+    while True:
+        found = gate.reasons(step, running.living.facts(step))
+        shut = tuple(one for one in found if not (one.forced and arguments["force"]))
+        if not shut:
+            return
+        if shut != said:
+            running.say(f"{where}: waits: {'; '.join(one.what for one in shut)}")
+            said = shut
+        if time.monotonic() > until:
+            following = "" if running.changed else f"lakehouse doctor -i {path}"
+            raise Stopped(Ending.REFUSED, f"at {step}: {shut[0].what}", following)
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _restart(running: Running, step: Step, where: str, path: str) -> float:
+    """Restart a unit and return after how many seconds it answers; Stopped where it does not."""
+    living, before = running.living, running.living.members(step)
+    unit = living.units(step.service, step.unit)[step.host].value
+    now = replace(step, invocation=unit.invocation if unit else "")
+    began = time.monotonic()
+    running.changed = True
+    running.journal.write("begins", host=step.host, what=step.service)
+    journal = f"lakehouse doctor -i {path}"
+    done: Answer[str] = living.do(step.host, script(living, step), _RESTART_SECONDS)
+    if not done.known:
+        raise Stopped(Ending.HALFWAY, f"at {step}: systemctl restart: {done.why}", journal)
+    said, until = "", time.monotonic() + _READY_SECONDS
+    while wrong := living.serves(now, before):
+        if wrong != said and time.monotonic() - began > _FIRST_SECONDS:
+            running.say(f"{where}: waits: {wrong}")
+            said = wrong
+        if time.monotonic() > until:
+            raise Stopped(Ending.HALFWAY, f"at {step}: no answer in {_READY_SECONDS:.0f} s: {wrong}", journal)
+        time.sleep(_PAUSE_SECONDS / 2)
+    return time.monotonic() - began
+
+
+def script(living: Living, step: Step) -> str:
+    """Return what restarts a unit. A DataNode says so before.
+
+    Who writes to it waits for it then. Without that a file that stays open loses a replica with every host.
+    """
+    restart = f"systemctl restart {shlex.quote(f'{step.unit}.service')}"
+    if step.service != "datanode":
+        return restart
+    variables = living.host(step.host).variables
+    user, port = variables["lakehouse_users"]["hdfs"], variables["lakehouse_ports"]["datanode_ipc"]
+    place = shlex.quote(f"{step.host}:{port}")
+    admin = f"timeout {_TELL_SECONDS} runuser -u {shlex.quote(str(user))} -- hdfs dfsadmin"
+    tell = f"cd / && {admin} -shutdownDatanode {place} upgrade"
+    return (
+        f"pid=$(systemctl show --property=MainPID --value {step.unit})\n"
+        f'({tell}) && timeout {_SHUTDOWN_SECONDS} tail --pid="$pid" -f /dev/null\n{restart}'
+    )

@@ -1,0 +1,244 @@
+"""One run of a verb that changes a cluster: plan, question, lock, journal, work, last line."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from lakehouse import inventory, state
+from lakehouse.errors import LakehouseError
+from ops import hosts
+from ops.asking import Session
+from ops.change import journal, lock
+from ops.change.ending import Ended, Ending, Stopped
+from ops.change.facts import Living
+from ops.change.journal import Journal, Run
+from ops.change.lock import Holder
+from ops.status import placement
+from ops.status.placement import Cluster
+
+_PLAN_GAP = "  "
+
+
+@dataclass
+class Work:
+    """What a verb is about to do: its plan for people and for the journal, and the function that does it.
+
+    `danger` is what is lost by it, for which the cluster's name has to be typed. `do` returns facts for the
+    last line, and raises Stopped where it can not go on.
+    """
+
+    target: str
+    arguments: Mapping[str, Any]
+    plan: Sequence[Mapping[str, Any]]
+    lines: Sequence[str]
+    question: str
+    do: Callable[[Running], tuple[str, ...]]
+    danger: str = ""
+
+
+@dataclass
+class Running:
+    """A run on its way: where it tells what it does, and how much of that is done."""
+
+    living: Living
+    journal: Journal
+    changed: bool = False
+    hosts: dict[str, list[str]] = field(default_factory=dict)
+
+    def say(self, what: str) -> None:
+        """Show progress, on stderr."""
+        sys.stderr.write(f"{self.journal.id} {what}\n")
+        sys.stderr.flush()
+
+    def done(self, host: str, what: str, **facts: Any) -> None:
+        """Note what is done, for the journal and the result."""
+        self.hosts.setdefault(host, []).append(what)
+        self.journal.write("done", host=host, what=what, **facts)
+
+
+def folder(cluster: Cluster) -> Path:
+    """Return where the runs of a cluster are, on this machine."""
+    name = str(cluster.variable("lakehouse_cluster"))
+    return state.folder(cluster.inventory.path, name) / "runs"
+
+
+def carry_out(
+    options: argparse.Namespace, verb: str, prepare: Callable[[Living], Work], resumed: Run | None = None
+) -> int:
+    """Do what a verb prepares, and return its exit code. One that resumes goes on under the run's own name.
+
+    Raises LakehouseError where the inventory or the arguments are wrong: nothing has been changed then.
+    """
+    cluster = placement.read(inventory.load(options.inventory))
+    with closing(Session({host.name: hosts.connection(host) for host in cluster.hosts})) as session:
+        living = Living(cluster, session)
+        work = prepare(living)
+        ended = _ended(options, verb, living, work, resumed)
+    shown = json.dumps(ended.json()) if options.json else ended.last_line
+    sys.stdout.write(f"{shown}\n")
+    return int(ended.ending)
+
+
+def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, resumed: Run | None) -> Ended:
+    path = options.inventory
+    if not options.json:
+        sys.stdout.write("".join(f"{line}\n" for line in work.lines))
+        sys.stdout.flush()
+    details = {"inventory": str(path), "plan": list(work.plan)}
+    name = resumed.id if resumed else ""
+
+    def end(ending: Ending, fact: str, next_command: str) -> Ended:
+        return Ended(verb, work.target, ending, (fact,), next_command, name, {}, details)
+
+    if options.dry_run:
+        return end(Ending.DONE, "nothing was changed (--dry-run)", again(verb, path, work))
+    if not work.plan:
+        return end(Ending.DONE, "there is nothing to do", f"lakehouse status -i {path}")
+    if not _confirmed(options, living.cluster, work):
+        return end(Ending.UNCONFIRMED, "nothing was changed", again(verb, path, work, confirmed=True))
+    at = folder(living.cluster)
+    own = (
+        Journal(at / f"{resumed.id}.jsonl")
+        if resumed
+        else journal.begin(at, verb, work.target, work.arguments, work.plan)
+    )
+    if resumed:
+        own.write("resumed", pid=os.getpid())
+    return _run(options, verb, work, Running(living, own), details)
+
+
+def _run(
+    options: argparse.Namespace, verb: str, work: Work, running: Running, details: Mapping[str, Any]
+) -> Ended:
+    began, name = time.monotonic(), running.journal.id
+    resume = f"lakehouse resume {name} -i {options.inventory}"
+    facts: tuple[str, ...]
+    try:
+        with _terminated(), _locked(options, verb, running):
+            facts = work.do(running)
+            ending, following = Ending.DONE, f"lakehouse status -i {options.inventory}"
+    except Stopped as stopped:
+        # What a gate refuses after the first step is a run that stopped on its way.
+        begun = running.changed and stopped.ending is Ending.REFUSED
+        ending, following = (Ending.HALFWAY if begun else stopped.ending), stopped.next or resume
+        facts = (stopped.fact,)
+    except KeyboardInterrupt:
+        ending, following = Ending.INTERRUPTED, resume
+        facts = ("what was begun is finished by resume",)
+    except LakehouseError as error:
+        ending = Ending.HALFWAY if running.changed else Ending.FAILED
+        following, facts = error.next_command or resume, (error.message,)
+    running.journal.write("ended", ending=int(ending), facts=list(facts))
+    shown = (*facts, _lasted(time.monotonic() - began))
+    return Ended(verb, work.target, ending, shown, following, name, dict(running.hosts), details)
+
+
+def _confirmed(options: argparse.Namespace, cluster: Cluster, work: Work) -> bool:
+    """Ask; for a loss the name of the cluster has to be typed, and --yes does not do."""
+    name = str(cluster.variable("lakehouse_cluster"))
+    if work.danger:
+        if options.confirm is not None:
+            return bool(options.confirm == name)
+        return _asked(f"{work.danger}\nType the name of the cluster to go on: ") == name
+    return options.yes or _asked(f"{work.question} [y/N] ").lower() in {"y", "yes"}
+
+
+def _asked(question: str) -> str:
+    """Return what a person types; nothing where nobody sits there."""
+    if not sys.stdin.isatty():
+        return ""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip()
+
+
+def again(verb: str, path: str, work: Work, *, confirmed: bool = False) -> str:
+    """Return the command that does it."""
+    how = "" if not confirmed else (" --confirm CLUSTER" if work.danger else " --yes")
+    target = f" {work.target}" if work.target else ""
+    return f"lakehouse {verb}{target} -i {path}{how}"
+
+
+@contextmanager
+def _terminated() -> Iterator[None]:
+    """Have SIGTERM end a run as Ctrl-C does: what it holds is given back."""
+
+    def interrupt(_: int, __: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _locked(options: argparse.Namespace, verb: str, running: Running) -> Iterator[None]:
+    """Hold the lock of the cluster, and say again and again that its holder lives."""
+    living, own = running.living, lock.mark()
+    holder = Holder(
+        running.journal.id, verb, getpass.getuser(), socket.gethostname(), os.getpid(), time.time(), own
+    )
+    _break(options, running, lock.held(living.everywhere(lock.look())))
+    try:
+        answers = living.everywhere(lock.take(holder))
+        mine = [name for name, answer in answers.items() if lock.taken(answer)]
+        if others := lock.held(answers):
+            name, found = next(iter(others.items()))
+            raise Stopped(Ending.LOCKED, f"{found} holds {name}", _waiting(options, found))
+        if 2 * len(mine) <= len(answers):
+            silent = [name for name in answers if name not in mine]
+            why = next((answers[name].why for name in silent), "")
+            fact = f"{len(silent)} of {len(answers)} hosts do not give their lock ({silent[0]}: {why})"
+            raise Stopped(Ending.REFUSED, fact, f"lakehouse doctor -i {options.inventory}")
+        living.repeat(mine, lock.beat(own), lock.BEAT_SECONDS)
+        yield
+    finally:
+        living.everywhere(lock.release(own))
+
+
+def _waiting(options: argparse.Namespace, found: lock.Held) -> str:
+    """Return what to run while another holds it: look, or break the lock of a dead one by its name."""
+    run = found.holder.run
+    return (
+        f"lakehouse resume {run} -i {options.inventory}, or the same command with --break-lock {run}"
+        if found.stale
+        else f"lakehouse runs -i {options.inventory}"
+    )
+
+
+def _break(options: argparse.Namespace, running: Running, found: Mapping[str, lock.Held]) -> None:
+    """Take locks away that are named, and those that this run itself left when it was killed."""
+    marks = {
+        one.holder.mark: one.holder
+        for one in found.values()
+        if one.holder.run == options.break_lock or _left(running, one.holder)
+    }
+    for mark, holder in marks.items():
+        running.say(f"breaks the lock of {holder}")
+        running.living.everywhere(lock.release(mark))
+
+
+def _left(running: Running, holder: Holder) -> bool:
+    """Tell whether a lock is this run's, of a process of this machine that is gone."""
+    here = (holder.run, holder.machine) == (running.journal.id, socket.gethostname())
+    return here and not journal.alive(holder.pid)
+
+
+def _lasted(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest:02d}s" if minutes else f"{rest} s"

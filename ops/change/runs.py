@@ -1,0 +1,77 @@
+"""`lakehouse runs` and `lakehouse resume`: what was begun from this machine, and how it ended."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from lakehouse import inventory
+from ops.change import journal, restart, run
+from ops.change.journal import Run
+from ops.outcome import SCHEMA
+from ops.status import placement
+from ops.status.screen import age, aligned
+
+# How many are shown; the others are there for programs.
+_SHOWN = 20
+RESUMES: dict[str, Callable[[argparse.Namespace, Run], int]] = {restart.VERB: restart.resume}
+
+
+def main(options: argparse.Namespace) -> int:
+    """Show the last runs of a cluster; return 0."""
+    cluster = placement.read(inventory.load(options.inventory))
+    known = journal.runs(run.folder(cluster))
+    name = str(cluster.variable("lakehouse_cluster"))
+    shown = json.dumps(document(name, known)) if options.json else screen(name, options.inventory, known)
+    sys.stdout.write(f"{shown}\n")
+    return 0
+
+
+def resume(options: argparse.Namespace) -> int:
+    """Go on with a run that was stopped, the last one unless it is named."""
+    cluster = placement.read(inventory.load(options.inventory))
+    found = journal.find(run.folder(cluster), options.run)
+    return RESUMES[found.verb](options, found)
+
+
+def screen(cluster: str, path: str, known: Sequence[Run]) -> str:
+    """Return a line per run, and the last line with what to do."""
+    rows = [("RUN", "VERB", "BEGAN", "TOOK", "END", "")]
+    rows += [
+        (
+            one.id,
+            f"{one.verb} {one.target}",
+            datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M:%S"),
+            age(one.lasted),
+            one.state,
+            ", ".join(one.facts),
+        )
+        for one in known[-_SHOWN:]
+    ]
+    left = [one for one in known if one.resumable]
+    following = f"lakehouse resume {left[-1].id} -i {path}" if left else f"lakehouse status -i {path}"
+    counted = f"{len(known)} runs, {len(left)} that can be resumed"
+    return "\n".join([*aligned(rows), f"runs {cluster}: {counted}; next: {following}"])
+
+
+def document(cluster: str, known: Sequence[Run]) -> dict[str, Any]:
+    """Return all runs for programs."""
+    rows = [
+        {
+            "run": one.id,
+            "verb": one.verb,
+            "target": one.target,
+            "began": one.at,
+            "seconds": round(one.lasted, 1),
+            "state": one.state,
+            "exit": None if one.ended is None else int(one.ended),
+            "facts": list(one.facts),
+            "resumable": one.resumable,
+        }
+        for one in known
+    ]
+    return {"schema": SCHEMA, "verb": "runs", "target": cluster, "runs": rows}

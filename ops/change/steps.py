@@ -1,0 +1,124 @@
+"""What a rolling change does, in which order: one unit of one host after the other. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakehouse import services
+from lakehouse.errors import LakehouseError
+from lakehouse.inventory import Host
+from lakehouse.services import Service
+from ops.status import placement
+from ops.status.placement import Cluster
+
+ALL = "all"
+# What users of the cluster notice, of the services of which there is one, and of a leader.
+_NOTICED = {
+    "namenode": "HDFS waits until it is out of safe mode; clients wait",
+    "postgresql": "the metastore makes new connections",
+    "metastore": "whoever opens a table at that moment waits or fails",
+    "spark_master": "no application starts meanwhile; those that run go on",
+    "spark_worker": "its executors end; their tasks run again elsewhere",
+    "spark_thrift": "its sessions end",
+    "spark_connect": "its sessions end",
+    "flink_jobmanager": "jobs of a session end",
+    "flink_taskmanager": "its jobs start again from a checkpoint, those without one fail",
+    "flink_sql_gateway": "its sessions end",
+}
+_COORDINATOR = "queries that run fail"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A unit of a host, with what its users notice. `invocation` is systemd's word for the process now."""
+
+    service: str
+    unit: str
+    host: str
+    noticed: str
+    invocation: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.service} on {self.host}"
+
+
+def read(row: Mapping[str, Any]) -> Step:
+    """Return the step that a journal holds."""
+    return Step(**row)
+
+
+def order(rows: Iterable[Service]) -> tuple[Service, ...]:
+    """Return services as they are changed: as in the catalogue, but followers before the leader they name.
+
+    What there are several of goes first: if it does not come back, the run ends with the others serving, and
+    before the one that everybody needs was touched.
+    """
+    found = list(rows)
+    names = [row.name for row in found]
+
+    def place(row: Service) -> tuple[int, bool]:
+        leads = row.leader is None or row.leader not in names
+        return names.index(row.name if row.leader is None or leads else row.leader), leads
+
+    return tuple(sorted(found, key=place))
+
+
+def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, ...]:
+    """Return the steps for a service, or all of them, on all hosts or one.
+
+    Raises LakehouseError where there is no such service or host, or nothing of it there.
+    """
+    catalogue = services.load().services
+    if target != ALL and target not in catalogue:
+        raise LakehouseError(
+            f"there is no service {target}{_meant(target, catalogue)}",
+            f"lakehouse status -i {_path(cluster)}",
+        )
+    if only is not None:
+        host(cluster, only)
+    steps = tuple(
+        Step(row.name, placement.unit(row), one.name, _noticed(row, one))
+        for row in order(catalogue.values())
+        if target in {ALL, row.name}
+        for one in members_first(row, cluster.hosts)
+        if row in cluster.services[one.name] and only in {None, one.name}
+    )
+    if not steps:
+        where = f"on {only}" if only else "in this cluster"
+        raise LakehouseError(f"{target} does not run {where}", f"lakehouse status -i {_path(cluster)}")
+    return steps
+
+
+def host(cluster: Cluster, name: str) -> Host:
+    """Return a host; LakehouseError where the inventory has none of that name."""
+    found = next((one for one in cluster.hosts if one.name == name), None)
+    if found is None:
+        near = _meant(name, [one.name for one in cluster.hosts])
+        raise LakehouseError(
+            f"there is no host {name} in {_path(cluster)}{near}",
+            f"ansible-inventory -i {_path(cluster)} --graph",
+        )
+    return found
+
+
+def members_first(row: Service, hosts: Iterable[Host]) -> list[Host]:
+    """Return hosts with those last that are in the leading one, the first, of several groups of a service."""
+    return sorted(hosts, key=lambda one: len(row.groups) > 1 and row.groups[0] in one.groups)
+
+
+def _noticed(row: Service, one: Host) -> str:
+    if len(row.groups) > 1 and row.groups[0] in one.groups:
+        return _COORDINATOR
+    return _NOTICED.get(row.name, "")
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" (meant: {near[0]}?)" if near else ""
+
+
+def _path(cluster: Cluster) -> str:
+    return str(cluster.inventory.path)

@@ -1,0 +1,115 @@
+"""Who works all the time: an application of Spark that commits row after row, and queries of Trino."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from threading import Event, Thread
+
+from testbed.engines import EngineError
+from testbed.engines.trino import Trino
+from testbed.waiting import wait_for
+from tests.cluster.machines import Machine
+
+START_SECONDS = 120
+# What Spark's script prints is one line per row: its number, whether the commit was answered, and when.
+_SCRIPT = textwrap.dedent("""
+    import json, os, sys, time
+    from pyspark.sql import SparkSession
+
+    table, end = sys.argv[1:]
+    spark = SparkSession.builder.getOrCreate()
+    number = 0
+    while not os.path.exists(end):
+        number += 1
+        try:
+            spark.sql(f"insert into {table} values ({number})")
+            fault = ""
+        except Exception as error:
+            fault = (str(error).strip() or type(error).__name__).splitlines()[0]
+        print(json.dumps({"row": number, "fault": fault, "at": time.time()}), flush=True)
+    spark.stop()
+""")
+
+
+@dataclass
+class Stream:
+    """What became of each attempt: when it was answered, and the fault of those that failed."""
+
+    answered: list[float] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    @property
+    def longest(self) -> float:
+        """The longest time without an answer, in seconds."""
+        return max((later - earlier for earlier, later in pairwise(self.answered)), default=0.0)
+
+    def __str__(self) -> str:
+        return f"{len(self.answered)} answered, {len(self.faults)} failed, longest gap {self.longest:.1f} s"
+
+
+@contextmanager
+def commits(client: Machine, table: str) -> Iterator[Stream]:
+    """Commit rows from a driver on a machine while the block runs; the stream is filled at its end."""
+    name, stream = f"kit-stream-{secrets.token_hex(3)}", Stream()
+    user = client.variable("lakehouse_users")["spark"]
+    with client.scratch(name) as folder:
+        client.run(f"cat > %s/stream.py <<'SCRIPT'\n{_SCRIPT}\nSCRIPT", folder)
+        client.run("touch %s/rows && chmod -R a+rX %s", folder, folder)
+        client.run(
+            "systemd-run --quiet --unit=%s --uid=%s --property=StandardOutput=file:%s/rows spark-submit"
+            " --conf spark.cores.max=2 --conf spark.task.maxFailures=20 %s/stream.py %s %s/end",
+            name, user, folder, folder, table, folder,
+        )  # fmt: skip
+
+        def said() -> list[dict[str, object]]:
+            text = client.run("cat %s/rows", folder)
+            return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+        try:
+            wait_for("a first commit", lambda: any(not row["fault"] for row in said()), seconds=START_SECONDS)
+            yield stream
+            client.run("touch %s/end", folder)
+            wait_for("its end", lambda: _ended(client, name), seconds=START_SECONDS)
+            for row in said():
+                if row["fault"]:
+                    stream.faults.append(str(row["fault"]))
+                else:
+                    stream.rows.append(int(str(row["row"])))
+                    stream.answered.append(float(str(row["at"])))
+        finally:
+            client.shell.run("systemctl stop %s; systemctl reset-failed %s", name, name)
+
+
+def _ended(client: Machine, name: str) -> bool:
+    return str(client.shell.run("systemctl is-active %s", name).stdout).strip() in {"inactive", "failed"}
+
+
+@contextmanager
+def queries(trino: Trino, statement: str) -> Iterator[Stream]:
+    """Ask Trino again and again while the block runs."""
+    stream, over = Stream(), Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            try:
+                trino.sql(statement)
+                stream.answered.append(time.time())
+            except EngineError as error:
+                stream.faults.append(str(error).splitlines()[0])
+                over.wait(0.2)
+
+    thread = Thread(target=ask)
+    thread.start()
+    try:
+        yield stream
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,233 @@
+"""`lakehouse restart` of the cluster: nothing that was committed is lost, or put at risk."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from lakehouse.inventory import Host, Inventory
+from lakehouse.run import ROOT
+from testbed.engines.trino import Trino
+from testbed.namenode import NameNode
+from testbed.waiting import wait_for
+from tests.cluster.machines import Machine, Machines
+from tests.cluster.stream import Stream, commits, queries
+
+pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+
+SECONDS = 600
+# Of all services, one unit after the other, on three machines.
+ALL_SECONDS = 360
+NEEDED = {"namenode", "metastore", "postgresql"}
+
+
+class Verb:
+    """The command line, on one inventory."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        with self.started(*words) as process:
+            out, err = process.communicate(timeout=SECONDS)
+        assert "Traceback" not in err, err
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def started(self, *words: str) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-m", "lakehouse.cli", *words, "-i", self.path]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def verb(pytestconfig: pytest.Config) -> Verb:
+    return Verb(str(pytestconfig.getoption("--inventory")))
+
+
+@dataclass(frozen=True)
+class Users:
+    """Who works meanwhile: Spark from a client writes a table of one column, Trino reads it."""
+
+    client: Machine
+    trino: Trino
+    table: str
+
+    def empty(self) -> None:
+        self.trino.sql(f"delete from {self.table}")
+
+    def writing(self) -> AbstractContextManager[Stream]:
+        return commits(self.client, self.table)
+
+    def asking(self) -> AbstractContextManager[Stream]:
+        return queries(self.trino, f"select count(*) from {self.table}")
+
+    def assert_whole(self, written: Stream) -> None:
+        """Every row whose commit was answered is there, once."""
+        found = [number for (number,) in self.trino.sql(f"select number from {self.table}")]
+        assert written.rows, written
+        assert set(written.rows) <= set(found), written
+        assert len(found) == len(set(found)), written
+
+
+@pytest.fixture(scope="module")
+def trino(cluster: Inventory) -> Trino:
+    if not cluster.group("trino_coordinator"):
+        pytest.skip("this inventory has no Trino")
+    [host] = cluster.group("trino_coordinator")
+    url = f"http://{host.address}:{host.variables['lakehouse_ports']['trino_http']}"
+    return Trino.connect(url, host.variables["lakehouse_users"]["trino"])
+
+
+@pytest.fixture(scope="module")
+def users(cluster: Inventory, machines: Machines, trino: Trino) -> Iterator[Users]:
+    """They have a database of their own, gone at the end."""
+    client = machines[cluster.group("clients")[0].name]
+    name = f"kit_restart_{secrets.token_hex(4)}"
+    place = (
+        f"hdfs://{client.variable('lakehouse_nameservice')}{client.variable('lakehouse_root')}/iceberg/{name}"
+    )
+    trino.sql(f"create schema iceberg.{name} with (location = '{place}')")
+    trino.sql(f"create table iceberg.{name}.rows (number integer)")
+    yield Users(client, trino, f"iceberg.{name}.rows")
+    trino.sql(f"drop table iceberg.{name}.rows")
+    trino.sql(f"drop schema iceberg.{name}")
+
+
+@contextmanager
+def stopped(machine: Machine, unit: str) -> Iterator[None]:
+    machine.run("systemctl stop %s", unit)
+    try:
+        yield
+    finally:
+        machine.run("systemctl start %s", unit)
+
+
+def follower(cluster: Inventory) -> Host:
+    """A DataNode whose host nobody else needs."""
+    return next(host for host in reversed(cluster.group("datanodes")) if not NEEDED & host.groups)
+
+
+def starts(cluster: Inventory, machines: Machines, unit: str, group: str) -> dict[str, str]:
+    shown = "systemctl show --property=InvocationID --value %s"
+    return {host.name: machines[host.name].run(shown, unit) for host in cluster.group(group)}
+
+
+def healed(namenode: NameNode) -> None:
+    wait_for("every block has its replicas", lambda: not namenode.lacking(), seconds=120)
+
+
+def test_a_rolling_restart_of_everything_loses_no_commit(
+    verb: Verb, users: Users, namenode: NameNode
+) -> None:
+    users.empty()
+    with users.writing() as written, users.asking() as asked:
+        done = verb.run("restart", "all", "--yes")
+    print(done.stdout, done.stderr, f"commits of Spark: {written}", f"queries of Trino: {asked}", sep="\n")  # noqa: T201 -- what docs/operations says
+    assert done.returncode == 0, done
+    assert "restart all: done; " in done.stdout.splitlines()[-1]
+    users.assert_whole(written)
+    healed(namenode)
+
+
+def test_one_service_goes_host_by_host_and_has_new_processes(
+    verb: Verb, cluster: Inventory, machines: Machines, users: Users
+) -> None:
+    before = starts(cluster, machines, "hdfs-datanode", "datanodes")
+    users.empty()
+    with users.writing() as written:
+        done = verb.run("restart", "datanode", "--yes", "--json")
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["exit"], document["outcome"]) == (0, 0, "DONE"), done
+    assert document["hosts"].keys() == before.keys()
+    after = starts(cluster, machines, "hdfs-datanode", "datanodes")
+    assert [name for name in before if before[name] == after[name]] == []
+    # A DataNode that is restarted is waited for by who writes to it.
+    assert written.faults == []
+    users.assert_whole(written)
+
+
+def test_it_is_refused_while_another_datanode_is_stopped_and_changes_nothing(
+    verb: Verb, cluster: Inventory, machines: Machines, namenode: NameNode
+) -> None:
+    victim = follower(cluster)
+    before = starts(cluster, machines, "hdfs-datanode", "datanodes")
+    with stopped(machines[victim.name], "hdfs-datanode"):
+        done = verb.run("restart", "datanode", "--yes", "--wait", "2")
+    assert done.returncode == 3, done
+    *_, last = done.stdout.splitlines()
+    assert last.startswith("restart datanode: refused; at datanode on "), last
+    assert f"datanode on {victim.name} does not run" in last
+    after = starts(cluster, machines, "hdfs-datanode", "datanodes")
+    assert [name for name in before if before[name] != after[name]] == [victim.name]
+    healed(namenode)
+
+
+def test_a_second_run_is_refused_and_a_killed_one_is_resumed(
+    verb: Verb, cluster: Inventory, machines: Machines
+) -> None:
+    before = starts(cluster, machines, "trino", "trino_workers")
+    with verb.started("restart", "trino", "--yes", "--json") as first:
+        assert first.stderr is not None
+        # Its first line comes after the first of three is done.
+        said = first.stderr.readline()
+        run = said.split()[0]
+        second = verb.run("restart", "spark_history", "--yes")
+        first.send_signal(signal.SIGKILL)
+    assert second.returncode == 5, second
+    assert f"{run} restart, pid {first.pid} of " in second.stdout.splitlines()[-1], second
+
+    listed = verb.run("runs")
+    assert f"lakehouse resume {run} " in listed.stdout.splitlines()[-1], listed
+    done = verb.run("resume", run, "--yes")
+    assert done.returncode == 0, done
+    assert " were done, " in done.stdout.splitlines()[-1], done
+    after = starts(cluster, machines, "trino", "trino_workers")
+    assert [name for name in before if before[name] == after[name]] == []
+
+
+def test_a_run_that_a_gate_stops_on_its_way_goes_on_where_it_was(
+    verb: Verb, cluster: Inventory, machines: Machines, namenode: NameNode
+) -> None:
+    victim = follower(cluster)
+    with verb.started("restart", "datanode", "--yes", "--wait", "2") as process:
+        assert process.stderr is not None
+        run = process.stderr.readline().split()[0]
+        with stopped(machines[victim.name], "hdfs-datanode"):
+            out, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 6, out
+    assert "restart datanode: stopped halfway; at datanode on " in out.splitlines()[-1]
+    done = verb.run("resume", run, "--yes")
+    assert done.returncode == 0, done
+    healed(namenode)
+
+
+def test_a_name_that_nobody_has_is_one_line_and_begins_no_run(verb: Verb) -> None:
+    for words, said in (
+        (("restart", "datanodes"), "error: there is no service datanodes (meant: datanode?)"),
+        (("restart", "datanode", "--host", "nobody"), "error: there is no host nobody in "),
+        (("resume", "r0"), "error: there is no run r0 "),
+    ):
+        done = verb.run(*words)
+        assert (done.returncode, done.stdout) == (1, ""), done
+        assert done.stderr.startswith(said), done
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_without_an_answer_nothing_is_changed(verb: Verb, cluster: Inventory, machines: Machines) -> None:
+    before = starts(cluster, machines, "hdfs-datanode", "datanodes")
+    asked, planned = verb.run("restart", "datanode"), verb.run("restart", "datanode", "--dry-run")
+    assert (asked.returncode, planned.returncode) == (4, 0)
+    assert asked.stdout.splitlines()[:-1] == planned.stdout.splitlines()[:-1]
+    assert starts(cluster, machines, "hdfs-datanode", "datanodes") == before

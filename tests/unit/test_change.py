@@ -1,0 +1,355 @@
+"""Verbs that change a cluster: the plan, the gate, the journal, the lock and the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from lakehouse import inventory, services
+from lakehouse.errors import LakehouseError
+from ops.answer import Answer, unknown
+from ops.asking import Reply
+from ops.change import gate, journal, lock, runs, steps
+from ops.change.ending import Ended, Ending
+from ops.change.gate import Blocks, Facts, Unit
+from ops.change.lock import Holder
+from ops.change.steps import Step
+from ops.status import placement
+from ops.status.placement import Cluster
+
+HERE = "tests/inventory"
+STEP = Step("datanode", "hdfs-datanode", "n1", "")
+RUNS, STOPPED = Unit(active=True, pid=7, invocation="a"), Unit(active=False, pid=0, invocation="a")
+WELL = Blocks(safemode="", live=3, placed=3, replication=3, missing=0, lacking=0)
+NOTHING: Answer[tuple[str, ...]] = Answer(())
+HOLDER = Holder("r17", "restart", "ops", "ops1", 4121, 0.0, "abc")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return placement.read(inventory.load(HERE))
+
+
+def facts(blocks: Blocks = WELL, last: Answer[tuple[str, ...]] = NOTHING, **units: Unit) -> Facts:
+    known = {"n1": RUNS, "n2": RUNS, "n3": RUNS} | units
+    return Facts({name: Answer(unit) for name, unit in known.items()}, Answer(blocks), last)
+
+
+def said(found: Facts, step: Step = STEP) -> list[str]:
+    return [one.what for one in gate.reasons(step, found)]
+
+
+# The plan
+
+
+def test_followers_go_before_the_leader_that_they_report_to() -> None:
+    names = [row.name for row in steps.order(services.load().services.values())]
+    for row in services.load().services.values():
+        if row.leader:
+            assert names.index(row.name) < names.index(row.leader)
+
+
+def test_what_needs_another_service_goes_after_it_as_in_the_catalogue() -> None:
+    names = [row.name for row in steps.order(services.load().services.values())]
+    wanted = ["namenode", "postgresql", "metastore", "spark_master", "trino", "flink_jobmanager"]
+    assert [name for name in names if name in wanted] == wanted
+
+
+def test_the_coordinator_goes_after_the_workers_of_the_same_service(cluster: Cluster) -> None:
+    planned = steps.plan(cluster, "trino")
+    assert [step.host for step in planned] == ["alpha1", "gamma3", "beta2"]
+    assert [bool(step.noticed) for step in planned] == [False, False, True]
+
+
+def test_a_host_alone_is_planned_alone(cluster: Cluster) -> None:
+    assert {step.host for step in steps.plan(cluster, "all", "beta2")} == {"beta2"}
+    assert [str(step) for step in steps.plan(cluster, "datanode", "beta2")] == ["datanode on beta2"]
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "message"),
+    [
+        ("datanodes", None, "there is no service datanodes (meant: datanode?)"),
+        ("datanode", "beta", "there is no host beta in tests/inventory (meant: beta2?)"),
+        ("namenode", "beta2", "namenode does not run on beta2"),
+        ("spark_thrift", None, "spark_thrift does not run in this cluster"),
+    ],
+)
+def test_what_is_not_there_is_one_line_with_what_was_meant(
+    cluster: Cluster, target: str, host: str | None, message: str
+) -> None:
+    with pytest.raises(LakehouseError) as error:
+        steps.plan(cluster, target, host)
+    assert error.value.message == message
+    assert error.value.next_command
+
+
+def test_a_step_is_the_same_after_it_was_in_a_journal() -> None:
+    assert steps.read(json.loads(json.dumps(asdict(STEP)))) == STEP
+
+
+# The gate
+
+
+def test_where_everybody_serves_and_every_block_is_whole_the_gate_is_open() -> None:
+    assert said(facts()) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (facts(n2=STOPPED), "datanode on n2 does not run"),
+        (facts(replace(WELL, safemode="Safe mode is ON.")), "HDFS is in safe mode: nobody can write"),
+        (facts(replace(WELL, lacking=3)), "3 blocks lack a replica"),
+        (facts(replace(WELL, missing=1)), "1 blocks are missing already"),
+        (facts(replace(WELL, live=2)), "1 DataNodes are down, and at most 1 may be"),
+    ],
+)
+def test_each_danger_shuts_it_for_a_reason_that_force_overrules(found: Facts, reason: str) -> None:
+    [why] = gate.reasons(STEP, found)
+    assert why.what.startswith(reason)
+    assert why.forced
+
+
+def test_a_block_that_would_have_no_replica_is_never_forced() -> None:
+    [why] = gate.reasons(STEP, facts(last=Answer(("/lake/one", "/lake/two"))))
+    assert why.what.startswith("2 blocks would have no live replica, such as one of /lake/one; ")
+    assert not why.forced
+
+
+def test_what_nobody_knows_shuts_it_and_is_never_forced() -> None:
+    blocks: Answer[Blocks] = unknown("no answer in 5.0 s")
+    last: Answer[tuple[str, ...]] = unknown("no answer in 5.0 s")
+    for found in (replace(facts(), blocks=blocks), replace(facts(), last=last)):
+        [why] = gate.reasons(STEP, found)
+        assert why.what.endswith("no answer in 5.0 s")
+        assert not why.forced
+
+
+def test_a_host_that_does_not_answer_is_not_restarted() -> None:
+    quiet: Answer[Unit] = unknown("no route")
+    found = replace(facts(), units={"n1": quiet})
+    assert said(found) == ["n1 does not say how datanode is: no route"]
+
+
+def test_what_does_not_run_may_be_started_whatever_else_is_wrong() -> None:
+    assert said(facts(replace(WELL, lacking=9, live=2), n1=STOPPED)) == []
+
+
+def test_the_namenode_may_go_while_a_datanode_is_away_only_if_no_block_lacks_one() -> None:
+    step = replace(STEP, service="namenode")
+    one = replace(facts(replace(WELL, live=2)), units={"n1": Answer(RUNS)}, last=None)
+    assert said(one, step) == []
+    assert said(replace(one, blocks=Answer(replace(WELL, lacking=1))), step) == ["1 blocks lack a replica"]
+
+
+@pytest.mark.parametrize(
+    ("replication", "datanodes", "allowed"),
+    [(3, 3, 1), (2, 3, 1), (1, 1, 1), (3, 10, 1), (5, 10, 3), (5, 6, 3)],
+)
+def test_so_many_datanodes_may_be_down_at_once(replication: int, datanodes: int, allowed: int) -> None:
+    assert gate.down(replication, datanodes) == allowed
+
+
+FSCK = """Connecting to namenode via http://n1:9870/fsck
+/lake/safe 10 bytes, replicated: replication=3, 1 block(s):  OK
+0. BP-1:blk_1_1 len=10 Live_repl=2  [DatanodeInfoWithStorage[10.0.0.1:9866,DS-1,DISK], DatanodeInfoWithStorage[10.0.0.2:9866,DS-2,DISK]]
+
+/lake/alone 10 bytes, replicated: replication=1, 1 block(s):  OK
+0. BP-1:blk_2_1 len=10 Live_repl=1  [DatanodeInfoWithStorage[10.0.0.1:9866,DS-1,DISK]]
+
+/lake/open 10 bytes, replicated: replication=3, 1 block(s), OPENFORWRITE:
+0. BP-1:blk_3_1 len=10 Expected_repl=1  [DatanodeInfoWithStorage[10.0.0.1:9866,DS-1,DISK]]
+
+The filesystem under path '/' is HEALTHY
+"""  # noqa: E501 -- as the NameNode prints it
+
+
+def test_the_last_replicas_are_those_on_that_host_alone() -> None:
+    assert gate.last_replicas(FSCK, "10.0.0.1") == ("/lake/alone", "/lake/open")
+    assert gate.last_replicas(FSCK, "10.0.0.2") == ()
+
+
+def test_a_replica_on_a_host_that_is_down_does_not_count() -> None:
+    found = gate.last_replicas(FSCK, "10.0.0.1", frozenset({"10.0.0.2"}))
+    assert found == ("/lake/safe", "/lake/alone", "/lake/open")
+
+
+def test_half_a_report_is_none() -> None:
+    with pytest.raises(ValueError, match="did not finish"):
+        gate.last_replicas(FSCK[:400], "10.0.0.1")
+
+
+# The journal
+
+
+def begun(folder: Path) -> journal.Journal:
+    return journal.begin(folder, "restart", "datanode", {"service": "datanode"}, [{"host": "n1"}])
+
+
+def test_runs_are_numbered_and_readable_by_their_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "runs"
+    assert [begun(folder).id for _ in range(11)] == [f"r{number}" for number in range(1, 12)]
+    assert [one.id for one in journal.runs(folder)][-2:] == ["r10", "r11"]
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "r1.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_run_tells_what_it_was_to_do_and_how_it_ended(tmp_path: Path) -> None:
+    own = begun(tmp_path)
+    assert journal.runs(tmp_path)[0].state == journal.RUNNING
+    own.write("done", host="n1", what="datanode")
+    own.write("ended", ending=6, facts=["at datanode on n2: 3 blocks lack a replica"])
+    [run] = journal.runs(tmp_path)
+    assert (run.verb, run.target, run.plan, run.arguments["service"]) == (
+        "restart", "datanode", ({"host": "n1"},), "datanode",
+    )  # fmt: skip
+    assert (run.state, run.ended, run.resumable) == ("stopped halfway", Ending.HALFWAY, True)
+
+
+def ended_process() -> int:
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    return process.pid
+
+
+def test_a_killed_run_has_no_end_and_can_be_resumed(tmp_path: Path) -> None:
+    own = begun(tmp_path)
+    path = tmp_path / "r1.jsonl"
+    path.write_text(path.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {ended_process()}'))
+    own.write("begins", host="n1", what="datanode")
+    # The machine went down while it wrote.
+    with path.open("a") as stream:
+        stream.write('{"event": "do')
+    [run] = journal.runs(tmp_path)
+    assert (run.state, run.resumable) == (journal.KILLED, True)
+    assert journal.find(tmp_path, None) == run
+
+
+def test_a_resumed_run_is_alive_again_until_its_end(tmp_path: Path) -> None:
+    own = begun(tmp_path)
+    own.write("ended", ending=130, facts=[])
+    own.write("resumed", pid=os.getpid())
+    [run] = journal.runs(tmp_path)
+    assert (run.state, run.resumable) == (journal.RUNNING, False)
+    own.write("ended", ending=0, facts=["done"])
+    assert not journal.runs(tmp_path)[0].resumable
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (None, "no run of this cluster was stopped on its way"),
+        ("r9", "there is no run r9 of this cluster on this machine"),
+        ("r1", "run r1 (restart datanode) is done"),
+    ],
+)
+def test_what_cannot_be_resumed_is_one_line(tmp_path: Path, name: str | None, message: str) -> None:
+    begun(tmp_path).write("ended", ending=0, facts=[])
+    with pytest.raises(LakehouseError) as error:
+        journal.find(tmp_path, name)
+    assert (error.value.message, error.value.next_command) == (message, "lakehouse runs")
+
+
+def test_the_list_of_runs_ends_with_what_can_be_resumed(tmp_path: Path) -> None:
+    begun(tmp_path).write("ended", ending=0, facts=["3 of 3 restarted"])
+    begun(tmp_path).write("ended", ending=6, facts=["at datanode on n2"])
+    lines = runs.screen("lake", HERE, journal.runs(tmp_path)).splitlines()
+    assert [line.split()[0] for line in lines] == ["RUN", "r1", "r2", "runs"]
+    assert (
+        lines[-1] == "runs lake: 2 runs, 1 that can be resumed; next: lakehouse resume r2 -i tests/inventory"
+    )
+    document = runs.document("lake", journal.runs(tmp_path))
+    assert [(one["run"], one["exit"], one["resumable"]) for one in document["runs"]] == [
+        ("r1", 0, False),
+        ("r2", 6, True),
+    ]
+
+
+# The lock
+
+Host = Callable[[str], Answer[Reply]]
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """A host that runs scripts; its /run is a folder of the test."""
+    monkeypatch.setattr(lock, "_FOLDER", str(tmp_path))
+    monkeypatch.setattr(lock, "_FILE", str(tmp_path / "run.lock"))
+
+    def run(script: str) -> Answer[Reply]:
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+        return Answer(Reply(done.stdout, 0.0, 0.0))
+
+    return run
+
+
+def test_one_takes_it_and_the_next_one_is_told_who(host: Host) -> None:
+    assert lock.taken(host(lock.take(HOLDER)))
+    second = host(lock.take(replace(HOLDER, run="r20", mark="xyz")))
+    assert not lock.taken(second)
+    [found] = lock.held({"n1": second}).values()
+    assert found.holder == HOLDER
+    assert str(found) == "r17 restart, pid 4121 of ops on ops1 since 00:00:00 UTC"
+    assert not found.stale
+
+
+def test_a_holder_that_is_not_heard_of_is_said_to_be_so_and_keeps_it(host: Host, tmp_path: Path) -> None:
+    host(lock.take(HOLDER))
+    os.utime(tmp_path / "run.lock", (0, 0))
+    [found] = lock.held({"n1": host(lock.take(replace(HOLDER, mark="xyz")))}).values()
+    assert found.stale
+    assert ", not heard of for " in str(found)
+    host(lock.beat("abc"))
+    [found] = lock.held({"n1": host(lock.look())}).values()
+    assert not found.stale
+
+
+def test_only_its_holder_gives_it_back(host: Host) -> None:
+    host(lock.take(HOLDER))
+    host(lock.release("xyz"))
+    assert lock.held({"n1": host(lock.look())})
+    host(lock.release("abc"))
+    assert lock.held({"n1": host(lock.look())}) == {}
+    assert lock.taken(host(lock.take(HOLDER)))
+
+
+def test_nobody_beats_for_a_lock_that_is_gone(host: Host, tmp_path: Path) -> None:
+    host(lock.beat("abc"))
+    assert list(tmp_path.iterdir()) == []
+
+
+# The end
+
+
+def test_line_code_and_document_are_of_one_value() -> None:
+    done = Ended("restart", "datanode", Ending.DONE, ("3 of 3 restarted", "41 s"), "lakehouse status", "r17")
+    assert done.last_line == (
+        "restart datanode: done; 3 of 3 restarted, 41 s, run r17; next: lakehouse status"
+    )
+    known = done.json()
+    assert (known["exit"], known["outcome"], known["run"], known["findings"]) == (0, "DONE", "r17", [])
+
+
+@pytest.mark.parametrize(
+    ("code", "ending"),
+    [
+        (3, "refused"),
+        (4, "not confirmed"),
+        (5, "locked"),
+        (6, "stopped halfway"),
+        (7, "went back"),
+        (124, "out of time"),
+        (130, "interrupted"),
+    ],
+)
+def test_each_code_has_its_word(code: int, ending: str) -> None:
+    known = Ended("restart", "all", Ending(code), ("why",), "lakehouse runs")
+    assert known.last_line == f"restart all: {ending}; why; next: lakehouse runs"
+    assert known.json()["findings"] == [{"what": "why", "next": "lakehouse runs"}]
