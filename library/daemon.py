@@ -25,6 +25,7 @@ description:
     and its restart.
   - The task ends when every probe of C(ready) has the right answer, or fails with the last answer and the end
     of the log.
+  - The action plugin of the same name lets one host after the other restart what runs.
 options:
   name: {type: str, required: true, description: The unit.}
   enabled: {type: bool, default: true, description: Whether it runs now and after a boot; if not, it stops.}
@@ -47,6 +48,23 @@ options:
     default: []
     description: Probes, see module_utils/probes.py. One of another unit names it (C(unit)), for the log.
   timeout: {type: int, default: 90, description: Seconds that the probes may take in all.}
+  gate:
+    type: list
+    elements: dict
+    default: []
+    description: >-
+      Probes that have to be right before a unit that is ready is restarted. One that is not ready serves
+      nobody, and is not waited for.
+  rejoin:
+    type: list
+    elements: dict
+    default: []
+    description: Probes that follow C(ready) after a restart, before the next host has its turn.
+  turns:
+    type: bool
+    default: true
+    description: Whether hosts restart it one after the other; the action plugin's.
+  hold: {type: bool, default: false, description: Leave the restart of a unit that runs to another call.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -57,13 +75,18 @@ EXAMPLES = r"""
     ready: [{kind: thrift, host: 127.0.0.1, port: 9083, call: get_all_databases}]
 """
 RETURN = r"""
-action: {type: str, returned: always, description: "What was done: none, started, restarted or stopped."}
+action:
+  type: str
+  returned: always
+  description: "What was done: none, started, restarted or stopped; held where that is left to another call."
 """
 POLL_SECONDS = 0.25
 LOG_LINES = 20
 # Longer than any unit may take to stop, but for Debian's hour for PostgreSQL.
 SYSTEMCTL_SECONDS = 600
 CONNECT_SECONDS = 5.0
+# Copies of blocks that another host has missed are made within it.
+GATE_SECONDS = 300
 
 
 def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -145,6 +168,23 @@ def wait(module: AnsibleModule, unit: str, probes: list[dict[str, Any]], seconds
             time.sleep(POLL_SECONDS)
 
 
+def wrong(probes: list[dict[str, Any]]) -> str | None:
+    """Return the first answer that is not right; None where all of them are."""
+    return next((answer for probe in probes if (answer := ask(probe)) is not None), None)
+
+
+def pass_gate(module: AnsibleModule, unit: str) -> None:
+    """Return when the unit may be restarted; fail with what is in its way."""
+    gate, ready = module.params["gate"], module.params["ready"]
+    deadline = time.monotonic() + GATE_SECONDS
+    while (shut := wrong(gate)) is not None and wrong(ready) is None:
+        if time.monotonic() > deadline:
+            module.fail_json(
+                msg=f"{unit}: not restarted after {GATE_SECONDS} s: {shut}; next: lakehouse doctor"
+            )
+        time.sleep(POLL_SECONDS)
+
+
 def fail(module: AnsibleModule, unit: str, what: str, answer: str) -> None:
     """End with the evidence and the next command."""
     argv = ["journalctl", "--no-pager", "--output=cat", f"--lines={LOG_LINES}", f"--unit={unit}"]
@@ -163,6 +203,10 @@ def main() -> None:
             "listens": {"type": "list", "elements": "dict", "default": []},
             "ready": {"type": "list", "elements": "dict", "default": []},
             "timeout": {"type": "int", "default": 90},
+            "gate": {"type": "list", "elements": "dict", "default": []},
+            "rejoin": {"type": "list", "elements": "dict", "default": []},
+            "turns": {"type": "bool", "default": True},
+            "hold": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
@@ -196,19 +240,24 @@ def bring(module: AnsibleModule) -> None:
     action = needed(known, enabled, module.params["files"], pending)
     if action == "none" and enabled and is_deaf(known, module.params["listens"]):
         action = "restarted"
+    if action == "restarted" and module.params["hold"]:
+        module.exit_json(changed=False, action="held")
     switch = (known["UnitFileState"] in ("enabled", "enabled-runtime")) != enabled
     # Debian's template units are enabled by their generator and cannot be switched.
     switch = switch and known["UnitFileState"] in ("enabled", "disabled")
     if not module.check_mode:
         if switch:
             systemctl("enable" if enabled else "disable", unit)
+        if action == "restarted":
+            pass_gate(module, unit)
         if action != "none":
             verb = {"started": "start", "restarted": "restart", "stopped": "stop"}[action]
             done = systemctl(verb, unit)
             if done.returncode:
                 fail(module, unit, f"{verb} failed", done.stderr.strip())
         if enabled:
-            wait(module, unit, module.params["ready"], module.params["timeout"])
+            rejoin = module.params["rejoin"] if action == "restarted" else []
+            wait(module, unit, [*module.params["ready"], *rejoin], module.params["timeout"])
     module.exit_json(changed=switch or action != "none", action=action)
 
 

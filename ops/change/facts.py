@@ -106,6 +106,12 @@ class Living:
         [(_, url)] = self.cluster.urls({"fsck": ("namenode", "namenode_http", asked)})
         return url
 
+    def bean(self, name: str) -> Answer[dict[str, Any]]:
+        """Return a bean of the NameNode."""
+        query = f"/jmx?qry=Hadoop:service=NameNode,name={name}"
+        asked = [Http(*one, {}) for one in self.cluster.urls({name: ("namenode", "namenode_http", query)})]
+        return self._session.ask(asked, ASK_SECONDS)[name].then(reading.beans)
+
     def members(self, step: Step) -> Answer[frozenset[str]]:
         """Return the names by which a leader knows the step's process; none where it does not tell."""
         nobody: Answer[frozenset[str]] = Answer(frozenset())
@@ -120,14 +126,21 @@ class Living:
         host = self.host(step.host)
         asked = [*_units((host,), step.unit), *ready.questions_of(self.cluster, step.service, host)]
         answers = self._session.ask(asked, ASK_SECONDS)
-        unit = shown(answers.pop(f"unit {host.name}"))
+        first, *others = (answers[question.name] for question in asked)
+        unit = shown(first)
         if unit.value is None:
             return unit.why
         if not unit.value.active or unit.value.invocation == step.invocation:
             return "it is not active"
-        if wrong := next((answer.why for answer in answers.values() if not answer.known), ""):
+        if wrong := next((answer.why for answer in others if not answer.known), ""):
             return wrong
         return self._joined(step, before)
+
+    def settled(self, step: Step) -> str:
+        """Return why a step's service is not yet what it has to be at the end; empty when it is."""
+        asked = ready.settled(self.cluster, step.service, self.host(step.host))
+        answers = self._session.ask(asked, ASK_SECONDS) if asked else {}
+        return next((answer.why for answer in answers.values() if not answer.known), "")
 
     def _joined(self, step: Step, before: Answer[frozenset[str]]) -> str:
         now = self.members(step)

@@ -26,7 +26,8 @@ class Hosts:
 
 # Group, port and path of each probe over HTTP, the place in the answer, and what has to be there; None is for
 # any number. The group is None for the host itself.
-_HTTP: dict[str, tuple[tuple[str | None, str, str, str, object], ...]] = {
+_Row = tuple[str | None, str, str, str, object]
+_HTTP: dict[str, tuple[_Row, ...]] = {
     "namenode": (
         ("namenode", "namenode_http", f"{_NAMENODE}NameNodeStatus", "beans.0.State", "active"),
         ("namenode", "namenode_http", f"{_NAMENODE}NameNodeInfo", "beans.0.Safemode", ""),
@@ -44,14 +45,16 @@ _HTTP: dict[str, tuple[tuple[str | None, str, str, str, object], ...]] = {
     ),
     "spark_history": ((None, "spark_history", "/api/v1/applications?limit=1", "#", None),),
     "trino": ((None, "trino_http", "/v1/info", "starting", False),),
+    "flink_jobmanager": (("flink_jobmanager", "flink_rest", "/overview", "taskmanagers", None),),
+    "flink_taskmanager": (("flink_jobmanager", "flink_rest", "/overview", "taskmanagers", None),),
+    "flink_sql_gateway": ((None, "flink_sql_gateway", "/v1/info", "productName", "Apache Flink"),),
+    "flink_history": ((None, "flink_history", "/jobs/overview", "jobs.#", None),),
+}
+# The same, of what takes its time beside the next steps, and has to be so at the end.
+_SETTLED: dict[str, tuple[_Row, ...]] = {
     "flink_jobmanager": (
         ("flink_jobmanager", "flink_rest", "/overview", "taskmanagers", Hosts("flink_taskmanagers")),
     ),
-    "flink_taskmanager": (
-        ("flink_jobmanager", "flink_rest", "/overview", "taskmanagers", Hosts("flink_taskmanagers")),
-    ),
-    "flink_sql_gateway": ((None, "flink_sql_gateway", "/v1/info", "productName", "Apache Flink"),),
-    "flink_history": ((None, "flink_history", "/jobs/overview", "jobs.#", None),),
 }
 # Where a leader lists its members by names that a new process does not share with the one before it: group,
 # port and path, the list in the answer, and the key of the name.
@@ -64,14 +67,22 @@ MEMBERS = "members"
 
 def questions_of(cluster: Cluster, service: str, host: Host) -> Iterator[Question]:
     """Give what has to be answered by a service of a host, and by who leads it."""
-    for number, (group, port, path, place, wanted) in enumerate(_HTTP.get(service, ())):
-        where = host if group is None else cluster.running(group)[0]
-        url = f"http://{where.address}:{where.variables['lakehouse_ports'][port]}{path}"
-        yield Probe(
-            f"ready {number}", {"kind": "http", "url": url, "path": place, **_wanted(cluster, wanted)}
-        )
+    yield from _probes(cluster, _HTTP.get(service, ()), host)
     if special := _SPECIAL.get(service):
         yield special(cluster, host)
+
+
+def settled(cluster: Cluster, service: str, host: Host) -> tuple[Question, ...]:
+    """Return what has to be answered once all steps are done."""
+    return tuple(_probes(cluster, _SETTLED.get(service, ()), host))
+
+
+def _probes(cluster: Cluster, rows: tuple[_Row, ...], host: Host) -> Iterator[Question]:
+    for number, (group, port, path, place, wanted) in enumerate(rows):
+        where = host if group is None else cluster.running(group)[0]
+        url = f"http://{where.address}:{where.variables['lakehouse_ports'][port]}{path}"
+        probe = {"kind": "http", "url": url, "path": place, **_wanted(cluster, wanted)}
+        yield Probe(f"ready {number}", probe)
 
 
 def _wanted(cluster: Cluster, wanted: object) -> dict[str, object]:

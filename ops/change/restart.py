@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -97,10 +97,18 @@ def _do(
 ) -> tuple[str, ...]:
     for number, step in enumerate(left, 1):
         where = f"{number}/{len(left)} {step}"
-        _wait_for_gate(running, step, where, arguments, path)
+        wait_for_gate(running, step, where, arguments, path)
         took = _restart(running, step, where, path)
         running.say(f"{where}: answers after {took:.1f} s")
         running.done(step.host, step.service, seconds=round(took, 1))
+    for step in _per_service(left):
+        _wait(
+            running,
+            str(step),
+            partial(running.living.settled, step),
+            f"at {step}",
+            f"lakehouse doctor -i {path}",
+        )
     before = planned - len(left)
     return (
         f"{before} of {planned} were done, {len(left)} now"
@@ -109,7 +117,7 @@ def _do(
     )
 
 
-def _wait_for_gate(running: Running, step: Step, where: str, arguments: Mapping[str, Any], path: str) -> None:
+def wait_for_gate(running: Running, step: Step, where: str, arguments: Mapping[str, Any], path: str) -> None:
     """Return once nothing is lost by the step; Stopped where that is not so in time. The reason is said."""
     until = time.monotonic() + (
         arguments["wait"] if running.changed else min(_FIRST_SECONDS, arguments["wait"])
@@ -117,7 +125,7 @@ def _wait_for_gate(running: Running, step: Step, where: str, arguments: Mapping[
     said: tuple[Reason, ...] = ()
     while True:
         found = gate.reasons(step, running.living.facts(step))
-        shut = tuple(one for one in found if not (one.forced and arguments["force"]))
+        shut = tuple(one for one in found if not (one.forced and arguments.get("force")))
         if not shut:
             return
         if shut != said:
@@ -141,15 +149,21 @@ def _restart(running: Running, step: Step, where: str, path: str) -> float:
     done: Answer[str] = living.do(step.host, script(living, step), _RESTART_SECONDS)
     if not done.known:
         raise Stopped(Ending.HALFWAY, f"at {step}: systemctl restart: {done.why}", journal)
-    said, until = "", time.monotonic() + _READY_SECONDS
-    while wrong := living.serves(now, before):
-        if wrong != said and time.monotonic() - began > _FIRST_SECONDS:
-            running.say(f"{where}: waits: {wrong}")
-            said = wrong
-        if time.monotonic() > until:
-            raise Stopped(Ending.HALFWAY, f"at {step}: no answer in {_READY_SECONDS:.0f} s: {wrong}", journal)
-        time.sleep(_PAUSE_SECONDS / 2)
+    _wait(running, where, partial(living.serves, now, before), f"at {step}", journal)
     return time.monotonic() - began
+
+
+def _wait(running: Running, where: str, wrong: Callable[[], str], what: str, following: str) -> None:
+    """Return once nothing is wrong; Stopped where it is so for too long. The reason is said if it lasts."""
+    said, began = "", time.monotonic()
+    while found := wrong():
+        lasted = time.monotonic() - began
+        if found != said and lasted > _FIRST_SECONDS:
+            running.say(f"{where}: waits: {found}")
+            said = found
+        if lasted > _READY_SECONDS:
+            raise Stopped(Ending.HALFWAY, f"{what}: no answer in {_READY_SECONDS:.0f} s: {found}", following)
+        time.sleep(_PAUSE_SECONDS / 2)
 
 
 def script(living: Living, step: Step) -> str:

@@ -24,7 +24,7 @@ _NOTICED = {
     "spark_worker": "its executors end; their tasks run again elsewhere",
     "spark_thrift": "its sessions end",
     "spark_connect": "its sessions end",
-    "flink_jobmanager": "jobs of a session end",
+    "flink_jobmanager": "jobs end; a TaskManager that stays finds it after heartbeat.timeout (50 s)",
     "flink_taskmanager": "its jobs start again from a checkpoint, those without one fail",
     "flink_sql_gateway": "its sessions end",
 }

@@ -52,7 +52,9 @@ class Stream:
         return max((later - earlier for earlier, later in pairwise(self.answered)), default=0.0)
 
     def __str__(self) -> str:
-        return f"{len(self.answered)} answered, {len(self.faults)} failed, longest gap {self.longest:.1f} s"
+        said = "".join(f"\n  {fault[:200]}" for fault in self.faults)
+        counted = f"{len(self.answered)} answered, {len(self.faults)} failed"
+        return f"{counted}, longest gap {self.longest:.1f} s{said}"
 
 
 @contextmanager

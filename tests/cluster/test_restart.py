@@ -3,52 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import pytest
 
-from lakehouse.inventory import Host, Inventory
-from lakehouse.run import ROOT
+from lakehouse.inventory import Inventory
 from testbed.engines.trino import Trino
 from testbed.namenode import NameNode
-from testbed.waiting import wait_for
+from tests.cluster import changing
+from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.stream import Stream, commits, queries
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
-SECONDS = 600
 # Of all services, one unit after the other, on three machines.
 ALL_SECONDS = 360
-NEEDED = {"namenode", "metastore", "postgresql"}
-
-
-class Verb:
-    """The command line, on one inventory."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        with self.started(*words) as process:
-            out, err = process.communicate(timeout=SECONDS)
-        assert "Traceback" not in err, err
-        return subprocess.CompletedProcess(words, process.returncode, out, err)
-
-    def started(self, *words: str) -> subprocess.Popen[str]:
-        argv = [sys.executable, "-m", "lakehouse.cli", *words, "-i", self.path]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(
-            argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -105,53 +79,30 @@ def users(cluster: Inventory, machines: Machines, trino: Trino) -> Iterator[User
     trino.sql(f"drop schema iceberg.{name}")
 
 
-@contextmanager
-def stopped(machine: Machine, unit: str) -> Iterator[None]:
-    machine.run("systemctl stop %s", unit)
-    try:
-        yield
-    finally:
-        machine.run("systemctl start %s", unit)
-
-
-def follower(cluster: Inventory) -> Host:
-    """A DataNode whose host nobody else needs."""
-    return next(host for host in reversed(cluster.group("datanodes")) if not NEEDED & host.groups)
-
-
-def starts(cluster: Inventory, machines: Machines, unit: str, group: str) -> dict[str, str]:
-    shown = "systemctl show --property=InvocationID --value %s"
-    return {host.name: machines[host.name].run(shown, unit) for host in cluster.group(group)}
-
-
-def healed(namenode: NameNode) -> None:
-    wait_for("every block has its replicas", lambda: not namenode.lacking(), seconds=120)
-
-
 def test_a_rolling_restart_of_everything_loses_no_commit(
     verb: Verb, users: Users, namenode: NameNode
 ) -> None:
     users.empty()
     with users.writing() as written, users.asking() as asked:
         done = verb.run("restart", "all", "--yes")
-    print(done.stdout, done.stderr, f"commits of Spark: {written}", f"queries of Trino: {asked}", sep="\n")  # noqa: T201 -- what docs/operations says
+    print(done.stdout, done.stderr, f"commits of Spark: {written}", f"queries of Trino: {asked}", sep="\n")  # noqa: T201 -- what docs/guarantees.md says
     assert done.returncode == 0, done
     assert "restart all: done; " in done.stdout.splitlines()[-1]
     users.assert_whole(written)
-    healed(namenode)
+    changing.healed(namenode)
 
 
 def test_one_service_goes_host_by_host_and_has_new_processes(
     verb: Verb, cluster: Inventory, machines: Machines, users: Users
 ) -> None:
-    before = starts(cluster, machines, "hdfs-datanode", "datanodes")
+    """As the runbook does it."""
+    before = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
     users.empty()
     with users.writing() as written:
-        done = verb.run("restart", "datanode", "--yes", "--json")
-    document = json.loads(done.stdout)
-    assert (done.returncode, document["exit"], document["outcome"]) == (0, 0, "DONE"), done
-    assert document["hosts"].keys() == before.keys()
-    after = starts(cluster, machines, "hdfs-datanode", "datanodes")
+        done = [verb.run(*words) for words in changing.runbook("restart")]
+    assert [one.returncode for one in done] == [0, 0, 0], done
+    print(done[1].stderr, written, sep="\n")  # noqa: T201 -- what docs/guarantees.md says
+    after = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
     assert [name for name in before if before[name] == after[name]] == []
     # A DataNode that is restarted is waited for by who writes to it.
     assert written.faults == []
@@ -161,24 +112,24 @@ def test_one_service_goes_host_by_host_and_has_new_processes(
 def test_it_is_refused_while_another_datanode_is_stopped_and_changes_nothing(
     verb: Verb, cluster: Inventory, machines: Machines, namenode: NameNode
 ) -> None:
-    victim = follower(cluster)
-    before = starts(cluster, machines, "hdfs-datanode", "datanodes")
-    with stopped(machines[victim.name], "hdfs-datanode"):
+    victim = changing.follower(cluster)
+    before = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
+    with changing.stopped(machines[victim.name], "hdfs-datanode"):
         done = verb.run("restart", "datanode", "--yes", "--wait", "2")
     assert done.returncode == 3, done
     *_, last = done.stdout.splitlines()
     assert last.startswith("restart datanode: refused; at datanode on "), last
     assert f"datanode on {victim.name} does not run" in last
-    after = starts(cluster, machines, "hdfs-datanode", "datanodes")
+    after = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
     assert [name for name in before if before[name] != after[name]] == [victim.name]
-    healed(namenode)
+    changing.healed(namenode)
 
 
 def test_a_second_run_is_refused_and_a_killed_one_is_resumed(
     verb: Verb, cluster: Inventory, machines: Machines
 ) -> None:
-    before = starts(cluster, machines, "trino", "trino_workers")
-    with verb.started("restart", "trino", "--yes", "--json") as first:
+    before = changing.starts(cluster, machines, "trino", "trino_workers")
+    with verb.started("restart", "trino", "--yes") as first:
         assert first.stderr is not None
         # Its first line comes after the first of three is done.
         said = first.stderr.readline()
@@ -190,27 +141,30 @@ def test_a_second_run_is_refused_and_a_killed_one_is_resumed(
 
     listed = verb.run("runs")
     assert f"lakehouse resume {run} " in listed.stdout.splitlines()[-1], listed
-    done = verb.run("resume", run, "--yes")
-    assert done.returncode == 0, done
-    assert " were done, " in done.stdout.splitlines()[-1], done
-    after = starts(cluster, machines, "trino", "trino_workers")
+    done = verb.run("resume", run, "--yes", "--json")
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["exit"], document["outcome"], document["run"]) == (0, 0, "DONE", run), (
+        done
+    )
+    assert " were done, " in document["facts"][0], document
+    after = changing.starts(cluster, machines, "trino", "trino_workers")
     assert [name for name in before if before[name] == after[name]] == []
 
 
 def test_a_run_that_a_gate_stops_on_its_way_goes_on_where_it_was(
     verb: Verb, cluster: Inventory, machines: Machines, namenode: NameNode
 ) -> None:
-    victim = follower(cluster)
+    victim = changing.follower(cluster)
     with verb.started("restart", "datanode", "--yes", "--wait", "2") as process:
         assert process.stderr is not None
         run = process.stderr.readline().split()[0]
-        with stopped(machines[victim.name], "hdfs-datanode"):
-            out, _ = process.communicate(timeout=SECONDS)
+        with changing.stopped(machines[victim.name], "hdfs-datanode"):
+            out, _ = process.communicate(timeout=changing.SECONDS)
     assert process.returncode == 6, out
     assert "restart datanode: stopped halfway; at datanode on " in out.splitlines()[-1]
     done = verb.run("resume", run, "--yes")
     assert done.returncode == 0, done
-    healed(namenode)
+    changing.healed(namenode)
 
 
 def test_a_name_that_nobody_has_is_one_line_and_begins_no_run(verb: Verb) -> None:
@@ -226,8 +180,8 @@ def test_a_name_that_nobody_has_is_one_line_and_begins_no_run(verb: Verb) -> Non
 
 
 def test_without_an_answer_nothing_is_changed(verb: Verb, cluster: Inventory, machines: Machines) -> None:
-    before = starts(cluster, machines, "hdfs-datanode", "datanodes")
+    before = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
     asked, planned = verb.run("restart", "datanode"), verb.run("restart", "datanode", "--dry-run")
     assert (asked.returncode, planned.returncode) == (4, 0)
     assert asked.stdout.splitlines()[:-1] == planned.stdout.splitlines()[:-1]
-    assert starts(cluster, machines, "hdfs-datanode", "datanodes") == before
+    assert changing.starts(cluster, machines, "hdfs-datanode", "datanodes") == before

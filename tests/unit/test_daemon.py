@@ -7,6 +7,8 @@ import socket
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -144,3 +146,40 @@ class TestDeaf:
     def test_one_that_starts_or_listens_nowhere_is_not(self) -> None:
         assert not daemon.is_deaf(known("activating"), [{"host": "127.0.0.1", "port": "1"}])
         assert not daemon.is_deaf(known(), [])
+
+
+class Ended(Exception):  # noqa: N818 -- how a module ends
+    """A module that has failed, with its message."""
+
+
+class TestGate:
+    """Whether a unit that runs may be restarted. A probe is a list of answers here."""
+
+    @pytest.fixture(autouse=True)
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(daemon, "ask", lambda probe: probe.pop(0) if len(probe) > 1 else probe[0])
+        monkeypatch.setattr(daemon, "GATE_SECONDS", 0.5)
+        monkeypatch.setattr(daemon, "POLL_SECONDS", 0.01)
+
+    @staticmethod
+    def passed(gate: list[str | None], ready: list[str | None]) -> None:
+        def fail(msg: str) -> None:
+            raise Ended(msg)
+
+        module: Any = SimpleNamespace(params={"gate": [gate], "ready": [ready]}, fail_json=fail)
+        daemon.pass_gate(module, "hdfs-datanode")
+
+    def test_it_is_waited_for_until_it_opens(self) -> None:
+        gate = ["3 blocks lack a replica", "1 blocks lack a replica", None]
+        self.passed(gate, [None])
+        assert gate == [None]
+
+    def test_one_that_does_not_open_is_said_with_the_next_command(self) -> None:
+        with pytest.raises(Ended) as ended:
+            self.passed(["3 blocks lack a replica"], [None])
+        assert str(ended.value) == (
+            "hdfs-datanode: not restarted after 0.5 s: 3 blocks lack a replica; next: lakehouse doctor"
+        )
+
+    def test_who_serves_nobody_is_not_waited_for(self) -> None:
+        self.passed(["3 blocks lack a replica"], ["no answer"])

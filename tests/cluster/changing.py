@@ -1,0 +1,77 @@
+"""The verbs that change the cluster, as a person starts them, and what tells whether they did."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lakehouse.inventory import Host, Inventory
+from lakehouse.run import ROOT
+from testbed.namenode import NameNode
+from testbed.waiting import wait_for
+from tests.cluster.machines import Machine, Machines
+
+SECONDS = 600
+# Without them nothing answers at all.
+NEEDED = {"namenode", "metastore", "postgresql"}
+
+
+class Verb:
+    """The command line, on one inventory."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        with self.started(*words) as process:
+            out, err = process.communicate(timeout=SECONDS)
+        assert "Traceback" not in err, err
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def started(self, *words: str) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-m", "lakehouse.cli", *words, "-i", self.path]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+
+
+def runbook(name: str, **words: str) -> list[list[str]]:
+    """Return the commands of a page of docs/operations, with other words in place of some."""
+    text = (ROOT / "docs" / "operations" / f"{name}.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    found = [
+        shlex.split(line.removeprefix(".venv/bin/lakehouse ").partition(" -i inventory/local")[0])
+        + shlex.split(line.partition(" -i inventory/local")[2])
+        for line in lines
+    ]
+    return [[words.get(word, word) for word in command] for command in found]
+
+
+@contextmanager
+def stopped(machine: Machine, unit: str) -> Iterator[None]:
+    machine.run("systemctl stop %s", unit)
+    try:
+        yield
+    finally:
+        machine.run("systemctl start %s", unit)
+
+
+def follower(cluster: Inventory) -> Host:
+    """A DataNode whose host nobody else needs."""
+    return next(host for host in reversed(cluster.group("datanodes")) if not NEEDED & host.groups)
+
+
+def starts(cluster: Inventory, machines: Machines, unit: str, group: str) -> dict[str, str]:
+    shown = "systemctl show --property=InvocationID --value %s"
+    return {host.name: machines[host.name].run(shown, unit) for host in cluster.group(group)}
+
+
+def healed(namenode: NameNode) -> None:
+    wait_for("every block has its replicas", lambda: not namenode.lacking(), seconds=120)

@@ -1,0 +1,68 @@
+"""A changed setting: the site playbook restarts what runs on one host after the other."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from lakehouse.inventory import Inventory
+from testbed.namenode import NameNode
+from tests.cluster import changing
+from tests.cluster.machines import Machines
+from tests.cluster.playbooks import Ansible
+
+pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+
+# No DataNode knows this key, and each one reads the file in which it stands.
+KEY = "kit.rolling"
+
+
+def pauses(cluster: Inventory, machines: Machines) -> list[tuple[float, float]]:
+    """When each DataNode stopped and started for the last time, the first of them first."""
+    shown = "systemctl show --timestamp=unix --property=%s --value hdfs-datanode"
+    moments = [
+        tuple(
+            float(machines[host.name].run(shown, name).lstrip("@"))
+            for name in ("ActiveExitTimestamp", "ActiveEnterTimestamp")
+        )
+        for host in cluster.group("datanodes")
+    ]
+    return sorted((stopped, started) for stopped, started in moments)
+
+
+def test_datanodes_restart_one_after_the_other(
+    cluster: Inventory, machines: Machines, ansible: Ansible, namenode: NameNode
+) -> None:
+    before = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
+    first = cluster.group("datanodes")[0].variables
+    own = first.get("hdfs_datanode_hdfs_site", {})
+    try:
+        done = ansible.playbook("site", "--tags", "hdfs", hdfs_datanode_hdfs_site={**own, KEY: "1"})
+        assert done.code == 0, done
+        after = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
+        assert [name for name in before if before[name] == after[name]] == []
+        times = pauses(cluster, machines)
+        for (_, started), (stopped, _) in pairwise(times):
+            assert stopped >= started, times
+    finally:
+        back = ansible.playbook("site", "--tags", "hdfs")
+    assert back.code == 0, back
+    changing.healed(namenode)
+
+
+def test_who_waits_is_not_restarted_after_one_that_did_not_come_back(
+    cluster: Inventory, machines: Machines, ansible: Ansible, namenode: NameNode
+) -> None:
+    before = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
+    broken = {"ExecStartPre": "/bin/false"}
+    try:
+        done = ansible.playbook("site", "--tags", "hdfs", hdfs_datanode_unit_service=broken)
+        assert done.code != 0, done
+        assert "not restarted, because hdfs-datanode on " in done.text, done
+        after = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
+        assert len([name for name in before if before[name] != after[name]]) == 1, done
+    finally:
+        back = ansible.playbook("site", "--tags", "hdfs")
+    assert back.code == 0, back
+    changing.healed(namenode)
