@@ -137,15 +137,23 @@ def _add_changes(add: Callable[[str, str, str], argparse.ArgumentParser]) -> Non
     restarted.add_argument(
         "--force", action="store_true", help="although blocks lack replicas; not if data would be lost"
     )
-    restarted.add_argument(
-        "--wait", type=float, default=300.0, metavar="SECONDS", help="for a gate (default: %(default)g)"
+    away = add("maintenance", "ops.change.maintenance:main", "let a host go for a while, and bring it back")
+    away.add_argument("node", help="a host of the inventory")
+    way = away.add_mutually_exclusive_group(required=True)
+    way.add_argument(
+        "--for", dest="duration", metavar="TIME", help="stop what it runs, such as for 30m or 2h"
     )
+    way.add_argument("--end", action="store_true", help="start it again")
+    for one in (restarted, away):
+        one.add_argument(
+            "--wait", type=float, default=300.0, metavar="SECONDS", help="for a gate (default: %(default)g)"
+        )
     resumed = add("resume", "ops.change.runs:resume", "go on with a run that was stopped")
     resumed.add_argument("run", nargs="?", help="such as r17 (default: the last one)")
     listed = add("runs", "ops.change.runs:main", "show what was changed from here, and how it ended")
-    for one in (restarted, resumed, listed):
+    for one in (restarted, away, resumed, listed):
         one.add_argument("--json", action="store_true", help="for programs")
-    for one in (restarted, resumed):
+    for one in (restarted, away, resumed):
         one.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
         one.add_argument("--yes", action="store_true", help="answer the question that nothing is lost by")
         one.add_argument("--confirm", metavar="CLUSTER", help="the cluster's name, where something is lost")

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakehouse import inventory
-from ops.change import journal, restart, run
+from ops.change import journal, maintenance, restart, run
 from ops.change.journal import Run
 from ops.outcome import SCHEMA
 from ops.status import placement
@@ -18,7 +18,10 @@ from ops.status.screen import age, aligned
 
 # How many are shown; the others are there for programs.
 _SHOWN = 20
-RESUMES: dict[str, Callable[[argparse.Namespace, Run], int]] = {restart.VERB: restart.resume}
+RESUMES: dict[str, Callable[[argparse.Namespace, Run], int]] = {
+    restart.VERB: restart.resume,
+    maintenance.VERB: maintenance.resume,
+}
 
 
 def main(options: argparse.Namespace) -> int:

@@ -1,0 +1,58 @@
+#!/usr/bin/python
+"""The list of DataNodes that the NameNode lets register."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ansible.module_utils import hdfs_hosts
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: hdfs_hosts
+short_description: DataNodes that the NameNode lets register
+description:
+  - Adds hosts to the file that C(dfs.hosts) names. Those that are in it stay, with the state in which a verb
+    has put them, whether they are in the inventory or not.
+options:
+  path: {type: path, required: true, description: The file.}
+  hosts: {type: list, elements: str, required: true, description: The DataNodes of the inventory.}
+author: The lakehouse kit
+"""
+EXAMPLES = r"""
+- name: The NameNode knows its DataNodes
+  hdfs_hosts: {path: /etc/hadoop/namenode/datanodes.json, hosts: [node1, node2]}
+"""
+RETURN = r"""
+hosts: {type: list, elements: str, returned: always, description: The hosts of the file.}
+"""
+MODE = 0o644
+
+
+def main() -> None:
+    """Entry point."""
+    module = AnsibleModule(
+        argument_spec={
+            "path": {"type": "path", "required": True},
+            "hosts": {"type": "list", "elements": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    path = Path(module.params["path"])
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    try:
+        entries = hdfs_hosts.joined(hdfs_hosts.read(before), module.params["hosts"])
+    except ValueError as error:
+        module.fail_json(msg=f"{path}: {error}; next: look at it, or move it away")
+    after = hdfs_hosts.written(entries)
+    if after != before and not module.check_mode:
+        # The NameNode reads it at any moment.
+        new = path.with_name(f".{path.name}.new")
+        new.write_text(after, encoding="utf-8")
+        new.chmod(MODE)
+        new.replace(path)
+    module.exit_json(changed=after != before, hosts=[one["hostName"] for one in entries])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Writes the NameNode's list of DataNodes, and asks what has become of it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from ops.answer import Answer
+from ops.change.ending import Ending, Stopped
+from ops.change.facts import Living
+from plugins.module_utils import hdfs_hosts
+from plugins.module_utils.hdfs_hosts import Entry
+
+# As the role writes it: hdfs_namenode_hosts_file.
+_FILE = "{config}/hadoop/namenode/datanodes.json"
+_SECONDS = 60.0
+SERVES, AWAY = "In Service", "In Maintenance"
+
+
+def entries(living: Living) -> list[Entry]:
+    """Return the list; Stopped where it is not there, or cannot be read."""
+    namenode, path = _place(living)
+    found = living.do(namenode, f"cat {shlex.quote(path)}", _SECONDS).then(hdfs_hosts.read)
+    if found.value is None:
+        site = f".venv/bin/ansible-playbook -i {living.cluster.inventory.path} playbooks/site.yml --tags hdfs"
+        raise Stopped(Ending.FAILED, f"{path} on {namenode}: {found.why}", site)
+    return found.value
+
+
+def write(living: Living, wanted: list[Entry]) -> None:
+    """Replace the list, whole or not at all, and have the NameNode read it."""
+    namenode, path = _place(living)
+    user = shlex.quote(str(living.cluster.variable("lakehouse_users")["hdfs"]))
+    new = shlex.quote(f"{path}.new")
+    script = (
+        f"set -e; printf %s {shlex.quote(hdfs_hosts.written(wanted))} > {new}; chmod 644 {new}; sync {new}\n"
+        f"mv {new} {shlex.quote(path)}; cd /; runuser -u {user} -- hdfs dfsadmin -refreshNodes"
+    )
+    done = living.do(namenode, script, _SECONDS)
+    if not done.known:
+        raise Stopped(Ending.HALFWAY, f"the NameNode has not read its list: {done.why}", "")
+
+
+def state(living: Living, host: str) -> Answer[str]:
+    """Return the state of a DataNode in the NameNode's words; unknown while it does not know one."""
+    return living.bean("NameNodeInfo").then(lambda bean: known(bean)[host])
+
+
+def known(bean: Mapping[str, Any]) -> dict[str, str]:
+    """Read the DataNodes of the NameNode's bean, live and dead, by name: what state each is in."""
+    rows: dict[str, str] = {}
+    for key in ("DeadNodes", "LiveNodes"):
+        for place, row in json.loads(bean[key]).items():
+            rows[place.partition(":")[0]] = str(row.get("adminState", "Dead"))
+    return rows
+
+
+def _place(living: Living) -> tuple[str, str]:
+    [host] = living.having("namenode")
+    return host.name, _FILE.format(config=host.variables["lakehouse_config_dir"])

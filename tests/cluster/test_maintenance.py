@@ -1,0 +1,91 @@
+"""`lakehouse maintenance`: a host goes, HDFS copies nothing and serves, and it comes back with its data."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakehouse.inventory import Host, Inventory
+from testbed.namenode import NameNode
+from tests.cluster import changing
+from tests.cluster.changing import Verb
+from tests.cluster.machines import Machines
+from tests.cluster.playbooks import Ansible
+
+pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+
+
+@pytest.fixture(scope="module")
+def verb(pytestconfig: pytest.Config) -> Verb:
+    return Verb(str(pytestconfig.getoption("--inventory")))
+
+
+@pytest.fixture(scope="module")
+def host(cluster: Inventory) -> Host:
+    """One whose services all run elsewhere too."""
+    roles = {host.name: host.groups for host in cluster.group("datanodes")}
+    alone = {name for name in set().union(*roles.values()) if len(cluster.group(name)) == 1}
+    return min(cluster.group("datanodes"), key=lambda one: len(alone & one.groups))
+
+
+def test_a_host_goes_and_comes_back(
+    verb: Verb, host: Host, machines: Machines, namenode: NameNode, ansible: Ansible
+) -> None:
+    """As the runbook does it; whatever runs there alone, its loss is confirmed."""
+    name = str(host.variables["lakehouse_cluster"])
+    planned, leave, end = changing.runbook("maintenance", node3=host.name)
+    refused = verb.run(*[word for word in leave if word != "--yes"])
+    assert refused.returncode == 4, refused
+    shown = verb.run(*planned)
+    # The first two say until when.
+    assert shown.stdout.splitlines()[2:-1] == refused.stdout.splitlines()[2:-1]
+    running = "systemctl is-active hdfs-datanode"
+    try:
+        gone = verb.run(*leave, "--confirm", name)
+        assert gone.returncode == 0, gone
+        assert f"maintenance {host.name}: done; " in gone.stdout.splitlines()[-1]
+        assert str(machines[host.name].shell.run(running).stdout).strip() == "inactive"
+        # HDFS counts what is away as there: nothing is copied.
+        assert namenode.state()["LowRedundancyBlocks"] == 0
+        # What another verb would take away now is refused.
+        other = verb.run("restart", "datanode", "--yes", "--wait", "1")
+        assert other.returncode in {3, 6}, other
+        # A run of the role that writes the list leaves the state in it alone.
+        listed = machines[namenode_host(machines)].run("cat %s", place(machines))
+        assert '"adminState": "IN_MAINTENANCE"' in listed
+        names = [one.name for one in machines_of(machines)]
+        arguments = {"path": place(machines), "hosts": names}
+        again = ansible.module(namenode_host(machines), "hdfs_hosts", arguments)
+        assert again.code == 0, again
+        assert machines[namenode_host(machines)].run("cat %s", place(machines)) == listed
+    finally:
+        back = verb.run(*end)
+    assert back.returncode == 0, back
+    assert machines[host.name].run(running).strip() == "active"
+    changing.healed(namenode)
+
+
+def machines_of(machines: Machines) -> list[Host]:
+    return [machine.host for machine in machines.values() if "datanodes" in machine.host.groups]
+
+
+def namenode_host(machines: Machines) -> str:
+    return next(name for name, machine in machines.items() if "namenode" in machine.host.groups)
+
+
+def place(machines: Machines) -> str:
+    config = machines[namenode_host(machines)].variable("lakehouse_config_dir")
+    return f"{config}/hadoop/namenode/datanodes.json"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("nobody", "--end"), 1, "error: there is no host nobody in "),
+        (("alpha1", "--for", "soon"), 1, "error: --for soon is no time; next: "),
+        (("alpha1",), 64, "one of the arguments --for --end is required"),
+    ],
+)
+def test_bad_words_are_one_line(verb: Verb, words: tuple[str, ...], code: int, said: str) -> None:
+    done = verb.run("maintenance", *words)
+    assert (done.returncode, done.stdout) == (code, ""), done
+    assert said in done.stderr.splitlines()[-1]
