@@ -131,9 +131,7 @@ def test_a_second_run_is_refused_and_a_killed_one_is_resumed(
     before = changing.starts(cluster, machines, "trino", "trino_workers")
     with verb.started("restart", "trino", "--yes") as first:
         assert first.stderr is not None
-        # Its first line comes after the first of three is done.
-        said = first.stderr.readline()
-        run = said.split()[0]
+        run = next(line for line in first.stderr if " answers after " in line).split()[0]
         second = verb.run("restart", "spark_history", "--yes")
         first.send_signal(signal.SIGKILL)
     assert second.returncode == 5, second
@@ -157,7 +155,7 @@ def test_a_run_that_a_gate_stops_on_its_way_goes_on_where_it_was(
     victim = changing.follower(cluster)
     with verb.started("restart", "datanode", "--yes", "--wait", "2") as process:
         assert process.stderr is not None
-        run = process.stderr.readline().split()[0]
+        run = next(line for line in process.stderr if " answers after " in line).split()[0]
         with changing.stopped(machines[victim.name], "hdfs-datanode"):
             out, _ = process.communicate(timeout=changing.SECONDS)
     assert process.returncode == 6, out

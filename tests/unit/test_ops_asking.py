@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
+from lakehouse.run import ROOT
 from ops import asking, hosts
 from ops.answer import Answer
-from ops.asking import Asker, Http, Question, Shell, Thrift
+from ops.asking import Asker, Http, Probe, Question, Session, Shell, Thrift
+from testbed.waiting import wait_for
 
 
 def host(**variables: object) -> Host:
@@ -111,3 +117,58 @@ def test_a_host_whose_key_nobody_knows_is_refused_and_no_password_is_handed_over
     secrets = dict.fromkeys(("ansible_password", "ansible_become_password"), "a-secret")
     found = hosts.connection(host(**secrets))
     assert found == {"ssh_hostname": "10.0.0.1", "ssh_strict_host_key_checking": "yes"}
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with closing(Session({"@fake/n1": fake(echo="word", later="again")})) as made:
+        yield made
+
+
+def test_a_session_is_asked_again_and_again(session: Session) -> None:
+    for script, said in (("echo word", "word"), ("later", "again")):
+        answer = session.ask([Shell("one", "@fake/n1", script)], 5)["one"]
+        assert answer.value is not None
+        assert answer.value.text == said
+
+
+def test_what_was_late_is_no_answer_to_the_next_question(session: Session, silent_ports: list[int]) -> None:
+    slow = Http("one", f"http://127.0.0.1:{silent_ports[0]}/", {})
+    assert session.ask([slow], 0.5)["one"].why.startswith("no answer in ")
+    answer = session.ask([Shell("one", "@fake/n1", "echo word")], 5)["one"]
+    assert answer.value is not None
+    assert answer.value.text == "word"
+
+
+def test_a_session_whose_child_is_gone_is_one_line(session: Session) -> None:
+    session.close()
+    with pytest.raises(LakehouseError, match="pyinfra"):
+        session.ask([Shell("one", "@fake/n1", "echo word")], 1)
+
+
+def test_what_a_session_repeats_ends_with_the_program_that_asked(tmp_path: Path) -> None:
+    """Killed so that it can tidy nothing up: a lock that is touched for ever would never be stale."""
+    program = (
+        "import sys, time; from ops.asking import Session, Shell\n"
+        "session = Session({'@local': {}})\n"
+        f"session.repeat([Shell('beat', '@local', 'date +%s.%N > {tmp_path}/beat')], 0.2)\n"
+        "print('ready', flush=True); time.sleep(60)"
+    )
+    beat = tmp_path / "beat"
+    argv = [sys.executable, "-c", program]
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        wait_for("a first beat", beat.exists, seconds=30)
+        first = beat.read_text()
+        wait_for("another one", lambda: beat.read_text() not in {"", first}, seconds=30)
+        process.kill()
+
+    def silent() -> bool:
+        return time.time() - beat.stat().st_mtime > 3
+
+    wait_for("no beat", silent, seconds=30)
+
+
+def test_a_probe_is_asked_as_a_play_does(session: Session, silent_ports: list[int]) -> None:
+    probe = {"kind": "thrift", "host": "127.0.0.1", "port": silent_ports[0], "call": "x"}
+    answer = session.ask([Probe("one", probe)], 1)["one"]
+    assert not answer.known
