@@ -21,6 +21,8 @@ _FILE = re.compile(r"r(\d+)\.jsonl")
 # Such a folder holds what an operator typed; others need not read it.
 _PRIVATE = 0o700
 RUNNING, KILLED = "running", "killed"
+# Of a step.
+BEGINS, DONE = "begins", "done"
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Run:
     lasted: float
     ended: Ending | None
     facts: tuple[str, ...]
+    touched: bool
 
     @property
     def state(self) -> str:
@@ -47,9 +50,11 @@ class Run:
 
     @property
     def resumable(self) -> bool:
-        """Whether it was begun and is not at its end."""
+        """Whether it has touched the cluster and is not at its end, which no refused resume is."""
         unfinished = {Ending.HALFWAY, Ending.INTERRUPTED, Ending.TIMEOUT}
-        return self.ended in unfinished or self.state == KILLED
+        if self.ended is None:
+            return self.state == KILLED
+        return self.ended in unfinished or (self.touched and self.ended is not Ending.DONE)
 
 
 def alive(pid: int) -> bool:
@@ -131,6 +136,7 @@ def read(run: str, text: str) -> Run | None:
         lasted=float(last["at"]) - float(begun["at"]),
         ended=Ending(last["ending"]) if over else None,
         facts=tuple(last["facts"]) if over else (),
+        touched=any(line["event"] in {BEGINS, DONE} for line in lines),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -27,7 +27,7 @@ VERB = "maintenance"
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
 _TIME = re.compile(r"(\d+)([mhd])")
 _STATE_SECONDS, _STOP_SECONDS = 300.0, 900.0
-_PAUSE_SECONDS = 1.0
+_QUIET_SECONDS = 20.0
 
 
 def main(options: argparse.Namespace) -> int:
@@ -97,13 +97,13 @@ def _leave(
     if stored := [step for step in here if step.service == "datanode"]:
         restart.wait_for_gate(running, stored[0], str(stored[0]), arguments, path)
         listed = datanodes.entries(living)
-        running.changed = True
+        running.begins(node, "its state in HDFS")
         datanodes.write(living, hdfs_hosts.changed(listed, node, hdfs_hosts.IN_MAINTENANCE, until))
-        _wait(running, f"datanode on {node}", partial(_is, living, node, datanodes.AWAY))
+        running.wait(f"datanode on {node}", partial(_is, living, node, datanodes.AWAY), _STATE_SECONDS)
         running.done(node, "in maintenance")
         facts.append(f"HDFS does without it until {_clock(until)}")
     for step in here:
-        running.changed = True
+        running.begins(node, step.service)
         done = living.do(node, f"systemctl stop {step.unit}.service", _STOP_SECONDS)
         if not done.known:
             raise Stopped(Ending.HALFWAY, f"at {step}: systemctl stop: {done.why}", "")
@@ -118,19 +118,19 @@ def _return(here: tuple[Step, ...], _: Mapping[str, Any], __: str, running: Runn
     stored = any(step.service == "datanode" for step in here)
     if stored:
         listed = datanodes.entries(living)
-        running.changed = True
+        running.begins(node, "its state in HDFS")
         datanodes.write(living, hdfs_hosts.changed(listed, node, hdfs_hosts.NORMAL))
     nobody: Answer[frozenset[str]] = Answer(frozenset())
     for step in here:
-        running.changed = True
+        running.begins(node, step.service)
         done = living.do(node, f"systemctl start {step.unit}.service", _STOP_SECONDS)
         if not done.known:
             raise Stopped(Ending.HALFWAY, f"at {step}: systemctl start: {done.why}", "")
-        _wait(running, str(step), partial(living.serves, step, nobody))
+        running.wait(str(step), partial(living.serves, step, nobody), _STATE_SECONDS, _QUIET_SECONDS)
         running.say(f"{step}: answers")
         running.done(node, step.service)
     if stored:
-        _wait(running, f"datanode on {node}", partial(_is, living, node, datanodes.SERVES))
+        running.wait(f"datanode on {node}", partial(_is, living, node, datanodes.SERVES), _STATE_SECONDS)
     return (f"{len(here)} units serve",)
 
 
@@ -138,15 +138,3 @@ def _is(living: Living, node: str, wanted: str) -> str:
     """Return why a DataNode is not in a state yet; empty when it is."""
     found = datanodes.state(living, node)
     return found.why if found.value is None else "" if found.value == wanted else f"HDFS says {found.value}"
-
-
-def _wait(running: Running, what: str, wrong: Callable[[], str]) -> None:
-    """Return once nothing is wrong; Stopped with what it was after a while. The reason is said once."""
-    said, until = "", time.monotonic() + _STATE_SECONDS
-    while found := wrong():
-        if found != said:
-            running.say(f"{what}: waits: {found}")
-            said = found
-        if time.monotonic() > until:
-            raise Stopped(Ending.HALFWAY, f"{what}: {found} for {_STATE_SECONDS:.0f} s", "")
-        time.sleep(_PAUSE_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -27,6 +27,8 @@ _PAUSE_SECONDS = 1.0
 # Trino's worker may be draining.
 _RESTART_SECONDS = 900.0
 _READY_SECONDS = 240.0
+# A start takes its time; what is not there after so long is said.
+_QUIET_SECONDS = 20.0
 # A DataNode that was told to end says so to its writers, and does; systemd ends one that does not.
 _TELL_SECONDS, _SHUTDOWN_SECONDS = 30, 20
 
@@ -58,7 +60,7 @@ def prepare(living: Living, arguments: Mapping[str, Any], path: str, stopped: Ru
     left = tuple(step for step in planned if not _is_done(living, step)) if stopped else planned
     hosts = {step.host for step in left}
     width = max((len(str(step)) for step in left), default=0)
-    where = f"{len(left)} of {len(living.cluster.hosts)}" if len(hosts) == 1 else f"{len(hosts)} hosts"
+    where = next(iter(hosts)) if len(hosts) == 1 else f"{len(hosts)} hosts"
     return Work(
         target=arguments["service"],
         arguments=arguments,
@@ -98,17 +100,11 @@ def _do(
     for number, step in enumerate(left, 1):
         where = f"{number}/{len(left)} {step}"
         wait_for_gate(running, step, where, arguments, path)
-        took = _restart(running, step, where, path)
+        took = _restart(running, step, where)
         running.say(f"{where}: answers after {took:.1f} s")
         running.done(step.host, step.service, seconds=round(took, 1))
     for step in _per_service(left):
-        _wait(
-            running,
-            str(step),
-            partial(running.living.settled, step),
-            f"at {step}",
-            f"lakehouse doctor -i {path}",
-        )
+        running.wait(str(step), partial(running.living.settled, step), _READY_SECONDS, _QUIET_SECONDS)
     before = planned - len(left)
     return (
         f"{before} of {planned} were done, {len(left)} now"
@@ -137,33 +133,18 @@ def wait_for_gate(running: Running, step: Step, where: str, arguments: Mapping[s
         time.sleep(_PAUSE_SECONDS)
 
 
-def _restart(running: Running, step: Step, where: str, path: str) -> float:
+def _restart(running: Running, step: Step, where: str) -> float:
     """Restart a unit and return after how many seconds it answers; Stopped where it does not."""
     living, before = running.living, running.living.members(step)
     unit = living.units(step.service, step.unit)[step.host].value
     now = replace(step, invocation=unit.invocation if unit else "")
     began = time.monotonic()
-    running.changed = True
-    running.journal.write("begins", host=step.host, what=step.service)
-    journal = f"lakehouse doctor -i {path}"
+    running.begins(step.host, step.service)
     done: Answer[str] = living.do(step.host, script(living, step), _RESTART_SECONDS)
     if not done.known:
-        raise Stopped(Ending.HALFWAY, f"at {step}: systemctl restart: {done.why}", journal)
-    _wait(running, where, partial(living.serves, now, before), f"at {step}", journal)
+        raise Stopped(Ending.HALFWAY, f"at {step}: systemctl restart: {done.why}", "")
+    running.wait(where, partial(living.serves, now, before), _READY_SECONDS, _QUIET_SECONDS)
     return time.monotonic() - began
-
-
-def _wait(running: Running, where: str, wrong: Callable[[], str], what: str, following: str) -> None:
-    """Return once nothing is wrong; Stopped where it is so for too long. The reason is said if it lasts."""
-    said, began = "", time.monotonic()
-    while found := wrong():
-        lasted = time.monotonic() - began
-        if found != said and lasted > _FIRST_SECONDS:
-            running.say(f"{where}: waits: {found}")
-            said = found
-        if lasted > _READY_SECONDS:
-            raise Stopped(Ending.HALFWAY, f"{what}: no answer in {_READY_SECONDS:.0f} s: {found}", following)
-        time.sleep(_PAUSE_SECONDS / 2)
 
 
 def script(living: Living, step: Step) -> str:

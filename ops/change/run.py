@@ -29,7 +29,7 @@ from ops.change.lock import Holder
 from ops.status import placement
 from ops.status.placement import Cluster
 
-_PLAN_GAP = "  "
+_PAUSE_SECONDS = 0.5
 
 
 @dataclass
@@ -66,7 +66,24 @@ class Running:
     def done(self, host: str, what: str, **facts: Any) -> None:
         """Note what is done, for the journal and the result."""
         self.hosts.setdefault(host, []).append(what)
-        self.journal.write("done", host=host, what=what, **facts)
+        self.journal.write(journal.DONE, host=host, what=what, **facts)
+
+    def begins(self, host: str, what: str) -> None:
+        """Note that the cluster is being changed from now on."""
+        self.changed = True
+        self.journal.write(journal.BEGINS, host=host, what=what)
+
+    def wait(self, where: str, wrong: Callable[[], str], seconds: float, quiet: float = 0.0) -> None:
+        """Return once nothing is wrong; Stopped after some time. What lasts longer than `quiet` is said."""
+        said, began = "", time.monotonic()
+        while found := wrong():
+            lasted = time.monotonic() - began
+            if found != said and lasted >= quiet:
+                self.say(f"{where}: waits: {found}")
+                said = found
+            if lasted > seconds:
+                raise Stopped(Ending.HALFWAY, f"{where}: for {seconds:.0f} s: {found}", "")
+            time.sleep(_PAUSE_SECONDS)
 
 
 def folder(cluster: Cluster) -> Path:

@@ -232,6 +232,17 @@ def test_a_killed_run_has_no_end_and_can_be_resumed(tmp_path: Path) -> None:
     assert journal.find(tmp_path, None) == run
 
 
+def test_a_run_that_was_on_its_way_stays_so_when_its_resume_is_refused(tmp_path: Path) -> None:
+    refused = begun(tmp_path)
+    refused.write("ended", ending=3, facts=["at datanode on n1: 3 blocks lack a replica"])
+    stopped = begun(tmp_path)
+    stopped.write(journal.BEGINS, host="n1", what="datanode")
+    stopped.write("ended", ending=6, facts=[])
+    stopped.write("resumed", pid=os.getpid())
+    stopped.write("ended", ending=5, facts=["r3 holds n1"])
+    assert [one.resumable for one in journal.runs(tmp_path)] == [False, True]
+
+
 def test_a_resumed_run_is_alive_again_until_its_end(tmp_path: Path) -> None:
     own = begun(tmp_path)
     own.write("ended", ending=130, facts=[])

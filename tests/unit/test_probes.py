@@ -77,6 +77,10 @@ class TestLookup:
         assert probes.lookup(document, "beans.1.a.b.#") == 3
         assert probes.lookup(document, "beans.#") == 2
 
+    def test_json_in_a_text_is_followed_too(self) -> None:
+        document = {"beans": [{"info": '[{"state": "RUNNING"}]'}]}
+        assert probes.lookup(document, "beans.0.info.0.state") == "RUNNING"
+
     @pytest.mark.parametrize("path", ["none", "beans.5", "beans.x"])
     def test_a_path_that_leads_nowhere_is_an_error(self, path: str) -> None:
         with pytest.raises((LookupError, ValueError)):
