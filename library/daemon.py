@@ -64,7 +64,7 @@ options:
     type: bool
     default: true
     description: Whether hosts restart it one after the other; the action plugin's.
-  hold: {type: bool, default: false, description: Leave the restart of a unit that runs to another call.}
+  hold: {type: bool, default: false, description: Leave the restart of a unit that serves to another call.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -173,6 +173,14 @@ def wrong(probes: list[dict[str, Any]]) -> str | None:
     return next((answer for probe in probes if (answer := ask(probe)) is not None), None)
 
 
+def serves(known: dict[str, str], ready: list[dict[str, Any]]) -> bool:
+    """Whether a restart takes something away: the unit is active, and the first answer, its own, is right.
+
+    One that does not come back by itself must not wait for a turn: those who have it may wait for its return.
+    """
+    return known["ActiveState"] == "active" and wrong(ready[:1]) is None
+
+
 def pass_gate(module: AnsibleModule, unit: str) -> None:
     """Return when the unit may be restarted; fail with what is in its way."""
     gate, ready = module.params["gate"], module.params["ready"]
@@ -240,7 +248,7 @@ def bring(module: AnsibleModule) -> None:
     action = needed(known, enabled, module.params["files"], pending)
     if action == "none" and enabled and is_deaf(known, module.params["listens"]):
         action = "restarted"
-    if action == "restarted" and module.params["hold"]:
+    if action == "restarted" and module.params["hold"] and serves(known, module.params["ready"]):
         module.exit_json(changed=False, action="held")
     switch = (known["UnitFileState"] in ("enabled", "enabled-runtime")) != enabled
     # Debian's template units are enabled by their generator and cannot be switched.

@@ -1,6 +1,6 @@
 """Run the module ``daemon``; units that run are restarted on one host at a time.
 
-Hosts are worked on side by side, so that a first start is as fast as the slowest of them. A unit that runs
+Hosts are worked on side by side, so that a first start is as fast as the slowest of them. A unit that serves
 and has to be restarted waits for its turn, which ends when it answers again. Where that fails, nobody else's
 is restarted in this run: they still serve.
 """

@@ -183,3 +183,14 @@ class TestGate:
 
     def test_who_serves_nobody_is_not_waited_for(self) -> None:
         self.passed(["3 blocks lack a replica"], ["no answer"])
+
+    @pytest.mark.parametrize(
+        ("state", "own", "serves"),
+        [("active", [None], True), ("active", ["refused"], False), ("activating", [None], False)],
+    )
+    def test_only_one_that_serves_waits_for_its_turn(
+        self, state: str, own: list[str | None], *, serves: bool
+    ) -> None:
+        ready: Any = [own, ["its leader is in safe mode"]]
+        assert daemon.serves(known(state), ready) is serves
+        assert daemon.serves(known(state), []) is (state == "active")
