@@ -10,7 +10,19 @@ from lakehouse import cli, nodes, run, targets, verbs
 from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
 
-VERBS = ("deploy", "test", "up", "down", "nodes", "status", "doctor", "console", "smoke", "bench", "risky-tables")
+VERBS = (
+    "deploy",
+    "test",
+    "up",
+    "down",
+    "nodes",
+    "status",
+    "doctor",
+    "console",
+    "smoke",
+    "bench",
+    "risky-tables",
+)
 
 
 def raising(error: BaseException) -> object:
