@@ -52,6 +52,10 @@ class Node(ActionModule):
                 stream.write(b"X")
         return remote
 
+    def _low_level_execute_command(self, cmd: str, *_: Any, **__: Any) -> dict[str, Any]:
+        done = subprocess.run(["sh", "-c", cmd], capture_output=True, text=True, check=False)
+        return {"rc": done.returncode, "stdout": done.stdout}
+
     def _execute_module(self, *_: Any, module_args: dict[str, Any], **__: Any) -> dict[str, Any]:
         given = json.dumps({"ANSIBLE_MODULE_ARGS": module_args})
         done = subprocess.run(
@@ -84,6 +88,23 @@ def test_it_is_sent_once_more(node: Node, tmp_path: Path) -> None:
     assert node.sent == 2
     assert not node.run()["changed"]
     assert node.sent == 2
+
+
+def test_what_is_current_is_not_looked_at_by_a_module(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert node.run()["changed"]
+    monkeypatch.setattr(node, "_execute_module", lambda **_: pytest.fail("a module ran"))
+    assert not node.run()["changed"]
+
+
+@pytest.mark.parametrize("fault", ["current", "superseded"])
+def test_what_is_to_be_mended_is_left_to_the_module(node: Node, tmp_path: Path, fault: str) -> None:
+    node.run()
+    if fault == "current":
+        (tmp_path / "app" / "current").unlink()
+    else:
+        for name in ("1-a", "2-b"):
+            (tmp_path / "app" / "releases" / name).mkdir()
+    assert node.run()["changed"]
 
 
 def test_a_bad_archive_is_built_again_and_arrives_good(node: Node, tmp_path: Path) -> None:
