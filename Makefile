@@ -81,6 +81,14 @@ risky-tables: tools ## List tables that another engine reads wrongly or not at a
 bench: tools ## Remove the local nodes, make new ones and measure that, into build/bench/
 	@$(LAKEHOUSE) bench $(SUITE_ARGS) $(CONFIRMED)
 
+.PHONY: bench-tpch
+bench-tpch: tools-dev ## Compare the cluster with stock Spark and Trino on TPC-H, into build/bench/tpch.json
+	@python -m matrix.tpch.bench $(if $(ROUNDS),--rounds $(ROUNDS))
+
+.PHONY: bench-scale
+bench-scale: tools-dev ## Measure 3, 6 and 12 local nodes of their own, into build/bench/scale.json; NODES="3 6" asks for others
+	@python -m lakehouse.dev.scale $(or $(NODES),3 6 12)
+
 .PHONY: lint
 lint: tools-dev ## Style, types and the rules of Ansible and shell
 	@ruff check && ruff format --check && mypy && yamllint --strict . && ansible-lint && shellcheck scripts/* .ci/run
