@@ -1,7 +1,7 @@
 # `make` shows what there is. INVENTORY= names other machines: make lakehouse INVENTORY=inventory/three-node
 # PROFILE=core leaves Trino, Flink and the Python clients out, now and in every later run; PROFILE=full brings them.
 # TARGET=compose asks the stack of docker compose: make smoke TARGET=compose
-# CONFIRM=<cluster> lets make bench and make test INVENTORY=inventory/local remove the nodes that there are.
+# CONFIRM=<cluster> lets make bench, make drills and make test INVENTORY=inventory/local remove the nodes that there are.
 TARGET ?= nodes
 # Before the default of the other targets: `make test` has a cluster of its own.
 TEST_INVENTORY := $(or $(INVENTORY),tests/inventory)
@@ -30,8 +30,12 @@ test: tools-dev ## Lint, unit, render, and every cluster test on nodes of their 
 	@$(LAKEHOUSE) test --inventory $(TEST_INVENTORY) --started $(STARTED) $(if $(filter 1,$(KEEP)),--keep) $(CONFIRMED)
 
 .PHONY: nightly
-nightly: tools-dev ## Both suites on a stack of docker compose, its report in build/nightly/, and a restart of Docker
+nightly: tools-dev ## Both suites on a stack of docker compose, its report in build/nightly/
 	@$(LAKEHOUSE) nightly --started $(STARTED)
+
+.PHONY: drills
+drills: tools-dev ## Take nodes and containers of their own apart, the report in docs/drills.md
+	@$(LAKEHOUSE) drills --inventory $(TEST_INVENTORY) --started $(STARTED) $(CONFIRMED)
 
 .PHONY: smoke
 smoke: tools ## Run the smoke suite against the cluster and write the report

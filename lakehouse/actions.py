@@ -24,8 +24,13 @@ def test(arguments: argparse.Namespace) -> int:
 
 
 def nightly(arguments: argparse.Namespace) -> int:
-    """Both suites on docker compose, and a restart of Docker."""
+    """Both suites on docker compose."""
     return verbs.nightly(verbs.start(arguments.started))
+
+
+def drills(arguments: argparse.Namespace) -> int:
+    """Take a cluster of its own apart."""
+    return verbs.drill(verbs.start(arguments.started), arguments.inventory, arguments.confirm)
 
 
 def up(arguments: argparse.Namespace) -> int:

@@ -50,7 +50,8 @@ def parser() -> argparse.ArgumentParser:
     add("deploy", "deploy", "from a fresh machine to a verified lakehouse")
     tested = add("test", "test", "lint, unit, render, and a cluster of its own")
     tested.add_argument("--keep", action="store_true", help="leave the cluster running")
-    add("nightly", "nightly", "both suites on docker compose, and a restart of Docker")
+    add("nightly", "nightly", "both suites on docker compose")
+    drilled = add("drills", "drills", "take a cluster of its own apart, longer than `test` may")
     add("up", "up", "start the local nodes")
     add("down", "down", "remove the local nodes and their data")
     add("nodes", "show_nodes", "show the local nodes")
@@ -79,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
     for suite in suites:
         suite.add_argument("selection", nargs="*", help="arguments for pytest")
     measured = add("bench", "bench", "measure what the README promises, into build/bench/")
-    for removing in (tested, measured):
+    for removing in (tested, drilled, measured):
         removing.add_argument("--confirm", metavar="CLUSTER", help="name of the cluster that may be removed")
     risks = add(
         "risky-tables", "risky_tables", "list tables that another engine reads wrongly; 1 if there are any"

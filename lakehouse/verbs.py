@@ -12,10 +12,12 @@ from pathlib import Path
 
 from lakehouse import artifacts, inventory, nodes, profile, report, run, services
 from lakehouse.artifacts import manifest, releases
-from lakehouse.compose import addresses, images, names, stack
+from lakehouse.compose import addresses, images, names, owner, stack
 from lakehouse.compose import settings as compose_settings
 from lakehouse.compose.settings import Settings
+from lakehouse.dev import drills
 from lakehouse.errors import LakehouseError
+from lakehouse.nodes import docker_api
 from lakehouse.phases import PASSED, Phase, Phases
 from lakehouse.report import record
 
@@ -23,6 +25,8 @@ REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
 # The last report of `make nightly`.
 NIGHTLY = run.BUILD / "nightly"
+# Marks what `make drills` runs and `make test` leaves out.
+LONG = "longdrill"
 # The folders of the two suites.
 SMOKE, MATRIX = "smoke", "matrix"
 # The cluster of `make test` alone: nobody else's data is on it.
@@ -214,6 +218,7 @@ def compose_up(phases: Phases, settings: Settings) -> None:
     """From a fresh machine to a stack whose every service answers."""
     engine(phases)
     stack.check(phases, settings, bill())
+    _refuse_foreign(settings)
     fetch(phases, names=images.components(settings.profiles))
     stack.build(phases, settings, bill())
     stack.render(phases, settings)
@@ -236,7 +241,13 @@ def compose_names(settings: Settings, *, forget: bool) -> None:
 
 def compose_down(settings: Settings, *, volumes: bool) -> None:
     """Remove the stack; its data only with `volumes`."""
+    _refuse_foreign(settings)
     stack.down(settings, volumes=volumes)
+
+
+def _refuse_foreign(settings: Settings) -> None:
+    with docker_api.connect() as client:
+        owner.refuse(client, settings)
 
 
 def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> int:  # noqa: PT028 -- a verb
@@ -268,7 +279,9 @@ def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> 
     pytest = run.program("pytest")
     # Not before: now there is a Maven.
     network = timed(phases, "network tests", [pytest, "tests/unit", "-m", "network"])
-    cluster = timed(phases, "cluster tests", [pytest, "tests/cluster", "--inventory", path])
+    cluster = timed(
+        phases, "cluster tests", [pytest, "tests/cluster", "-m", f"not {LONG}", "--inventory", path]
+    )
     code = report.build(run.BUILD, bill().versions)
     if not keep:
         nodes.down(path, phases.log)
@@ -302,11 +315,12 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
         pytest = run.program("pytest")
         smoke = [pytest, SMOKE, f"--endpoints={endpoints}"]
         passed = timed(phases, "compose smoke", smoke)
-        return timed(phases, "compose tests", [pytest, str(COMPOSE_TESTS)]) and passed
+        tests = [pytest, str(COMPOSE_TESTS), "-m", f"not {LONG}"]
+        return timed(phases, "compose tests", tests) and passed
 
 
 def nightly(phases: Phases) -> int:
-    """What is too long for `test`: both suites on docker compose, whose report is kept, and a new dockerd."""
+    """What is too long for `test`: both suites on docker compose, whose report is kept."""
     settings = _compose_of_tests().with_values(COMPOSE_PROFILES="all")
     engine(phases)
     compose_image(phases, settings)
@@ -316,8 +330,32 @@ def nightly(phases: Phases) -> int:
         code = report.build(run.BUILD, bill().versions)
         shutil.rmtree(NIGHTLY, ignore_errors=True)
         shutil.copytree(REPORT, NIGHTLY)
-        restart = [run.program("pytest"), str(COMPOSE_TESTS / "nightly_restart.py")]
-        return int(not timed(phases, "restart of docker", restart) or bool(code))
+        return code
+
+
+def drill(phases: Phases, path: str, typed: str | None = None) -> int:
+    """Take nodes and containers of their own apart, longer than `test` may; the report goes to docs/."""
+    confirm(phases, path, typed)
+    for old in drills.FOLDER.glob(f"*{drills.RESULTS}"):
+        old.unlink()
+    keep_profile(phases, path, profile.FULL)
+    machines(phases, path, bare=True)
+    converge(phases, path)
+    load(phases, path)
+    endpoints(phases, path)
+    passed = _drilled(phases, "nodes", "tests/cluster", "--inventory", path)
+    nodes.down(path, phases.log)
+    settings = _compose_of_tests()
+    compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))
+    with _stack_of_tests(phases, settings, keep=False):
+        passed = _drilled(phases, "compose", str(COMPOSE_TESTS)) and passed
+    drills.write()
+    return int(not passed)
+
+
+def _drilled(phases: Phases, where: str, *tests: str) -> bool:
+    results = f"--junit-xml={drills.FOLDER / where}{drills.RESULTS}"
+    return timed(phases, f"drills of {where}", [run.program("pytest"), "-m", LONG, results, *tests])
 
 
 @contextmanager
@@ -326,7 +364,8 @@ def _stack_of_tests(phases: Phases, settings: Settings, *, keep: bool) -> Iterat
     added = bool(names.unknown(names.of(settings)))
     # With what an earlier run has left, nothing would be from nothing; to remove it takes docker compose.
     stack.check(phases, settings, bill())
-    compose_down(settings, volumes=True)
+    # Of whichever checkout: nobody else's data is in the stack of the tests.
+    stack.down(settings, volumes=True)
     try:
         compose_up(phases, settings)
         if added:

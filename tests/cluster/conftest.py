@@ -44,7 +44,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes the cluster apart comes after what looks at it."""
-    items.sort(key=lambda item: bool(item.get_closest_marker("drill")))
+    items.sort(key=lambda item: any(map(item.get_closest_marker, ("drill", "longdrill"))))
 
 
 @pytest.hookimpl(wrapper=True)

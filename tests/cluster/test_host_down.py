@@ -19,7 +19,7 @@ from tests.cluster.daemons import placements
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible, Outcome
 
-pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 SECONDS_TO_CHANGE = 120
 SECONDS_TO_HEAL = 120

@@ -22,7 +22,7 @@ from tests.cluster.daemons import Daemon, placements, spark_defaults
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 
-pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 SERVERS = ("spark-thrift", "spark-connect")
 APPLICATIONS = ("thrift-server", "connect-server")

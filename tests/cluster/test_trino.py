@@ -211,7 +211,7 @@ def test_a_key_that_trino_does_not_know_is_refused_and_the_service_stays(
     assert processes(cluster, machines) == before
 
 
-@pytest.mark.drill
+@pytest.mark.longdrill
 @pytest.mark.usefixtures("coordinator")
 def test_a_stopped_worker_ends_what_it_has(
     cluster: Inventory, machines: Machines, trino: Trino, url: str, workers: set[str]
@@ -233,7 +233,7 @@ def test_a_stopped_worker_ends_what_it_has(
     wait_for("the worker's return", lambda: trino.value(ACTIVE) == nodes, seconds=120)
 
 
-@pytest.mark.drill
+@pytest.mark.longdrill
 @pytest.mark.usefixtures("coordinator")
 def test_a_worker_that_somebody_shuts_down_comes_back(
     cluster: Inventory, machines: Machines, trino: Trino, workers: set[str]
@@ -253,7 +253,7 @@ def test_a_worker_that_somebody_shuts_down_comes_back(
     wait_for(f"the return of Trino on {leaving.name}", is_back, seconds=180, pause=1, ignoring=(EngineError,))
 
 
-@pytest.mark.drill
+@pytest.mark.longdrill
 @pytest.mark.usefixtures("coordinator")
 def test_the_limit_of_running_queries_holds_and_can_be_taken_back(
     cluster: Inventory, machines: Machines, ansible: Ansible, trino: Trino, url: str

@@ -18,7 +18,7 @@ from lakehouse.nodes import docker_api
 from testbed.engines.spark import Spark
 from tests.compose.conftest import ENV_FILE, compose, connect, files, image, succeed, up, volumes
 
-pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 # Commits before the kill: some, so that it meets the writers at work, and not too many for a busy machine.
 COMMITS = 4

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse import run
 from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
 from testbed.engines.spark import Spark
+from testbed.tables import suffix
 from tests.compose.conftest import BIRDS, ENV_FILE, compose, elsewhere, image, lakehouse, succeed
 
 pytestmark = pytest.mark.cluster
@@ -90,12 +92,31 @@ def test_a_volume_of_another_version(core: Settings) -> None:
             return said
 
         client.volumes.create(volume, labels={PROJECT_LABEL: project, VOLUME_LABEL: "postgres"})
+        # A stack of this checkout has passwords.
+        (run.ROOT / ".state" / f"compose-{project}").mkdir()
         try:
             inside(written)
             assert "a volume of PostgreSQL 16, the image has 17; nothing was touched" in start(**values)
             assert inside(f"ls -A {VOLUME}/data").split() == [b"PG_VERSION", b"postgresql.conf"]
         finally:
             succeed("compose", "down", "--volumes", "--env-file", str(ENV_FILE), environment=values)
+
+
+def test_the_stack_of_another_checkout() -> None:
+    """Its data is there, and its passwords are not: neither up nor down touches it."""
+    project = f"kit-test-{suffix()}"
+    values = elsewhere(project, APART)
+    down = ("compose", "down", "--volumes", "--env-file", str(ENV_FILE))
+    with docker_api.connect() as client:
+        volume = client.volumes.create(f"{project}_postgres", labels={PROJECT_LABEL: project})
+        try:
+            done = lakehouse(*down, environment=values)
+            for line in (refused(done.stderr), start(**values)):
+                assert f"{project} is the stack of another checkout" in line
+                assert "nothing was touched; next: name this one COMPOSE_PROJECT_NAME=" in line
+            client.volumes.get(volume.name)
+        finally:
+            volume.remove()
 
 
 def test_steps_are_harmless_again(core: Settings, birds: str, spark: Spark) -> None:

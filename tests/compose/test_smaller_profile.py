@@ -14,7 +14,7 @@ from testbed.engines.flink import Flink
 from testbed.engines.trino import Trino
 from tests.compose.conftest import BIRDS, ENV_FILE, connect, succeed
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 # What `make compose-up` says of images that are there: its phases, what it removes, and the addresses.
 MOST_LINES = 30

@@ -30,6 +30,7 @@ def called(*words: str) -> str:
         ("doctor", "inventory/local"),
         ("console", "inventory/local"),
         ("test", "tests/inventory"),
+        ("drills", "tests/inventory"),
     ],
 )
 def test_a_target_has_an_inventory_of_its_own_unless_one_is_named(target: str, default: str) -> None:
@@ -37,7 +38,7 @@ def test_a_target_has_an_inventory_of_its_own_unless_one_is_named(target: str, d
     assert " --inventory inventory/mine" in called(target, "INVENTORY=inventory/mine")
 
 
-@pytest.mark.parametrize("target", ["bench", "test"])
+@pytest.mark.parametrize("target", ["bench", "drills", "test"])
 def test_a_cluster_is_removed_only_by_its_name(target: str) -> None:
     assert "--confirm" not in called(target)
     assert " --confirm lakehouse-local" in called(target, "CONFIRM=lakehouse-local")

@@ -149,7 +149,7 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
     monkeypatch.setattr(verbs, "timed", timed)
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == int(bool(broken))
     assert ran["network tests"] == ["tests/unit", "-m", "network"]
-    assert ran["cluster tests"] == ["tests/cluster", "--inventory", "tests/inventory"]
+    assert ran["cluster tests"] == ["tests/cluster", "-m", "not longdrill", "--inventory", "tests/inventory"]
 
 
 class TestConfirm:

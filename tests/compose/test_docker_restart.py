@@ -1,6 +1,6 @@
 """A Docker daemon that restarts: the stack comes back by itself, and `lakehouse up` starts the nodes.
 
-Not among the tests of every run: everything else on this Docker stops too. It wants a daemon that
+Everything else on this Docker stops too. It wants a daemon that
 scripts/ensure-docker has started, and starts again whatever ran.
 """
 
@@ -23,7 +23,7 @@ from lakehouse.nodes import docker_api
 from testbed.waiting import wait_for
 from tests.compose.conftest import BIRDS, connect, succeed
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 PID_FILE = Path("/run/docker.pid")
 NODES = ("inventory/local", "tests/inventory")
