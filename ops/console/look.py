@@ -8,11 +8,12 @@ from contextlib import closing
 from urllib.parse import urlencode
 
 from lakehouse import inventory
+from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from ops.answer import Answer, unknown
 from ops.asking import Asker
 from ops.console import view
-from ops.console.view import View, Warehouse
+from ops.console.view import Count, View, Warehouse
 from ops.fsck import File, NameNodeError, named, parse_fsck
 from ops.status import look as status
 from ops.status import placement, questions, reading, screen
@@ -70,7 +71,17 @@ def _view(cluster: Cluster, answers: reading.Answers, began: float) -> View:
     )
 
 
-def files(warehouse: Warehouse) -> Answer[tuple[File, ...]]:
+def count(seen: View) -> Count:
+    """Return every closed file of HDFS, by the tables that were seen.
+
+    NameNodeError says why the files are not known, and LakehouseError why the tables are not.
+    """
+    if seen.tables.value is None:
+        raise LakehouseError(f"the tables are not known: {seen.tables.why}")
+    return Answer(view.counted(seen.tables.value, files(seen.warehouse)))
+
+
+def files(warehouse: Warehouse) -> tuple[File, ...]:
     """Return every closed file of HDFS; NameNodeError says why they are not known."""
     query = {"ugi": warehouse.superuser, "path": "/", "files": "1", "blocks": "1", "locations": "1"}
     try:
@@ -79,9 +90,9 @@ def files(warehouse: Warehouse) -> Answer[tuple[File, ...]]:
         raise NameNodeError(f"{warehouse.url}: {error}") from error
     if len(report) > _FSCK_BYTES:
         raise NameNodeError(f"the NameNode lists more than {_FSCK_BYTES // 1024**2} MiB of files")
-    return Answer(named(parse_fsck(report.decode(errors="replace")), warehouse.names))
+    return named(parse_fsck(report.decode(errors="replace")), warehouse.names)
 
 
-def uncounted() -> Answer[tuple[File, ...]]:
+def uncounted() -> Count:
     """Return what is known of the files before the NameNode was asked."""
     return unknown("the NameNode has not been asked yet")

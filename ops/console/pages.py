@@ -15,11 +15,9 @@ from ipaddress import ip_address
 from urllib.parse import parse_qs
 
 from lakehouse.report import page as report
-from ops.answer import Answer
 from ops.console import render
-from ops.console.view import View
+from ops.console.view import Count, View
 from ops.console.watch import Seen, Watch
-from ops.fsck import File
 
 METHODS = ("GET", "HEAD")
 _HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
@@ -80,9 +78,9 @@ def known(host: str, names: frozenset[str]) -> bool:
 class Pages:
     """The routes, and what there is to show on them."""
 
-    def __init__(self, views: Watch[View], files: Watch[Answer[tuple[File, ...]]]) -> None:
+    def __init__(self, views: Watch[View], counts: Watch[Count]) -> None:
         self._views = views
-        self._files = files
+        self._counts = counts
         self._names = frozenset({"localhost", socket.gethostname().lower()})
         # Numbers begin again with each start.
         self._start = secrets.token_hex(4)
@@ -111,7 +109,7 @@ class Pages:
             return _unless(headers, tag, lambda: Response(HTTPStatus.OK, kind, body), {})
         if path not in self._made:
             return refusal(HTTPStatus.NOT_FOUND, f"there is no such page; next: /, {', '.join(self._made)}")
-        shown = _Shown(self._views.show(), self._files.show(), time.monotonic())
+        shown = _Shown(self._views.show(), self._counts.show(), time.monotonic())
         age = {"Age": f"{max(0.0, shown.now - shown.views.at):.0f}"}
         return _unless(headers, f"{self._start}-{shown.tag}", lambda: self._made[path](shown, query), age)
 
@@ -121,13 +119,13 @@ class _Shown:
     """What there is to show now."""
 
     views: Seen[View]
-    files: Seen[Answer[tuple[File, ...]]]
+    counts: Seen[Count]
     now: float
 
     @property
     def tag(self) -> str:
         """Another one whenever something looks otherwise."""
-        return "-".join(f"{seen.number}{'s' * seen.stale(self.now)}" for seen in (self.views, self.files))
+        return "-".join(f"{seen.number}{'s' * seen.stale(self.now)}" for seen in (self.views, self.counts))
 
 
 def _unless(
@@ -142,13 +140,13 @@ def _unless(
 
 
 def _index(shown: _Shown, _: str) -> Response:
-    page = render.index(shown.views, shown.files, shown.now)
+    page = render.index(shown.views, shown.counts, shown.now)
     return Response(HTTPStatus.OK, _HTML, page.encode())
 
 
 def _table(shown: _Shown, query: str) -> Response:
     name = parse_qs(query).get("name", [""])[0]
-    page = render.table(shown.views, shown.files, name, shown.now)
+    page = render.table(shown.views, shown.counts, name, shown.now)
     return Response(HTTPStatus.OK if page.found else HTTPStatus.NOT_FOUND, _HTML, page.text.encode())
 
 

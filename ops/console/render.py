@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,15 +11,13 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from lakehouse.report import tables as replicas
 from lakehouse.report import text
-from ops.answer import Answer
 from ops.console import view as model
-from ops.console.view import Counted, View
+from ops.console.view import Count, Counted, View
 from ops.console.watch import Seen
 from ops.fsck import File
 from ops.status import judge, screen
 from ops.status.model import Placed, Status
 
-Files = Seen[Answer[tuple[File, ...]]]
 # A page with more is slow to read for people and browsers.
 MOST_TABLES, MOST_FILES = 1000, 2000
 _MARKS = {"OK": "✓", "DEGRADED": "!", "DOWN": "✗"}
@@ -35,21 +33,22 @@ class Page:
     found: bool
 
 
-def index(views: Seen[View], files: Files, now: float) -> str:
+def index(views: Seen[View], counts: Seen[Count], now: float) -> str:
     """Return the page of the cluster: everything that comes from outside is escaped."""
     status = views.value.status
-    counted = _counted(views.value, files)
+    counted = counts.value.value or ()
     largest = sorted(range(len(counted)), key=lambda place: -counted[place].table.bytes)[:MOST_TABLES]
     engines = {name.capitalize() for name in status.engines}
     return _render(
         "index.html.j2",
         views,
-        files,
+        counts,
         now,
         services=list(_services(status)),
         areas=[row for row in screen.areas(status) if row[0] not in _APART | engines],
         tables=[counted[place].table for place in sorted(largest)],
         more=len(counted) - len(largest),
+        uncounted=_uncounted(views.value, counted),
         nodes=_nodes(status, counted),
         low={"memory": judge.MEMORY_SHARE, "disk": judge.DISK_SHARE},
         marks=_MARKS,
@@ -58,26 +57,27 @@ def index(views: Seen[View], files: Files, now: float) -> str:
     )
 
 
-def table(views: Seen[View], files: Files, name: str, now: float) -> Page:
+def table(views: Seen[View], counts: Seen[Count], name: str, now: float) -> Page:
     """Return the page of a table's files, or of a folder's that is none's."""
-    counted = _counted(views.value, files)
+    counted = counts.value.value or ()
     found = next((one for one in counted if one.table.name == name), None)
     page = _render(
         "table.html.j2",
         views,
-        files,
+        counts,
         now,
         name=name,
         found=found,
+        uncounted=name in _uncounted(views.value, counted),
         listed=[_file(file) for file in found.files[:MOST_FILES]] if found else [],
         more=max(0, len(found.files) - MOST_FILES) if found else 0,
         nodes=_nodes(views.value.status, [found] if found else []),
     )
     # What nobody could look up may be there.
-    return Page(page, found is not None or not (views.value.tables.known and files.value.known))
+    return Page(page, found is not None or not counts.value.known or name in _uncounted(views.value, counted))
 
 
-def _render(template: str, views: Seen[View], files: Files, now: float, **more: Any) -> str:
+def _render(template: str, views: Seen[View], counts: Seen[Count], now: float, **more: Any) -> str:
     return (
         _environment()
         .get_template(template)
@@ -86,8 +86,8 @@ def _render(template: str, views: Seen[View], files: Files, now: float, **more: 
             status=views.value.status,
             ending=views.value.ending,
             views=views,
-            files=files,
-            stale={"view": views.stale(now), "files": files.stale(now)},
+            counts=counts,
+            stale={"view": views.stale(now), "files": counts.stale(now)},
             now=now,
             **more,
         )
@@ -112,11 +112,13 @@ def _environment() -> Environment:
     return environment
 
 
-def _counted(view: View, files: Files) -> tuple[Counted, ...]:
-    return model.counted(view.tables.value or (), files.value.value or ())
+def _uncounted(view: View, counted: Iterable[Counted]) -> list[str]:
+    """Return the tables that came after the files were asked for."""
+    known = {one.table.name for one in counted}
+    return sorted(table.name for table in view.tables.value or () if table.path and table.name not in known)
 
 
-def _nodes(status: Status, counted: list[Counted] | tuple[Counted, ...]) -> list[str]:
+def _nodes(status: Status, counted: Iterable[Counted]) -> list[str]:
     return replicas.nodes((one.table for one in counted), (machine.name for machine in status.machines))
 
 

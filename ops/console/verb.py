@@ -32,17 +32,17 @@ def main(arguments: argparse.Namespace) -> int:
             every=arguments.every,
             limit=look.LIMIT_SECONDS,
         )
-        files = Watch(
-            lambda: look.files(views.seen.value.warehouse),
+        counts = Watch(
+            lambda: look.count(views.seen.value),
             look.uncounted(),
             every=arguments.every,
             limit=look.FSCK_SECONDS,
             rest=_REST,
         )
-        server.pages = Pages(views, files)
+        server.pages = Pages(views, counts)
         # It takes its time: begun before somebody opens the page.
-        files.show()
-        for background in (files.run, server.serve_forever):
+        counts.show()
+        for background in (counts.run, server.serve_forever):
             Thread(target=background, daemon=True).start()
         try:
             say(server, views.seen.value.status.cluster, arguments.every)

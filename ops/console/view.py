@@ -76,6 +76,10 @@ class Counted:
     files: tuple[File, ...]
 
 
+# What the tables were when the files were asked for.
+Count = Answer[tuple[Counted, ...]]
+
+
 def datanodes(info: Mapping[str, Any]) -> tuple[DataNode, ...]:
     """Read the NameNode's lists of DataNodes; of one that is dead it knows no numbers."""
     live = [_live(name, node) for name, node in json.loads(info["LiveNodes"]).items()]

@@ -24,7 +24,7 @@ from ops.answer import Answer, unknown
 from ops.console import look, render, verb, view
 from ops.console.pages import Pages, Response
 from ops.console.server import Server
-from ops.console.view import DataNode, Listed, View, Warehouse
+from ops.console.view import Count, DataNode, Listed, View, Warehouse
 from ops.console.watch import Seen, Watch
 from ops.fsck import Block, File, NameNodeError
 from ops.status import screen
@@ -41,7 +41,6 @@ HOSTILE = (
     "a&amp;b%3Cb%3E?x=1#y",
     "\u202egnp.evil",
 )
-Files = Answer[tuple[File, ...]]
 
 
 def file(path: str, *blocks: tuple[str, ...], replication: int = 2) -> File:
@@ -56,6 +55,10 @@ FILES = (
 )
 
 
+TABLES = (Listed("db.t", "iceberg", "/lake/t"),)
+COUNT: Count = Answer(view.counted(TABLES, FILES))
+
+
 def seen_view(status: Status, *tables: Listed) -> View:
     nodes = (
         DataNode("n1", view.LIVE, 100, 10, 80, 7, 1, 0),
@@ -66,17 +69,14 @@ def seen_view(status: Status, *tables: Listed) -> View:
         screen.result(status, 1.0),
         Answer(nodes),
         Answer(12),
-        Answer(tables or (Listed("db.t", "iceberg", "/lake/t"),)),
+        Answer(tables or TABLES),
         Warehouse("http://127.0.0.1:1/fsck", "hdfs", {}),
     )
 
 
-def index(
-    status: Status, *tables: Listed, age: float = 0.0, files: Files | None = None, trouble: str = ""
-) -> str:
-    known: Files = files or Answer(FILES)
+def index(status: Status, *tables: Listed, age: float = 0.0, count: Count = COUNT, trouble: str = "") -> str:
     views = Seen(seen_view(status, *tables), NOW - age, NOW - age + 15, trouble)
-    return render.index(views, Seen(known, NOW, NOW + 30), NOW)
+    return render.index(views, Seen(count, NOW, NOW + 30), NOW)
 
 
 class Page(HTMLParser):
@@ -117,7 +117,7 @@ def fixed(first: Any) -> Watch[Any]:
 
 @pytest.fixture
 def console() -> Pages:
-    return Pages(fixed(seen_view(healthy())), fixed(Answer(FILES)))
+    return Pages(fixed(seen_view(healthy())), fixed(COUNT))
 
 
 def get(console: Pages, target: str, **headers: str) -> Response:
@@ -126,9 +126,10 @@ def get(console: Pages, target: str, **headers: str) -> Response:
 
 def of_name(name: str) -> Pages:
     """The console of a cluster in which everything has one name."""
-    files: Files = Answer((file(f"/lake/t/{name}", (name,)),))
+    tables = (Listed(f"db.{name}", name, "/lake/t"),)
+    count = Answer(view.counted(tables, [file(f"/lake/t/{name}", (name,))]))
     status = replace(stopped(healthy(), "datanode", "n2"), cluster=name, inventory=name)
-    return Pages(fixed(seen_view(status, Listed(f"db.{name}", name, "/lake/t"))), fixed(files))
+    return Pages(fixed(seen_view(status, *tables)), fixed(count))
 
 
 class TestRoutes:
@@ -214,7 +215,7 @@ class TestRoutes:
 
     def test_what_a_browser_has_is_not_sent_again_until_it_looks_otherwise(self) -> None:
         views = fixed(seen_view(healthy()))
-        console = Pages(views, fixed(Answer(FILES)))
+        console = Pages(views, fixed(COUNT))
         tag = get(console, "/").lines["ETag"]
         assert get(console, "/", **{"If-None-Match": tag}).status == 304
         views.once()
@@ -224,7 +225,7 @@ class TestRoutes:
         assert get(console, "/", **{"If-None-Match": tag}).status == 200
 
     def test_a_console_that_began_again_has_other_tags(self, console: Pages) -> None:
-        again = Pages(fixed(seen_view(healthy())), fixed(Answer(FILES)))
+        again = Pages(fixed(seen_view(healthy())), fixed(COUNT))
         assert get(console, "/").lines["ETag"] != get(again, "/").lines["ETag"]
 
 
@@ -363,11 +364,11 @@ class TestPage:
 
     def test_tables_and_files_that_nobody_could_ask_for_are_unknown(self) -> None:
         lost = replace(seen_view(healthy()), tables=unknown("psql: gone"), datanodes=unknown(SILENT))
-        seen = Seen[Files](Answer(FILES), NOW, NOW + 9)
+        seen = Seen(COUNT, NOW, NOW + 9)
         words = Page(render.index(Seen(lost, NOW, NOW + 9), seen, NOW)).words
         assert "Tables: unknown psql: gone" in words
         assert f"DataNodes: unknown {SILENT}" in words
-        assert "Files: unknown not yet" in Page(index(healthy(), files=unknown("not yet"))).words
+        assert "Files: unknown not yet" in Page(index(healthy(), count=unknown("not yet"))).words
 
     def test_a_datanode_that_is_dead_has_no_numbers(self) -> None:
         words = Page(index(healthy())).words
@@ -378,6 +379,16 @@ class TestPage:
         words = Page(index(healthy())).words
         assert "db.t iceberg 2 3 30 B ✗ 1 of 2 3 2" in words
         assert "/stage no table 1 1 10 B ✓ 2 of 2 1 1" in words
+
+    def test_a_table_that_came_after_the_count_is_not_called_empty(self) -> None:
+        status, new = healthy(), Listed("db.new", "delta", "/lake/new")
+        words = Page(index(status, *TABLES, new)).words
+        assert "Not counted yet: db.new" in words
+        assert "db.new delta" not in words
+        console = Pages(fixed(seen_view(status, *TABLES, new)), fixed(COUNT))
+        response = get(console, "/table?name=db.new")
+        assert response.status == 200
+        assert "unknown not counted yet" in Page(response.body.decode()).words
 
     def test_a_tables_files_are_a_click_away(self, console: Pages) -> None:
         assert "/table?name=db.t" in Page(get(console, "/").body.decode()).links
@@ -398,7 +409,7 @@ class TestPage:
 
     def test_files_that_are_old_are_stale_beside_a_status_that_is_not(self) -> None:
         views = Seen(seen_view(healthy()), NOW, NOW + 15)
-        seen = Seen[Files](Answer(FILES), NOW - 90, NOW - 1, "the NameNode is away")
+        seen = Seen(COUNT, NOW - 90, NOW - 1, "the NameNode is away")
         page = Page(render.index(views, seen, NOW))
         assert len([own for _, own in page.elements if own.get("class") == "badge stale"]) == 1
         assert "Tables in HDFS stale The last attempt failed: the NameNode is away" in page.words
@@ -582,6 +593,10 @@ class TestFiles:
 
     TAIL = "\nThe filesystem under path '/' is HEALTHY\n"
 
+    def test_files_are_not_counted_by_tables_that_nobody_knows(self) -> None:
+        with pytest.raises(LakehouseError, match="the tables are not known: psql: gone"):
+            look.count(replace(seen_view(healthy()), tables=unknown("psql: gone")))
+
     def test_a_namenode_that_is_away_is_one_line(self) -> None:
         with Server("127.0.0.1", 0) as free:
             url = f"{free.url}fsck"
@@ -610,5 +625,5 @@ class TestFiles:
                     look.files(warehouse)
             else:
                 expected = File("/t/f", 5, 1, (Block("blk_1_1", 5, ("n1",)),))
-                assert look.files(warehouse) == Answer((expected,))
+                assert look.files(warehouse) == (expected,)
         assert asked == ["/fsck?ugi=hdfs&path=%2F&files=1&blocks=1&locations=1"]
