@@ -49,20 +49,3 @@ def test_datanodes_restart_one_after_the_other(
         back = ansible.playbook("site", "--tags", "hdfs")
     assert back.code == 0, back
     changing.healed(namenode)
-
-
-def test_who_waits_is_not_restarted_after_one_that_did_not_come_back(
-    cluster: Inventory, machines: Machines, ansible: Ansible, namenode: NameNode
-) -> None:
-    before = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
-    broken = {"ExecStartPre": "/bin/false"}
-    try:
-        done = ansible.playbook("site", "--tags", "hdfs", hdfs_datanode_unit_service=broken)
-        assert done.code != 0, done
-        assert "not restarted, because hdfs-datanode on " in done.text, done
-        after = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
-        assert len([name for name in before if before[name] != after[name]]) == 1, done
-    finally:
-        back = ansible.playbook("site", "--tags", "hdfs")
-    assert back.code == 0, back
-    changing.healed(namenode)
