@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -126,6 +127,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("counts", nargs="+", type=int)
+    # Whoever ends it ends the nodes too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     result = {}
     verbs.fetch(Phases(run.BUILD / "bench" / "scale-phases.json"), core=True)
     try:

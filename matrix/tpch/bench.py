@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import secrets
+import signal
 import statistics
 import sys
 import time
@@ -198,6 +199,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--queries", nargs="+", choices=[query.name for query in QUERIES])
     options = parser.parse_args(argv)
     chosen = [query for query in QUERIES if not options.queries or query.name in options.queries]
+    # Whoever ends it ends what it has started too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     endpoints = clusters.load(options.endpoints)
     kit = kit_trino(endpoints)
     result: dict[str, Any] = {}
