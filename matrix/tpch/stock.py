@@ -63,6 +63,7 @@ PORT_OFFSET = 1
 CATALOGS_READ = ("iceberg", "tpch")
 UNIT = "bench-trino-stock"
 FOLDER = "/run/bench-stock"
+DATA = f"{FOLDER}/data"
 START_SECONDS = 300
 ACTIVE = "SELECT count(*) FROM system.runtime.nodes WHERE state = 'active'"
 
@@ -81,7 +82,6 @@ class Node:
     properties: Mapping[str, str]
     heap: str
     options: Sequence[str]
-    data: str
 
 
 def trino_files(node: Node, port: int) -> dict[str, str]:
@@ -96,7 +96,7 @@ def trino_files(node: Node, port: int) -> dict[str, str]:
         "plugin.dir": kit["plugin.dir"],
         "internal-communication.shared-secret": kit["internal-communication.shared-secret"],
     }
-    identity = {"node.environment": "bench", "node.id": f"stock-{node.host}", "node.data-dir": node.data}
+    identity = {"node.environment": "bench", "node.id": f"stock-{node.host}", "node.data-dir": DATA}
     return {
         "jvm.config": "".join(f"{line}\n" for line in [*jvm, *node.options]),
         "config.properties": lines(config),
@@ -166,8 +166,7 @@ def _start(nodes: Nodes, host: str, unit: str, port: int) -> None:
     # What it takes to run here, and after the last of the kit's own lines those of the inventory.
     inventory = kit_jvm[kit_jvm.index(LAST_OF_KIT) + 1 :]
     needed = [option for option in kit_jvm if option.startswith(NEEDED)]
-    data = f"{argv[argv.index('--data-dir') + 1]}/bench-stock"
-    node = Node(host, properties, heap, [*needed, *inventory], data)
+    node = Node(host, properties, heap, [*needed, *inventory])
     for name, text in trino_files(node, port).items():
         put(nodes, host, f"{FOLDER}/etc/{name}", text)
     catalogs = " ".join(
@@ -176,12 +175,12 @@ def _start(nodes: Nodes, host: str, unit: str, port: int) -> None:
     owner = f"{known['User']}:{known['Group']}"
     nodes.run(
         host, "sh", "-c",
-        f"mkdir -p {FOLDER}/catalog {data} && cp {catalogs} {FOLDER}/catalog/ && chown {owner} {data}",
+        f"mkdir -p {FOLDER}/catalog {DATA} && cp {catalogs} {FOLDER}/catalog/ && chown {owner} {DATA}",
     )  # fmt: skip
     environment = [f"--setenv={pair}" for pair in known["Environment"].split()]
     identity = [f"--uid={known['User']}", f"--gid={known['Group']}", f"--property=EnvironmentFile={secrets}"]
     nodes.run(
         host, "systemd-run", f"--unit={UNIT}", "--collect", *identity, *environment,
-        argv[0], "run", "--etc-dir", f"{FOLDER}/etc", "--data-dir", data,
+        argv[0], "run", "--etc-dir", f"{FOLDER}/etc", "--data-dir", DATA,
         "--jvm-dir", argv[argv.index("--jvm-dir") + 1],
     )  # fmt: skip

@@ -44,7 +44,7 @@ def test_a_stock_trino_has_the_kits_heap_and_no_limit() -> None:
         "internal-communication.shared-secret": "${ENV:SECRET}",
         "node-scheduler.include-coordinator": "false",
     }
-    node = stock.Node("one", properties, heap="1024m", options=("-XX:+UseSerialGC",), data="/data/bench")
+    node = stock.Node("one", properties, heap="1024m", options=("-XX:+UseSerialGC",))
     files = stock.trino_files(node, 8091)
     assert files["config.properties"].splitlines() == [
         "catalog.config-dir=/run/bench-stock/catalog",
