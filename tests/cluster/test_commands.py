@@ -4,12 +4,45 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.machines import Machine
+from lakehouse.inventory import Inventory
+from tests.cluster.machines import Machine, Machines
 
 pytestmark = [pytest.mark.cluster]
 
 SPARK = ("beeline", "pyspark", "spark-shell", "spark-sql", "spark-submit")
 AS = "cd / && runuser -u %s -- "
+# What people type: the release below lakehouse_install_dir that brings it, as whom, and what it answers with.
+COMMANDS = {
+    "hdfs dfs -ls -d /": ("hadoop", "hdfs", "drwx"),
+    "hdfs dfsadmin -report -live": ("hadoop", "hdfs", "Live datanodes"),
+    "hdfs fsck /tmp": ("hadoop", "hdfs", "is HEALTHY"),
+    "spark-submit --version": ("spark", "spark", "Using Scala version"),
+    "spark-sql --version": ("spark", "spark", "Using Scala version"),
+    "pyspark --version": ("spark", "spark", "Using Scala version"),
+    "beeline --version": ("spark", "spark", "by Apache Hive"),
+    "trino --execute 'SELECT 40 + 2'": ("trino", "trino", '"42"'),
+    "flink list": ("flink", "flink", "jobs"),
+    "sql-client.sh embedded --help": ("flink", "flink", "--file"),
+    "schematool -info": ("hive", "", "Hive distribution version"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_people_type_answers_on_every_node_that_has_it(node: Machine, command: str) -> None:
+    release, user, answer = COMMANDS[command]
+    if not node.shell.file(f"{node.variable('lakehouse_install_dir')}/{release}/current").exists:
+        pytest.skip(f"no {release} on {node.name}")
+    account = node.variable("lakehouse_users")[user] if user else "root"
+    said = node.run(f"{AS} sh -c %s 2>&1", account, command)
+    assert answer in said
+
+
+def test_the_password_of_the_database_is_roots_to_read(cluster: Inventory, machines: Machines) -> None:
+    machine = machines[cluster.group("metastore")[0].name]
+    user = machine.variable("lakehouse_users")["hive"]
+    done = machine.shell.run(f"{AS} schematool -info", user)
+    assert (done.rc, done.stdout) == (77, "")
+    assert done.stderr.strip().endswith(": sudo schematool -info")
 
 
 def test_root_is_told_in_one_line_who_may(node: Machine) -> None:
