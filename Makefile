@@ -19,7 +19,7 @@ SUITE_ARGS = --target $(TARGET) --inventory $(INVENTORY) $(ENV_OPTION)
 
 .PHONY: help
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: lakehouse
 lakehouse: tools ## From a fresh machine to a verified lakehouse, with a report
@@ -56,6 +56,10 @@ doctor: tools ## Say what is wrong, a line each, with the next command; JSON=1 f
 .PHONY: console
 console: tools ## Show the same and what is in HDFS as a live page for a browser, until Ctrl-C; PORT=8765
 	@$(LAKEHOUSE) console --inventory $(INVENTORY) $(if $(PORT),--port $(PORT))
+
+.PHONY: support-bundle
+support-bundle: tools ## Pack logs, configuration and states of all hosts into build/, without secrets
+	@$(LAKEHOUSE) support-bundle --inventory $(INVENTORY)
 
 .PHONY: down
 down: tools ## Remove the local nodes and their data

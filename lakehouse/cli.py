@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NoReturn
 
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 
 DEFAULT_INVENTORY = "inventory/local"
 # Those of lakehouse.targets, without all that it loads.
 MACHINES, COMPOSE = "nodes", "compose"
+# Of `sql`.
+ENGINES = "spark", "trino", "flink"
+# What follows after -- is no option of ours, and no argument.
+_COMMANDING = "exec"
 # A verb that looks must not end with 1 or 2 for another reason than what it saw (sysexits.h: EX_USAGE).
 USAGE = 64
 FAILED, NOT_KNOWN = 1, 2
 _LAST_PORT = 65535
 # In seconds, between two looks at a cluster.
 _LEAST_PAUSE, _MOST_PAUSE = 1, 3600
+# As a shell says of a program that nobody reads any more.
+PIPE = 141
 
 
 class _Parser(argparse.ArgumentParser):
@@ -70,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_console(add("console", "ops.console.verb:main", "the same as a page for a browser, until Ctrl-C"))
     _add_changes(add)
+    _add_seeing(add)
     add("take-over", "take_over", "make another checkout's local nodes this one's").add_argument(
         "cluster", help="the cluster's name"
     )
@@ -161,6 +169,45 @@ def _add_changes(add: Callable[[str, str, str], argparse.ArgumentParser]) -> Non
         one.add_argument("--break-lock", metavar="RUN", help="take the lock of this run, which is dead, away")
 
 
+def _add_seeing(add: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
+    """The verbs that read from hosts, or run something there that a person names."""
+    told = add("logs", "ops.logs:main", "show what a service says, on every host of it")
+    told.add_argument("service", help="a key of services.yml, such as namenode")
+    told.add_argument("--host", help="on this host alone")
+    told.add_argument("--since", help="from then on: 10m, 2h, 1d, or 2026-01-31T10:00 (UTC)")
+    told.add_argument(
+        "--lines", type=int, default=200, help="the last of each host and file (default: %(default)s)"
+    )
+    ran = add("exec", "ops.execute:main", "run a command on hosts, as root, and show what each says")
+    ran.add_argument("service", nargs="?", help="on the hosts of this service (default: on all)")
+    where = ran.add_mutually_exclusive_group()
+    where.add_argument("--host", help="on this host")
+    where.add_argument("--group", help="on the hosts of this group of the inventory")
+    ran.epilog = "What to run follows after --: one word is a line for the shell, several are a program's."
+    asked = add("sql", "ops.sql.verb:main", "run SQL on an engine; a session where no statement is given")
+    asked.add_argument("statement", nargs="?", help="one, or several with a semicolon between them")
+    asked.add_argument("--engine", choices=ENGINES, required=True, help="whom to ask")
+    asked.add_argument("-f", "--file", type=Path, help="a file of statements; - is stdin")
+    asked.add_argument("--as", dest="person", metavar="USER", help="as whom (default: the engine's own user)")
+    packed = add("support-bundle", "ops.bundle.verb:main", "pack what helpers need to know, without secrets")
+    packed.add_argument(
+        "--size", type=float, default=32.0, metavar="MIB", help="the most of it (default: %(default)s MiB)"
+    )
+    for one, seconds in ((ran, 60.0), (asked, 600.0), (packed, 120.0)):
+        one.add_argument(
+            "--limit", type=float, default=seconds, metavar="SECONDS", help="of time (default: %(default)s)"
+        )
+    for one, choice in ((told, told.add_mutually_exclusive_group()), (ran, ran), (packed, packed)):
+        one.set_defaults(failure=NOT_KNOWN)
+        choice.add_argument("--json", action="store_true", help="for programs")
+        if one is told:
+            choice.add_argument("--follow", action="store_true", help="go on until Ctrl-C")
+    asked.set_defaults(failure=NOT_KNOWN)
+    forms = asked.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="for programs")
+    forms.add_argument("--csv", action="store_true", help="for a spreadsheet")
+
+
 def _add_compose(verb: Any) -> None:
     for name, action, text in (
         ("up", "compose_up", "build, render and start the stack, and wait until every service answers"),
@@ -186,14 +233,26 @@ def action(name: str) -> Callable[[argparse.Namespace], int]:
     return found
 
 
+def parsed(words: list[str]) -> argparse.Namespace:
+    """Return the arguments; of `exec`, what follows after -- is `command`, whatever it looks like."""
+    cut = words.index("--") if words[:1] == [_COMMANDING] and "--" in words else len(words)
+    arguments = parser().parse_args(words[:cut])
+    arguments.command = words[cut + 1 :]
+    return arguments
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the verb; a LakehouseError is one line, never a traceback."""
-    arguments = parser().parse_args(argv)
+    arguments = parsed(sys.argv[1:] if argv is None else argv)
     try:
         return int(action(arguments.action)(arguments))
     except LakehouseError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 -- the one place that speaks to a person
-        return int(arguments.failure)
+        return USAGE if isinstance(error, UsageError) else int(arguments.failure)
+    except BrokenPipeError:
+        # Who reads has enough; what is left to print goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE
     except OSError as error:
         said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         print(f"error: {said}; next: df -h, ls -ld {error.filename or '.'}", file=sys.stderr)  # noqa: T201 -- as above

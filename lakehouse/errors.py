@@ -14,3 +14,7 @@ class LakehouseError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}; next: {self.next_command}" if self.next_command else self.message
+
+
+class UsageError(LakehouseError):
+    """The command line names what is not there; the command line exits with 64, as for an unknown option."""

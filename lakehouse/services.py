@@ -57,7 +57,8 @@ class Service:
 
     `instance` is what the pattern's star stands for, a template of the bill of materials. `user` is None
     where the package brings its own; `switch` is the variable that switches it on, None where it always runs;
-    `leader` is the service to which its hosts report, None where they do not.
+    `leader` is the service to which its hosts report, None where they do not. `logs` are files beside the
+    journal: templates of paths in which a star stands for any name.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Service:
     switch: str | None
     http: str | None
     leader: str | None
+    logs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     # What Ansible alone needs to know.
     known = {key: value for key, value in row.items() if key not in {"enabled", "storage"}}
     ports = tuple(_row(Port, path, port, entry) for port, entry in row.get("ports", {}).items())
-    lists = {"groups": tuple(row.get("groups", ())), "memory": tuple(row.get("memory", ()))}
+    lists = {key: tuple(row.get(key, ())) for key in ("groups", "memory", "logs")}
     switch = _VARIABLE.search(str(row.get("enabled", "")))
     own = (
         {"instance": "", "user": None, "http": None, "leader": None, "switch": switch and switch[0]}

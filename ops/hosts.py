@@ -1,4 +1,4 @@
-"""How pyinfra reaches the hosts of an Ansible inventory: as Ansible does, and with no secret in the data."""
+"""How pyinfra and ssh reach the hosts of an inventory: as Ansible does, and with no secret in the data."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ _OPTIONS = {
     "userknownhostsfile": "ssh_known_hosts_file",
     "stricthostkeychecking": "ssh_strict_host_key_checking",
 }
+# A host that says nothing is given up: at the start, and later.
+CONNECT_SECONDS = 5
+_SSH = {
+    "BatchMode": "yes",
+    "StrictHostKeyChecking": "yes",
+    "ConnectTimeout": CONNECT_SECONDS,
+    "ServerAliveInterval": 5,
+    "ServerAliveCountMax": 3,
+    "LogLevel": "ERROR",
+}
 
 
 def connection(host: Host) -> dict[str, Any]:
@@ -39,6 +49,21 @@ def connection(host: Host) -> dict[str, Any]:
     arguments = " ".join(str(variables[name]) for name in _ARGUMENTS if name in variables)
     data |= {_OPTIONS[name]: value for name, value in _options(arguments) if name in _OPTIONS}
     return data
+
+
+def ssh(host: Host, *, terminal: bool = False) -> list[str]:
+    """Return the command line of ssh for a host, without what it is to run there.
+
+    What the inventory says comes first, since ssh takes the first of two values. Nothing is asked: a key
+    that nobody knows, or a password, ends it.
+    """
+    variables = host.variables
+    words = [word for name in _ARGUMENTS for word in shlex.split(str(variables.get(name, "")))]
+    named = {"-p": "ansible_port", "-l": "ansible_user", "-i": _KEY}
+    for option, name in named.items():
+        words += [option, str(variables[name])] if name in variables else []
+    kept = [word for name, value in _SSH.items() for word in ("-o", f"{name}={value}")]
+    return ["ssh", "-tt" if terminal else "-T", *words, *kept, "--", host.address or host.name]
 
 
 def _options(arguments: str) -> Iterator[tuple[str, str]]:

@@ -11,11 +11,15 @@ SCHEMA = 1
 
 
 class Outcome(IntEnum):
-    """Of a verb that looks, and its exit code. DOWN is also what nobody could find out to be otherwise."""
+    """Of a verb that looks, and its exit code. DOWN is also what nobody could find out to be otherwise.
+
+    LIMIT is what was ended by the time that it was given.
+    """
 
     OK = 0
     DEGRADED = 1
     DOWN = 2
+    LIMIT = 124
 
 
 @dataclass(frozen=True)

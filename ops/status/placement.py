@@ -101,6 +101,12 @@ def unit(service: Service) -> str:
     return service.unit.replace("*", Template(service.instance).render(lakehouse_bom=_bill()))
 
 
+def logs(service: Service, host: Host) -> list[str]:
+    """Return the files that a service writes on a host beside the journal; a star stands for any name."""
+    words = {"lakehouse_bom": _bill(), "lakehouse_data_dir": host.variables["lakehouse_data_dir"]}
+    return [Template(path).render(words) for path in service.logs]
+
+
 @cache
 def _bill() -> Any:
     """The bill of materials, as it stands: only its versions are wanted."""

@@ -40,10 +40,12 @@ class Said:
         return found
 
 
-def look(verb: str, path: str, *options: str, seconds: float) -> Said:
-    """Run a verb, which has to end within these seconds whatever the cluster does."""
+def look(verb: str, path: str, *options: str, seconds: float, given: str | None = None) -> Said:
+    """Run a verb, which has to end within these seconds whatever the cluster does; it reads what is given."""
     argv = [sys.executable, "-m", "lakehouse.cli", verb, "--inventory", path, *options]
-    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds)
+    done = subprocess.run(
+        argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=seconds, input=given
+    )
     assert "Traceback" not in done.stderr
     return Said(verb, done.returncode, done.stdout, done.stderr)
 

@@ -138,7 +138,7 @@ def test_a_make_command_names_targets_of_the_makefile(words: list[str]) -> None:
 
 @pytest.mark.parametrize("words", calls(".venv/bin/lakehouse"))
 def test_a_lakehouse_command_is_understood(words: list[str]) -> None:
-    cli.parser().parse_args(words[1:])
+    cli.parsed(words[1:])
 
 
 @pytest.mark.parametrize("words", calls(".venv/bin/ansible-playbook"))

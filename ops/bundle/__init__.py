@@ -1,0 +1,1 @@
+"""`lakehouse support-bundle`: what somebody needs who is to help, without secrets."""

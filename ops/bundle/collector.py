@@ -1,0 +1,121 @@
+"""Collects on a host what a bundle is to hold, and writes it as a tar archive on stdout.
+
+Sent there as a text, with the request behind it. It needs nothing but Python's library, and leaves no file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+# The last member: what there is of each of the others, and its absence is that of a part of the rest.
+INDEX = "index.json"
+# By a signal a JVM writes its threads to where it writes everything: the journal, which may be slow.
+_DUMP_SECONDS = 5.0
+# SIGQUIT among the signals that a process has a handler for: without one, it would be ended.
+_CATCHES_QUIT = 1 << (signal.SIGQUIT - 1)
+_DUMP_BEGINS, _DUMP_ENDS = "Full thread dump", ("JNI global ref", "Heap")
+
+
+def bounded(data: bytes, most: int, *, end: bool) -> bytes:
+    """Return at most so many bytes of a text, of its end or of its beginning, in whole lines."""
+    if len(data) <= most:
+        return data
+    return data[-most:].partition(b"\n")[2] if end else data[:most].rpartition(b"\n")[0] + b"\n"
+
+
+def shell(script: str, seconds: float) -> bytes:
+    """Return what a script says, with a line at the end where it failed or took too long."""
+    argv = ["timeout", "-k", "1", f"{seconds:g}", "sh", "-c", script]
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    return done.stdout + (f"(exit {done.returncode})\n".encode() if done.returncode else b"")
+
+
+def tail(path: Path, most: int) -> tuple[bytes, int]:
+    """Return the last bytes of a file, in whole lines, and how large it is."""
+    with path.open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        stream.seek(max(0, size - most - 1))
+        return bounded(stream.read(most + 1), most, end=True), size
+
+
+def threads(unit: str) -> bytes:
+    """Return the threads of a unit's JVM, which goes on; or why there are none."""
+    pid = shell(f"systemctl show --value --property=MainPID {unit}", 5).strip().decode() or "0"
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return b"it does not run\n"
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1]
+    if not arguments[0].endswith(b"java") or b"-Xrs" in arguments or not int(caught, 16) & _CATCHES_QUIT:
+        return b"no JVM that takes the signal\n"
+    began = time.time()
+    os.kill(int(pid), signal.SIGQUIT)
+    said = ""
+    while time.time() < began + _DUMP_SECONDS:
+        shown = f"journalctl -q --no-pager -o cat --since=@{began - 1:.0f} _PID={pid}"
+        said = shell(shown, _DUMP_SECONDS).decode(errors="replace")
+        _, found, dump = said.rpartition(_DUMP_BEGINS)
+        if found and any(f"\n{end}" in dump for end in _DUMP_ENDS):
+            return f"{found}{dump}".encode()
+        time.sleep(0.1)
+    return said.encode() or b"no answer to the signal\n"
+
+
+def files(pattern: str) -> Iterator[Path]:
+    """Give the regular files of a pattern, in which two stars stand for any folders."""
+    for path in sorted(Path("/").glob(pattern.lstrip("/"))):
+        if path.is_file() and not path.is_symlink():
+            yield path
+
+
+def collected(request: dict[str, Any]) -> Iterator[tuple[str, bytes, int]]:
+    """Give name, content and the size before it was cut, the smallest first."""
+    most = int(request["bytes"])
+    for name, script in request["shell"].items():
+        said = shell(script, request["seconds"])
+        yield name, bounded(said, most, end=True), len(said)
+    for pattern in request["files"]:
+        for path in files(pattern):
+            try:
+                data, size = tail(path, most)
+            except OSError as error:
+                data, size = f"{error}\n".encode(), 0
+            yield f"files{path}", data, size
+    for unit in request["threads"]:
+        dump = threads(unit)
+        yield f"threads/{unit}.txt", bounded(dump, most, end=False), len(dump)
+
+
+def send(request: dict[str, Any], out: BinaryIO) -> None:
+    """Write everything as a compressed tar archive, and at its end what there is of what."""
+    index: dict[str, int] = {}
+    packed = gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1)
+    with packed, tarfile.open(fileobj=packed, mode="w|") as archive:
+        for name, data, size in collected(request):
+            index[name] = size
+            _add(archive, name, data)
+        _add(archive, INDEX, json.dumps(index).encode())
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mtime = len(data), int(time.time())
+    archive.addfile(member, io.BytesIO(data))
+
+
+if __name__ == "__main__":
+    send(json.loads(sys.argv[1]), sys.stdout.buffer)

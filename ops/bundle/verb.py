@@ -1,0 +1,200 @@
+"""The verb `support-bundle`: one archive of all hosts, from which every secret was taken."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import sys
+import tarfile
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lakehouse.errors import UsageError
+from lakehouse.inventory import Host
+from lakehouse.report.text import size
+from lakehouse.run import BUILD, ROOT
+from lakehouse.verbs import PASSWORDS
+from ops import remote, tell
+from ops.answer import Answer, unknown
+from ops.asking import Asker, Http
+from ops.bundle import archive, collector, items, mask
+from ops.bundle.archive import Archive
+from ops.bundle.mask import Masker
+from ops.doctor import look as doctor
+from ops.doctor import screen as diagnosis
+from ops.doctor.diagnosis import diagnose
+from ops.doctor.model import Seen
+from ops.outcome import Finding, Outcome, Result
+from ops.status import look as status
+from ops.status import screen
+
+VERB = "support-bundle"
+_ASK_SECONDS = 15.0
+_SECRETS_SECONDS = 30.0
+_MIB = 1 << 20
+# Whose value is a secret, of the variables of an inventory; the place of a file is none.
+_SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token$|credential|^vault_|_key$")
+# The last jobs of each engine: group, port, path.
+_JOBS = {
+    "spark-master": ("spark_master", "spark_master_http", "/json/"),
+    "spark-history": ("spark_history", "spark_history", "/api/v1/applications?limit=50"),
+    "trino": ("trino_coordinator", "trino_http", "/v1/query"),
+    "flink": ("flink_jobmanager", "flink_rest", "/jobs/overview"),
+    "flink-history": ("flink_jobmanager", "flink_history", "/jobs/overview"),
+}
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Write the archive; return 0, 1 if a host is missing in it, 2 if all are."""
+    began = time.monotonic()
+    if arguments.size < 1 or arguments.limit < 1:
+        raise UsageError("--size and --limit: 1 MiB, 1 second, or more")
+    tell.progress("asking what status and doctor ask")
+    with closing(Asker()) as asker:
+        seen = doctor.look(asker, arguments.inventory, time.monotonic() + _ASK_SECONDS)
+    masker = Masker(_of_inventory(seen))
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    path = BUILD / f"support-{seen.status.cluster}-{stamp}.tar.gz"
+    with archive.written(path, int(arguments.size * _MIB)) as bundle:
+        answers = _fill(bundle, masker, seen, arguments.limit, began)
+    ending = _result(arguments.inventory, path, seen, answers)
+    seconds = time.monotonic() - began
+    facts = (*ending.facts, f"{masker.count} values masked", f"{len(bundle.cut)} cut", f"{seconds:.1f} s")
+    details = {"masked": masker.count, "cut": bundle.cut, "seconds": round(seconds, 1)}
+    ending = replace(ending, facts=facts, details={**ending.details, **details})
+    lines = [json.dumps(ending.json())] if arguments.json else [*map(str, ending.worst), ending.last_line]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return int(ending.outcome)
+
+
+def _fill(bundle: Archive, masker: Masker, seen: Seen, limit: float, began: float) -> dict[str, Answer[int]]:
+    """Put everything in, the small things of the cluster first; return how each host ended."""
+    hosts = seen.cluster.hosts
+    with ThreadPoolExecutor(len(hosts)) as pool:
+        tell.progress("reading the secrets that are to be masked")
+        for found in pool.map(_secrets, hosts):
+            masker.learn(found)
+        for name, text in _cluster(seen, began):
+            bundle.add(name, masker.text(name, text))
+        tell.progress(f"collecting from {', '.join(host.name for host in hosts)}")
+        ended = list(pool.map(lambda host: _host(bundle, masker, seen, host, limit), hosts))
+    answers = dict(zip((host.name for host in hosts), ended, strict=True))
+    for host, answer in answers.items():
+        if not answer.known:
+            bundle.add(f"{host}/missing.txt", masker.text("", f"{answer.why}\n"))
+    bundle.close(
+        {
+            "cluster": seen.status.cluster,
+            "hosts": {host: answer.why or "complete" for host, answer in answers.items()},
+            "masked": masker.count,
+        }
+    )
+    return answers
+
+
+def _of_inventory(seen: Seen) -> Iterator[str]:
+    """Give the secrets of the inventory. One that cannot be evaluated is an error: it could not be masked."""
+    for host in seen.cluster.hosts:
+        for name in PASSWORDS:
+            if name in host.variables:
+                yield str(host.entry(name, "password"))
+        for name in host.variables:
+            if _SECRET.search(name):
+                yield from _texts(host.variables[name])
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts(each)
+    elif isinstance(value, str):
+        yield str(value)
+
+
+def _secrets(host: Host) -> set[str]:
+    """Return what stands in a host's files of secrets; nothing where it does not answer."""
+    found: set[str] = set()
+    for name, text, _ in _members(host, items.secrets(host), _SECRETS_SECONDS, []):
+        found |= mask.values(name, text)
+    return found
+
+
+def _cluster(seen: Seen, began: float) -> Iterator[tuple[str, str]]:
+    """Give what is there once: status, doctor, versions of the kit, the last jobs."""
+    seconds = time.monotonic() - began
+    yield "status.json", json.dumps(screen.result(seen.status, seconds).json(), indent=2)
+    yield "doctor.json", json.dumps(diagnosis.result(seen.status, diagnose(seen), seconds).json(), indent=2)
+    yield "versions.yml", (ROOT / "versions.yml").read_text(encoding="utf-8")
+    # Trino shows other people's queries to its own user alone.
+    headers = {"X-Trino-User": str(seen.cluster.variable("lakehouse_users")["trino"])}
+    asked = [Http(name, url, headers) for name, url in seen.cluster.urls(_JOBS)]
+    with closing(Asker()) as asker:
+        answers = status.ask(asker, seen.cluster, asked, time.monotonic() + _ASK_SECONDS)
+    for name, answer in answers.items():
+        yield f"jobs/{name}.json", answer.value.text if answer.value else f"unknown: {answer.why}\n"
+
+
+def _host(bundle: Archive, masker: Masker, seen: Seen, host: Host, limit: float) -> Answer[int]:
+    """Put in what a host sends; unknown where that is not all."""
+    ends: list[Answer[int]] = []
+    whole, kept = False, dict[str, int]()
+    for name, text, sent in _members(host, items.request(seen.cluster, host), limit, ends):
+        whole = name == collector.INDEX
+        if whole:
+            for each, there in json.loads(text).items():
+                bundle.note(f"{host.name}/{each}", there, kept[each])
+        else:
+            kept[name] = sent
+            bundle.add(f"{host.name}/{name}", masker.text(name, text))
+    [end] = ends
+    if not end.known or whole:
+        return end
+    return unknown(f"it sent a part only (exit code {end.value})")
+
+
+def _members(
+    host: Host, request: Mapping[str, Any], limit: float, ends: list[Answer[int]]
+) -> Iterator[tuple[str, str, int]]:
+    """Give name, text and size of each thing that the collector sends; the end of it goes to `ends`."""
+    python = str(host.variables.get("ansible_python_interpreter", "python3"))
+    program = Path(collector.__file__).read_text(encoding="utf-8")
+    script = shlex.join([python if python.startswith("/") else "python3", "-c", program, json.dumps(request)])
+    with remote.output(host, f"exec {script}", limit) as (stream, ended):
+        try:
+            with tarfile.open(fileobj=stream, mode="r|gz") as sent:
+                for member in sent:
+                    content = sent.extractfile(member)
+                    if content:
+                        yield member.name, content.read().decode(errors="replace"), member.size
+        except (tarfile.TarError, EOFError, OSError):
+            pass  # cut off: how it ended says why
+        ends.append(ended())
+
+
+def _result(inventory: str, path: Path, seen: Seen, answers: Mapping[str, Answer[int]]) -> Result:
+    there, shown = [name for name, answer in answers.items() if answer.known], path.relative_to(ROOT)
+    grave = Outcome.DEGRADED if there else Outcome.DOWN
+    return Result(
+        verb=VERB,
+        target=seen.status.cluster,
+        findings=tuple(
+            Finding("bundle.missing", grave, host, f"is missing: {answer.why}", tell.ping(inventory, host))
+            for host, answer in answers.items()
+            if not answer.known
+        ),
+        facts=(f"{len(there)} of {len(answers)} hosts", size(path.stat().st_size)),
+        hosts={name: {"answered": answer.known, "why": answer.why} for name, answer in answers.items()},
+        healthy_next=f"tar tzf {shown}",
+        details={"archive": str(shown)},
+        summary=str(shown),
+    )

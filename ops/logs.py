@@ -1,0 +1,130 @@
+"""The verb `logs`: what a service says on every host of it, in the order of time."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from lakehouse import inventory
+from lakehouse.errors import UsageError
+from lakehouse.inventory import Host
+from lakehouse.services import Service
+from ops import choice, remote, tell
+from ops.outcome import Result
+from ops.remote import Line
+from ops.status import placement
+
+VERB = "logs"
+# Of reading a journal that is as large as it may become, on a busy machine.
+LIMIT_SECONDS = 60.0
+_SPAN = re.compile(r"(\d+)(s|m|min|h|d|w)")
+_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+# Begins each line of the journal, in UTC and to the microsecond: such text sorts by time.
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d\d:?\d\d")
+# As `tail` shows them.
+_FILE = re.compile(r"==> (.+) <==")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Show the lines; return 0, 1 if a host was silent, 2 if all were. With `follow` only Ctrl-C ends it."""
+    began = time.monotonic()
+    if arguments.lines < 0:
+        raise UsageError(f"--lines {arguments.lines}: a number that is not negative")
+    wanted = choice.service(arguments.service)
+    since = instant(arguments.since) if arguments.since else None
+    cluster = placement.read(inventory.load(arguments.inventory))
+    chosen: Sequence[Host] = choice.running(cluster, wanted)
+    if arguments.host:
+        chosen = (choice.host(cluster, arguments.host, chosen),)
+    names = [host.name for host in chosen]
+    tell.progress(f"{wanted.name}: {placement.unit(wanted)} on {', '.join(names)}")
+    scripts = {
+        host.name: script(host, wanted, since, arguments.lines, follow=arguments.follow) for host in chosen
+    }
+    kept, printed = tell.Kept(names), tell.Lines(names)
+    ended = remote.run(
+        scripts, chosen, printed if arguments.follow else kept, None if arguments.follow else LIMIT_SECONDS
+    )
+    said = {name: kept.of(name, wrong=False) for name in names}
+    if not arguments.json:
+        for line in ordered(said):
+            printed(line)
+    seconds = time.monotonic() - began
+    ending = Result(
+        verb=VERB,
+        target=f"{wanted.name} of {cluster.variable('lakehouse_cluster')}",
+        findings=tell.silent(VERB, arguments.inventory, ended),
+        facts=(
+            f"{sum(answer.known for answer in ended.values())} of {len(ended)} hosts answered",
+            f"{sum(map(len, said.values()))} lines",
+            f"{seconds:.1f} s",
+        ),
+        hosts={
+            name: {"answered": answer.known, "why": answer.why, "lines": said[name]}
+            for name, answer in ended.items()
+        },
+        healthy_next=f".venv/bin/lakehouse doctor -i {arguments.inventory}",
+        details={"unit": placement.unit(wanted), "seconds": round(seconds, 1)},
+    )
+    return tell.end(ending, as_json=arguments.json)
+
+
+def instant(text: str) -> str:
+    """Return journalctl's word for a time: `10m` ago on the host's clock, or a date in UTC; or UsageError."""
+    if span := _SPAN.fullmatch(text):
+        return f"-{int(span[1]) * _SECONDS[span[2]]}s"
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"--since {text}: such as 10m, 2h, 1d, 2026-01-31 or 2026-01-31T10:00 (UTC)"
+        ) from None
+    return f"@{(found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp():.0f}"
+
+
+def script(host: Host, service: Service, since: str | None, lines: int, *, follow: bool) -> str:
+    """Return what shows the journal of a service's unit, and the last lines of its files if there are any.
+
+    Of a file nobody knows when a line was written: `since` leaves those out that have not changed since.
+    """
+    unit = shlex.quote(f"{placement.unit(service)}.service")
+    journal = f"journalctl --quiet --no-pager --utc --no-hostname -o short-iso-precise -n {lines} -u {unit}"
+    journal += f" --since={shlex.quote(since)}" if since else ""
+    newer = f" -newermt {shlex.quote(_dated(since))}" if since else ""
+    globs = [shlex.quote(path).replace("*", "'*'") for path in placement.logs(service, host)]
+    files = f"find {' '.join(globs)} -maxdepth 0 -type f -size +0{newer} 2>/dev/null"
+    if not globs:
+        return f"exec {journal} --follow" if follow else f"exec {journal}"
+    tail = f"tail -v -n {lines}"
+    if follow:
+        return f'set -- $({files}); [ $# = 0 ] || {tail} -F -- "$@" 2>/dev/null & {journal} --follow; wait'
+    return f"{journal}; {files} | sort | xargs -r -d '\\n' {tail} --"
+
+
+def _dated(since: str) -> str:
+    """Return the same time in find's words."""
+    return since if since.startswith("@") else f"{since[1:-1]} seconds ago"
+
+
+def ordered(said: Mapping[str, Iterable[str]]) -> list[Line]:
+    """Return the journals' lines of all hosts by time, and below them each host's files.
+
+    What has no time of its own, such as a stack trace, stays below the line that it follows.
+    """
+    journal: list[tuple[str, Line]] = []
+    files: list[Line] = []
+    for host, lines in said.items():
+        found, stamp = journal, ""
+        for text in lines:
+            if _FILE.fullmatch(text):
+                found = []
+            if found is journal:
+                stamp = stamped[0] if (stamped := _STAMP.match(text)) else stamp
+                journal.append((stamp, Line(host, text)))
+            elif text:
+                files.append(Line(host, text))
+    return [line for _, line in sorted(journal, key=lambda pair: pair[0])] + files

@@ -1,0 +1,71 @@
+"""How the verbs that run something on hosts speak: lines of hosts, progress, and the last line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection, Mapping
+
+from ops.answer import Answer
+from ops.outcome import Finding, Outcome, Result
+from ops.remote import Line
+
+
+class Lines:
+    """Prints lines as they come, each after its host's name where there are several hosts."""
+
+    def __init__(self, hosts: Collection[str]) -> None:
+        self._width = max(map(len, hosts)) if len(hosts) > 1 else 0
+
+    def __call__(self, line: Line) -> None:
+        """Print a line of stdout on stdout, one of stderr on stderr."""
+        stream = sys.stderr if line.wrong else sys.stdout
+        head = f"{line.host.ljust(self._width)} | " if self._width else ""
+        stream.write(f"{head}{line.text}\n")
+        stream.flush()
+
+
+class Kept:
+    """Keeps the lines of each host, for programs."""
+
+    def __init__(self, hosts: Collection[str]) -> None:
+        self.said: dict[str, list[Line]] = {host: [] for host in hosts}
+
+    def __call__(self, line: Line) -> None:
+        """Keep a line."""
+        self.said[line.host].append(line)
+
+    def of(self, host: str, *, wrong: bool) -> list[str]:
+        """Return what a host said on stdout, or on stderr."""
+        return [line.text for line in self.said[host] if line.wrong is wrong]
+
+
+def progress(text: str) -> None:
+    """Say on stderr what is being done."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def ping(inventory: object, host: str) -> str:
+    """Return the command that asks whether a host is reached at all."""
+    return f".venv/bin/ansible -i {inventory} {host} -m ping"
+
+
+def silent(verb: str, inventory: object, ended: Mapping[str, Answer[int]]) -> tuple[Finding, ...]:
+    """Return a finding for each host that did not answer: of all of them, nothing is known."""
+    outcome = Outcome.DEGRADED if any(answer.known for answer in ended.values()) else Outcome.DOWN
+    return tuple(
+        Finding(f"{verb}.silent", outcome, host, f"did not answer: {answer.why}", ping(inventory, host))
+        for host, answer in ended.items()
+        if not answer.known
+    )
+
+
+def end(result: Result, *, as_json: bool) -> int:
+    """Say how a verb ended: its findings and last line on stderr, below what hosts said, or all as JSON."""
+    if as_json:
+        sys.stdout.write(f"{json.dumps(result.json())}\n")
+    else:
+        for line in (*map(str, result.worst), result.last_line):
+            progress(line)
+    return int(result.outcome)
