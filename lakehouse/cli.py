@@ -78,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
     _add_console(add("console", "ops.console.verb:main", "the same as a page for a browser, until Ctrl-C"))
     _add_changes(add)
     _add_seeing(add)
+    _add_backups(add)
     add("take-over", "take_over", "make another checkout's local nodes this one's").add_argument(
         "cluster", help="the cluster's name"
     )
@@ -136,6 +137,22 @@ def _pause(text: str) -> float:
             f"{text} is no number of seconds from {_LEAST_PAUSE} to {_MOST_PAUSE}"
         )
     return seconds
+
+
+def _add_backups(add: Callable[[str, str, str], argparse.ArgumentParser]) -> None:
+    """Add the verbs that make a backup, judge it, and bring a cluster back to it."""
+    kept = add("backup", "ops.backup.verb:main", "make a backup, or judge one without restoring it")
+    kept.add_argument("work", nargs="?", choices=("run", "verify", "list"), default="run")
+    brought = add("restore", "ops.backup.verb:restore", "bring the cluster back to a backup")
+    for one, which in ((kept, "to verify"), (brought, "to restore")):
+        one.add_argument("backup", nargs="?", help=f"backup {which} (default: the newest)")
+        one.add_argument("--json", action="store_true", help="for programs")
+    brought.add_argument(
+        "--to", metavar="TIME", help="catalog as of a time later than the backup, with its offset"
+    )
+    brought.add_argument(
+        "--confirm", metavar="CLUSTER", help="name of the cluster whose state may be replaced"
+    )
 
 
 def _add_changes(add: Callable[[str, str, str], argparse.ArgumentParser]) -> None:

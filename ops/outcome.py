@@ -11,14 +11,19 @@ SCHEMA = 1
 
 
 class Outcome(IntEnum):
-    """Of a verb that looks, and its exit code. DOWN is also what nobody could find out to be otherwise.
+    """Of a verb, and its exit code. DOWN is also what nobody could find out to be otherwise.
 
-    LIMIT is what was ended by the time that it was given.
+    A verb that changes has been refused by a gate, or was not confirmed: then it has changed nothing. LIMIT is
+    what was ended by the time that it was given.
     """
 
     OK = 0
     DEGRADED = 1
+    FAILED = 1
     DOWN = 2
+    REFUSED = 3
+    UNCONFIRMED = 4
+    HALFWAY = 6
     LIMIT = 124
 
 

@@ -18,6 +18,14 @@ TRIED = "tried"
 # What a connection to a DataNode may take, and the start of the shell that makes it.
 _REACH_SECONDS = 3
 CHECKPOINT = ("hdfs-checkpoint.timer", "hdfs-checkpoint.service")
+BACKUP = ("lakehouse-backup.timer", "lakehouse-backup.service")
+# One segment that failed may be taken the next time: then nothing waits.
+_ARCHIVE = """
+SELECT 'mode', current_setting('archive_mode')
+UNION ALL SELECT 'failing', (coalesce(last_failed_time > coalesce(last_archived_time, 'epoch'), false))::text
+  FROM pg_stat_archiver
+UNION ALL SELECT 'waiting', count(*)::text FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'
+"""
 # As many as find a connection that died, among the pool of a metastore.
 CALLS = tuple(f"call {number}" for number in range(20))
 _JSON = {"Accept": "application/json"}
@@ -83,6 +91,11 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
         yield "checkpoint", f"systemctl show --property=Id,ActiveState,Result {shlex.join(CHECKPOINT)}"
     if "postgresql" in names:
         yield "catalog", questions.psql(host, _SQL)
+        if host.variables["lakehouse_backup_enabled"]:
+            yield "archive", questions.psql(host, _ARCHIVE)
+    if questions.backups(host):
+        shown = "Id,ActiveState,Result,ActiveEnterTimestamp"
+        yield "backup_units", f"systemctl show --timestamp=unix --property={shown} {shlex.join(BACKUP)}"
     if "trino" in names:
         yield "catalogs", f"cd {shlex.quote(f'{config}/trino/catalog')} && sha256sum -- *.properties"
     if names & {"flink_jobmanager", "flink_taskmanager"}:

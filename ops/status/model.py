@@ -133,6 +133,14 @@ class Verified:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """When the last good backup was made (seconds since the epoch), None for never, and why not since."""
+
+    good: float | None
+    why: str
+
+
+@dataclass(frozen=True)
 class Status:
     """Everything. An engine that is not placed is not in `engines`; `verified` is None where none was."""
 
@@ -149,6 +157,8 @@ class Status:
     engines: Mapping[str, Answer[Engine]]
     verified: Answer[Verified | None]
     clock_limit: float
+    # None where the inventory wants none.
+    backup: Answer[Kept | None] = Answer(None)  # noqa: RUF009 -- it is frozen
 
     @property
     def answered(self) -> int:

@@ -144,7 +144,19 @@ def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, 
             "database",
             psql(host, _SQL),
         )
+    if kept := backups(host):
+        yield "backup", kept
     yield "ended", "date +%s.%N"
+
+
+def backups(host: Host) -> str | None:
+    """Return the command that prints what came of the last backup; None on a host that keeps none."""
+    variables = host.variables
+    if not variables["lakehouse_backup_enabled"] or variables["lakehouse_backup_host"] != host.name:
+        return None
+    path = shlex.quote(f"{variables['lakehouse_backup_dir']}/last.json")
+    read = f"if [ -e {path} ]; then cat {path}; fi"
+    return f'if [ "$(id -u)" = 0 ]; then {read}; else sudo -n sh -c {shlex.quote(read)}; fi'
 
 
 def psql(host: Host, sql: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ from ops.status.model import (
     Disk,
     Engine,
     Hdfs,
+    Kept,
     Machine,
     Memory,
     Placed,
@@ -62,6 +64,7 @@ def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Statu
         engines=dict(_engines(cluster, answers)),
         verified=verified(report, name),
         clock_limit=cluster.clock_limit,
+        backup=_backup(cluster, seen, parts),
     )
 
 
@@ -69,6 +72,23 @@ def part(reply: Answer[Reply], parts: Mapping[str, Answer[str]], name: str) -> A
     """Return what a part of a host's script printed; unknown where the host, or that part, did not answer."""
     silent: Answer[str] = unknown(reply.why or "the host ended before it was asked")
     return parts.get(name, silent)
+
+
+def _backup(
+    cluster: Cluster, seen: Answers, parts: Mapping[str, Mapping[str, Answer[str]]]
+) -> Answer[Kept | None]:
+    keeper = next((host.name for host in cluster.hosts if questions.backups(host)), None)
+    return part(seen[keeper], parts[keeper], "backup").then(kept) if keeper else Answer(None)
+
+
+def kept(text: str) -> Kept:
+    """Read what the last backup left for those who look; nothing is before the first."""
+    if not text.strip():
+        return Kept(None, "")
+    said = json.loads(text)
+    name = str(said["good"])
+    made = datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if name else None
+    return Kept(made, str(said["why"]))
 
 
 def _machine(host: Host, reply: Answer[Reply], parts: Mapping[str, Answer[str]]) -> Machine:

@@ -18,7 +18,6 @@ _UNKNOWN = "unknown"
 _GAP = "  "
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 # There is no verb that makes one yet.
-_BACKUP = "none"
 
 
 def result(status: Status, seconds: float) -> Result:
@@ -32,7 +31,7 @@ def result(status: Status, seconds: float) -> Result:
             f"{status.answered} of {len(status.machines)} hosts answered",
             f"{status.running} of {len(status.services)} services run",
             _datanodes(status),
-            f"backup {_BACKUP}",
+            f"backup {_backup(status)}",
             f"{seconds:.1f} s",
         ),
         hosts=hosts,
@@ -157,7 +156,7 @@ def areas(status: Status) -> Iterator[tuple[str, str]]:
     for name, answer in status.engines.items():
         yield name.capitalize(), _engine(answer)
     yield "Verified", _verified(status)
-    yield "Backup", _BACKUP
+    yield "Backup", _backup(status)
 
 
 def _hdfs(answer: Answer[Hdfs], placed: int) -> str:
@@ -192,6 +191,16 @@ def _engine(answer: Answer[Engine]) -> str:
         return f"unknown: {answer.why}"
     counts = [f"{count} {name}" for name, count in found.counts.items()]
     return ", ".join([f"{found.members} of {found.placed} workers", *counts])
+
+
+def _backup(status: Status) -> str:
+    """Return how old the last good backup is."""
+    if not status.backup.known:
+        return f"unknown: {status.backup.why}"
+    found = status.backup.value
+    if found is None or found.good is None:
+        return "none"
+    return f"{age(status.at - found.good)} old"
 
 
 def _verified(status: Status) -> str:
@@ -244,5 +253,5 @@ def _cluster_json(status: Status) -> dict[str, Any]:
         "database": _answer(status.database),
         "engines": {name: _answer(answer) for name, answer in status.engines.items()},
         "verified": _answer(status.verified),
-        "backup": None,
+        "backup": _answer(status.backup),
     }

@@ -83,6 +83,11 @@ class Told:
             "checkpoint": "Id=hdfs-checkpoint.timer\nActiveState=active\nResult=success\n\n"
                           "Id=hdfs-checkpoint.service\nActiveState=inactive\nResult=success\n",
             "catalog": "schema|3.1.0\nused|41\nallowed|97\nlock_seconds|\nmisplaced|0\n",
+            "archive": "mode|on\nfailing|false\nwaiting|0\n",
+            "backup": json.dumps({"good": "20270115T040000Z", "why": ""}),
+            "backup_units": f"Id=lakehouse-backup.timer\nActiveState=active\nResult=success\n"
+                            f"ActiveEnterTimestamp=@{STARTED:.0f}\n\n"
+                            "Id=lakehouse-backup.service\nActiveState=inactive\nResult=success\n",
             "catalogs": f"{DIGEST}  delta.properties\n",
             "flink_config": "".join(f"{key}: {json.dumps(value)}\n" for key, value in FLINK.items()),
             **sites,
@@ -304,6 +309,17 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (part(N1, "checkpoint", "inactive\nResult=success", "failed\nResult=exit-code"), F, "hdfs.timer", N1,
      "the last checkpoint has failed (exit-code)"),
     (calls, F, "metastore.calls", N1, "3 of 20 calls fail: thrift://192.168.1.184:9083: timed out"),
+    (part(N2, "backup", "20270115", "20270113"), W, "backup.age", N2, "no good backup for 52 h"),
+    (part(N2, "backup", '"why": ""', '"why": "a disk is full"'), F, "backup.age", N2,
+     "the last backup has failed: a disk is full"),
+    (part(N2, "backup_units", "ActiveState=active", "ActiveState=inactive"), F, "backup.timer", N2,
+     "lakehouse-backup.timer is inactive: nobody makes backups"),
+    (part(N2, "backup_units", "inactive\nResult=success", "failed\nResult=signal"), F, "backup.timer", N2,
+     "the last backup was ended (signal)"),
+    (part(N1, "archive", "failing|false\nwaiting|0", "failing|true\nwaiting|7"), F, "backup.archive", N1,
+     "the repository takes no WAL: 7 segments wait in pg_wal"),
+    (part(N1, "archive", "waiting|0", "waiting|40"), W, "backup.archive", N1, "40 segments wait in pg_wal"),
+    (part(N1, "archive", "mode|on", "mode|off"), F, "backup.archive", N1, "archive_mode is off"),
     (part(N1, "catalog", "3.1.0", "4.0.0"), F, "metastore.schema",
      N1, "the schema in the database has version 4.0.0"),
     (part(N1, "catalog", "used|41", "used|96"), W, "postgresql.connections",
@@ -457,7 +473,7 @@ def test_a_file_that_nobody_understands_is_not_judged(
 PARTS = (
     "began", "units", "memory", "space", "inodes", "thp", "names", "listening", "reach",
     "packages", "daemons", "checkpoint", "catalog", "catalogs", "flink_config", "hdfs_site",
-    "core_site", "releases",
+    "core_site", "releases", "backup", "backup_units", "archive",
 )  # fmt: skip
 
 

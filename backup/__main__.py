@@ -1,0 +1,117 @@
+"""The programs of a backup, by their names; each prints a document of JSON: a value, or why there is none."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from backup import database, manifest, reconcile, run, serve, verify
+from backup.settings import BackupError, Settings, load
+from plugins.module_utils.webhdfs import WebHdfsError
+
+# Of the last run, good or not; status and doctor read it.
+_LAST = "last.json"
+
+
+def _run(settings: Settings, _: argparse.Namespace) -> Any:
+    """Make a backup; what came of it is kept for those who look."""
+    good = [one.name for one in manifest.all_of(settings) if one.finished]
+    last: dict[str, Any] = {
+        "began": time.time(),
+        "good": good[-1] if good else "",
+        "why": "it was interrupted",
+    }
+    path = Path(settings.folder) / _LAST
+    _keep(path, last)
+    try:
+        made = run.run(settings)
+    except (BackupError, WebHdfsError, OSError, subprocess.SubprocessError) as error:
+        _keep(path, last | {"why": " ".join(str(error).split()), "ended": time.time()})
+        raise
+    _keep(path, last | {"why": "", "ended": time.time(), "good": made["name"]})
+    return made
+
+
+def _keep(path: Path, document: Any) -> None:
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(json.dumps(document), encoding="utf-8")
+    new.replace(path)
+
+
+def _database(settings: Settings, arguments: argparse.Namespace) -> Any:
+    """Answer the repository's host, whose words sshd hands on."""
+    return database.answer(settings, arguments.words or os.environ.get("SSH_ORIGINAL_COMMAND", "").split())
+
+
+def _verify(settings: Settings, arguments: argparse.Namespace) -> Any:
+    backup = manifest.find(settings, arguments.name)
+    problems = verify.verify(settings, backup)
+    if problems:
+        return {"name": backup.name, "problems": problems}
+    return {"problems": [], **backup.manifest, **reconcile.room(backup)}
+
+
+def _reconcile(settings: Settings, arguments: argparse.Namespace) -> Any:
+    backup = manifest.find(settings, arguments.name)
+    return reconcile.reconcile(settings, backup, tuple(arguments.only), keep=arguments.keep)
+
+
+def _shown(settings: Settings, arguments: argparse.Namespace) -> Any:
+    return manifest.find(settings, arguments.name).manifest
+
+
+def _compare(settings: Settings, arguments: argparse.Namespace) -> Any:
+    """Say which tables Spark reads otherwise now than the manifest has them."""
+    return {"differences": run.differences(settings, manifest.find(settings, arguments.name))}
+
+
+def _serve(settings: Settings, arguments: argparse.Namespace) -> Any:
+    return serve.serve(
+        manifest.find(settings, arguments.name).namenode, arguments.to, arguments.word, arguments.seconds
+    )
+
+
+def _list(settings: Settings, _: argparse.Namespace) -> Any:
+    return [one.name for one in manifest.all_of(settings) if one.finished]
+
+
+def main() -> int:
+    """Run one of them; 0, or 1 where it has failed."""
+    parser = argparse.ArgumentParser(prog="lakehouse-backup", description=__doc__)
+    parser.add_argument("--settings", required=True)
+    programs = parser.add_subparsers(required=True)
+    for name, program in (
+        ("run", _run), ("database", _database), ("list", _list),
+        ("verify", _verify), ("show", _shown), ("reconcile", _reconcile),
+        ("compare", _compare), ("serve", _serve),
+    ):  # fmt: skip
+        one = programs.add_parser(name)
+        one.set_defaults(program=program)
+        if program not in (_run, _database, _list):
+            one.add_argument("name", nargs="?", default="")
+        if program is _database:
+            one.add_argument("words", nargs="*")
+        if program is _reconcile:
+            one.add_argument("--only", action="append", default=[])
+            one.add_argument("--keep", action="store_true")
+        if program is _serve:
+            one.add_argument("--to", required=True)
+            one.add_argument("--word", required=True)
+            one.add_argument("--seconds", type=float, required=True)
+    arguments = parser.parse_args()
+    try:
+        answer = {"value": arguments.program(load(arguments.settings), arguments)}
+    except (BackupError, WebHdfsError, OSError, subprocess.SubprocessError) as error:
+        answer = {"why": " ".join(str(error).split())}
+    sys.stdout.write(json.dumps(answer) + "\n")
+    return int("why" in answer)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""A finished backup: its folder, its manifest, and what it is made of."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from backup import copying, tables, tree
+from backup.settings import NAME, BackupError, Settings, checked
+
+SCHEMA = 1
+_MANIFEST, _SUM, _TREE, _DAMAGED = "manifest.json", "manifest.sha256", "tree.jsonl", "damaged.json"
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A backup by its folder; one without a manifest was never finished."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.folder.name
+
+    @property
+    def files(self) -> Path:
+        """The copy of HDFS."""
+        return self.folder / "files"
+
+    @property
+    def namenode(self) -> Path:
+        """The NameNode's image."""
+        return self.folder / "namenode"
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has a manifest."""
+        return (self.folder / _MANIFEST).is_file()
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Everything but the list of files; BackupError where a byte of it is another one."""
+        path = self.folder / _MANIFEST
+        try:
+            known = (self.folder / _SUM).read_text(encoding="utf-8").strip()
+            if copying.sha256(path) != known:
+                raise BackupError(f"{path} is not as it was written")
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise BackupError(f"{path}: {error}") from error
+
+    @cached_property
+    def entries(self) -> Mapping[str, tree.Entry]:
+        """The tree of HDFS; BackupError where a byte of its list is another one."""
+        path = self.folder / _TREE
+        try:
+            if copying.sha256(path) != self.manifest["parts"][_TREE]:
+                raise BackupError(f"{path} is not as it was written")
+            return tree.read(path)
+        except (OSError, ValueError) as error:
+            raise BackupError(f"{path}: {error}") from error
+
+    @property
+    def tables(self) -> tuple[tables.Table, ...]:
+        """The tables at T0."""
+        return tuple(map(tables.read, self.manifest["tables"]))
+
+    @property
+    def damage(self) -> list[str] | None:
+        """What the last verification found; None where there was none."""
+        path = self.folder / _DAMAGED
+        return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+    def record(self, problems: list[str]) -> None:
+        """Keep what a verification found."""
+        write(self.folder / _DAMAGED, json.dumps(problems))
+
+    def write_tree(self, entries: Mapping[str, tree.Entry]) -> None:
+        """Write the list of files."""
+        tree.write(self.folder / _TREE, entries)
+
+    def finish(self, manifest: Mapping[str, Any]) -> None:
+        """Write the manifest with the checksums of all but the copy, whose are in the list."""
+        parts = [path for path in self.folder.rglob("*") if path.is_file() and self.files not in path.parents]
+        sums = {str(path.relative_to(self.folder)): copying.sha256(path) for path in sorted(parts)}
+        document = json.dumps({"schema": SCHEMA, **manifest, "parts": sums}, indent=1)
+        unfinished = self.folder / f"{_MANIFEST}.new"
+        write(unfinished, document)
+        write(self.folder / _SUM, copying.sha256(unfinished) + "\n")
+        unfinished.replace(self.folder / _MANIFEST)
+        os.sync()
+
+    def remove(self) -> None:
+        """Remove it; the manifest first, so that half of it is never taken for a whole."""
+        (self.folder / _MANIFEST).unlink(missing_ok=True)
+        shutil.rmtree(self.folder)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file that is on the disk when this returns."""
+    with path.open("w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def all_of(settings: Settings) -> Iterator[Backup]:
+    """Give every backup, the oldest first, finished or not."""
+    if settings.backups.is_dir():
+        for folder in sorted(settings.backups.iterdir()):
+            if NAME.fullmatch(folder.name):
+                yield Backup(folder)
+
+
+def find(settings: Settings, name: str) -> Backup:
+    """Return a finished backup, or the newest for no name; BackupError where there is none."""
+    finished = [backup for backup in all_of(settings) if backup.finished]
+    found = [backup for backup in finished if not name or backup.name == checked(name)]
+    if not found:
+        raise BackupError(f"there is no backup {name}".rstrip() + f" in {settings.backups}")
+    return found[-1]

@@ -1,0 +1,249 @@
+"""Makes a backup: the database at T0, HDFS at T1 after it, the copy, and a manifest that ties them.
+
+Never the other way round: a catalog that is newer than the files names some that do not exist.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from backup import copying, manifest, tables, tree
+from backup.manifest import Backup
+from backup.settings import BackupError, Settings, new_name
+from plugins.module_utils.webhdfs import WebHdfs, WebHdfsError
+
+_SPARE_BYTES = 256 << 20
+_COUNT_SECONDS = 3600
+_DATABASE_SECONDS = 6 * 3600
+
+
+def run(settings: Settings) -> dict[str, Any]:
+    """Make a backup and remove those beyond retention; return its manifest.
+
+    Raises BackupError where it could not be finished: then every earlier one is as it was.
+    """
+    with _alone(settings):
+        began, hdfs = time.time(), WebHdfs(settings.namenode, settings.superuser)
+        _forget_unfinished(settings, hdfs)
+        _want_room(settings, 0)
+        backup = Backup(settings.backups / new_name())
+        database = dict(ask(settings, "backup", backup.name))
+        rows = database.pop("tables")
+        backup.files.mkdir(parents=True)
+        at = _snapshot(settings, hdfs, backup.name)
+        with ThreadPoolExecutor(1) as beside:
+            image = beside.submit(_image, settings, backup)
+            entries, fetched = _copy(settings, hdfs, backup)
+            image.result()
+        backup.write_tree(entries)
+        if settings.configuration.is_file():
+            shutil.copy2(settings.configuration, backup.folder)
+        found = _tables(settings, backup, rows, entries)
+        written = {
+            "name": backup.name,
+            "cluster": settings.cluster,
+            "began": began,
+            "ended": time.time(),
+            "database": database,
+            "hdfs": {"at": at, "root": settings.root, "snapshot": backup.name},
+            "bytes": sum(entry.length for entry in entries.values()) + int(database["bytes"]),
+            "fetched": fetched,
+            "files": sum(not entry.directory for entry in entries.values()),
+            "tables": [table.json() for table in found],
+        }
+        backup.finish(written)
+        _retain(settings, hdfs)
+        return written
+
+
+def ask(settings: Settings, *words: str) -> Any:
+    """Return what PostgreSQL's host answers; BackupError with its own words where it cannot."""
+    done = subprocess.run(
+        [*settings.database_ssh, " ".join(words)],
+        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=_DATABASE_SECONDS,
+    )  # fmt: skip
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        why = " ".join((done.stderr or done.stdout).split()) or f"exit {done.returncode}"
+        raise BackupError(f"PostgreSQL's host does not answer: {why}") from None
+    if "why" in answer:
+        raise BackupError(str(answer["why"]))
+    return answer["value"]
+
+
+@contextmanager
+def _alone(settings: Settings) -> Iterator[None]:
+    """Hold the repository: two backups at once would take each other for unfinished."""
+    settings.backups.mkdir(parents=True, exist_ok=True)
+    with (Path(settings.folder) / "lock").open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BackupError("another backup is being made") from None
+        yield
+
+
+def _forget_unfinished(settings: Settings, hdfs: WebHdfs) -> None:
+    for backup in list(manifest.all_of(settings)):
+        if not backup.finished:
+            _drop_snapshot(settings, hdfs, backup.name)
+            backup.remove()
+
+
+def _want_room(settings: Settings, wanted: int) -> None:
+    free = shutil.disk_usage(settings.folder).free
+    if free < wanted + _SPARE_BYTES:
+        raise BackupError(
+            f"{settings.folder} has {free >> 20} MiB left and needs {(wanted + _SPARE_BYTES) >> 20} MiB"
+        )
+
+
+def _snapshot(settings: Settings, hdfs: WebHdfs, name: str) -> float:
+    """Make the snapshot of HDFS; return T1."""
+    hdfs.call("PUT", "ALLOWSNAPSHOT", settings.root)
+    hdfs.call("PUT", "CREATESNAPSHOT", settings.root, snapshotname=name)
+    return time.time()
+
+
+def _drop_snapshot(settings: Settings, hdfs: WebHdfs, name: str) -> None:
+    # It may never have been made.
+    with suppress(WebHdfsError):
+        hdfs.call("DELETE", "DELETESNAPSHOT", settings.root, snapshotname=name)
+
+
+def _image(settings: Settings, backup: Backup) -> None:
+    """Have the edit log merged into an image that is newer than the snapshot, and keep it."""
+    folder = Path(settings.checkpoint_folder)
+    for old in folder.glob("*"):
+        shutil.rmtree(old)
+    done = subprocess.run(
+        settings.checkpoint, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        env={**os.environ, "HADOOP_USER_NAME": settings.superuser},
+    )  # fmt: skip
+    images = sorted(path for path in (folder / "current").glob("fsimage_*") if not path.suffix)
+    if done.returncode or not images:
+        lines = [
+            line for line in (done.stderr + done.stdout).splitlines() if "ERROR" in line or "xception" in line
+        ]
+        raise BackupError(f"no image of the NameNode: {' '.join(lines[:1]) or f'exit {done.returncode}'}")
+    backup.namenode.mkdir()
+    for path in (images[-1], images[-1].with_name(f"{images[-1].name}.md5"), folder / "current" / "VERSION"):
+        shutil.copy2(path, backup.namenode)
+
+
+def _copy(settings: Settings, hdfs: WebHdfs, backup: Backup) -> tuple[dict[str, tree.Entry], int]:
+    source = f"{settings.root}/.snapshot/{backup.name}"
+    wanted = tree.walk(hdfs, source, settings.left_out)
+    finished = [one for one in manifest.all_of(settings) if one.finished]
+    # What is known to be damaged is in none of them as it was: the same file is linked into many.
+    bad = {path for one in finished for path in one.damage or ()}
+    earlier: Mapping[str, tree.Entry] = {}
+    folder = backup.files
+    for one in reversed(finished):
+        with suppress(BackupError):
+            earlier = {path: entry for path, entry in one.entries.items() if path not in bad}
+            folder = one.files
+            break
+    new = [
+        entry
+        for path, entry in wanted.items()
+        if entry.content != getattr(earlier.get(path), "content", None)
+    ]
+    _want_room(settings, sum(entry.length for entry in new))
+    return copying.copy(hdfs, source, wanted, backup.files, earlier, folder)
+
+
+def _tables(
+    settings: Settings, backup: Backup, rows: Sequence[Mapping[str, Any]], entries: Mapping[str, tree.Entry]
+) -> list[tables.Table]:
+    inside = tables.Inside(settings.root, backup.files, entries)
+    found = [tables.describe(row, inside) for row in rows]
+    if inside.problems:
+        more = f" and {len(inside.problems) - 1} more" if inside.problems[1:] else ""
+        raise BackupError(f"{inside.problems[0]}{more}")
+    known = _counted_before(settings)
+    found = [
+        replace(table, rows=old.rows, checksum=old.checksum, columns=old.columns)
+        if (old := known.get((str(table), table.state)))
+        else table
+        for table in found
+    ]
+    asked = [table for table in found if table.format != "view" and table.rows is None]
+    counted = dict(zip(map(str, asked), _count(settings, asked), strict=True)) if asked else {}
+    return [
+        replace(table, **{**said, "columns": tuple(map(tuple, said.get("columns", ())))})
+        if (said := counted.get(str(table)))
+        else table
+        for table in found
+    ]
+
+
+def _counted_before(settings: Settings) -> dict[tuple[str, str], tables.Table]:
+    """Return the tables of earlier backups by name and state: what has not changed is not counted again."""
+    known: dict[tuple[str, str], tables.Table] = {}
+    for backup in manifest.all_of(settings):
+        if backup.finished:
+            with suppress(BackupError):
+                known |= {
+                    (str(table), table.state): table for table in backup.tables if table.rows is not None
+                }
+    return known
+
+
+def _count(settings: Settings, asked: Sequence[tables.Table], *, now: bool = False) -> list[dict[str, Any]]:
+    """Return rows and checksum of tables as Spark reads them; where it cannot, each is unknown and why."""
+    with tempfile.TemporaryDirectory() as folder:
+        question, answer = Path(folder) / "asked.json", Path(folder) / "told.json"
+        question.write_text(json.dumps([table.json() | {"now": now} for table in asked]), encoding="utf-8")
+        program = Path(__file__).with_name("fingerprint.py")
+        try:
+            done = subprocess.run(
+                [*settings.spark_submit, str(program), str(question), str(answer)],
+                capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=_COUNT_SECONDS,
+                env={**os.environ, "HADOOP_USER_NAME": settings.spark_user}, cwd="/",
+            )  # fmt: skip
+            return list(json.loads(answer.read_text(encoding="utf-8")))
+        except subprocess.TimeoutExpired:
+            why = f"Spark did not count in {_COUNT_SECONDS} s"
+        except (OSError, ValueError):
+            lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit {done.returncode}"]
+            why = f"Spark did not count: {lines[-1]}"
+        return [{"unknown": why}] * len(asked)
+
+
+def differences(settings: Settings, backup: Backup) -> list[str]:
+    """Return a line for each table that Spark reads otherwise now than the manifest says, or not at all."""
+    asked = [table for table in backup.tables if table.rows is not None]
+    found = _count(settings, asked, now=True)
+    return [
+        f"{table}: Spark finds {said.get('rows')} rows, checksum {said.get('checksum')} "
+        f"({table.rows}, {table.checksum}) {said.get('unknown', '')}".rstrip()
+        for table, said in zip(asked, found, strict=True)
+        if (said.get("rows"), said.get("checksum")) != (table.rows, table.checksum)
+    ]
+
+
+def _retain(settings: Settings, hdfs: WebHdfs) -> None:
+    """Remove what is beyond retention, and every snapshot but the newest: it keeps blocks on disks."""
+    finished = [backup for backup in manifest.all_of(settings) if backup.finished]
+    for backup in finished[:-1]:
+        _drop_snapshot(settings, hdfs, backup.name)
+    for backup in finished[: -settings.keep]:
+        backup.remove()
+    oldest = finished[-settings.keep :][0].manifest["database"]["label"]
+    labels = [one["label"] for one in ask(settings, "info")]
+    # PostgreSQL's part of a run that was never finished counts too: only what is older than all we keep goes.
+    ask(settings, "expire", str(len(labels) - labels.index(oldest)))

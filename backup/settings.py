@@ -1,0 +1,70 @@
+"""What the role has written for these programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+NAME = re.compile(r"\d{8}T\d{6}Z")
+
+
+class BackupError(Exception):
+    """What is wrong and where, in one line."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Places and names; `database_ssh` reaches PostgreSQL's host, `checkpoint` makes an image."""
+
+    cluster: str
+    folder: str
+    keep: int
+    namenode: str
+    superuser: str
+    root: str
+    left_out: tuple[str, ...]
+    database: str
+    database_port: int
+    database_ssh: tuple[str, ...]
+    checkpoint: tuple[str, ...]
+    checkpoint_folder: str
+    spark_submit: tuple[str, ...]
+    spark_user: str
+
+    @property
+    def backups(self) -> Path:
+        """The folder with a folder per backup."""
+        return Path(self.folder) / "backups"
+
+    @property
+    def configuration(self) -> Path:
+        """The encrypted archive of the inventory and its secrets."""
+        return Path(self.folder) / "configuration.enc"
+
+
+def load(path: str) -> Settings:
+    """Read the role's file; BackupError where it is missing or of another release."""
+    try:
+        found: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+        for key, value in found.items():
+            if isinstance(value, list):
+                found[key] = tuple(value)
+        return Settings(**found)
+    except (OSError, ValueError, TypeError) as error:
+        raise BackupError(f"{path}: {error}") from error
+
+
+def new_name() -> str:
+    """Return the name of a backup that begins now, such as 20260102T030405Z."""
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def checked(name: str) -> str:
+    """Return the name of a backup; BackupError for anything else, which may come from another machine."""
+    if not NAME.fullmatch(name):
+        raise BackupError(f"{name!r} is no backup: a name reads as 20260102T030405Z")
+    return name

@@ -1,0 +1,135 @@
+"""The tables of a catalog as a manifest names them, each with what makes it readable."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from backup.tree import Entry
+
+_COMMIT = re.compile(r"_delta_log/(\d{20})(\.checkpoint\b.*\.parquet|\.json)$")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table at T0. `metadata` is a path in HDFS; `state` is the same as long as the table's content is.
+
+    `version` is Iceberg's snapshot or Delta's version. `rows` and `checksum` are None where nobody
+    counted, and why is in `unknown`; `columns` are those of the checksum, each with the kind of its
+    values.
+    """
+
+    database: str
+    name: str
+    format: str
+    location: str
+    metadata: str
+    version: int | None = None
+    state: str = ""
+    rows: int | None = None
+    checksum: int | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+    unknown: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.name}"
+
+    def json(self) -> dict[str, Any]:
+        """A row of the manifest."""
+        return asdict(self)
+
+
+@dataclass
+class Inside:
+    """What a copy of a root holds, to look a table up in."""
+
+    root: str
+    folder: Path
+    entries: Mapping[str, Entry]
+    problems: list[str] = field(default_factory=list)
+
+    def relative(self, uri: str) -> str | None:
+        """Return the path below the root of a URI of HDFS; None for what is elsewhere."""
+        path = uri if uri.startswith("/") else urlsplit(uri.replace("%", "%25")).path
+        path = unquote(path).rstrip("/")
+        if path == self.root:
+            return ""
+        return path.removeprefix(f"{self.root}/") if path.startswith(f"{self.root}/") else None
+
+    def below(self, folder: str) -> Iterator[Entry]:
+        """Give the files of a folder and of those in it."""
+        return (
+            entry
+            for path, entry in self.entries.items()
+            if path.startswith(f"{folder}/") and not entry.directory
+        )
+
+
+def read(row: Mapping[str, Any]) -> Table:
+    """Return the table of a row of a manifest."""
+    return Table(**{**row, "columns": tuple(tuple(each) for each in row["columns"])})
+
+
+def describe(row: Mapping[str, Any], inside: Inside) -> Table:
+    """Return a table of the catalog; what of it is not inside is added to the problems."""
+    parameters = row["parameters"] or {}
+    name: dict[str, Any] = {"database": row["database"], "name": row["name"]}
+    if row["type"] == "VIRTUAL_VIEW":
+        return Table(**name, format="view", location="", metadata="", unknown="a view has no rows of its own")
+    location = str(row["path"] or row["location"] or "")
+    if str(parameters.get("table_type", "")).upper() == "ICEBERG":
+        return _iceberg(name, location, str(parameters.get("metadata_location", "")), inside)
+    if str(parameters.get("spark.sql.sources.provider", "")).lower() == "delta":
+        return _delta(name, location, inside)
+    return _hive(name, location, inside)
+
+
+def _missing(name: Mapping[str, str], what: str, inside: Inside) -> None:
+    inside.problems.append(f"{name['database']}.{name['name']}: {what} is not in the backup")
+
+
+def _iceberg(name: dict[str, Any], location: str, metadata: str, inside: Inside) -> Table:
+    path, version = inside.relative(metadata), None
+    if path is None or path not in inside.entries:
+        _missing(name, metadata or "its metadata", inside)
+    else:
+        content = (inside.folder / path).read_bytes()
+        said = json.loads(gzip.decompress(content) if ".gz.metadata" in path else content)
+        version = said.get("current-snapshot-id")
+        # -1 and nothing at all are a table into which nobody has written.
+        version = None if version in (None, -1) else int(version)
+    return Table(
+        **name, format="iceberg", location=location, metadata=metadata, version=version, state=metadata
+    )
+
+
+def _delta(name: dict[str, Any], location: str, inside: Inside) -> Table:
+    path = inside.relative(location)
+    log = list(inside.below(f"{path}/_delta_log")) if path is not None else []
+    versions = [int(found[1]) for entry in log if (found := _COMMIT.search(entry.path))]
+    if not versions:
+        _missing(name, f"{location}/_delta_log", inside)
+    return Table(
+        **name, format="delta", location=location, metadata=f"{location}/_delta_log",
+        version=max(versions, default=None), state=_state(log),
+    )  # fmt: skip
+
+
+def _hive(name: dict[str, Any], location: str, inside: Inside) -> Table:
+    path = inside.relative(location)
+    if path is None or path not in inside.entries:
+        _missing(name, location or "its folder", inside)
+    files = list(inside.below(path)) if path else []
+    return Table(**name, format="hive", location=location, metadata=location, state=_state(files))
+
+
+def _state(files: list[Entry]) -> str:
+    lines = sorted(f"{entry.path} {entry.sha256}" for entry in files)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -1,0 +1,100 @@
+"""Runs scripts on hosts as root, and says how each ended."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from lakehouse.errors import LakehouseError
+from ops import hosts
+from ops.asking import Asker, Shell
+from ops.status.placement import Cluster
+
+PROGRAM = "/usr/local/sbin/lakehouse-backup"
+KEEPER = "lakehouse-backup"
+_END = re.compile(r"\n?@@ended (\d+)\s*$")
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a script ended: its exit code, None where the host said nothing, and what it printed."""
+
+    code: int | None
+    text: str
+
+
+def act(cluster: Cluster, scripts: Mapping[str, str], seconds: float) -> dict[str, Done]:
+    """Run a script on each host at once, each of them for so many seconds at the most."""
+    asked = [Shell(host, host, _as_root(script)) for host, script in scripts.items()]
+    data = {host.name: hosts.connection(host) for host in cluster.hosts if host.name in scripts}
+    with closing(Asker()) as asker:
+        answers = asker.ask(data, asked, time.monotonic() + seconds)
+    done = {}
+    for host, answer in answers.items():
+        text = answer.value.text if answer.value else answer.why
+        found = _END.search(text)
+        done[host] = Done(int(found[1]) if found else None, _END.sub("", text).strip())
+    return done
+
+
+def must(cluster: Cluster, scripts: Mapping[str, str], seconds: float) -> dict[str, str]:
+    """Run a script on each host; LakehouseError with the end of what the first of them said that failed."""
+    done = act(cluster, scripts, seconds)
+    for host, one in done.items():
+        if one.code != 0:
+            lines = [line for line in one.text.splitlines() if line.strip()]
+            said = " ".join((lines[-1] if lines else f"exit {one.code}").split())
+            raise LakehouseError(f"{host}: {said}", f".venv/bin/lakehouse doctor -i {cluster.inventory.path}")
+    return {host: one.text for host, one in done.items()}
+
+
+def keeper(cluster: Cluster) -> str:
+    """Return the host that keeps backups; LakehouseError where the inventory wants none."""
+    if not cluster.variable("lakehouse_backup_enabled"):
+        raise LakehouseError(
+            f"{cluster.inventory.path} has lakehouse_backup_enabled: false",
+            "set it to true, then make lakehouse",
+        )
+    name = str(cluster.variable("lakehouse_backup_host"))
+    if name not in {host.name for host in cluster.hosts}:
+        raise LakehouseError(
+            f"lakehouse_backup_host is {name}, which is no host of {cluster.inventory.path}",
+            f"ansible-inventory -i {cluster.inventory.path} --graph",
+        )
+    return name
+
+
+def last(cluster: Cluster) -> str:
+    """Return the script that prints what came of the last backup, good or not."""
+    return f"cat {shlex.quote(str(cluster.variable('lakehouse_backup_dir')))}/last.json"
+
+
+def program(cluster: Cluster, *words: str, seconds: float) -> Any:
+    """Run one of the repository's programs; return its value, LakehouseError with the reason for none."""
+    host = keeper(cluster)
+    script = f"cd / && runuser -u {KEEPER} -- {PROGRAM} {shlex.join(words)}"
+    said = act(cluster, {host: script}, seconds)[host]
+    try:
+        answer = json.loads(said.text.splitlines()[-1])
+    except (ValueError, IndexError):
+        raise LakehouseError(
+            f"{host}: {' '.join(said.text.split())[-300:] or 'no answer'}",
+            f".venv/bin/lakehouse status -i {cluster.inventory.path}",
+        ) from None
+    if "why" in answer:
+        raise LakehouseError(
+            f"{host}: {answer['why']}", f".venv/bin/lakehouse backup -i {cluster.inventory.path}"
+        )
+    return answer["value"]
+
+
+def _as_root(script: str) -> str:
+    quoted = shlex.quote(f"exec 2>&1 </dev/null; {script}")
+    root = f'if [ "$(id -u)" = 0 ]; then sh -c {quoted}; else sudo -n sh -c {quoted}; fi'
+    return f'{root}; echo "@@ended $?"'

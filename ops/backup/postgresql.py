@@ -1,0 +1,65 @@
+"""The scripts that bring PostgreSQL back to a point in time, for its own host and as root."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+CONF = "/etc/pgbackrest/pgbackrest.conf"
+_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where recovery stops: at the restore point of a backup, or at a time."""
+
+    label: str
+    name: str = ""
+    time: str = ""
+
+    @property
+    def options(self) -> list[str]:
+        """Of pgBackRest. A later timeline than the backup's may have left it before the target."""
+        if self.time:
+            return ["--type=time", f"--target={self.time}", "--target-timeline=current"]
+        return [f"--set={self.label}", "--type=name", f"--target={self.name}", "--target-timeline=current"]
+
+
+def restore(unit: str, port: int, log: str, target: Target) -> str:
+    """Return the script. Run again after an interruption it does the rest: pgBackRest compares checksums."""
+    asked = shlex.join(
+        ["pgbackrest", "--stanza=lakehouse", "--delta", *target.options, "--target-action=promote", "restore"]
+    )
+    recovering = (
+        f"runuser -u postgres -- psql -XAtp {port} -d postgres -c 'select pg_is_in_recovery()' 2>/dev/null"
+    )
+    return f"""set -e
+cd /
+systemctl stop {unit}
+data=$(sed -n 's/^pg1-path=//p' {CONF})
+install -d -o postgres -g postgres -m 0700 "$data"
+rm -f "$data/postmaster.pid"
+runuser -u postgres -- {asked}
+seen=$(stat -c %s {log} 2>/dev/null || echo 0)
+systemctl reset-failed {unit}
+systemctl start {unit} || true
+until [ "$({recovering})" = f ]; do
+  waited=$((${{waited:-0}} + 1))
+  if [ $waited -gt {_SECONDS} ] || systemctl is-failed --quiet {unit}; then
+    tail -c +$((seen + 1)) {log} | grep -E 'FATAL|ERROR' | tail -n 1
+    exit 1
+  fi
+  sleep 1
+done
+# Without this line it went on to the end of the WAL, and that is another state.
+tail -c +$((seen + 1)) {log} | grep 'recovery stopping'
+"""
+
+
+def mark(unit: str, port: int) -> str:
+    """Return the script after which a time just passed can be a target: a later commit is archived."""
+    return f"""cd /
+systemctl is-active --quiet {unit} || exit 0
+runuser -u postgres -- psql -XAtp {port} -d postgres -c 'select pg_current_xact_id()'
+runuser -u postgres -- pgbackrest --stanza=lakehouse check
+"""

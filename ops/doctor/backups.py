@@ -1,0 +1,99 @@
+"""Checks of backups: that they are made, and that PostgreSQL's WAL leaves its host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lakehouse.validation.finding import Level
+from ops.doctor.asks import BACKUP
+from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.status import questions, reading
+from ops.status.model import Kept
+
+# Its nightly run and some hours; a week and a day where an inventory has a calendar of its own.
+_HOURS, _OWN_CALENDAR_HOURS = 30, 8 * 24
+_HOUR = 3600
+# Segments of 16 MiB that wait: half a gibibyte of a disk that the database shares.
+_WAITING = 32
+
+
+def _keeper(seen: Seen) -> Iterator[str]:
+    yield from (host.name for host in seen.cluster.hosts if questions.backups(host))
+
+
+def _run(seen: Seen) -> str:
+    return f".venv/bin/lakehouse backup -i {seen.status.inventory}"
+
+
+def _age(seen: Seen) -> Iterator[Case]:
+    for host in _keeper(seen):
+        own = seen.variable(host, "backup_calendar") is not None
+        hours = _OWN_CALENDAR_HOURS if own else _HOURS
+
+        def old(kept: Kept | None, host: str = host, hours: int = hours) -> Iterator[Fault]:
+            since = _since(seen, host)
+            good = kept.good if kept else None
+            # What could not be made before there was a timer is not missed.
+            age = seen.status.at - max(good or 0.0, since if good is None else 0.0)
+            if age > hours * _HOUR:
+                fact = f"no good backup for {age / _HOUR:.0f} h"
+                yield Fault(fact, _run(seen), f"one in {hours} h", Level.WARNING)
+            if kept and kept.why and kept.why != INTERRUPTED:
+                yield Fault(f"the last backup has failed: {kept.why}", _run(seen))
+
+        yield Case(host, judged(seen.status.backup, old))
+
+
+# What a run says of itself until it is at its end: it may still be at work.
+INTERRUPTED = "it was interrupted"
+
+
+def _since(seen: Seen, host: str) -> float:
+    """Return when the timer was started; now, where that is not known."""
+    blocks = seen.part(host, "backup_units").then(reading.units).value or []
+    stamp = next((one.get("ActiveEnterTimestamp", "") for one in blocks if one["Id"] == BACKUP[0]), "")
+    return float(stamp.removeprefix("@")) if stamp.removeprefix("@") not in {"", "0"} else seen.status.at
+
+
+def _timer(seen: Seen) -> Iterator[Case]:
+    for host in _keeper(seen):
+
+        def off(blocks: list[dict[str, str]], host: str = host) -> Iterator[Fault]:
+            timer, work = map({one["Id"]: one for one in blocks}.__getitem__, BACKUP)
+            if timer["ActiveState"] != "active":
+                yield Fault(
+                    f"{BACKUP[0]} is {timer['ActiveState']}: nobody makes backups", seen.site, "active"
+                )
+            if work["Result"] not in {"success", "exit-code"}:
+                action = seen.on(host, "journalctl -u lakehouse-backup -n 50 --no-pager")
+                yield Fault(f"the last backup was ended ({work['Result']})", action)
+
+        yield Case(host, judged(seen.part(host, "backup_units").then(reading.units), off))
+
+
+def _archive(seen: Seen) -> Iterator[Case]:
+    if not any(_keeper(seen)):
+        return
+    placed = seen.the("postgresql")
+
+    def behind(rows: dict[str, str]) -> Iterator[Fault]:
+        action = seen.on(placed.host, "runuser -u postgres -- pgbackrest --stanza=lakehouse check")
+        if rows["mode"] != "on":
+            yield Fault("archive_mode is off: nothing leaves the host", seen.site, "on")
+        elif rows["failing"] == "true":
+            yield Fault(
+                f"the repository takes no WAL: {rows['waiting']} segments wait in pg_wal", action, "0"
+            )
+        elif int(rows["waiting"]) > _WAITING:
+            fact = f"{rows['waiting']} segments wait in pg_wal"
+            yield Fault(fact, action, f"at most {_WAITING}", Level.WARNING)
+
+    rows = seen.part(placed.host, "archive").then(lambda text: dict(line.split("|") for line in text.split()))
+    yield Case(placed.host, judged(rows, behind), placed)
+
+
+CHECKS = (
+    Check("backup.age", "no backup was made for long, or the last has failed", _age),
+    Check("backup.timer", "nobody makes backups by the clock", _timer),
+    Check("backup.archive", "PostgreSQL's WAL does not leave its host", _archive),
+)
