@@ -79,7 +79,7 @@ def reconcile(settings: Settings, backup: Backup, only: tuple[str, ...], *, keep
 
 def room(backup: Backup) -> dict[str, int]:
     """Return the bytes that a restore into nothing writes, with every replica."""
-    return {"bytes": sum(entry.length * max(entry.replication, 1) for entry in backup.entries.values())}
+    return {"room": sum(entry.length * max(entry.replication, 1) for entry in backup.entries.values())}
 
 
 def _chosen(entries: Mapping[str, Entry], only: tuple[str, ...]) -> dict[str, Entry]:

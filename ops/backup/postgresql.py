@@ -52,7 +52,7 @@ until [ "$({recovering})" = f ]; do
   sleep 1
 done
 # Without this line it went on to the end of the WAL, and that is another state.
-tail -c +$((seen + 1)) {log} | grep 'recovery stopping'
+tail -c +$((seen + 1)) {log} | grep 'recovery stopping' || {{ echo 'it did not stop at its target'; exit 1; }}
 """
 
 

@@ -155,7 +155,7 @@ def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Result | None:
             else:
                 blocks += int(line)
     for what, there, wanted in (
-        ("the disks of the DataNodes", blocks, int(backup["bytes"])),
+        ("the disks of the DataNodes", blocks, int(backup["room"])),
         ("PostgreSQL's disk", database, int(backup["database"]["bytes"])),
     ):
         if there < wanted:
