@@ -13,8 +13,8 @@ SCHEMA = 1
 class Outcome(IntEnum):
     """Of a verb, and its exit code. DOWN is also what nobody could find out to be otherwise.
 
-    A verb that changes has been refused by a gate, or was not confirmed: then it has changed nothing. LIMIT is
-    what was ended by the time that it was given.
+    A verb that changes has been refused by a gate, or was not confirmed: then it has changed nothing. LIMIT
+    is what was ended by the time that it was given.
     """
 
     OK = 0

@@ -8,7 +8,6 @@ from typing import Any
 
 from lakehouse.inventory import Host
 from lakehouse.services import Service
-from ops.doctor import asks
 from ops.status import placement, questions
 from ops.status.placement import Cluster
 
@@ -20,6 +19,8 @@ _PROPERTIES = (
     "Id", "ActiveState", "SubState", "Result", "NRestarts", "ExecMainStartTimestamp", "MemoryCurrent",
 )  # fmt: skip
 _UNIT_FILES = ("/etc/systemd/system/{unit}.service", "/etc/systemd/system/{unit}.service.d/*")
+# What PostgreSQL reads.
+_OF_PACKAGES = ("/etc/postgresql/*/*/conf.d/*.conf", "/etc/postgresql/*/*/pg_hba.conf")
 # What holds passwords; read first, to know what to look for in everything else.
 _SECRETS = ("/root/.pgpass", "/home/*/.pgpass", "/var/lib/postgresql/.pgpass", "/etc/environment")
 
@@ -54,14 +55,9 @@ def secret_files(host: Host) -> list[str]:
 
 
 def configuration(host: Host, services: tuple[Service, ...]) -> list[str]:
-    """Return the folders below the kit's that services read from, their units, and what else they read."""
-    config = f"{host.variables['lakehouse_config_dir']}/"
-    watched = [path for service in services for path in asks.watched(host, service)]
-    own = [path.removeprefix(config).partition("/")[0] for path in watched if path.startswith(config)]
+    """Return the kit's own folder, what Debian's packages read beside it, and the services' units."""
     units = [path.format(unit=placement.unit(service)) for service in services for path in _UNIT_FILES]
-    folders = [f"{config}{name}/**/*" for name in dict.fromkeys(own)]
-    others = [path for path in watched if path.startswith("/etc/") and not path.startswith(config)]
-    return list(dict.fromkeys([*folders, *others, *units]))
+    return [f"{host.variables['lakehouse_config_dir']}/**/*", *_OF_PACKAGES, *units]
 
 
 def journal(of: str, lines: int) -> str:
