@@ -13,7 +13,7 @@ from typing import Any
 
 from backup import database, manifest, reconcile, run, serve, verify
 from backup.settings import BackupError, Settings, load
-from plugins.module_utils.webhdfs import WebHdfsError
+from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
 # Of the last run, good or not; status and doctor read it.
 _LAST = "last.json"

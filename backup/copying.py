@@ -13,7 +13,7 @@ from pathlib import Path
 
 from backup.settings import BackupError
 from backup.tree import Entry
-from plugins.module_utils.webhdfs import TIMEOUT_SECONDS, WebHdfs
+from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs
 
 _AT_ONCE = 4
 _CHUNK_BYTES = 1 << 20

@@ -13,7 +13,7 @@ from backup import tree
 from backup.manifest import Backup
 from backup.settings import BackupError, Settings, new_name
 from backup.tree import Entry
-from plugins.module_utils.webhdfs import TIMEOUT_SECONDS, WebHdfs, WebHdfsError
+from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs, WebHdfsError
 
 _AT_ONCE = 4
 

@@ -22,7 +22,7 @@ from typing import Any
 from backup import copying, manifest, tables, tree
 from backup.manifest import Backup
 from backup.settings import BackupError, Settings, new_name
-from plugins.module_utils.webhdfs import WebHdfs, WebHdfsError
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _SPARE_BYTES = 256 << 20
 _COUNT_SECONDS = 3600

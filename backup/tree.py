@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from plugins.module_utils.webhdfs import WebHdfs
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 _AT_ONCE = 8
 

@@ -58,7 +58,7 @@ class Thrift:
 
 @dataclass(frozen=True)
 class Probe:
-    """What a play waits for (module_utils/probes.py), of which is asked whether it is so."""
+    """What a play waits for (module_utils/lakehouse/probes.py), of which is asked whether it is so."""
 
     name: str
     probe: Mapping[str, Any]

@@ -21,7 +21,7 @@ from gevent.fileobject import FileObject
 
 from ops.answer import Answer, unknown
 from ops.transport import Hosts
-from plugins.module_utils import probes
+from plugins.module_utils.lakehouse import probes
 
 Question = dict[str, Any]
 # A verb that looks has less; one that acts may wait long for an answer, and not for a connection.

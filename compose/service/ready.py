@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ansible.module_utils.probes import ask
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.probes import ask
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 from service import settings
 

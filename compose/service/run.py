@@ -6,9 +6,9 @@ import os
 import pwd
 from pathlib import Path
 
-from ansible.module_utils.environment_file import environment_of
-from ansible.module_utils.hdfs_storage import check
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.environment_file import environment_of
+from ansible.module_utils.lakehouse.hdfs_storage import check
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 from service import settings
 from service.unit import Unit, parse

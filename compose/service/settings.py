@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 PATH = "/etc/lakehouse/service.json"
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ansible.module_utils.probes import ask
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.probes import ask
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 from service import settings
 from service.steps import hdfs, metastore, namenode, postgresql

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 # A blank, text between quotes of either kind, or text without; a backslash hides what follows it.
 TOKEN = re.compile(

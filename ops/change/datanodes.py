@@ -10,8 +10,8 @@ from typing import Any
 from ops.answer import Answer
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
-from plugins.module_utils import hdfs_hosts
-from plugins.module_utils.hdfs_hosts import Entry
+from plugins.module_utils.lakehouse import hdfs_hosts
+from plugins.module_utils.lakehouse.hdfs_hosts import Entry
 
 # As the role writes it: hdfs_namenode_hosts_file.
 _FILE = "{config}/hadoop/namenode/datanodes.json"

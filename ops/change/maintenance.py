@@ -21,7 +21,7 @@ from ops.change.journal import Run
 from ops.change.run import Running, Work
 from ops.change.steps import Step
 from ops.status import placement
-from plugins.module_utils import hdfs_hosts
+from plugins.module_utils.lakehouse import hdfs_hosts
 
 VERB = "maintenance"
 _UNITS = {"m": 60, "h": 3600, "d": 86400}

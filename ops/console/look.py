@@ -18,7 +18,7 @@ from ops.fsck import File, NameNodeError, named, parse_fsck
 from ops.status import look as status
 from ops.status import placement, questions, reading, screen
 from ops.status.placement import Cluster
-from plugins.module_utils.probes import fetch
+from plugins.module_utils.lakehouse.probes import fetch
 
 # Of a look: nobody waits for it, so a machine that is busy has longer than for a status.
 LIMIT_SECONDS = 8.0

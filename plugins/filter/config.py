@@ -64,7 +64,7 @@ def unit_order(paths: str = "", reads: Sequence[str] = ()) -> dict[str, Any]:
 def unit_file(
     service: dict[str, Any], name: str, description: str, reads: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, Any]:
-    """Wrap a unit's [Service] settings into an entry for ``config_files``; ``reads`` is from `by_reader`."""
+    """Wrap a unit's [Service] settings into an entry of a list of files; ``reads`` is from `by_reader`."""
     # Where it may write is where its data lives: a disk that is missing must not become an empty folder.
     writable = service.get("ReadWritePaths") or ""
     words = writable.split() if isinstance(writable, str) else writable
@@ -119,7 +119,7 @@ def timer_files(service: dict[str, Any], name: str, description: str, calendar: 
 def by_reader(files: list[dict[str, Any]], others: dict[str, list[str]]) -> dict[str, list[str]]:
     """Return what each reader reads when it starts: ``others`` by reader, and a role's files that name it.
 
-    ``files`` are entries for ``config_files``; one names its readers, mostly units, in ``read_by``.
+    ``files`` are entries for ``lakehouse_config_files``; one names its readers, mostly units, in ``read_by``.
     """
     return {
         reader: [*paths, *(entry["dest"] for entry in files if reader in entry.get("read_by", ()))]

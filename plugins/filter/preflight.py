@@ -9,7 +9,7 @@ from lakehouse.validation import identity
 
 
 def doubled_datanodes(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Lines about DataNodes that are one and the same, from the result of ``preflight`` by host."""
+    """Lines about DataNodes that are one and the same, from the result of ``lakehouse_preflight`` by host."""
     return list(map(str, identity.doubled({host: of.get("datanodes", []) for host, of in results.items()})))
 
 

@@ -144,7 +144,7 @@ def test_a_namenode_is_never_formatted_twice(namenode_host: Machine, ansible: An
     folders = namenode_host.variable("lakehouse_namenode_dirs")
     versions = [namenode_host.run("cat %s/current/VERSION", folder) for folder in folders]
     arguments = {"name_dirs": folders, "cluster_id": "CID-other", "command": ["false"]}
-    outcome = ansible.module(namenode_host.name, "hdfs_format", arguments)
+    outcome = ansible.module(namenode_host.name, "lakehouse_hdfs_format", arguments)
     assert outcome.code != 0, outcome
     assert f"not empty, so not formatted: {', '.join(folders)}; next: ls -lR {folders[0]}" in outcome.text
     assert [namenode_host.run("cat %s/current/VERSION", folder) for folder in folders] == versions
@@ -251,7 +251,9 @@ def initialise(ansible: Ansible, machine: Machine, database: str, *argv: str) ->
         "metastore_home": "/nonexistent",
         "argv": argv,
     }
-    return ansible.module(machine.name, "metastore_schema", arguments, ["--become-user", "postgres"])
+    return ansible.module(
+        machine.name, "lakehouse_metastore_schema", arguments, ["--become-user", "postgres"]
+    )
 
 
 def test_xml_that_does_not_parse_is_never_installed(machines: Machines, ansible: Ansible) -> None:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from lakehouse.inventory import Inventory
-from plugins.module_utils import probes
+from plugins.module_utils.lakehouse import probes
 from testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
@@ -55,7 +55,7 @@ def test_a_strict_umask_closes_no_folder(strict: Machine, ansible: Ansible) -> N
         assert "0027" in umask.output, umask
         data = {"files": [{"dest": f"{folder}/a/b/c", "directory": True}]}
         release = {"component": "trino_cli", "root": f"{folder}/cli"}
-        for name, arguments in (("config_files", data), ("release", release)):
+        for name, arguments in (("lakehouse_config_files", data), ("lakehouse_release", release)):
             outcome = ansible.module(strict.name, name, arguments, fresh)
             assert outcome.code == 0, outcome
         closed = strict.run(
@@ -136,10 +136,10 @@ def test_the_log_of_the_server_does_not_tell_a_password(database_host: Machine, 
     psql("select pg_reload_conf()")
     try:
         # Nobody may log in as that role: pg_hba.conf names the kit's own alone.
-        made = ansible.module(database_host.name, "postgresql_database", login)
+        made = ansible.module(database_host.name, "lakehouse_postgresql_database", login)
         assert f"role {name} cannot log in to database {name}" in made.text, made
         psql("alter database postgres set default_transaction_read_only = on")
-        failed = ansible.module(database_host.name, "postgresql_database", login)
+        failed = ansible.module(database_host.name, "lakehouse_postgresql_database", login)
         assert "cannot execute ALTER ROLE in a read-only transaction" in failed.text, failed
     finally:
         psql("alter database postgres reset default_transaction_read_only")

@@ -54,7 +54,7 @@ def test_a_host_goes_and_comes_back(
         assert '"adminState": "IN_MAINTENANCE"' in listed
         names = [one.name for one in machines_of(machines)]
         arguments = {"path": place(machines), "hosts": names}
-        again = ansible.module(namenode_host(machines), "hdfs_hosts", arguments)
+        again = ansible.module(namenode_host(machines), "lakehouse_hdfs_hosts", arguments)
         assert again.code == 0, again
         assert machines[namenode_host(machines)].run("cat %s", place(machines)) == listed
     finally:

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse import run
 from lakehouse.inventory import Inventory
-from plugins.module_utils import probes
+from plugins.module_utils.lakehouse import probes
 from testbed.waiting import wait_for
 from tests.cluster.daemons import Daemon, placements, spark_defaults
 from tests.cluster.machines import Machine, Machines

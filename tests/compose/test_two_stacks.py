@@ -13,7 +13,7 @@ from subprocess import DEVNULL
 from urllib.parse import urlsplit
 
 import pytest
-from ansible.module_utils import metastore_schema
+from ansible.module_utils.lakehouse import metastore_schema
 
 from lakehouse import run
 from lakehouse.compose import settings

@@ -61,7 +61,7 @@ _echo_unit_file: "{{ node_service | combine(_echo_service) | unit_file('echo', '
 - name: Configure echo
   ansible.builtin.import_tasks: configure.yml
 - name: Echo runs
-  daemon:
+  lakehouse_daemon:
     name: echo
     files: "{{ _echo_reads.echo }}"
     ready:
@@ -71,7 +71,7 @@ _echo_unit_file: "{{ node_service | combine(_echo_service) | unit_file('echo', '
     "tasks/configure.yml": """\
 ---
 - name: Write the files of echo
-  config_files:
+  lakehouse_config_files:
     files: "{{ _echo_files + [_echo_unit_file] }}"
   become: true
 """,

@@ -16,9 +16,9 @@ from ansible.plugins.loader import filter_loader
 from ansible.template import Templar
 
 from lakehouse import inventory
-from plugins.action import config_files
+from plugins.action import lakehouse_config_files as config_files
 from plugins.filter.config import overridden
-from plugins.module_utils.environment_file import environment_of
+from plugins.module_utils.lakehouse.environment_file import environment_of
 from tests.render.rendering import REPOSITORY
 
 HOSTILE = {

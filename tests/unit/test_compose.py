@@ -577,7 +577,7 @@ class TestImages:
         assert {
             "pipeline/load.py",
             "kit/opt/lakehouse/service/__main__.py",
-            "kit/opt/lakehouse/ansible/module_utils/probes.py",
+            "kit/opt/lakehouse/ansible/module_utils/lakehouse/probes.py",
             "kit/usr/share/lakehouse/sbom.cdx.json",
         } <= files
         assert not {path for path in files if "__pycache__" in path}

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from library import config_files
+from library import lakehouse_config_files as config_files
 
 OWN = {"owner": pwd.getpwuid(os.getuid()).pw_name, "group": grp.getgrgid(os.getgid()).gr_name}
 Apply = Callable[..., dict[str, Any]]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plugins.action import config_files
+from plugins.action import lakehouse_config_files as config_files
 
 MINE = {"owner": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
 

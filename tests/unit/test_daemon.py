@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from library import daemon
+from library import lakehouse_daemon as daemon
 
 HOUR = 3600.0
 

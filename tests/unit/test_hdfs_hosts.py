@@ -6,8 +6,8 @@ import pytest
 
 from lakehouse.errors import LakehouseError
 from ops.change import datanodes, maintenance
-from plugins.module_utils import hdfs_hosts
-from plugins.module_utils.hdfs_hosts import IN_MAINTENANCE, NORMAL
+from plugins.module_utils.lakehouse import hdfs_hosts
+from plugins.module_utils.lakehouse.hdfs_hosts import IN_MAINTENANCE, NORMAL
 
 AWAY = {"hostName": "n2", "adminState": IN_MAINTENANCE, "maintenanceExpireTimeInMS": 5000}
 

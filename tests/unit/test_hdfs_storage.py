@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.hdfs_storage import (
+from ansible.module_utils.lakehouse.hdfs_storage import (
     DATA_LAYOUT,
     NAME_LAYOUT,
     Storage,
@@ -15,7 +15,7 @@ from ansible.module_utils.hdfs_storage import (
     problem,
     read_version,
 )
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 from lakehouse import run
 from lakehouse.artifacts import manifest

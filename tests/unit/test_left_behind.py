@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils import left_behind
-from ansible.module_utils.hdfs_storage import DATA_LAYOUT, NAME_LAYOUT
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse import left_behind
+from ansible.module_utils.lakehouse.hdfs_storage import DATA_LAYOUT, NAME_LAYOUT
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 OURS = "CID-ours"
 Put = Callable[[str, str], None]

@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import metastore_schema as schema
-from ansible.module_utils import postgresql_database as postgresql
-from ansible.module_utils.environment_file import environment_of
-from ansible.module_utils.refused import RefusedError, UnansweredError
+from ansible.module_utils.lakehouse import metastore_schema as schema
+from ansible.module_utils.lakehouse import postgresql_database as postgresql
+from ansible.module_utils.lakehouse.environment_file import environment_of
+from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 
 class Database:

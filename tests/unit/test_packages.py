@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plugins.action import packages
+from plugins.action import lakehouse_packages as packages
 
 SHOWN = "installed openjdk-21-jre-headless\nconfig-files openjdk-25-jre-headless\n"
 

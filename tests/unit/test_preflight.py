@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils import preflight_machine as machine
-from ansible.module_utils import preflight_names as names
-from ansible.module_utils import preflight_ports as ports
-from ansible.module_utils import preflight_storage as storage
+from ansible.module_utils.lakehouse import preflight_machine as machine
+from ansible.module_utils.lakehouse import preflight_names as names
+from ansible.module_utils.lakehouse import preflight_ports as ports
+from ansible.module_utils.lakehouse import preflight_storage as storage
 
 from lakehouse.validation import memory
 
@@ -307,7 +307,7 @@ class TestClock:
     """Only what is certainly wrong counts: the travel times are not an offset."""
 
     clock_offset: Any = staticmethod(
-        runpy.run_path(str(REPOSITORY / "plugins/action/preflight.py"))["clock_offset"]
+        runpy.run_path(str(REPOSITORY / "plugins/action/lakehouse_preflight.py"))["clock_offset"]
     )
 
     @pytest.mark.parametrize(

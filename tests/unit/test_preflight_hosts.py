@@ -8,8 +8,8 @@ import pwd
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import preflight_accounts as accounts
-from ansible.module_utils import preflight_names as names
+from ansible.module_utils.lakehouse import preflight_accounts as accounts
+from ansible.module_utils.lakehouse import preflight_names as names
 
 GROUP = "lakehouse"
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from ansible.module_utils import probes
+from ansible.module_utils.lakehouse import probes
 from pyspark.sql.connect import proto
 
 PAGES = {

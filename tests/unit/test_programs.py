@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import programs
-from ansible.module_utils.refused import RefusedError, UnansweredError
+from ansible.module_utils.lakehouse import programs
+from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 from testbed.waiting import wait_for
 

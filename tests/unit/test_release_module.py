@@ -21,8 +21,8 @@ from ansible.errors import AnsibleActionFail
 
 from lakehouse.artifacts import manifest, releases
 from lakehouse.artifacts.cache import Cache
-from library import release
-from plugins.action.release import ActionModule
+from library import lakehouse_release as release
+from plugins.action.lakehouse_release import ActionModule
 from tests.unit.test_releases import FILES, LAYERS, bill_of
 
 MODULE = Path(release.__file__)
@@ -34,7 +34,9 @@ class Node(ActionModule):
     def __init__(self, root: Path, way: Path) -> None:
         shell = SimpleNamespace(join_path=os.path.join, tmpdir=str(way))
         arguments = {"component": "app", "root": str(root)}
-        task = SimpleNamespace(args=arguments, check_mode=False, async_val=0, action="release", diff=False)
+        task = SimpleNamespace(
+            args=arguments, check_mode=False, async_val=0, action="lakehouse_release", diff=False
+        )
         super().__init__(task, SimpleNamespace(_shell=shell), SimpleNamespace(), None, None, None)
         self.way = way
         self.sent = 0

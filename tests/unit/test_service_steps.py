@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils import metastore_schema
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse import metastore_schema
+from ansible.module_utils.lakehouse.refused import RefusedError
 from service.steps import hdfs, metastore, namenode
 
 OURS, THEIRS = "CID-ours", "CID-theirs"

@@ -6,7 +6,7 @@ from fnmatch import fnmatch
 from itertools import pairwise
 
 import pytest
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.refused import RefusedError
 from service import unit
 
 from tests.render import golden_files

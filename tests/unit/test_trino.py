@@ -20,7 +20,7 @@ from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from lakehouse.validation import trino
 from lakehouse.validation.finding import Finding
-from plugins.module_utils import probes
+from plugins.module_utils.lakehouse import probes
 from tests.render import golden_files
 
 Finder = Callable[[Host], list[Finding]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible.module_utils import preflight_storage
+from ansible.module_utils.lakehouse import preflight_storage
 
 from lakehouse import inventory, run
 from lakehouse.validation import identity

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
-from ansible.module_utils import hdfs_upload
-from ansible.module_utils.hdfs_path import ensure
-from ansible.module_utils.webhdfs import WebHdfs, WebHdfsError
+from ansible.module_utils.lakehouse import hdfs_upload
+from ansible.module_utils.lakehouse.hdfs_path import ensure
+from ansible.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 ROOT = "/webhdfs/v1"
 

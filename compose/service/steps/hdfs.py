@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils import hdfs_path, hdfs_upload
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse import hdfs_path, hdfs_upload
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 LOGS = "docker compose logs"
 

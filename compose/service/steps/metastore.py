@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils import metastore_schema
-from ansible.module_utils.environment_file import environment_of
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse import metastore_schema
+from ansible.module_utils.lakehouse.environment_file import environment_of
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 PASSWORD = "METASTORE_DATABASE_PASSWORD"  # noqa: S105 -- the name of a variable
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils import hdfs_format
-from ansible.module_utils.hdfs_storage import check, inspect
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse import hdfs_format
+from ansible.module_utils.lakehouse.hdfs_storage import check, inspect
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 
 def apply(parameters: dict[str, Any]) -> str:

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.metastore_schema import uses
-from ansible.module_utils.postgresql_database import Server, identifier
-from ansible.module_utils.postgresql_database import apply as apply_login
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.metastore_schema import uses
+from ansible.module_utils.lakehouse.postgresql_database import Server, identifier
+from ansible.module_utils.lakehouse.postgresql_database import apply as apply_login
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 from service import settings
 

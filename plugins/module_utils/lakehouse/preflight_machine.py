@@ -9,7 +9,7 @@ import os
 import platform
 from pathlib import Path, PurePosixPath
 
-from ansible.module_utils.findings import finding
+from ansible.module_utils.lakehouse.findings import finding
 
 MIB = 1024 * 1024
 

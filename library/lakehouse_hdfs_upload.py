@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hdfs_upload import apply
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.hdfs_upload import apply
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 DOCUMENTATION = r"""
-module: hdfs_upload
+module: lakehouse_hdfs_upload
 short_description: Put the files of a folder into HDFS
 description:
   - A file that is there with the same length is left alone.
@@ -21,7 +21,11 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Land the flights
-  hdfs_upload: {url: http://cpu-node1:9870, user: spark, source: /opt/data, destination: /lakehouse/landing}
+  lakehouse_hdfs_upload:
+    url: http://cpu-node1:9870
+    user: spark
+    source: /opt/data
+    destination: /lakehouse/landing
 """
 RETURN = r"""
 files: {type: list, returned: always, description: Files that were written.}

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible.module_utils import hdfs_hosts
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.lakehouse import hdfs_hosts
 
 DOCUMENTATION = r"""
-module: hdfs_hosts
+module: lakehouse_hdfs_hosts
 short_description: DataNodes that the NameNode lets register
 description:
   - Adds hosts to the file that C(dfs.hosts) names. Those that are in it stay, with the state in which a verb
@@ -21,7 +21,7 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: The NameNode knows its DataNodes
-  hdfs_hosts: {path: /etc/hadoop/namenode/datanodes.json, hosts: [node1, node2]}
+  lakehouse_hdfs_hosts: {path: /etc/hadoop/namenode/datanodes.json, hosts: [node1, node2]}
 """
 RETURN = r"""
 hosts: {type: list, elements: str, returned: always, description: The hosts of the file.}

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
-module: config_files
+module: lakehouse_config_files
 short_description: Files, directories and links of one role
 description:
   - Called by the action plugin of the same name, which renders the templates.
@@ -25,7 +25,7 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Configure the NameNode
-  config_files:
+  lakehouse_config_files:
     files:
       - {dest: /etc/hadoop, directory: true}
       - {dest: /etc/hadoop/core-site.xml, template: hadoop.xml.j2, vars: {properties: {}}, validate: xml}

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ansible.module_utils.findings import finding
+from ansible.module_utils.lakehouse.findings import finding
 
 HOSTS_FILE = "/etc/hosts"
 # What the node role writes into the hosts file, and the line of Debian's installer that it takes out.

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 # The folder of a format that is not complete yet.
 MAKING = ".lakehouse-making"

@@ -8,20 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.preflight_accounts import check_accounts
-from ansible.module_utils.preflight_machine import check_disk, check_kind, check_memory, memory_mb
-from ansible.module_utils.preflight_names import (
+from ansible.module_utils.lakehouse.preflight_accounts import check_accounts
+from ansible.module_utils.lakehouse.preflight_machine import check_disk, check_kind, check_memory, memory_mb
+from ansible.module_utils.lakehouse.preflight_names import (
     HOSTS_FILE,
     check_cloud_init,
     check_hosts_file,
     check_own_address,
     check_resolution,
 )
-from ansible.module_utils.preflight_ports import check_ports
-from ansible.module_utils.preflight_storage import check_storage, datanodes, formats
+from ansible.module_utils.lakehouse.preflight_ports import check_ports
+from ansible.module_utils.lakehouse.preflight_storage import check_storage, datanodes, formats
 
 DOCUMENTATION = r"""
-module: preflight
+module: lakehouse_preflight
 short_description: Find what would make a node fail, before anything is changed
 description:
   - Reads only, needs no facts, and never fails itself.
@@ -58,7 +58,7 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Names lead to the inventory addresses and back
-  preflight:
+  lakehouse_preflight:
     name: "{{ inventory_hostname }}"
     addresses: {n1: 10.0.0.11, n2: 10.0.0.12}
     checks: [names]

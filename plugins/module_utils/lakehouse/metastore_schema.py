@@ -6,9 +6,9 @@ import os
 import subprocess
 from typing import Any, Protocol
 
-from ansible.module_utils import programs
-from ansible.module_utils.environment_file import environment_of
-from ansible.module_utils.refused import RefusedError, UnansweredError
+from ansible.module_utils.lakehouse import programs
+from ansible.module_utils.lakehouse.environment_file import environment_of
+from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 # Any number will do as long as every run of the kit takes the same: "lake" in ASCII.
 ADVISORY_LOCK = 0x6C616B65

@@ -132,7 +132,9 @@ class ActionModule(ActionBase):
         super().run(tmp, variables)
         files = evaluation.evaluated(self._task.args.get("files"), self._templar, variables)
         if not isinstance(files, list):
-            raise AnsibleActionFail("config_files needs 'files', a list; see plugins/action/config_files.py")
+            raise AnsibleActionFail(
+                "lakehouse_config_files needs 'files', a list; see plugins/action/lakehouse_config_files.py"
+            )
         single = [
             {**entry, "dest": dest}
             for entry in files
@@ -147,7 +149,7 @@ class ActionModule(ActionBase):
             return {"changed": False, "files": []}
         secrets = {entry["dest"]: entry.pop("content") for entry in entries if entry.get("secret")}
         result = self._execute_module(
-            module_name="config_files",
+            module_name="lakehouse_config_files",
             module_args={"files": entries, "secrets": secrets},
             task_vars=variables,
         )

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.metastore_schema import apply, is_needed
-from ansible.module_utils.refused import RefusedError, UnansweredError
+from ansible.module_utils.lakehouse.metastore_schema import apply, is_needed
+from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 DOCUMENTATION = r"""
-module: metastore_schema
+module: lakehouse_metastore_schema
 short_description: Initialise the schema of a Hive Metastore once
 description:
   - An empty database gets the schema, under an advisory lock so that two metastores cannot both do it.
@@ -28,7 +28,7 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: The schema is initialised, once
-  metastore_schema: {host: db1, port: 5432, database: metastore, user: hive, version: 3.1.0}
+  lakehouse_metastore_schema: {host: db1, port: 5432, database: metastore, user: hive, version: 3.1.0}
 """
 RETURN = r"""
 version: {type: str, returned: always, description: The schema's version.}

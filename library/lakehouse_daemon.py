@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils import programs
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.probes import ask
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse import programs
+from ansible.module_utils.lakehouse.probes import ask
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 DOCUMENTATION = r"""
-module: daemon
+module: lakehouse_daemon
 short_description: A unit that is enabled, up to date and answers a real question
 description:
   - Starts and enables the unit; restarts it when one of C(files) changed after its main process started.
@@ -34,7 +34,8 @@ options:
     type: list
     elements: path
     default: []
-    description: In check mode, files that a run would have changed by now; C(config_files) remembers them.
+    description: >-
+      In check mode, files that a run would have changed by now; C(lakehouse_config_files) remembers them.
   listens:
     type: list
     elements: dict
@@ -46,7 +47,8 @@ options:
     type: list
     elements: dict
     default: []
-    description: Probes, see module_utils/probes.py. One of another unit names it (C(unit)), for the log.
+    description: >-
+      Probes, see module_utils/lakehouse/probes.py. One of another unit names it (C(unit)), for the log.
   timeout: {type: int, default: 90, description: Seconds that the probes may take in all.}
   gate:
     type: list
@@ -69,7 +71,7 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: The metastore runs
-  daemon:
+  lakehouse_daemon:
     name: hive-metastore
     files: [/etc/hive/hive-site.xml]
     ready: [{kind: thrift, host: 127.0.0.1, port: 9083, call: get_all_databases}]

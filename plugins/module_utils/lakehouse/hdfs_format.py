@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils import programs
-from ansible.module_utils.hdfs_storage import MAKING, inspect
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse import programs
+from ansible.module_utils.lakehouse.hdfs_storage import MAKING, inspect
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 LOG_LINES = 20
 FORMAT_SECONDS = 300

@@ -57,4 +57,6 @@ class ActionModule(ActionBase):
 
     def _call(self, variables: dict[str, Any], **more: object) -> Result:
         arguments = {**self._task.args, **more}
-        return dict(self._execute_module(module_name="daemon", module_args=arguments, task_vars=variables))
+        return dict(
+            self._execute_module(module_name="lakehouse_daemon", module_args=arguments, task_vars=variables)
+        )

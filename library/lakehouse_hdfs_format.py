@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hdfs_format import apply
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.hdfs_format import apply
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 DOCUMENTATION = r"""
-module: hdfs_format
+module: lakehouse_hdfs_format
 short_description: Format the NameNode once
 description:
   - Refuses when any of the directories is not empty.
@@ -21,7 +21,7 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Format the NameNode
-  hdfs_format: {name_dirs: [/data/nn], cluster_id: CID-lake, command: [hdfs, namenode]}
+  lakehouse_hdfs_format: {name_dirs: [/data/nn], cluster_id: CID-lake, command: [hdfs, namenode]}
 """
 RETURN = r""" # """
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ansible.module_utils.refused import RefusedError, UnansweredError
+from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 
 def run(

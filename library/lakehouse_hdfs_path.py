@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hdfs_path import apply
-from ansible.module_utils.refused import RefusedError, UnansweredError
+from ansible.module_utils.lakehouse.hdfs_path import apply
+from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 DOCUMENTATION = r"""
-module: hdfs_path
+module: lakehouse_hdfs_path
 short_description: Directories in HDFS
 options:
   url: {type: str, required: true, description: The NameNode's web address.}
@@ -32,7 +32,7 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Create the warehouse
-  hdfs_path:
+  lakehouse_hdfs_path:
     url: http://cpu-node1:9870
     user: hdfs
     owner: hive

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hdfs_storage import check
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.hdfs_storage import check
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 DOCUMENTATION = r"""
-module: hdfs_storage
+module: lakehouse_hdfs_storage
 short_description: Whether HDFS directories are empty, ours or foreign
 description:
   - Reads only. Fails when a directory belongs to another cluster, holds half a format, or was written by a
@@ -21,7 +21,7 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Look at the DataNode's directories
-  hdfs_storage: {data_dirs: [/data/hdfs/datanode], cluster_id: CID-lakehouse}
+  lakehouse_hdfs_storage: {data_dirs: [/data/hdfs/datanode], cluster_id: CID-lakehouse}
 """
 RETURN = r"""
 formatted: {type: bool, returned: always, description: Whether a directory holds data of this cluster.}

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils import left_behind
-from ansible.module_utils.findings import finding
-from ansible.module_utils.hdfs_storage import inspect, read_version
+from ansible.module_utils.lakehouse import left_behind
+from ansible.module_utils.lakehouse.findings import finding
+from ansible.module_utils.lakehouse.hdfs_storage import inspect, read_version
 
 DATA_DIRECTORY = re.compile(r"^\s*data_directory\s*=\s*'([^']*)'", re.MULTILINE)
 UNTOUCHED = "the data is not touched"

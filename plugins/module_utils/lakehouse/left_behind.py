@@ -15,12 +15,12 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
-from ansible.module_utils.environment_file import environment_of
-from ansible.module_utils.findings import finding
-from ansible.module_utils.hdfs_storage import inspect, read_version
-from ansible.module_utils.metastore_schema import Database, uses
-from ansible.module_utils.probes import fetch, lookup
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.environment_file import environment_of
+from ansible.module_utils.lakehouse.findings import finding
+from ansible.module_utils.lakehouse.hdfs_storage import inspect, read_version
+from ansible.module_utils.lakehouse.metastore_schema import Database, uses
+from ansible.module_utils.lakehouse.probes import fetch, lookup
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 UNITS = Path("etc/systemd/system")
 CLASS_PATH = re.compile(r"\s-cp (\S+)")

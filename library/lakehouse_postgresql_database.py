@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.postgresql_database import Server, apply, needed
-from ansible.module_utils.refused import RefusedError
+from ansible.module_utils.lakehouse.postgresql_database import Server, apply, needed
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 DOCUMENTATION = r"""
-module: postgresql_database
+module: lakehouse_postgresql_database
 short_description: A login role and its database, its own or one that it may only read
 description:
   - Talks to the server through psql, as the operating system's user C(postgres).
@@ -27,7 +27,7 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: The metastore's role and database exist
-  postgresql_database: {name: metastore, user: hive, password: "{{ vaulted }}", port: 5432}
+  lakehouse_postgresql_database: {name: metastore, user: hive, password: "{{ vaulted }}", port: 5432}
 """
 RETURN = r"""
 done: {type: list, returned: always, description: The statements' names that were needed.}

@@ -14,7 +14,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = r"""
-module: release
+module: lakehouse_release
 short_description: One component's installed release
 description:
   - Called by the action plugin of the same name.
@@ -31,7 +31,7 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Install Hadoop
-  release: {component: hadoop, root: /opt/hadoop}
+  lakehouse_release: {component: hadoop, root: /opt/hadoop}
 """
 RETURN = r"""
 path: {type: str, returned: always, description: The release's folder.}

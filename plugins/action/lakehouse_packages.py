@@ -33,7 +33,9 @@ class ActionModule(ActionBase):
         super().run(tmp, variables)
         names = self._task.args.get("name")
         if not isinstance(names, list) or not names:
-            raise AnsibleActionFail("packages needs 'name', a list; see plugins/action/packages.py")
+            raise AnsibleActionFail(
+                "lakehouse_packages needs 'name', a list; see plugins/action/lakehouse_packages.py"
+            )
         # A package that dpkg has never heard of makes it fail; the others are shown all the same.
         shown = self._low_level_execute_command(shlex.join([*INSTALLED, *names]))["stdout"]
         lacking = missing(names, str(shown))

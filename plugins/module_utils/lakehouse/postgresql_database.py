@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from ansible.module_utils import programs
-from ansible.module_utils.refused import RefusedError, UnansweredError
+from ansible.module_utils.lakehouse import programs
+from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 # Nobody else may enter the database. A reader must have the right to read all tables, and none to make one.
 OWNER_QUESTION = "select 1 / (not has_database_privilege('public', current_database(), 'connect'))::int"

@@ -52,7 +52,9 @@ class ActionModule(ActionBase):
             }
             if self._is_current(**arguments):
                 return {"changed": False, "path": f"{arguments['root']}/releases/{arguments['release']}"}
-            result = self._execute_module(module_name="release", module_args=arguments, task_vars=variables)
+            result = self._execute_module(
+                module_name="lakehouse_release", module_args=arguments, task_vars=variables
+            )
             if self._task.check_mode:
                 changed = [f"{arguments['root']}/current"] if result.get("changed") else []
                 return pending.remembered(result, changed, variables)
@@ -99,5 +101,7 @@ class ActionModule(ActionBase):
         self._transfer_file(str(archive), remote)
         sent = {"archive": remote, "sha256": releases.digest(component, cache)}
         return dict(
-            self._execute_module(module_name="release", module_args=arguments | sent, task_vars=variables)
+            self._execute_module(
+                module_name="lakehouse_release", module_args=arguments | sent, task_vars=variables
+            )
         )

@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible.module_utils.findings import finding
+from ansible.module_utils.lakehouse.findings import finding
 
 LISTEN = "0A"
 # The innermost unit of a path such as /system.slice/hdfs-namenode.service.

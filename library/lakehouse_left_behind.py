@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.left_behind import check
+from ansible.module_utils.lakehouse.left_behind import check
 
 DOCUMENTATION = r"""
-module: left_behind
+module: lakehouse_left_behind
 short_description: Whether what is installed holds data that the desired configuration no longer names
 description:
   - Reads only. The old place is what the installed unit, its configuration and the running NameNode name.
@@ -26,7 +26,9 @@ author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: Look for data that would be left behind
-  left_behind: {unit: hdfs-datanode.service, storage: {kind: hdfs_data, paths: [/data/hdfs/datanode]}}
+  lakehouse_left_behind:
+    unit: hdfs-datanode.service
+    storage: {kind: hdfs_data, paths: [/data/hdfs/datanode]}
 """
 RETURN = r""" # """
 

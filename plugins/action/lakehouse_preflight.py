@@ -1,4 +1,4 @@
-"""Run the module ``preflight`` on a host and turn what it found into lines.
+"""Run the module ``lakehouse_preflight`` on a host and turn what it found into lines.
 
 Takes the module's options, and ``max_clock_offset_seconds``. Sizes in the inventory are compared with the
 memory that the module found. The result is failed if there is a finding; the caller decides whether that
@@ -56,7 +56,9 @@ class ActionModule(ActionBase):
         """Return the findings, and the uuids of the DataNodes whose data is here."""
         before = time.time()
         try:
-            result = self._execute_module(module_name="preflight", module_args=options, task_vars=variables)
+            result = self._execute_module(
+                module_name="lakehouse_preflight", module_args=options, task_vars=variables
+            )
         except AnsibleConnectionFailure as error:
             advice = f"check the address, the key and the machine: ansible {host} -m ansible.builtin.ping"
             return [Finding("net.ssh", host, f"unreachable: {_last_line(str(error))}", advice)], []

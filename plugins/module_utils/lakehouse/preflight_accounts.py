@@ -12,7 +12,7 @@ import os
 import pwd
 from collections.abc import Callable
 
-from ansible.module_utils.findings import finding
+from ansible.module_utils.lakehouse.findings import finding
 
 
 def groups_of(user: str) -> list[str] | None:

@@ -10,8 +10,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.refused import RefusedError
-from ansible.module_utils.webhdfs import WebHdfs, WebHdfsError
+from ansible.module_utils.lakehouse.refused import RefusedError
+from ansible.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 SHA256 = "user.lakehouse.sha256"
 CHUNK_BYTES = 1 << 20
