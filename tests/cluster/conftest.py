@@ -6,6 +6,7 @@ A test that takes `node` runs on every host, or on those of `@pytest.mark.group(
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import tempfile
 from collections.abc import Generator, Iterator
@@ -16,6 +17,7 @@ import pytest
 
 from lakehouse import inventory
 from lakehouse.inventory import Inventory
+from testbed.engines.trino import Trino
 from testbed.namenode import NameNode
 from tests.cluster.daemons import Daemon, placements
 from tests.cluster.machines import Machine, Machines
@@ -97,3 +99,32 @@ def namenode(cluster: Inventory) -> NameNode:
     host = cluster.group("namenode")[0]
     port, users = host.variables["lakehouse_ports"]["namenode_http"], host.variables["lakehouse_users"]
     return NameNode(f"http://{host.address}:{port}", users["hdfs"])
+
+
+@pytest.fixture(scope="module")
+def coordinator(cluster: Inventory, machines: Machines) -> Machine:
+    if not cluster.group("trino_coordinator"):
+        pytest.skip("this inventory has no Trino")
+    return machines[cluster.group("trino_coordinator")[0].name]
+
+
+@pytest.fixture(scope="module")
+def trino(coordinator: Machine) -> Trino:
+    port, user = (
+        coordinator.variable("lakehouse_ports")["trino_http"],
+        coordinator.variable("lakehouse_users"),
+    )
+    return Trino.connect(f"http://{coordinator.host.address}:{port}", user["trino"])
+
+
+@pytest.fixture
+def schema(trino: Trino, coordinator: Machine) -> Iterator[str]:
+    """A database of its own below the folder of tables, gone at the end."""
+    name = f"kit_trino_{secrets.token_hex(4)}"
+    nameservice, root = (coordinator.variable(f"lakehouse_{key}") for key in ("nameservice", "root"))
+    location = f"hdfs://{nameservice}{root}/hive/tables/{name}"
+    trino.sql(f"create schema hive.{name} with (location = '{location}')")
+    yield name
+    for (table,) in trino.sql(f"show tables from iceberg.{name}"):
+        trino.sql(f"drop table iceberg.{name}.{table}")
+    trino.sql(f"drop schema hive.{name}")

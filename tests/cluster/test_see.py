@@ -178,7 +178,7 @@ def test_without_a_statement_a_terminal_becomes_a_session(path: str) -> None:
         with suppress(OSError):
             while more := os.read(ours, 4096).decode(errors="replace"):
                 said += more
-                if not asked and "trino:" in said.replace("\x1b", ""):
+                if not asked and re.search(r"trino[:\w]*>", said):
                     asked = bool(os.write(ours, b"SELECT 6 * 7 AS answer;\n"))
                 if not told and re.search(r"\n\W*42\b", said):
                     told = bool(os.write(ours, b"quit\n"))

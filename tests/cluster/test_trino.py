@@ -32,38 +32,13 @@ OWN_CATALOGS = {"iceberg", "delta", "hive", "tpch", "postgresql"}
 
 
 @pytest.fixture(scope="module")
-def coordinator(cluster: Inventory, machines: Machines) -> Machine:
-    if not cluster.group("trino_coordinator"):
-        pytest.skip("this inventory has no Trino")
-    return machines[cluster.group("trino_coordinator")[0].name]
-
-
-@pytest.fixture(scope="module")
 def url(coordinator: Machine) -> str:
     return f"http://{coordinator.host.address}:{coordinator.variable('lakehouse_ports')['trino_http']}"
 
 
 @pytest.fixture(scope="module")
-def trino(coordinator: Machine, url: str) -> Trino:
-    return Trino.connect(url, coordinator.variable("lakehouse_users")["trino"])
-
-
-@pytest.fixture(scope="module")
 def workers(cluster: Inventory) -> set[str]:
     return {host.name for host in cluster.group("trino_workers")}
-
-
-@pytest.fixture
-def schema(trino: Trino, coordinator: Machine) -> Iterator[str]:
-    """A database of its own below the folder of tables, gone at the end."""
-    name = f"kit_trino_{secrets.token_hex(4)}"
-    nameservice, root = (coordinator.variable(f"lakehouse_{key}") for key in ("nameservice", "root"))
-    location = f"hdfs://{nameservice}{root}/hive/tables/{name}"
-    trino.sql(f"create schema hive.{name} with (location = '{location}')")
-    yield name
-    for (table,) in trino.sql(f"show tables from iceberg.{name}"):
-        trino.sql(f"drop table iceberg.{name}.{table}")
-    trino.sql(f"drop schema hive.{name}")
 
 
 @pytest.mark.group("trino_workers")
