@@ -129,6 +129,8 @@ def _return(here: tuple[Step, ...], _: Mapping[str, Any], __: str, running: Runn
         running.wait(str(step), partial(living.serves, step, nobody), _STATE_SECONDS, _QUIET_SECONDS)
         running.say(f"{step}: answers")
         running.done(node, step.service)
+    for step in here:
+        running.wait(str(step), partial(living.settled, step), _STATE_SECONDS, _QUIET_SECONDS)
     if stored:
         running.wait(f"datanode on {node}", partial(_is, living, node, datanodes.SERVES), _STATE_SECONDS)
     return (f"{len(here)} units serve",)

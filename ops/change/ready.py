@@ -36,10 +36,7 @@ _HTTP: dict[str, tuple[_Row, ...]] = {
         (None, "datanode_http", _DATANODE, "beans.0.BPServiceActorInfo.0.ActorState", "RUNNING"),
         ("namenode", "namenode_http", f"{_NAMENODE}NameNodeInfo", "beans.0.Safemode", ""),
     ),
-    "spark_master": (
-        ("spark_master", "spark_master_http", "/json/", "status", "ALIVE"),
-        ("spark_master", "spark_master_http", "/json/", "aliveworkers", Hosts("spark_workers")),
-    ),
+    "spark_master": (("spark_master", "spark_master_http", "/json/", "status", "ALIVE"),),
     "spark_worker": (
         ("spark_master", "spark_master_http", "/json/", "aliveworkers", Hosts("spark_workers")),
     ),
@@ -52,6 +49,9 @@ _HTTP: dict[str, tuple[_Row, ...]] = {
 }
 # The same, of what takes its time beside the next steps, and has to be so at the end.
 _SETTLED: dict[str, tuple[_Row, ...]] = {
+    "spark_master": (
+        ("spark_master", "spark_master_http", "/json/", "aliveworkers", Hosts("spark_workers")),
+    ),
     "flink_jobmanager": (
         ("flink_jobmanager", "flink_rest", "/overview", "taskmanagers", Hosts("flink_taskmanagers")),
     ),
