@@ -55,6 +55,7 @@ ALL_ADDRESSES = "the address of a container is known once it runs; only publishe
 GATEWAY = "the gateway is a container of its own, beside the JobManager's"
 SAMENET = "the address of a container is known once it runs; its network is this project's alone"
 CHECK = "a container comes back with another address, which the NameNode would refuse"
+LIST = "who may be a DataNode is listed by address, and that of a container is known once it runs"
 CERTIFICATE = "a container's PostgreSQL has no certificate"
 LOCAL = "127.0.0.1/32 scram-sha-256"
 DESIGN = (
@@ -102,6 +103,17 @@ DESIGN = (
             "  <property>",
             "    <name>dfs.namenode.datanode.registration.ip-hostname-check</name>",
             "    <value>false</value>",
+            "  </property>",
+        )
+    ),
+    *(
+        Different("namenode/etc/hadoop/namenode/hdfs-site.xml", line, "", LIST)
+        for line in (
+            "  <property>",
+            "    <name>dfs.hosts</name>",
+            "    <value>/etc/hadoop/namenode/datanodes.json</value>",
+            "    <name>dfs.namenode.hosts.provider.classname</name>",
+            "    <value>org.apache.hadoop.hdfs.server.blockmanagement.CombinedHostFileManager</value>",
             "  </property>",
         )
     ),
