@@ -102,6 +102,7 @@ def main() -> int:
             one.add_argument("--keep", action="store_true")
         if program is _serve:
             one.add_argument("--to", required=True)
+            one.add_argument("--port", type=int, required=True)
             one.add_argument("--word", required=True)
             one.add_argument("--seconds", type=float, required=True)
     arguments = parser.parse_args()

@@ -29,6 +29,24 @@ _LONG_SECONDS = 6 * 3600.0
 _STEP_SECONDS = 180.0
 _SERVE_SECONDS = 600
 _PROBE_SECONDS = 20.0
+# Ports that nobody registers, as RFC 6335 has them.
+_FIRST_PORT, _PORTS = 49152, 16384
+# The other side may just be starting.
+_FETCH = """
+import sys, time
+from urllib.error import HTTPError
+from urllib.request import urlretrieve
+for left in range(100, -1, -1):
+    try:
+        urlretrieve(sys.argv[1], sys.argv[2])
+        break
+    except HTTPError:
+        raise
+    except OSError:
+        if not left:
+            raise
+        time.sleep(0.2)
+"""
 Say = Callable[[str], None]
 
 
@@ -270,17 +288,13 @@ class Steps:
     def _image(self, host: Any, folders: list[str]) -> None:
         """Move the image from the repository's host: it serves it once, to one address, behind a word."""
         word = secrets.token_hex(16)
-        unit = f"lakehouse-backup-serve-{word[:8]}"
+        unit, port = f"lakehouse-backup-serve-{word[:8]}", _FIRST_PORT + secrets.randbelow(_PORTS)
         serve = shlex.join(
             [acting.PROGRAM, "serve", self._backup["name"], "--to", host.address, "--word", word,
-             "--seconds", str(_SERVE_SECONDS)]
+             "--port", str(port), "--seconds", str(_SERVE_SECONDS)]
         )  # fmt: skip
-        begun = (
-            f"systemd-run --quiet --collect --unit {unit} --uid {acting.KEEPER} {serve}\n"
-            f'for i in $(seq 50); do port=$(ss -Hltnp | grep -F "pid=$(systemctl show -P MainPID {unit})," '
-            "| awk '{print $4}' | sed 's/.*://'); [ -n \"$port\" ] && break; sleep 0.2; done\necho \"$port\""
-        )
-        port = acting.must(self._cluster, {self._keeper: begun}, _STEP_SECONDS)[self._keeper].splitlines()[-1]
+        begun = f"systemd-run --quiet --collect --unit {unit} --uid {acting.KEEPER} {serve}"
+        acting.must(self._cluster, {self._keeper: begun}, _STEP_SECONDS)
         address = next(one.address for one in self._cluster.hosts if one.name == self._keeper)
         parts = {
             name.removeprefix("namenode/"): known
@@ -297,10 +311,9 @@ class Steps:
             ]
             for part, known in parts.items():
                 url = f"http://{address}:{port}/{word}/{part}"
-                fetch = f"from urllib.request import urlretrieve; urlretrieve('{url}', '{part}')"
                 lines += [
                     f"cd {folder}/restored",
-                    f"python3 -c {shlex.quote(fetch)}",
+                    f"python3 -c {shlex.quote(_FETCH)} {url} {part}",
                     f"echo '{known}  {part}' | sha256sum --check --quiet",
                 ]
             number = next(
