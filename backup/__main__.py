@@ -72,9 +72,8 @@ def _compare(settings: Settings, arguments: argparse.Namespace) -> Any:
 
 
 def _serve(settings: Settings, arguments: argparse.Namespace) -> Any:
-    return serve.serve(
-        manifest.find(settings, arguments.name).namenode, arguments.to, arguments.word, arguments.seconds
-    )
+    folder = manifest.find(settings, arguments.name).namenode
+    return serve.serve(folder, (arguments.to, arguments.port), arguments.word, arguments.seconds)
 
 
 def _list(settings: Settings, _: argparse.Namespace) -> Any:
