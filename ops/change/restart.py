@@ -140,6 +140,7 @@ def _restart(running: Running, step: Step, where: str) -> float:
     now = replace(step, invocation=unit.invocation if unit else "")
     began = time.monotonic()
     running.begins(step.host, step.service)
+    running.say(f"{where}: restarts")
     done: Answer[str] = living.do(step.host, script(living, step), _RESTART_SECONDS)
     if not done.known:
         raise Stopped(Ending.HALFWAY, f"at {step}: systemctl restart: {done.why}", "")
