@@ -27,11 +27,17 @@ COMMON_WORDS = {
 }
 # Where those defaults stand.
 SHIPPED = rendering.REPOSITORY / "roles" / "lakehouse" / "defaults"
-# Numbers by which memory is divided tell nothing of a cluster.
-SIZES = {"lakehouse_memory_overcommit", "lakehouse_engine_weights"}
+# Numbers by which memory is divided tell nothing of a cluster, nor does a switch.
+SIZES = {"lakehouse_memory_overcommit", "lakehouse_engine_weights", "lakehouse_backup_enabled"}
+# The tests have everything on.
+SWITCHES = {"lakehouse_profile", "lakehouse_backup_enabled"}
 # Where such a word would be the cluster's value after all.
 MEANT = {
-    "lakehouse": (r"hdfs://lakehouse\b", r"\.lakehouse\b(?!\.conf|-)", r"(?<!\w)@lakehouse\b"),
+    "lakehouse": (
+        r"hdfs://lakehouse\b",
+        r"(?<!module_utils)\.lakehouse\b(?!\.conf|-)",
+        r"(?<!\w)@lakehouse\b",
+    ),
     "hdfs": (r"User=hdfs\b", r"\bu hdfs\b", r"owner: hdfs\b"),
     "hive": (r"User=hive\b", r"\bu hive\b", r"owner: hive\b"),
     "spark": (r"User=spark\b", r"\bu spark\b", r"owner: spark\b"),
@@ -128,7 +134,7 @@ def test_the_cluster_of_the_tests_leaves_no_default_as_it_is() -> None:
         inventory.load(rendering.REPOSITORY / rendering.INVENTORIES[name]).hosts[0].variables
         for name in ("tests", "local")
     )
-    for name in shipped.defaults().keys() - {"lakehouse_profile", *shipped.TABLES}:
+    for name in shipped.defaults().keys() - {*SWITCHES, *shipped.TABLES}:
         assert own[name] != local[name], name
     for name in shipped.TABLES:
         assert not [key for key, value in shipped.defaults()[name].items() if own[name][key] == value], name

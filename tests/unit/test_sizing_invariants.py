@@ -76,7 +76,8 @@ def test_every_size_is_at_least_its_minimum(cluster: Cluster) -> None:
         assert sizes["trino_heap_mb"] >= 1024
         assert sizes["flink_taskmanager_memory_mb"] >= 1024
         assert sizes["spark_worker_memory_mb"] >= 512
-        assert all(size >= 1 for size in sizes.values())
+        # Of these nothing means all that there are.
+        assert all(size >= 1 for name, size in sizes.items() if name != "node_daemon_processors")
 
 
 @check
