@@ -44,9 +44,8 @@ def test_without_results_the_page_stays(tmp_path: Path) -> None:
 
 def test_each_row_is_a_drill_that_there_is() -> None:
     tests = "\n".join(path.read_text(encoding="utf-8") for path in (run.ROOT / "tests").glob("*/test_*.py"))
-    rows = re.findall(
-        r"^\| (?:nodes|compose) \| (.+?) \|", drills.PAGE.read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert rows
+    page = drills.PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?:nodes|compose) \| (.+?) \|", page, re.MULTILINE)
+    assert rows or page == drills.page([], "")
     gone = [row for row in rows if f"def test_{row.replace(' ', '_')}(" not in tests]
     assert not gone, "next: make drills"
