@@ -49,7 +49,8 @@ def ask(asked: Asked) -> Outcome:
 
 def session(asked: Asked) -> str:
     """Return the command of a session on the host."""
-    return f"trino --user {shlex.quote(asked.person)}"
+    # Who it runs as has no home for a history, and a host need not have a pager.
+    return f"TRINO_HISTORY_FILE=/dev/null TRINO_PAGER= trino --user {shlex.quote(asked.person)}"
 
 
 def account(asked: Asked) -> str:

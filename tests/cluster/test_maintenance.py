@@ -27,6 +27,7 @@ def host(cluster: Inventory) -> Host:
     return min(cluster.group("datanodes"), key=lambda one: len(alone & one.groups))
 
 
+@pytest.mark.longdrill
 def test_a_host_goes_and_comes_back(
     verb: Verb, host: Host, machines: Machines, namenode: NameNode, ansible: Ansible
 ) -> None:

@@ -79,6 +79,7 @@ def users(cluster: Inventory, machines: Machines, trino: Trino) -> Iterator[User
     trino.sql(f"drop schema iceberg.{name}")
 
 
+@pytest.mark.longdrill
 def test_a_rolling_restart_of_everything_loses_no_commit(
     verb: Verb, users: Users, namenode: NameNode
 ) -> None:

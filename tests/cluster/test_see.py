@@ -154,9 +154,16 @@ def test_trino_returns_rows_in_three_forms_to_whom_it_may(path: str, cluster: In
     assert "Access Denied" in refused.err.splitlines()[1]
 
 
-@pytest.mark.parametrize("engine", ["trino", "spark", "flink"])
-def test_a_wrong_statement_is_the_engines_one_line(path: str, engine: str) -> None:
-    said = see("sql", path, "--engine", engine, "SELECT nothing_of_that_name FROM nowhere")
+@pytest.mark.parametrize(
+    ("engine", "statement"),
+    [
+        ("trino", "SELECT nothing_of_that_name"),
+        ("spark", "SELECT nothing_of_that_name FROM nowhere"),
+        ("flink", "SELECT nothing_of_that_name FROM nowhere"),
+    ],
+)
+def test_a_wrong_statement_is_the_engines_one_line(path: str, engine: str, statement: str) -> None:
+    said = see("sql", path, "--engine", engine, statement)
     assert (said.code, said.out) == (1, ""), said.err
     _, finding, last = said.err.splitlines()
     assert finding.startswith(f"DEGRADED sql.refused {engine} on ")
@@ -167,11 +174,13 @@ def test_a_wrong_statement_is_the_engines_one_line(path: str, engine: str) -> No
 def test_without_a_statement_a_terminal_becomes_a_session(path: str) -> None:
     ours, its = pty.openpty()
     argv = [sys.executable, "-m", "lakehouse.cli", "sql", "--inventory", path, "--engine", "trino"]
+    terminal = {**os.environ, "TERM": "xterm"}
     with subprocess.Popen(
-        argv, cwd=ROOT, stdin=its, stdout=its, stderr=its, start_new_session=True
+        argv, cwd=ROOT, stdin=its, stdout=its, stderr=its, env=terminal, start_new_session=True
     ) as process:
         os.close(its)
-        watch = threading.Timer(LIMIT_SECONDS, process.kill)
+        # Its ssh has the terminal too.
+        watch = threading.Timer(LIMIT_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
         watch.start()
         said, asked, told = "", False, False
         # What a terminal gives at its end is an error.
@@ -247,7 +256,7 @@ def test_no_secret_of_any_kind_is_in_a_bundle(path: str, cluster: Inventory, mac
     with (
         planted(machine, f"{config}/trino/kit.env", f'KIT_FAKE="{fakes["env"]}"'),
         planted(machine, "/root/.pgpass", f"db:5432:x:ada:{fakes['pgpass']}"),
-        planted(machine, f"{config}/trino/catalog/kit-fake.txt", f"connection-password={fakes['plain']}"),
+        planted(machine, f"{config}/trino/kit-fake.txt", f"connection-password={fakes['plain']}"),
         planted(machine, f"{data}/trino/var/log/kit-fake.log", log),
     ):
         said = see("support-bundle", path, "--size", str(MIB), "--json")
