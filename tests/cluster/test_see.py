@@ -15,6 +15,7 @@ import stat
 import subprocess
 import sys
 import tarfile
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -173,6 +174,8 @@ def test_a_wrong_statement_is_the_engines_one_line(path: str, engine: str, state
 
 def test_without_a_statement_a_terminal_becomes_a_session(path: str) -> None:
     ours, its = pty.openpty()
+    # A prompt wants room.
+    termios.tcsetwinsize(its, (24, 80))
     argv = [sys.executable, "-m", "lakehouse.cli", "sql", "--inventory", path, "--engine", "trino"]
     terminal = {**os.environ, "TERM": "xterm"}
     with subprocess.Popen(
