@@ -56,7 +56,7 @@ def documented() -> Iterator[str]:
             yield from (line.partition("   ")[0].strip() for line in block.partition("```")[0].splitlines())
 
 
-@pytest.mark.parametrize("command", documented())
+@pytest.mark.parametrize("command", list(documented()))
 def test_a_command_of_the_documentation_does_what_it_says(command: str, path: str) -> None:
     # Of this checkout, and for this cluster.
     program = f"{sys.executable} -m lakehouse.cli"
