@@ -66,6 +66,19 @@ def ssh(host: Host, *, terminal: bool = False) -> list[str]:
     return ["ssh", "-tt" if terminal else "-T", *words, *kept, "--", host.address or host.name]
 
 
+def as_root(script: str) -> str:
+    """Return the line that runs a script as root, as the playbooks do: by sudo where that is needed.
+
+    It takes the place of the shell that runs the line.
+    """
+    return f'as=; [ "$(id -u)" = 0 ] || as="sudo -n"; exec $as sh -c {shlex.quote(script)}'
+
+
+def ping(inventory: object, host: str) -> str:
+    """Return the command that asks whether Ansible reaches a host at all."""
+    return f".venv/bin/ansible -i {inventory} {host} -m ping"
+
+
 def _options(arguments: str) -> Iterator[tuple[str, str]]:
     """Give each `-o Name=value`, or `-oName=value`, of a line for ssh."""
     for word in shlex.split(arguments):

@@ -19,7 +19,6 @@ class Outcome(IntEnum):
 
     OK = 0
     DEGRADED = 1
-    FAILED = 1
     DOWN = 2
     REFUSED = 3
     UNCONFIRMED = 4

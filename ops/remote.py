@@ -109,12 +109,7 @@ def guarded(script: str, mark: str, limit: float | None, size: int = 0) -> str:
     ended = _GUARD.format(
         size=size, grace=_GRACE_SECONDS, limit=limit or 0, script=shlex.quote(script), mark=mark
     )
-    return as_root(ended)
-
-
-def as_root(script: str) -> str:
-    """Return the line that runs a script as root, as the playbooks do: by sudo where that is needed."""
-    return f'as=; [ "$(id -u)" = 0 ] || as="sudo -n"; exec $as sh -c {shlex.quote(script)}'
+    return hosts.as_root(ended)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Collection, Mapping
 
+from ops import hosts
 from ops.answer import Answer
 from ops.outcome import Finding, Outcome, Result
 from ops.remote import Line
@@ -46,16 +47,11 @@ def progress(text: str) -> None:
     sys.stderr.flush()
 
 
-def ping(inventory: object, host: str) -> str:
-    """Return the command that asks whether a host is reached at all."""
-    return f".venv/bin/ansible -i {inventory} {host} -m ping"
-
-
 def silent(verb: str, inventory: object, ended: Mapping[str, Answer[int]]) -> tuple[Finding, ...]:
     """Return a finding for each host that did not answer: of all of them, nothing is known."""
     outcome = Outcome.DEGRADED if any(answer.known for answer in ended.values()) else Outcome.DOWN
     return tuple(
-        Finding(f"{verb}.silent", outcome, host, f"did not answer: {answer.why}", ping(inventory, host))
+        Finding(f"{verb}.silent", outcome, host, f"did not answer: {answer.why}", hosts.ping(inventory, host))
         for host, answer in ended.items()
         if not answer.known
     )

@@ -9,8 +9,13 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from lakehouse import inventory
 from lakehouse.errors import LakehouseError
+from ops import tell
+from ops.backup import acting
+from ops.backup import restore as work
 from ops.outcome import Finding, Outcome, Result
+from ops.status import placement
 
 _LONG_SECONDS = 6 * 3600.0
 _SECONDS = 30.0
@@ -33,15 +38,13 @@ def main(arguments: argparse.Namespace) -> int:
 
 def restore(arguments: argparse.Namespace) -> int:
     """Go back to a backup."""
-    from ops.backup import restore as work  # noqa: PLC0415 -- it loads Ansible, and Trino's client
-
     wish = work.Wish(arguments.backup or "", arguments.confirm or "", arguments.to or "")
-    return show(work.restore(arguments.inventory, wish, _progress), as_json=arguments.json)
+    return show(work.restore(arguments.inventory, wish, tell.progress), as_json=arguments.json)
 
 
 def back_up(path: str, began: float) -> Result:
     """Have the repository's host make a backup, as its timer does; LakehouseError where it could not."""
-    acting, cluster = _cluster(path)
+    cluster = placement.read(inventory.load(path))
     host = acting.keeper(cluster)
     # One unit, whoever starts it: there are never two at once, and one goes on when this program is ended.
     acting.act(cluster, {host: "systemctl start lakehouse-backup.service"}, _LONG_SECONDS)
@@ -68,7 +71,7 @@ def back_up(path: str, began: float) -> Result:
 
 def verify(path: str, name: str) -> Result:
     """Have every byte of a backup read; DOWN is a backup that is damaged."""
-    acting, cluster = _cluster(path)
+    cluster = placement.read(inventory.load(path))
     found = acting.program(cluster, "verify", *([name] if name else []), seconds=_LONG_SECONDS)
     findings = tuple(
         Finding("backup.damaged", Outcome.DOWN, found["name"], line, f".venv/bin/lakehouse backup -i {path}")
@@ -83,7 +86,7 @@ def verify(path: str, name: str) -> Result:
 
 def listed(path: str) -> Result:
     """Say which backups there are, the newest first."""
-    acting, cluster = _cluster(path)
+    cluster = placement.read(inventory.load(path))
     names = acting.program(cluster, "list", seconds=_SECONDS)
     facts = (f"{len(names)} backups", *reversed(names))
     target = str(cluster.variable("lakehouse_cluster"))
@@ -96,19 +99,6 @@ def show(result: Result, *, as_json: bool) -> int:
     said = json.dumps(result.json()) if as_json else "\n".join(lines)
     sys.stdout.write(f"{said}\n")
     return int(result.outcome)
-
-
-def _cluster(path: str) -> Any:
-    from lakehouse import inventory  # noqa: PLC0415 -- Ansible takes a second to load
-    from ops.backup import acting  # noqa: PLC0415
-    from ops.status import placement  # noqa: PLC0415
-
-    return acting, placement.read(inventory.load(path))
-
-
-def _progress(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
 def _facts(made: Any) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from lakehouse.inventory import Host
 from lakehouse.report.text import size
 from lakehouse.run import BUILD, ROOT
 from lakehouse.verbs import PASSWORDS
-from ops import remote, tell
+from ops import hosts, remote, tell
 from ops.answer import Answer, unknown
 from ops.asking import Asker, Http
 from ops.bundle import archive, collector, items, mask
@@ -188,7 +188,7 @@ def _result(inventory: str, path: Path, seen: Seen, answers: Mapping[str, Answer
         verb=VERB,
         target=seen.status.cluster,
         findings=tuple(
-            Finding("bundle.missing", grave, host, f"is missing: {answer.why}", tell.ping(inventory, host))
+            Finding("bundle.missing", grave, host, f"is missing: {answer.why}", hosts.ping(inventory, host))
             for host, answer in answers.items()
             if not answer.known
         ),

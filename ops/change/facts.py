@@ -12,6 +12,7 @@ from ops.asking import Http, Question, Reply, Session, Shell
 from ops.change import gate, ready
 from ops.change.gate import Blocks, Facts, Unit
 from ops.change.steps import Step
+from ops.hosts import as_root
 from ops.status import questions, reading
 from ops.status.placement import Cluster
 
@@ -154,12 +155,6 @@ class Living:
         answers = self._session.ask(asked, ASK_SECONDS)
         for question in asked:
             yield self.host(question.host), answers[question.name]
-
-
-def as_root(script: str) -> str:
-    """Return a script that runs another one as root, whoever logs in."""
-    quoted = shlex.quote(script)
-    return f'if [ "$(id -u)" = 0 ]; then sh -c {quoted}; else sudo -n sh -c {quoted}; fi'
 
 
 def _units(hosts: tuple[Host, ...], unit: str) -> Iterator[Shell]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from lakehouse import inventory
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.inventory import Host
-from ops import hosts, outcome, remote, tell
+from ops import hosts, outcome, tell
 from ops.outcome import Finding, Result
 from ops.sql import flink, nodes, rows, spark, statements, trino
 from ops.sql.asked import Asked, Outcome
@@ -102,7 +102,7 @@ def _host(cluster: placement.Cluster, name: str, engine: Engine) -> Host:
 def _session(asked: Asked, engine: Engine) -> int:
     """Give this terminal to the engine's own program; return its exit code."""
     command = nodes.as_account(engine.account(asked), engine.session(asked))
-    argv = [*hosts.ssh(asked.host, terminal=True), remote.as_root(command)]
+    argv = [*hosts.ssh(asked.host, terminal=True), hosts.as_root(command)]
     code = subprocess.run(argv, check=False).returncode
     return int(outcome.Outcome.DOWN) if code == _LOST else code
 
@@ -112,7 +112,7 @@ def _result(arguments: argparse.Namespace, asked: Asked, found: Outcome, seconds
     finding: tuple[Finding, ...] = ()
     if found.complaint:
         again = (
-            tell.ping(path, host)
+            hosts.ping(path, host)
             if found.silent
             else f".venv/bin/lakehouse logs -i {path} {_service(arguments.engine)}"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from ops import hosts
 from ops.outcome import Finding, Outcome
 from ops.status.model import RUNNING, Hdfs, Machine, Placed, Status
 
@@ -32,7 +33,7 @@ def on(status: Status, host: str, command: str) -> str:
 
 def ping(status: Status, host: str) -> str:
     """Return the command that asks whether Ansible reaches a host."""
-    return f".venv/bin/ansible -i {status.inventory} {host} -m ping"
+    return hosts.ping(status.inventory, host)
 
 
 def journal(status: Status, placed: Placed) -> str:

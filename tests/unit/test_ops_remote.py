@@ -18,7 +18,7 @@ ONE, TWO = (Host(name, f"10.0.0.{number}", frozenset(), {}) for number, name in 
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A shell of this computer in place of ssh, and nobody's sudo."""
     monkeypatch.setattr(hosts, "ssh", lambda _: ["sh", "-c"])
-    monkeypatch.setattr(remote, "as_root", lambda script: script)
+    monkeypatch.setattr(hosts, "as_root", lambda script: script)
 
 
 def gone(pid: str) -> bool:
