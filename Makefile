@@ -103,7 +103,7 @@ lint: tools-dev ## Style, types and the rules of Ansible and shell
 
 .PHONY: unit
 unit: tools-dev ## Fast tests: no host, no network
-	@pytest -m "not network and not cluster and not drill" tests/unit tests/render
+	@pytest --numprocesses auto --dist loadfile -m "not network and not cluster and not drill" tests/unit tests/render
 
 .PHONY: golden
 golden: tools-dev ## Write the expected renderings again

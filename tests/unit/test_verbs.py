@@ -248,7 +248,7 @@ def test_only_who_asks_for_images_moves_a_tag_of_ones_own(
     asked: list[dict[str, bool]] = []
     for name in ("check", "render", "up"):
         monkeypatch.setattr(stack, name, lambda *_: None)
-    for name in ("engine", "fetch"):
+    for name in ("engine", "fetch", "_refuse_foreign"):
         monkeypatch.setattr(verbs, name, lambda *_, **__: None)
     monkeypatch.setattr(stack, "build", lambda *_, **how: asked.append(how))
     verb(verbs.start(), settings.load(environment={}))
