@@ -6,7 +6,8 @@ import errno
 
 import pytest
 
-from lakehouse import cli, nodes, run, targets, verbs
+from lakehouse import cli, commands, nodes, run, targets, verbs
+from lakehouse.commands import building
 from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
 
@@ -51,7 +52,7 @@ class TestParser:
         assert callable(cli.action(cli.parser().parse_args([verb]).action))
 
     def test_the_targets_are_those_that_the_suites_know(self) -> None:
-        assert (cli.MACHINES, cli.COMPOSE) == targets.KINDS
+        assert (building.MACHINES, building.COMPOSE) == targets.KINDS
 
     def test_the_options_of_single_verbs(self) -> None:
         assert cli.parser().parse_args(["test", "--keep"]).keep
@@ -117,7 +118,7 @@ class TestMain:
     def test_a_status_of_nothing_is_not_that_of_a_cluster_with_a_fault(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert cli.main(["status", "-i", "inventory/none"]) == cli.NOT_KNOWN
+        assert cli.main(["status", "-i", "inventory/none"]) == commands.NOT_KNOWN
         said = capsys.readouterr()
         assert said.out == ""
         assert said.err == "error: inventory inventory/none does not exist; next: ls -d inventory/*\n"

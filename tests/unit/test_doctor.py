@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import cli, inventory
+from lakehouse import cli, commands, inventory
 from lakehouse.run import ROOT
 from lakehouse.validation.finding import Finding, Level
 from ops.answer import Answer, unknown
@@ -575,7 +575,7 @@ class TestEnding:
         assert json.loads(capsys.readouterr().out)["exit"] == code
 
     def test_an_inventory_that_is_not_there_is_not_known(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cli.main(["doctor", "-i", "inventory/none"]) == cli.NOT_KNOWN
+        assert cli.main(["doctor", "-i", "inventory/none"]) == commands.NOT_KNOWN
         assert (
             capsys.readouterr().err
             == "error: inventory inventory/none does not exist; next: ls -d inventory/*\n"

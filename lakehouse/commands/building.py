@@ -1,0 +1,47 @@
+"""Verbs that make a lakehouse, prove it and measure it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lakehouse.commands import Add
+
+# Those of lakehouse.targets, without all that it loads.
+MACHINES, COMPOSE = "nodes", "compose"
+
+
+def register(add: Add) -> None:
+    """Add the verbs of local nodes, of the suites and of the benchmarks."""
+    add("deploy", "deploy", "from a fresh machine to a verified lakehouse")
+    tested = add("test", "test", "lint, unit, render, and a cluster of its own")
+    tested.add_argument("--keep", action="store_true", help="leave the cluster running")
+    add("nightly", "nightly", "both suites on docker compose")
+    drilled = add("drills", "drills", "take a cluster of its own apart, longer than `test` may")
+    add("up", "up", "start the local nodes")
+    add("down", "down", "remove the local nodes and their data")
+    add("nodes", "show_nodes", "show the local nodes")
+    add("take-over", "take_over", "make another checkout's local nodes this one's").add_argument(
+        "cluster", help="the cluster's name"
+    )
+    suites = (
+        add("smoke", "smoke", "run the smoke suite and write the report"),
+        add("matrix", "matrix", "run every engine on every format and write the report"),
+    )
+    for suite in suites:
+        suite.add_argument("selection", nargs="*", help="arguments for pytest")
+    measured = add("bench", "bench", "measure what the README promises, into build/bench/")
+    for removing in (tested, drilled, measured):
+        removing.add_argument("--confirm", metavar="CLUSTER", help="name of the cluster that may be removed")
+    risks = add(
+        "risky-tables", "risky_tables", "list tables that another engine reads wrongly; 1 if there are any"
+    )
+    for question in (*suites, risks, measured):
+        question.add_argument(
+            "--target",
+            choices=(MACHINES, COMPOSE),
+            default=MACHINES,
+            help="whom to ask (default: %(default)s)",
+        )
+        question.add_argument(
+            "--env-file", type=Path, help="settings of docker compose (default: compose/.env)"
+        )

@@ -1,0 +1,35 @@
+"""Verbs that change a cluster, and what they have in common."""
+
+from __future__ import annotations
+
+from lakehouse.commands import Add, json_option
+
+
+def register(add: Add) -> None:
+    """Add the verbs that change a cluster."""
+    restarted = add("restart", "ops.change.restart:main", "restart one unit after the other, behind a gate")
+    restarted.add_argument("service", nargs="?", default="all", help="of services.yml (default: %(default)s)")
+    restarted.add_argument("--host", metavar="HOST", help="on this host alone")
+    restarted.add_argument(
+        "--force", action="store_true", help="although blocks lack replicas; not if data would be lost"
+    )
+    away = add("maintenance", "ops.change.maintenance:main", "let a host go for a while, and bring it back")
+    away.add_argument("node", help="a host of the inventory")
+    way = away.add_mutually_exclusive_group(required=True)
+    way.add_argument(
+        "--for", dest="duration", metavar="TIME", help="stop what it runs, such as for 30m or 2h"
+    )
+    way.add_argument("--end", action="store_true", help="start it again")
+    for one in (restarted, away):
+        one.add_argument(
+            "--wait", type=float, default=300.0, metavar="SECONDS", help="for a gate (default: %(default)g)"
+        )
+    resumed = add("resume", "ops.change.runs:resume", "go on with a run that was stopped")
+    resumed.add_argument("run", nargs="?", help="such as r17 (default: the last one)")
+    listed = add("runs", "ops.change.runs:main", "show what was changed from here, and how it ended")
+    json_option(restarted, away, resumed, listed)
+    for one in (restarted, away, resumed):
+        one.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
+        one.add_argument("--yes", action="store_true", help="answer the question that nothing is lost by")
+        one.add_argument("--confirm", metavar="CLUSTER", help="the cluster's name, where something is lost")
+        one.add_argument("--break-lock", metavar="RUN", help="take the lock of this run, which is dead, away")
