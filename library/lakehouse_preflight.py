@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.lakehouse.preflight_accounts import check_accounts
+from ansible.module_utils.lakehouse.preflight_away import check_away, check_lock
 from ansible.module_utils.lakehouse.preflight_machine import check_disk, check_kind, check_memory, memory_mb
 from ansible.module_utils.lakehouse.preflight_names import (
     HOSTS_FILE,
@@ -32,8 +33,8 @@ options:
   checks:
     type: list
     elements: str
-    choices: [machine, memory, disk, names, accounts, ports, storage]
-    default: [machine, memory, disk, names, accounts, ports, storage]
+    choices: [away, machine, memory, disk, names, accounts, ports, storage]
+    default: [away, machine, memory, disk, names, accounts, ports, storage]
     description: What to look at.
   manage_hosts:
     type: bool
@@ -45,6 +46,8 @@ options:
   min_disk_mb: {type: int, default: 0, description: Free space that every file system with data must have.}
   data_dirs: {type: list, elements: path, default: [], description: Where that space is measured.}
   ports: {type: dict, default: {}, description: The cluster's port table.}
+  config_dir: {type: path, default: "", description: Where the mark of a host that is away would be.}
+  run: {type: str, default: "", description: The run that calls the playbook; the lock of another is a fault.}
   services:
     type: list
     elements: dict
@@ -76,7 +79,7 @@ started: {type: float, returned: always, description: The node's clock before th
 finished: {type: float, returned: always, description: The node's clock after them.}
 """
 
-CHECKS = ["machine", "memory", "disk", "names", "accounts", "ports", "storage"]
+CHECKS = ["away", "machine", "memory", "disk", "names", "accounts", "ports", "storage"]
 
 
 def main() -> None:
@@ -93,6 +96,8 @@ def main() -> None:
             "min_memory_mb": {"type": "int", "default": 0},
             "min_disk_mb": {"type": "int", "default": 0},
             "data_dirs": {"type": "list", "elements": "path", "default": []},
+            "config_dir": {"type": "path", "default": ""},
+            "run": {"type": "str", "default": ""},
             "ports": {"type": "dict", "default": {}},
             "services": {"type": "list", "elements": "dict", "default": []},
             "cluster_id": {"type": "str", "default": ""},
@@ -105,6 +110,9 @@ def main() -> None:
     options = module.params
     root = Path("/")
     checks: dict[str, Callable[[], list[dict[str, str]]]] = {
+        "away": lambda: (
+            check_away(Path(options["config_dir"]), options["name"]) + check_lock(root, options["run"])
+        ),
         "machine": lambda: check_kind(root, options["supported_os"], options["architectures"]),
         "memory": lambda: check_memory(root, options["min_memory_mb"]),
         "disk": lambda: check_disk(root, options["data_dirs"], options["min_disk_mb"]),

@@ -52,6 +52,12 @@ class NameNode:
         [info] = self._beans("NameNodeInfo")
         return {found["xferaddr"]: name for name, found in json.loads(info["LiveNodes"]).items()}
 
+    def members(self) -> dict[str, dict[str, Any]]:
+        """Return what is known of each DataNode, dead or live, by its host's name."""
+        [info] = self._beans("NameNodeInfo")
+        rows = {**json.loads(info["DeadNodes"]), **json.loads(info["LiveNodes"])}
+        return {place.partition(":")[0]: row for place, row in rows.items()}
+
     def state(self) -> Mapping[str, Any]:
         """Counters of the whole file system: live DataNodes, low-redundancy and missing blocks."""
         beans = [*self._beans("FSNamesystemState"), *self._beans("FSNamesystem")]

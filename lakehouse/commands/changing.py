@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 from lakehouse.commands import Add, json_option
 
 
@@ -20,16 +22,47 @@ def register(add: Add) -> None:
         "--for", dest="duration", metavar="TIME", help="stop what it runs, such as for 30m or 2h"
     )
     way.add_argument("--end", action="store_true", help="start it again")
-    for one in (restarted, away):
+    joined = add("scale-out", "ops.change.joining:main", "have a new host of the inventory join the cluster")
+    joined.add_argument("node", help="a host that the inventory names since then")
+    joined.add_argument(
+        "--bandwidth",
+        type=_positive,
+        default=100,
+        metavar="MIB",
+        help="that a DataNode may move to it, in MiB/s (default: %(default)s)",
+    )
+    joined.add_argument(
+        "--no-balance", dest="balance", action="store_false", help="leave blocks where they are"
+    )
+    left = add("decommission", "ops.change.departure:main", "have a host leave, with its blocks moved before")
+    left.add_argument("node", help="a host of the inventory")
+    left.add_argument(
+        "--drain",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="that Spark's executors there may still work (default: %(default)g)",
+    )
+    undone = add(
+        "recommission", "ops.change.departure:back", "have a host serve again that left, or was about to"
+    )
+    undone.add_argument("node", help="a host of the inventory")
+    for one in (restarted, away, left):
         one.add_argument(
             "--wait", type=float, default=300.0, metavar="SECONDS", help="for a gate (default: %(default)g)"
         )
     resumed = add("resume", "ops.change.runs:resume", "go on with a run that was stopped")
     resumed.add_argument("run", nargs="?", help="such as r17 (default: the last one)")
     listed = add("runs", "ops.change.runs:main", "show what was changed from here, and how it ended")
-    json_option(restarted, away, resumed, listed)
-    for one in (restarted, away, resumed):
+    json_option(restarted, away, joined, left, undone, resumed, listed)
+    for one in (restarted, away, joined, left, undone, resumed):
         one.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
         one.add_argument("--yes", action="store_true", help="answer the question that nothing is lost by")
         one.add_argument("--confirm", metavar="CLUSTER", help="the cluster's name, where something is lost")
         one.add_argument("--break-lock", metavar="RUN", help="take the lock of this run, which is dead, away")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text} is no whole number above 0")
+    return int(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ops.answer import Answer
@@ -16,7 +17,30 @@ from plugins.module_utils.lakehouse.hdfs_hosts import Entry
 # As the role writes it: hdfs_namenode_hosts_file.
 _FILE = "{config}/hadoop/namenode/datanodes.json"
 _SECONDS = 60.0
-SERVES, AWAY = "In Service", "In Maintenance"
+SERVES, AWAY, LEFT = "In Service", "In Maintenance", "Decommissioned"
+# Of one that leaves, or has.
+GOING = ("Decommission In Progress", LEFT)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A DataNode: its state in the NameNode's words, what its blocks take and what is free, in bytes."""
+
+    state: str
+    used: int
+    remaining: int
+
+
+@dataclass(frozen=True)
+class Moving:
+    """What keeps a DataNode that leaves: blocks with too few replicas elsewhere, and those of open files."""
+
+    blocks: int
+    open: int
+
+    def __str__(self) -> str:
+        waits = f", {self.open} of files that are open: they move when their writers end" if self.open else ""
+        return f"{self.blocks} blocks have too few replicas elsewhere{waits}"
 
 
 def entries(living: Living) -> list[Entry]:
@@ -55,6 +79,21 @@ def known(bean: Mapping[str, Any]) -> dict[str, str]:
         for place, row in json.loads(bean[key]).items():
             rows[place.partition(":")[0]] = str(row.get("adminState", "Dead"))
     return rows
+
+
+def nodes(bean: Mapping[str, Any]) -> dict[str, Node]:
+    """Read the DataNodes that live, by name."""
+    return {
+        place.partition(":")[0]: Node(str(row["adminState"]), int(row["usedSpace"]), int(row["remaining"]))
+        for place, row in json.loads(bean["LiveNodes"]).items()
+    }
+
+
+def moving(bean: Mapping[str, Any], host: str) -> Moving:
+    """Read what keeps a DataNode that leaves; KeyError where the NameNode does not list it among them."""
+    rows = {place.partition(":")[0]: row for place, row in json.loads(bean["DecomNodes"]).items()}
+    row = rows[host]
+    return Moving(int(row["underReplicatedBlocks"]), int(row["underReplicateInOpenFiles"]))
 
 
 def _place(living: Living) -> tuple[str, str]:

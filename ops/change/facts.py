@@ -84,7 +84,7 @@ class Living:
             safemode=str(info["Safemode"]),
             live=int(counters["NumLiveDataNodes"]),
             placed=len(hosts),
-            replication=int(hosts[0].variables.get("hdfs_replication", min(3, len(hosts)))),
+            replication=self.replication(),
             missing=int(counters["MissingBlocks"]),
             lacking=int(counters["LowRedundancyBlocks"]) + int(counters["PendingReconstructionBlocks"]),
         )
@@ -97,8 +97,21 @@ class Living:
             for name, answer in units.items()
             if name != step.host and (answer.value is None or not answer.value.active)
         )
-        answer = self._session.ask([Http("fsck", self.fsck(), {})], _FSCK_SECONDS)["fsck"]
-        return answer.then(lambda reply: gate.last_replicas(reply.text, leaving, silent))
+        return self.report().then(lambda text: gate.last_replicas(text, leaving, silent))
+
+    def replication(self) -> int:
+        """Return how many replicas a new file has unless its writer wants another number."""
+        hosts = self.having("datanode")
+        return int(hosts[0].variables.get("hdfs_replication", min(3, len(hosts))))
+
+    def report(self) -> Answer[str]:
+        """Return the NameNode's report of all files, open ones too, with their replicas."""
+        return self.page(self.fsck(), _FSCK_SECONDS)
+
+    def page(self, url: str, seconds: float = ASK_SECONDS) -> Answer[str]:
+        """Return what is at an address."""
+        answer = self._session.ask([Http("page", url, {})], seconds)["page"]
+        return answer.then(lambda reply: reply.text)
 
     def fsck(self, path: str = "/") -> str:
         """Return the address of the NameNode's report of all files, open ones too, with their replicas."""

@@ -15,12 +15,11 @@ from datetime import UTC, datetime
 
 from ops.answer import Answer
 from ops.asking import Reply
+from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 
 BEAT_SECONDS = 10.0
-# Of a holder that has not been heard of for so long it is said that it is dead; its lock stays.
-STALE_SECONDS = 60.0
-_FOLDER = "/run/lakehouse"
-_FILE = f"{_FOLDER}/run.lock"
+_FILE = f"/{FILE}"
+_FOLDER = _FILE.rpartition("/")[0]
 _TAKEN, _HELD, _GONE = "@@taken", "@@held", "@@released"
 
 
@@ -50,8 +49,8 @@ class Held:
 
     @property
     def stale(self) -> bool:
-        """Whether the holder seems to be dead."""
-        return self.silent > STALE_SECONDS
+        """Whether the holder seems to be dead; its lock stays all the same."""
+        return self.silent > SILENT_SECONDS
 
     def __str__(self) -> str:
         return f"{self.holder}" + (f", not heard of for {self.silent:.0f} s" if self.stale else "")

@@ -21,15 +21,24 @@ from lakehouse import inventory, state
 from lakehouse.errors import LakehouseError
 from ops import hosts
 from ops.asking import Session
-from ops.change import journal, lock
+from ops.change import journal, lock, mark
 from ops.change.ending import Ended, Ending, Stopped
 from ops.change.facts import Living
 from ops.change.journal import Journal, Run
 from ops.change.lock import Holder
 from ops.status import placement
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import away
 
 _PAUSE_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why nothing of a plan is done, and the ways out: it is said in place of the question."""
+
+    fact: str
+    next: str
 
 
 @dataclass
@@ -37,7 +46,7 @@ class Work:
     """What a verb is about to do: its plan for people and for the journal, and the function that does it.
 
     `danger` is what is lost by it, for which the cluster's name has to be typed. `do` returns facts for the
-    last line, and raises Stopped where it can not go on.
+    last line, and raises Stopped where it can not go on. `following` is the command to run when all is done.
     """
 
     target: str
@@ -47,6 +56,8 @@ class Work:
     question: str
     do: Callable[[Running], tuple[str, ...]]
     danger: str = ""
+    following: str = ""
+    refusal: Refusal | None = None
 
 
 @dataclass
@@ -97,11 +108,15 @@ def carry_out(
 ) -> int:
     """Do what a verb prepares, and return its exit code. One that resumes goes on under the run's own name.
 
-    Raises LakehouseError where the inventory or the arguments are wrong: nothing has been changed then.
+    Hosts that have left are none of the cluster's, but for the one that the verb names. Raises LakehouseError
+    where the inventory or the arguments are wrong: nothing has been changed then.
     """
     cluster = placement.read(inventory.load(options.inventory))
     with closing(Session({host.name: hosts.connection(host) for host in cluster.hosts})) as session:
-        living = Living(cluster, session)
+        everybody = Living(cluster, session)
+        named = (resumed.arguments if resumed else vars(options)).get("node")
+        gone = {name for name, found in mark.of(everybody).items() if found["state"] == away.LEFT} - {named}
+        living = Living(placement.without(cluster, gone), session)
         work = prepare(living)
         ended = _ended(options, verb, living, work, resumed)
     shown = json.dumps(ended.json()) if options.json else ended.last_line
@@ -120,6 +135,8 @@ def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, r
     def end(ending: Ending, fact: str, next_command: str) -> Ended:
         return Ended(verb, work.target, ending, (fact,), next_command, name, {}, details)
 
+    if work.refusal:
+        return end(Ending.REFUSED, work.refusal.fact, work.refusal.next)
     if options.dry_run:
         return end(Ending.DONE, "nothing was changed (--dry-run)", again(verb, path, work))
     if not work.plan:
@@ -146,7 +163,8 @@ def _run(
     try:
         with _terminated(), _locked(options, verb, running):
             facts = work.do(running)
-            ending, following = Ending.DONE, f"lakehouse status -i {options.inventory}"
+            ending = Ending.DONE
+            following = work.following or f"lakehouse status -i {options.inventory}"
     except Stopped as stopped:
         # What a gate refuses after the first step is a run that stopped on its way.
         begun = running.changed and stopped.ending is Ending.REFUSED
@@ -245,9 +263,9 @@ def _break(options: argparse.Namespace, running: Running, found: Mapping[str, lo
         for one in found.values()
         if one.holder.run == options.break_lock or _left(running, one.holder)
     }
-    for mark, holder in marks.items():
+    for own, holder in marks.items():
         running.say(f"breaks the lock of {holder}")
-        running.living.everywhere(lock.release(mark))
+        running.living.everywhere(lock.release(own))
 
 
 def _left(running: Running, holder: Holder) -> bool:

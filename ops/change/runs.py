@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakehouse import inventory
-from ops.change import journal, maintenance, restart, run
+from ops.change import departure, joining, journal, maintenance, restart, run
 from ops.change.journal import Run
 from ops.outcome import SCHEMA
 from ops.status import placement
@@ -21,6 +21,9 @@ _SHOWN = 20
 RESUMES: dict[str, Callable[[argparse.Namespace, Run], int]] = {
     restart.VERB: restart.resume,
     maintenance.VERB: maintenance.resume,
+    joining.VERB: joining.resume,
+    departure.VERB: departure.resume,
+    departure.BACK: departure.resume_back,
 }
 
 

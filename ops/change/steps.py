@@ -80,7 +80,7 @@ def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, 
     if only is not None:
         host(cluster, only)
     steps = tuple(
-        Step(row.name, placement.unit(row), one.name, _noticed(row, one))
+        Step(row.name, placement.unit(row), one.name, noticed(row, one))
         for row in order(catalogue.values())
         if target in {ALL, row.name}
         for one in members_first(row, cluster.hosts)
@@ -109,7 +109,8 @@ def members_first(row: Service, hosts: Iterable[Host]) -> list[Host]:
     return sorted(hosts, key=lambda one: len(row.groups) > 1 and row.groups[0] in one.groups)
 
 
-def _noticed(row: Service, one: Host) -> str:
+def noticed(row: Service, one: Host) -> str:
+    """Return what users notice while a host is without a service; empty where they notice nothing."""
     if len(row.groups) > 1 and row.groups[0] in one.groups:
         return _COORDINATOR
     return _NOTICED.get(row.name, "")

@@ -12,7 +12,7 @@ from ops.doctor import asks, screen
 from ops.doctor.diagnosis import diagnose
 from ops.doctor.model import Seen
 from ops.status import look as status
-from ops.status import placement, questions
+from ops.status import placement, questions, reading
 
 
 def look(asker: Asker, path: str, until: float) -> Seen:
@@ -23,7 +23,7 @@ def look(asker: Asker, path: str, until: float) -> Seen:
     cluster = placement.read(inventory.load(path))
     asked = [*questions.questions(cluster, asks.commands, asks.PART_SECONDS), *asks.more(cluster)]
     answers = status.ask(asker, cluster, asked, until)
-    return Seen(cluster, status.seen(cluster, answers), answers)
+    return Seen(reading.present(cluster, answers), status.seen(cluster, answers), answers)
 
 
 def show(seen: Seen, began: float, *, as_json: bool) -> int:

@@ -10,6 +10,7 @@ from ops.doctor.asks import LOGS
 from ops.doctor.model import Case, Check, Fault, Seen, judged
 from ops.status import judge, questions, reading
 from ops.status.model import Memory
+from plugins.module_utils.lakehouse import away
 
 # Below it nothing that writes there works for long.
 _FULL_SHARE = 0.03
@@ -105,7 +106,18 @@ def _named(line: str) -> tuple[str, tuple[list[str], list[str]]]:
     return name, (forward.split(), backward.split())
 
 
+def _away(seen: Seen) -> Iterator[Case]:
+    def gone(host: str, mark: away.Mark) -> Iterator[Fault]:
+        if mark:
+            action = judge.way_back(seen.status, host, mark)
+            yield Fault(away.told(mark), action, away.SERVES, Level.WARNING)
+
+    for name, answer in seen.status.away.items():
+        yield Case(name, judged(answer, partial(gone, name)))
+
+
 CHECKS = (
+    Check("host.away", "a verb has taken a host out of service", _away),
     Check("node.disk", "a disk of data, of the system or of logs is nearly full", _space),
     Check("node.inodes", "a file system can take hardly any more files", _inodes),
     Check("node.memory", "hardly any memory is available", _memory),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ops import hosts
 from ops.outcome import Finding, Outcome
 from ops.status.model import RUNNING, Hdfs, Machine, Placed, Status
+from plugins.module_utils.lakehouse import away
 
 DEGRADED, DOWN = Outcome.DEGRADED, Outcome.DOWN
 # A disk or a memory with less of itself available.
@@ -17,6 +18,7 @@ DISK_SHARE, MEMORY_SHARE = 0.05, 0.05
 def findings(status: Status) -> tuple[Finding, ...]:
     """Return every fault. A host that says nothing is one, and its services are unknown, never well."""
     return (
+        *_away(status),
         *_machines(status),
         *_units(status),
         *_storage(status),
@@ -36,6 +38,11 @@ def ping(status: Status, host: str) -> str:
     return hosts.ping(status.inventory, host)
 
 
+def way_back(status: Status, host: str, mark: away.Mark) -> str:
+    """Return the command that has a host serve that is away."""
+    return f".venv/bin/lakehouse {away.way_back(mark, host)} -i {status.inventory}"
+
+
 def journal(status: Status, placed: Placed) -> str:
     """Return the command that shows what a service has said."""
     return on(status, placed.host, f"journalctl -u {placed.unit} -n 50 --no-pager")
@@ -49,6 +56,12 @@ def site(status: Status) -> str:
 def _of(status: Status, service: str) -> Placed:
     """Return a service of which there is one."""
     return next(each for each in status.services if each.service == service)
+
+
+def _away(status: Status) -> Iterator[Finding]:
+    for name, answer in status.away.items():
+        if mark := answer.value:
+            yield Finding("host.away", DEGRADED, name, away.told(mark), way_back(status, name, mark))
 
 
 def _machines(status: Status) -> Iterator[Finding]:

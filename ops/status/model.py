@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ops.answer import Answer
+from plugins.module_utils.lakehouse.away import Mark
 
 RUNNING = "running"
 # systemd's words, as people say them.
@@ -159,6 +160,9 @@ class Status:
     clock_limit: float
     # None where the inventory wants none.
     backup: Answer[Kept | None] = Answer(None)  # noqa: RUF009 -- it is frozen
+    # The mark of each host, empty where it serves. One that is away is none of `machines`, unless nobody else
+    # runs what it does.
+    away: Mapping[str, Answer[Mark]] = field(default_factory=dict)
 
     @property
     def answered(self) -> int:

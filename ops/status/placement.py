@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -87,6 +87,12 @@ def read(inventory: Inventory) -> Cluster:
         for host, there in names.items()
     }
     return Cluster(inventory, rows)
+
+
+def without(cluster: Cluster, names: Collection[str]) -> Cluster:
+    """Return the cluster with some hosts left out, as if the inventory did not name them."""
+    hosts = tuple(host for host in cluster.hosts if host.name not in names)
+    return Cluster(replace(cluster.inventory, hosts=hosts), cluster.services)
 
 
 def release(service: Service) -> str:

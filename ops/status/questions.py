@@ -12,6 +12,7 @@ from ops.answer import Answer, unknown
 from ops.asking import Http, Question, Reply, Shell, Thrift
 from ops.status import placement
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import away
 
 # A part may hang where the others do not: on a mount that is gone, or a database.
 PART_SECONDS = 2
@@ -134,6 +135,7 @@ def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, 
     yield "units", f"systemctl show --timestamp=unix --property={','.join(UNIT_PROPERTIES)} {units or 'none'}"
     yield "uptime", "cat /proc/uptime"
     yield "memory", "cat /proc/meminfo"
+    yield "away", f"if [ -e {(mark := shlex.quote(away_file(host)))} ]; then cat {mark}; fi"
     yield "disks", f"df -P -B1 -- {shlex.join(folders(host))}"
     yield (
         "releases",
@@ -147,6 +149,11 @@ def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, 
     if kept := backups(host):
         yield "backup", kept
     yield "ended", "date +%s.%N"
+
+
+def away_file(host: Host) -> str:
+    """Return where the mark of a host that is away would be."""
+    return f"{host.variables['lakehouse_config_dir']}/{away.FILE}"
 
 
 def backups(host: Host) -> str | None:

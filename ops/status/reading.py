@@ -31,6 +31,7 @@ from ops.status.model import (
     Verified,
 )
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import away
 
 Answers = Mapping[str, Answer[Reply]]
 _KIB = 1024
@@ -42,6 +43,8 @@ _ENDED = frozenset({"FINISHED", "FAILED"})
 
 def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Status:
     """Return the cluster as the answers show it; `report` is the folder of the last verification."""
+    marks = _marks(cluster, answers)
+    cluster = _present(cluster, marks)
     seen = {host.name: answers[questions.shell(host)] for host in cluster.hosts}
     parts = {name: questions.parts(reply) for name, reply in seen.items()}
     database = next((host.name for host in cluster.running("postgresql")), "")
@@ -65,7 +68,27 @@ def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Statu
         verified=verified(report, name),
         clock_limit=cluster.clock_limit,
         backup=_backup(cluster, seen, parts),
+        away=marks,
     )
+
+
+def present(cluster: Cluster, answers: Answers) -> Cluster:
+    """Return the cluster without the hosts that are away, but for those that alone run something."""
+    return _present(cluster, _marks(cluster, answers))
+
+
+def _marks(cluster: Cluster, answers: Answers) -> dict[str, Answer[away.Mark]]:
+    replies = {host.name: answers[questions.shell(host)] for host in cluster.hosts}
+    found = {name: part(reply, questions.parts(reply), "away") for name, reply in replies.items()}
+    return {name: answer.then(away.read) for name, answer in found.items()}
+
+
+def _present(cluster: Cluster, marks: Mapping[str, Answer[away.Mark]]) -> Cluster:
+    gone = {name for name, answer in marks.items() if answer.value}
+    left = placement.without(cluster, gone)
+    serving = {row for host in left.hosts for row in left.services[host.name]}
+    spared = {name for name in gone if set(cluster.services[name]) <= serving}
+    return placement.without(cluster, spared)
 
 
 def part(reply: Answer[Reply], parts: Mapping[str, Answer[str]], name: str) -> Answer[str]:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import secrets
 import signal
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 import pytest
 
@@ -16,8 +13,8 @@ from testbed.engines.trino import Trino
 from testbed.namenode import NameNode
 from tests.cluster import changing
 from tests.cluster.changing import Verb
-from tests.cluster.machines import Machine, Machines
-from tests.cluster.stream import Stream, commits, queries
+from tests.cluster.machines import Machines
+from tests.cluster.users import Users, at_work
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
@@ -28,31 +25,6 @@ ALL_SECONDS = 360
 @pytest.fixture(scope="module")
 def verb(pytestconfig: pytest.Config) -> Verb:
     return Verb(str(pytestconfig.getoption("--inventory")))
-
-
-@dataclass(frozen=True)
-class Users:
-    """Who works meanwhile: Spark from a client writes a table of one column, Trino reads it."""
-
-    client: Machine
-    trino: Trino
-    table: str
-
-    def empty(self) -> None:
-        self.trino.sql(f"delete from {self.table}")
-
-    def writing(self) -> AbstractContextManager[Stream]:
-        return commits(self.client, self.table)
-
-    def asking(self) -> AbstractContextManager[Stream]:
-        return queries(self.trino, f"select count(*) from {self.table}")
-
-    def assert_whole(self, written: Stream) -> None:
-        """Every row whose commit was answered is there, once."""
-        found = [number for (number,) in self.trino.sql(f"select number from {self.table}")]
-        assert written.rows, written
-        assert set(written.rows) <= set(found), written
-        assert len(found) == len(set(found)), written
 
 
 @pytest.fixture(scope="module")
@@ -66,17 +38,8 @@ def trino(cluster: Inventory) -> Trino:
 
 @pytest.fixture(scope="module")
 def users(cluster: Inventory, machines: Machines, trino: Trino) -> Iterator[Users]:
-    """They have a database of their own, gone at the end."""
-    client = machines[cluster.group("clients")[0].name]
-    name = f"kit_restart_{secrets.token_hex(4)}"
-    place = (
-        f"hdfs://{client.variable('lakehouse_nameservice')}{client.variable('lakehouse_root')}/iceberg/{name}"
-    )
-    trino.sql(f"create schema iceberg.{name} with (location = '{place}')")
-    trino.sql(f"create table iceberg.{name}.rows (number integer)")
-    yield Users(client, trino, f"iceberg.{name}.rows")
-    trino.sql(f"drop table iceberg.{name}.rows")
-    trino.sql(f"drop schema iceberg.{name}")
+    with at_work(machines[cluster.group("clients")[0].name], trino) as there:
+        yield there
 
 
 @pytest.mark.longdrill

@@ -23,6 +23,7 @@ from ops.doctor.model import Seen
 from ops.outcome import Outcome
 from ops.status import placement, questions, reading
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import away
 
 NOW = 1_800_000_000.0
 STARTED = NOW - 3600
@@ -69,6 +70,7 @@ class Told:
             "began": str(NOW), "ended": str(NOW + 0.1), "uptime": "7200.5 1\n",
             "units": "\n\n".join(unit(name) for name in self._units(host)),
             "memory": "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\n",
+            "away": "",
             "disks": DF + "".join(f"{line.rsplit(' ', 1)[0]}\n" for line in df[:-1]),
             "releases": "/opt/hadoop/current releases/3.5.0-1137f5b40d6f\n",
             "database": "version|17.6|\n",
@@ -233,6 +235,13 @@ def restarted(told: Told) -> None:
     told.change(N2, "units", unit("hdfs-datanode"), unit("hdfs-datanode", restarts=9, since=NOW - 20))
 
 
+def gone(told: Told) -> None:
+    """Nothing runs there, and nobody misses it."""
+    told.parts[N2]["away"] = away.written(away.LEFT, "r7", NOW)
+    for service in told.cluster.services[N2]:
+        told.stop(service.name, N2)
+
+
 def ahead(told: Told) -> None:
     for name in ("began", "ended"):
         told.change(N2, name, "1800000000", "1800000007")
@@ -269,6 +278,7 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (part(N2, "thp", "defer+madvise [madvise]", "[always]"), W, "node.thp",
      N2, "every process may be stopped"),
     (ahead, W, "time.offset", N2, "its clock differs by +"),
+    (gone, W, "host.away", N2, "no longer of the cluster since 2027-01-15 08:00 UTC (run r7)"),
     (part(N2, "names", "192.168.1.185 ", "127.0.1.1 "), F, "net.names", N2, f"{N2} resolves to 127.0.1.1"),
     (part(N2, "names", "192.168.1.184 ", ""), F, "net.names", N2, f"{N1} resolves to nothing"),
     (part(N2, "names", f"|{N1}\n", "|other\n"), F, "net.names", N2, "192.168.1.184 is called other"),

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 Entry = dict[str, Any]
-NORMAL, IN_MAINTENANCE = "NORMAL", "IN_MAINTENANCE"
+NORMAL, IN_MAINTENANCE, DECOMMISSIONED = "NORMAL", "IN_MAINTENANCE", "DECOMMISSIONED"
 
 
 def read(text: str) -> list[Entry]:

@@ -1,0 +1,61 @@
+"""Has HDFS spread its blocks over the DataNodes evenly."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from ops.change.ending import Ending, Stopped
+from ops.change.run import Running
+
+# By how many points of its capacity a DataNode may be fuller or emptier than the cluster (HDFS: 10).
+_THRESHOLD = 10
+# Rounds in which nothing could be moved, after which it gives up.
+_IDLE_ROUNDS = 3
+_MIB = 1024**2
+# Terabytes take days; a run that is stopped meanwhile goes on with `resume`.
+_SECONDS = 30 * 24 * 3600.0
+_ASK_SECONDS = 60.0
+_CODE = re.compile(r"@@code (\d+)$")
+# org.apache.hadoop.hdfs.server.balancer.ExitStatus, as a shell sees it.
+_WORDS = {
+    0: "blocks are balanced",
+    254: "no block can be moved",
+    253: "blocks are as balanced as they can be",
+}
+_FAULTS = {
+    255: "another balancer runs",
+    252: "the balancer could not read or write",
+    251: "the balancer refused its arguments",
+    250: "the balancer was interrupted",
+    249: "an upgrade of HDFS is not finalized",
+}
+
+
+def spread(running: Running, bandwidth: int) -> str:
+    """Run the balancer to its end, with at most `bandwidth` MiB/s per DataNode; return what came of it."""
+    living = running.living
+    [host] = living.having("namenode")
+    user = shlex.quote(str(living.cluster.variable("lakehouse_users")["hdfs"]))
+    as_hdfs = f"cd /; runuser -u {user} -- hdfs"
+    limit = living.do(host.name, f"{as_hdfs} dfsadmin -setBalancerBandwidth {bandwidth * _MIB}", _ASK_SECONDS)
+    if not limit.known:
+        raise Stopped(Ending.HALFWAY, f"the DataNodes do not take their bandwidth: {limit.why}", "")
+    running.begins(host.name, "balancer")
+    running.say(f"balancer on {host.name}, at most {bandwidth} MiB/s per DataNode")
+    script = f"{as_hdfs} balancer -threshold {_THRESHOLD} -idleiterations {_IDLE_ROUNDS}; echo @@code $?"
+    said = living.do(host.name, script, _SECONDS).then(judged)
+    if said.value is None:
+        raise Stopped(Ending.HALFWAY, said.why, "")
+    running.done(host.name, "balancer")
+    return said.value
+
+
+def judged(output: str) -> str:
+    """Return what an exit code of the balancer means; ValueError for one that is a fault."""
+    found = _CODE.search(output)
+    code = int(found[1]) if found else -1
+    if code in _WORDS:
+        return _WORDS[code]
+    lines = [line for line in output.splitlines()[:-1] if line.strip()]
+    raise ValueError(f"{_FAULTS.get(code, f'the balancer ended with {code}')}: {lines[-1] if lines else ''}")

@@ -1,0 +1,221 @@
+"""`lakehouse decommission` and `recommission`: a host leaves with nothing lost, and may come back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from ops.change import datanodes, leaving, mark, restart, run, steps
+from ops.change.ending import Ending, Stopped
+from ops.change.facts import Living
+from ops.change.journal import Run
+from ops.change.run import Refusal, Running, Work
+from ops.change.steps import Step
+from ops.fsck import File, parse_fsck
+from plugins.module_utils.lakehouse import away, hdfs_hosts
+
+VERB, BACK = "decommission", "recommission"
+# The NameNode looks every 30 s which blocks have moved; a count that is the same for so long moves no more.
+_STALLED_SECONDS = 900.0
+_PAUSE_SECONDS = 1.0
+_SIGNAL_SECONDS = 30.0
+_MIB = 1024**2
+# Of the space that is left once the blocks have moved, what a DataNode shall keep.
+_FREE_SHARE = 0.1
+
+
+def main(options: argparse.Namespace) -> int:
+    """Have a host leave for good; return the exit code of a verb that changes."""
+    arguments = {"node": options.node, "drain": options.drain, "wait": options.wait}
+    return run.carry_out(options, VERB, partial(prepare, arguments=arguments, path=options.inventory))
+
+
+def resume(options: argparse.Namespace, stopped: Run) -> int:
+    """Do what a run has left undone: HDFS has gone on meanwhile, and what has stopped stays so."""
+    prepared = partial(prepare, arguments=stopped.arguments, path=options.inventory)
+    return run.carry_out(options, VERB, prepared, stopped)
+
+
+def back(options: argparse.Namespace) -> int:
+    """Have a host serve that has left, or is about to."""
+    return run.carry_out(options, BACK, partial(prepare_back, arguments={"node": options.node}))
+
+
+def resume_back(options: argparse.Namespace, stopped: Run) -> int:
+    """Do what a run has left undone."""
+    return run.carry_out(options, BACK, partial(prepare_back, arguments=stopped.arguments), stopped)
+
+
+def prepare(living: Living, arguments: Mapping[str, Any], path: str) -> Work:
+    """Return the plan, or why the host cannot leave: that is known before anything is asked of a person."""
+    node = str(arguments["node"])
+    steps.host(living.cluster, node)
+    here = leaving.units(living, node)[::-1]
+    stored = any(step.service == leaving.STORAGE for step in here)
+    return Work(
+        target=node,
+        arguments=arguments,
+        plan=[asdict(step) for step in here],
+        lines=[
+            f"{VERB} {node}: leaves for good",
+            *(["  HDFS moves its blocks to the other DataNodes"] if stored else []),
+            *leaving.listed(here),
+        ],
+        question=f"Have {node} leave?",
+        do=partial(_leave, here, arguments, path),
+        danger=f"{node} leaves: its units stop and no boot starts them.",
+        following=f"take {node} out of {path}, then .venv/bin/ansible-playbook -i {path} playbooks/site.yml",
+        refusal=refusal(living, here, node, path),
+    )
+
+
+def refusal(living: Living, here: Sequence[Step], node: str, path: str) -> Refusal | None:
+    """Return why a host cannot leave, with the ways out; None where it can."""
+    if alone := leaving.alone(living, here):
+        return Refusal(
+            f"nobody else runs {', '.join(alone)}",
+            f"place it on another host in {path}, then lakehouse scale-out",
+        )
+    if not any(step.service == leaving.STORAGE for step in here):
+        return None
+    bean = living.bean("NameNodeInfo")
+    if bean.value is None:
+        return Refusal(f"the NameNode does not tell its DataNodes: {bean.why}", f"lakehouse doctor -i {path}")
+    report = living.report().then(parse_fsck)
+    if report.value is None:
+        return Refusal(f"the NameNode does not tell its files: {report.why}", f"lakehouse doctor -i {path}")
+    nodes = datanodes.nodes(bean.value)
+    return unplaced(nodes, report.value, node, living.replication(), path) or cramped(nodes, node, path)
+
+
+def unplaced(
+    nodes: Mapping[str, datanodes.Node], files: Sequence[File], node: str, replication: int, path: str
+) -> Refusal | None:
+    """Return that files want more replicas than DataNodes are left; None where each finds its places.
+
+    HDFS would wait for ever: a block has moved when as many replicas are elsewhere as its file wants.
+    """
+    left = [name for name, one in nodes.items() if name != node and one.state == datanodes.SERVES]
+    wanting = [file for file in files if file.replication > len(left) and file.blocks]
+    most = max([file.replication for file in wanting], default=0)
+    if not wanting and replication <= len(left):
+        return None
+    fact = (
+        f"{len(wanting)} files want up to {most} replicas, and {len(left)} DataNodes would be left"
+        if wanting
+        else f"new files want {replication} replicas, and {len(left)} DataNodes would be left"
+    )
+    fewer = f"hdfs_replication: {len(left)} in {path} and hdfs dfs -setrep -R {len(left)} / on a node"
+    return Refusal(fact, f"lakehouse scale-out NODE -i {path}, or {fewer}")
+
+
+def cramped(nodes: Mapping[str, datanodes.Node], node: str, path: str) -> Refusal | None:
+    """Return that the blocks of a host do not fit on those that are left; None where they do."""
+    room = sum(one.remaining for name, one in nodes.items() if name != node and one.state == datanodes.SERVES)
+    used = nodes[node].used if node in nodes else 0
+    if used <= room * (1 - _FREE_SHARE):
+        return None
+    fact = f"{used // _MIB} MiB are to move, and the other DataNodes have {room // _MIB} MiB"
+    return Refusal(fact, f"lakehouse scale-out NODE -i {path}")
+
+
+def _leave(
+    here: tuple[Step, ...], arguments: Mapping[str, Any], path: str, running: Running
+) -> tuple[str, ...]:
+    living, node = running.living, str(arguments["node"])
+    stored = next((step for step in here if step.service == leaving.STORAGE), None)
+    moving = stored and datanodes.state(living, node).value not in datanodes.GOING
+    if stored and moving:
+        restart.wait_for_gate(running, stored, str(stored), arguments, path)
+        if found := refusal(living, here, node, path):
+            raise Stopped(Ending.REFUSED, found.fact, found.next)
+    running.begins(node, "its mark")
+    marked = mark.put(living, node, away.written(away.LEFT, running.journal.id, time.time()))
+    if not marked.known:
+        raise Stopped(Ending.HALFWAY, f"{node} takes no mark: {marked.why}", "")
+    if stored:
+        leaving.in_hdfs(running, node, hdfs_hosts.DECOMMISSIONED)
+    for step in here:
+        if step.service in _DRAINED:
+            _drain(running, step, float(arguments["drain"]))
+    leaving.stop(running, [step for step in here if step is not stored], for_good=True)
+    facts = [f"{len(here)} units stopped"]
+    if stored:
+        facts.append(f"{_moved(running, node)} blocks moved")
+        leaving.stop(running, [stored], for_good=True)
+    return tuple(facts)
+
+
+# What a service is told that ends its work: a signal; port and path of its page, and the list of its work.
+_DRAINED = {"spark_worker": ("SIGPWR", "spark_worker_http", "/json/", "executors")}
+
+
+def _drain(running: Running, step: Step, seconds: float) -> None:
+    """Have a service end its work and take no more; after `seconds` the rest begins again elsewhere."""
+    living, host = running.living, running.living.host(step.host)
+    signal, port, path, place = _DRAINED[step.service]
+    running.begins(step.host, f"{step.service} takes no more work")
+    told = f"systemctl kill --kill-whom=main --signal={signal} {shlex.quote(step.unit)}.service"
+    if not living.do(step.host, told, _SIGNAL_SECONDS).known:  # it does not run
+        return
+    url = f"http://{host.address}:{host.variables['lakehouse_ports'][port]}{path}"
+    until, said = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        left = living.page(url).then(lambda text: len(json.loads(text)[place])).value or 0
+        if not left:
+            return
+        if left != said:
+            running.say(f"{step}: {left} {place} have work")
+            said = left
+        time.sleep(_PAUSE_SECONDS)
+    running.say(f"{step}: {said} {place} have work after {seconds:g} s; it begins again elsewhere")
+
+
+def _moved(running: Running, node: str) -> int:
+    """Return once every block has enough replicas elsewhere, and how many had too few at the most."""
+    living, began, said, most = running.living, time.monotonic(), "", 0
+    while True:
+        bean = living.bean("NameNodeInfo")
+        if bean.then(lambda info: datanodes.known(info)[node]).value == datanodes.LEFT:
+            return most
+        progress = bean.then(lambda info: datanodes.moving(info, node))
+        now = str(progress.value or progress.why)
+        if progress.value:
+            most = max(most, progress.value.blocks)
+        if now != said:
+            running.say(f"{leaving.STORAGE} on {node}: {now}")
+            said, began = now, time.monotonic()
+        if time.monotonic() - began > _STALLED_SECONDS:
+            raise Stopped(Ending.HALFWAY, f"at {node}: for {_STALLED_SECONDS:.0f} s: {now}", "")
+        time.sleep(_PAUSE_SECONDS)
+
+
+def prepare_back(living: Living, arguments: Mapping[str, Any]) -> Work:
+    """Return the plan: the units of the host in the order in which they start."""
+    node = str(arguments["node"])
+    steps.host(living.cluster, node)
+    here = leaving.units(living, node)
+    stored = any(step.service == leaving.STORAGE for step in here)
+    return Work(
+        target=node,
+        arguments=arguments,
+        plan=[asdict(step) for step in here],
+        lines=[
+            f"{BACK} {node}: serves again",
+            *(["  HDFS counts on its replicas again"] if stored else []),
+            *(f"  {number:>2} {step.service}" for number, step in enumerate(here, 1)),
+        ],
+        question=f"Start {len(here)} units on {node}?",
+        do=partial(_return, here),
+    )
+
+
+def _return(here: tuple[Step, ...], running: Running) -> tuple[str, ...]:
+    leaving.serve(running, here, for_good=True)
+    return (f"{len(here)} units serve",)

@@ -1,0 +1,108 @@
+"""`lakehouse scale-out`: a host of the inventory joins the cluster, and takes its share of the blocks."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from lakehouse import run as programs
+from lakehouse.errors import LakehouseError
+from ops.answer import Answer
+from ops.change import balance, datanodes, leaving, mark, run, steps
+from ops.change.ending import Ending, Stopped
+from ops.change.facts import Living
+from ops.change.journal import Run
+from ops.change.run import Running, Work
+from ops.change.steps import Step
+from plugins.module_utils.lakehouse import hdfs_hosts
+
+VERB = "scale-out"
+# After a playbook that has waited for the same.
+_SERVES_SECONDS, _QUIET_SECONDS = 120.0, 20.0
+
+
+def main(options: argparse.Namespace) -> int:
+    """Have a host join; return the exit code of a verb that changes."""
+    arguments = {"node": options.node, "balance": options.balance, "bandwidth": options.bandwidth}
+    return run.carry_out(options, VERB, partial(prepare, arguments=arguments, path=options.inventory))
+
+
+def resume(options: argparse.Namespace, stopped: Run) -> int:
+    """Do what a run has left undone: the playbook finds what is there, and the balancer what lies well."""
+    prepared = partial(prepare, arguments=stopped.arguments, path=options.inventory)
+    return run.carry_out(options, VERB, prepared, stopped)
+
+
+def prepare(living: Living, arguments: Mapping[str, Any], path: str) -> Work:
+    """Return the plan; LakehouseError where the inventory does not place anything on the host yet."""
+    node = str(arguments["node"])
+    if node not in {host.name for host in living.cluster.hosts}:
+        raise LakehouseError(
+            f"{node} is not in {path}", f"add it to {path}/hosts.yml and to the groups of what it shall run"
+        )
+    steps.host(living.cluster, node)
+    here = leaving.units(living, node)
+    if not here:
+        raise LakehouseError(f"{path} has {node} run nothing", f"add it to groups in {path}/hosts.yml")
+    stored = any(step.service == leaving.STORAGE for step in here)
+    shares = bool(arguments["balance"]) and stored
+    moves = f"HDFS moves blocks to it, at most {arguments['bandwidth']} MiB/s per DataNode"
+    return Work(
+        target=node,
+        arguments=arguments,
+        plan=[{"step": "site.yml"}, *([{"step": "balance"}] if shares else [])],
+        lines=[
+            f"{VERB} {node}: joins with {', '.join(step.service for step in here)}",
+            "   1 playbooks/site.yml, on all hosts",
+            *([f"   2 {moves}"] if shares else []),
+        ],
+        question=f"Have {node} join?",
+        do=partial(_join, here, arguments, path),
+    )
+
+
+def _join(
+    here: tuple[Step, ...], arguments: Mapping[str, Any], path: str, running: Running
+) -> tuple[str, ...]:
+    living, node = running.living, here[0].host
+    stored = any(step.service == leaving.STORAGE for step in here)
+    _admit(running, node, stored=stored)
+    _converge(running, node, path)
+    nobody: Answer[frozenset[str]] = Answer(frozenset())
+    for step in here:
+        running.wait(str(step), partial(living.serves, step, nobody), _SERVES_SECONDS, _QUIET_SECONDS)
+        running.wait(str(step), partial(living.settled, step), _SERVES_SECONDS, _QUIET_SECONDS)
+        running.done(node, step.service)
+    facts = [f"{', '.join(step.service for step in here)} serve"]
+    if stored:
+        serves = partial(leaving.in_state, living, node, datanodes.SERVES)
+        running.wait(f"{leaving.STORAGE} on {node}", serves, _SERVES_SECONDS)
+        if arguments["balance"]:
+            facts.append(balance.spread(running, int(arguments["bandwidth"])))
+    return tuple(facts)
+
+
+def _admit(running: Running, node: str, *, stored: bool) -> None:
+    """Take back what a departure has written: one who is named again is of the cluster again."""
+    if stored and any(
+        one["hostName"] == node and one.get("adminState", hdfs_hosts.NORMAL) != hdfs_hosts.NORMAL
+        for one in datanodes.entries(running.living)
+    ):
+        leaving.in_hdfs(running, node, hdfs_hosts.NORMAL)
+    unmarked = mark.take(running.living, node)
+    if not unmarked.known:
+        raise Stopped(Ending.FAILED, f"{node} does not answer: {unmarked.why}", f"ssh {node} true")
+
+
+def _converge(running: Running, node: str, path: str) -> None:
+    running.begins(node, "site.yml")
+    log = programs.LOGS / f"{VERB}.log"
+    running.say(f"playbooks/site.yml; its output: less {log.relative_to(programs.ROOT)}")
+    try:
+        programs.playbook("site", path, "--extra-vars", f"lakehouse_run={running.journal.id}", log=VERB)
+    except LakehouseError as error:
+        following = f"less {log}, then lakehouse resume {running.journal.id} -i {path}"
+        raise Stopped(Ending.HALFWAY, "playbooks/site.yml failed", following) from error
+    running.done(node, "site.yml")

@@ -1,0 +1,53 @@
+"""The mark of a host that is away: in maintenance, or no longer of the cluster.
+
+A verb writes it and takes it away. It outlives a boot, and while it is there no playbook starts what a verb
+has stopped. Standard library only, and Python 3.9: modules read it on the nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+# Below lakehouse_config_dir.
+FILE = "away.json"
+MAINTENANCE, LEFT = "maintenance", "left"
+Mark = dict[str, Any]
+# What is expected of a host of the inventory.
+SERVES = "a host that serves; one that left is in no inventory"
+
+
+def written(state: str, run: str, since: float, until: float = 0.0) -> str:
+    """Return what the file holds; times are seconds since the epoch, `until` is of a maintenance."""
+    mark: Mark = {"state": state, "run": run, "since": int(since)}
+    if state == MAINTENANCE:
+        mark["until"] = int(until)
+    return json.dumps(mark, sort_keys=True) + "\n"
+
+
+def read(text: str) -> Mark:
+    """Return the mark; nothing where there is none. Raises ValueError where it cannot be read."""
+    mark: Any = json.loads(text) if text.strip() else {}
+    if not isinstance(mark, dict) or (mark and mark.get("state") not in {MAINTENANCE, LEFT}):
+        raise ValueError("no mark of a host that is away")
+    return mark
+
+
+def told(mark: Mark) -> str:
+    """Return what people call it, such as `in maintenance until 12:30 UTC (run r17)`."""
+    words = (
+        f"in maintenance until {_clock(mark['until'])}"
+        if mark["state"] == MAINTENANCE
+        else f"no longer of the cluster since {_clock(mark['since'])}"
+    )
+    return f"{words} (run {mark['run']})"
+
+
+def way_back(mark: Mark, host: str) -> str:
+    """Return the verb of `lakehouse`, with its words, that has the host serve again."""
+    return f"maintenance {host} --end" if mark["state"] == MAINTENANCE else f"recommission {host}"
+
+
+def _clock(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))

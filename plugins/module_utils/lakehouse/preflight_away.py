@@ -1,0 +1,43 @@
+"""Whether a verb has taken the host out of service, or is changing the cluster at this moment.
+
+Standard library only, and Python 3.9: this runs on the nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from ansible.module_utils.lakehouse import away
+from ansible.module_utils.lakehouse.findings import finding
+from ansible.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
+
+
+def check_away(folder: Path, host: str) -> list[dict[str, str]]:
+    """Check that nobody has taken the host out of service; `folder` is that of the configuration."""
+    path = folder / away.FILE
+    try:
+        mark = away.read(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except ValueError as error:
+        return [finding("host.away", f"{path}: {error}", "look at it, or move it away")]
+    if not mark:
+        return []
+    return [finding("host.away", away.told(mark), f"lakehouse {away.way_back(mark, host)}", away.SERVES)]
+
+
+def check_lock(root: Path, run: str) -> list[dict[str, str]]:
+    """Check that no other run than `run` changes the cluster; `root` is the top of the file system.
+
+    The lock of a holder that seems to be dead is no fault: what it has left undone, a playbook completes.
+    """
+    path = root / FILE
+    try:
+        holder = json.loads(path.read_text(encoding="utf-8"))
+        silent = time.time() - path.stat().st_mtime
+    except (FileNotFoundError, ValueError):  # given back, or never whole
+        return []
+    if holder["run"] == run or silent > SILENT_SECONDS:
+        return []
+    fact = f"{holder['run']} {holder['verb']} of {holder['user']} on {holder['machine']} changes the cluster"
+    return [finding("host.locked", fact, "wait for its end: lakehouse runs", "nobody else")]

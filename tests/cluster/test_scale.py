@@ -1,0 +1,222 @@
+"""`lakehouse scale-out`, `decommission`, `recommission`: a fourth host joins, leaves, changes its mind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+import requests
+import yaml
+
+from lakehouse import inventory, nodes
+from lakehouse.inventory import Host, Inventory
+from lakehouse.run import BUILD
+from testbed.engines.trino import Trino
+from testbed.namenode import NameNode
+from testbed.waiting import wait_for
+from tests.cluster import changing
+from tests.cluster.changing import Verb
+from tests.cluster.machines import Machine, Machines
+from tests.cluster.playbooks import Ansible
+from tests.cluster.users import Users, at_work
+
+pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+
+JOIN_SECONDS = 180
+FOURTH = "delta4"
+GROUPS = ("datanodes", "spark_workers", "trino_workers", "flink_taskmanagers")
+
+
+@pytest.fixture(scope="module")
+def verb(pytestconfig: pytest.Config) -> Verb:
+    return Verb(str(pytestconfig.getoption("--inventory")))
+
+
+def test_three_datanodes_cannot_lose_one_of_three_replicas(verb: Verb, cluster: Inventory) -> None:
+    """Nothing is asked and nothing begun: HDFS would wait for ever."""
+    host = changing.follower(cluster)
+    if any(len(cluster.group(group)) == 1 for group in host.groups):
+        pytest.skip(f"{host.name} alone runs something")
+    before = verb.run("runs", "--json")
+    refused = verb.run("decommission", host.name)
+    assert refused.returncode == 3, refused
+    last = refused.stdout.splitlines()[-1]
+    assert last.startswith(f"decommission {host.name}: refused; "), last
+    assert " files want up to 3 replicas, and 2 DataNodes would be left; next: lakehouse scale-out " in last
+    assert json.loads(verb.run("runs", "--json").stdout) == json.loads(before.stdout)
+
+
+def test_a_host_that_alone_runs_something_cannot_leave(verb: Verb, cluster: Inventory) -> None:
+    [host] = cluster.group("namenode")
+    refused = verb.run("decommission", host.name)
+    assert refused.returncode == 3, refused
+    assert "refused; nobody else runs namenode" in refused.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "words", [("scale-out", "nobody"), ("decommission", "nobody"), ("recommission", "nobody")]
+)
+def test_an_unknown_host_is_one_line(verb: Verb, words: tuple[str, ...]) -> None:
+    done = verb.run(*words)
+    assert (done.returncode, done.stdout) == (1, ""), done
+    [line] = done.stderr.splitlines()
+    assert "nobody" in line
+    assert "; next: " in line
+
+
+@pytest.fixture(scope="module")
+def four(pytestconfig: pytest.Config, cluster: Inventory) -> Iterator[str]:
+    """The same cluster with one host more, which exists and is bare; at the end it is gone again."""
+    source = Path(str(pytestconfig.getoption("--inventory"))).resolve()
+    if "local_nodes_subnet" not in cluster.hosts[0].variables:
+        pytest.skip("a fourth machine can be made here alone where machines are containers")
+    # As deep as the one that it is made of: inventories name the state beside them.
+    target = BUILD / "four"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+    placed = yaml.safe_load((source / "hosts.yml").read_text(encoding="utf-8"))
+    addresses = [host["ansible_host"] for host in placed["all"]["hosts"].values()]
+    prefix, _, last = max(addresses).rpartition(".")
+    placed["all"]["hosts"][FOURTH] = {"ansible_host": f"{prefix}.{int(last) + 1}"}
+    for group in GROUPS:
+        placed[group]["hosts"][FOURTH] = None
+    (target / "hosts.yml").write_text(yaml.safe_dump(placed), encoding="utf-8")
+    nodes.up(target, print)
+    yield str(target)
+    client = docker.from_env()
+    label = f"{cluster.hosts[0].variables['local_nodes_cluster']}-{FOURTH}"
+    for container in client.containers.list(all=True, filters={"name": f"^{label}$"}):
+        container.remove(force=True, v=True)
+    again = Ansible(str(source)).playbook("site")
+    shutil.rmtree(target)
+    assert again.code == 0, again
+
+
+@dataclass(frozen=True)
+class Fourth:
+    """The cluster with the fourth host, and who works on it all the time."""
+
+    verb: Verb
+    host: Host
+    machine: Machine
+    namenode: NameNode
+    users: Users
+    name: str
+
+    def said(self) -> dict[str, Any]:
+        """What the NameNode knows of its DataNode."""
+        return self.namenode.members()[FOURTH]
+
+    def units(self) -> set[str]:
+        """Whether its units run, and whether a boot starts them."""
+        names = "hdfs-datanode spark-worker trino flink-taskmanager"
+        shown = self.machine.shell.run(f"systemctl is-enabled {names}; systemctl is-active {names}")
+        return set(str(shown.stdout).split())
+
+    def assert_well(self) -> None:
+        healthy = self.verb.run("doctor")
+        assert healthy.returncode == 0, healthy
+
+
+@pytest.fixture(scope="module")
+def fourth(
+    four: str, cluster: Inventory, machines: Machines, namenode: NameNode, trino: Trino
+) -> Iterator[Fourth]:
+    host = next(host for host in inventory.load(four).hosts if host.name == FOURTH)
+    sockets = Path(tempfile.mkdtemp(prefix="kit-"))
+    with at_work(machines[cluster.group("clients")[0].name], trino) as users:
+        name = str(host.variables["lakehouse_cluster"])
+        yield Fourth(Verb(four), host, Machine(host, sockets), namenode, users, name)
+    shutil.rmtree(sockets, ignore_errors=True)
+
+
+def active_workers(cluster: Inventory) -> set[str]:
+    """As the master of Spark counts them."""
+    [host] = cluster.group("spark_master")
+    url = f"http://{host.address}:{host.variables['lakehouse_ports']['spark_master_http']}/json/"
+    workers = requests.get(url, timeout=30).json()["workers"]
+    return {worker["host"] for worker in workers if worker["state"] == "ALIVE"}
+
+
+@pytest.mark.longdrill
+class TestTheFourth:
+    """One after the other, as an operator would."""
+
+    def test_it_joins_while_everybody_works(self, fourth: Fourth) -> None:
+        planned, joining = changing.runbook("scale-out", node4=FOURTH)
+        shown = fourth.verb.run(*planned)
+        assert shown.returncode == 0, shown
+        with fourth.users.writing() as written, fourth.users.asking() as asked:
+            began = time.monotonic()
+            joined = fourth.verb.run(*joining)
+            took = time.monotonic() - began
+        assert joined.returncode == 0, joined
+        assert not written.faults, written
+        assert not asked.faults, asked
+        fourth.users.assert_whole(written)
+        fourth.assert_well()
+        assert took <= JOIN_SECONDS, joined
+
+    def test_everybody_uses_it(self, fourth: Fourth, cluster: Inventory, trino: Trino) -> None:
+        assert {FOURTH, fourth.host.address} & active_workers(cluster)
+        nodes_of_trino = trino.sql("select http_uri from system.runtime.nodes where state = 'active'")
+        assert fourth.host.address in str(nodes_of_trino)
+        fourth.users.empty()
+        with fourth.users.writing() as written:
+            wait_for("blocks on it", lambda: int(fourth.said().get("numBlocks", 0)) > 0, seconds=120)
+        fourth.users.assert_whole(written)
+
+    def test_it_leaves_in_a_run_that_is_killed_and_resumed(self, fourth: Fourth) -> None:
+        _, leaving, _ = changing.runbook("decommission", node4=FOURTH, CLUSTER=fourth.name)
+        unconfirmed = fourth.verb.run(*leaving[:-2])
+        assert unconfirmed.returncode == 4, unconfirmed
+        fourth.users.empty()
+        with fourth.users.writing() as written, fourth.users.asking() as asked:
+            process = fourth.verb.started(*leaving)
+            wait_for("a state", lambda: fourth.said()["adminState"] != "In Service", seconds=120)
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=60)
+            gone = fourth.verb.run("resume", "--confirm", fourth.name)
+        assert gone.returncode == 0, gone
+        assert not written.faults, written
+        assert not asked.faults, asked
+        fourth.users.assert_whole(written)
+        assert fourth.said()["adminState"] == "Decommissioned"
+        assert fourth.namenode.lacking() == 0
+        assert fourth.units() == {"disabled", "inactive"}
+
+    def test_nobody_adopts_one_that_has_left(self, fourth: Fourth) -> None:
+        site = Ansible(fourth.verb.path).playbook("site")
+        assert site.code != 0, site
+        assert f"FAIL host.away {FOURTH}: no longer of the cluster since" in site.text, site
+        [finding, _] = fourth.verb.run("doctor").stdout.splitlines()
+        assert finding.startswith(f"DEGRADED host.away {FOURTH}: no longer of the cluster"), finding
+        restarted = fourth.verb.run("restart", "spark_worker", "--dry-run")
+        assert restarted.returncode == 0, restarted
+        assert FOURTH not in restarted.stdout, restarted
+
+    def test_it_changes_its_mind(self, fourth: Fourth) -> None:
+        *_, back = changing.runbook("decommission", node4=FOURTH)
+        returned = fourth.verb.run(*back)
+        assert returned.returncode == 0, returned
+        assert fourth.units() == {"enabled", "active"}
+        fourth.assert_well()
+
+    def test_it_leaves_for_good(self, fourth: Fourth, verb: Verb) -> None:
+        _, leaving, _ = changing.runbook("decommission", node4=FOURTH, CLUSTER=fourth.name)
+        gone = fourth.verb.run(*leaving)
+        assert gone.returncode == 0, gone
+        # Whoever takes it out of the inventory has the cluster as it was before.
+        site = Ansible(verb.path).playbook("site")
+        assert site.code == 0, site
+        healthy = verb.run("doctor")
+        assert healthy.returncode == 0, healthy

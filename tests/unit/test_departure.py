@@ -1,0 +1,172 @@
+"""Hosts that join, leave and are away: what is refused and marked, and what the balancer's codes mean."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.lakehouse import preflight_away
+
+from lakehouse import inventory
+from ops.change import balance, datanodes, departure
+from ops.change.datanodes import Node
+from ops.fsck import Block, File
+from ops.status import placement
+from plugins.module_utils.lakehouse import away, hdfs_hosts
+from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
+
+HERE = "tests/inventory"
+GIB = 1024**3
+BLOCK = (Block("blk_1", 5, ()),)
+
+
+def serving(*names: str, used: int = GIB, remaining: int = 10 * GIB) -> dict[str, Node]:
+    return {name: Node(datanodes.SERVES, used, remaining) for name in names}
+
+
+def files(*replications: int) -> list[File]:
+    return [File(f"/f{number}", 5, wanted, BLOCK) for number, wanted in enumerate(replications)]
+
+
+# Where a departure could never end
+
+
+def test_a_host_leaves_where_its_blocks_find_their_places() -> None:
+    nodes = serving("n1", "n2", "n3", "n4")
+    assert departure.unplaced(nodes, files(3, 2, 1), "n4", 3, HERE) is None
+    assert departure.cramped(nodes, "n4", HERE) is None
+
+
+def test_files_that_want_more_replicas_than_hosts_are_left_are_counted() -> None:
+    found = departure.unplaced(serving("n1", "n2", "n3"), files(3, 2, 3), "n3", 3, HERE)
+    assert found is not None
+    assert found.fact == "2 files want up to 3 replicas, and 2 DataNodes would be left"
+    assert found.next == (
+        f"lakehouse scale-out NODE -i {HERE}, or hdfs_replication: 2 in {HERE}"
+        " and hdfs dfs -setrep -R 2 / on a node"
+    )
+
+
+def test_a_file_without_a_block_wants_nothing_and_a_new_one_does() -> None:
+    empty = [File("/empty", 0, 3, ())]
+    found = departure.unplaced(serving("n1", "n2", "n3"), empty, "n3", 3, HERE)
+    assert found is not None
+    assert found.fact == "new files want 3 replicas, and 2 DataNodes would be left"
+    assert departure.unplaced(serving("n1", "n2", "n3"), empty, "n3", 2, HERE) is None
+
+
+def test_a_host_that_is_away_is_none_of_those_that_are_left() -> None:
+    nodes = serving("n1", "n2", "n3", "n4") | {"n2": Node(datanodes.AWAY, GIB, 10 * GIB)}
+    assert departure.unplaced(nodes, files(3), "n4", 3, HERE) is not None
+
+
+def test_blocks_need_room_elsewhere() -> None:
+    nodes = serving("n1", "n2", remaining=GIB) | serving("n3", used=2 * GIB)
+    found = departure.cramped(nodes, "n3", HERE)
+    assert found is not None
+    assert found.fact == "2048 MiB are to move, and the other DataNodes have 2048 MiB"
+
+
+# What the NameNode says
+
+
+def row(state: str = datanodes.SERVES, **more: Any) -> dict[str, Any]:
+    return {"adminState": state, "usedSpace": 7, "remaining": 9, **more}
+
+
+def test_the_beans_of_the_namenode_are_read_by_host() -> None:
+    leaving = {"underReplicatedBlocks": 4, "decommissionOnlyReplicas": 0, "underReplicateInOpenFiles": 1}
+    bean = {
+        "LiveNodes": json.dumps({"n1:9866": row(), "n2:9866": row(datanodes.GOING[0])}),
+        "DeadNodes": json.dumps({"n3:9866": {"adminState": datanodes.LEFT}}),
+        "DecomNodes": json.dumps({"n2:9866": leaving}),
+    }
+    assert datanodes.nodes(bean) == {"n1": Node(datanodes.SERVES, 7, 9), "n2": Node(datanodes.GOING[0], 7, 9)}
+    assert datanodes.known(bean)["n3"] == datanodes.LEFT
+    said = str(datanodes.moving(bean, "n2"))
+    assert said.startswith("4 blocks have too few replicas elsewhere, 1 of files that are open")
+    with pytest.raises(KeyError):
+        datanodes.moving(bean, "n1")
+
+
+def test_one_that_left_stays_in_the_list_and_a_run_does_not_adopt_it() -> None:
+    listed = hdfs_hosts.changed(hdfs_hosts.joined([], ["n1", "n2"]), "n2", hdfs_hosts.DECOMMISSIONED)
+    again = hdfs_hosts.joined(hdfs_hosts.read(hdfs_hosts.written(listed)), ["n1", "n2"])
+    assert again == [{"hostName": "n1"}, {"hostName": "n2", "adminState": "DECOMMISSIONED"}]
+
+
+@pytest.mark.parametrize(("code", "fact"), [(0, "blocks are balanced"), (254, "no block can be moved")])
+def test_the_balancer_has_ended_well(code: int, fact: str) -> None:
+    assert balance.judged(f"some lines\n@@code {code}") == fact
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ("cannot lock\n@@code 255", "another balancer runs: cannot lock"),
+        ("@@code 249", "an upgrade of HDFS is not finalized: "),
+        ("java is gone\n@@code 127", "the balancer ended with 127: java is gone"),
+    ],
+)
+def test_the_balancer_has_not(said: str, fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        balance.judged(said)
+
+
+# The mark
+
+
+def test_a_mark_says_what_it_is_and_the_way_back() -> None:
+    left, kept = away.read(away.written(away.LEFT, "r7", 0)), away.written(away.MAINTENANCE, "r8", 0, 7200)
+    assert away.told(left) == "no longer of the cluster since 1970-01-01 00:00 UTC (run r7)"
+    assert away.way_back(left, "n1") == "recommission n1"
+    assert away.told(away.read(kept)) == "in maintenance until 1970-01-01 02:00 UTC (run r8)"
+    assert away.way_back(away.read(kept), "n1") == "maintenance n1 --end"
+    assert away.read("") == {}
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"state": "asleep"}', '"left"'])
+def test_what_is_no_mark_is_said(text: str, tmp_path: Path) -> None:
+    (tmp_path / away.FILE).write_text(text, encoding="utf-8")
+    [found] = preflight_away.check_away(tmp_path, "n1")
+    assert found["fact"].startswith(f"{tmp_path / away.FILE}: ")
+
+
+def test_preflight_refuses_a_host_that_is_away(tmp_path: Path) -> None:
+    assert preflight_away.check_away(tmp_path, "n1") == []
+    (tmp_path / away.FILE).write_text(away.written(away.LEFT, "r7", 0), encoding="utf-8")
+    [found] = preflight_away.check_away(tmp_path, "n1")
+    assert (found["check"], found["action"]) == ("host.away", "lakehouse recommission n1")
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    path = tmp_path / FILE
+    path.parent.mkdir(parents=True)
+    holder = {"run": "r9", "verb": "restart", "user": "ann", "machine": "ops1"}
+    path.write_text(json.dumps(holder), encoding="utf-8")
+    return path
+
+
+def test_a_playbook_waits_for_the_end_of_another_run(tmp_path: Path, lock: Path) -> None:
+    [found] = preflight_away.check_lock(tmp_path, "")
+    assert found["fact"] == "r9 restart of ann on ops1 changes the cluster"
+    # Its own run has it, or its holder seems to be dead, or it was never whole.
+    assert preflight_away.check_lock(tmp_path, "r9") == []
+    os.utime(lock, (0, time.time() - SILENT_SECONDS - 5))
+    assert preflight_away.check_lock(tmp_path, "") == []
+    lock.write_text("{", encoding="utf-8")
+    assert preflight_away.check_lock(tmp_path, "") == []
+    lock.unlink()
+    assert preflight_away.check_lock(tmp_path, "") == []
+
+
+def test_a_host_that_left_is_none_of_the_cluster() -> None:
+    cluster = placement.read(inventory.load(HERE))
+    left = placement.without(cluster, {"gamma3"})
+    assert [host.name for host in left.hosts] == ["alpha1", "beta2"]
+    assert [host.name for host in left.running("datanodes")] == ["alpha1", "beta2"]
