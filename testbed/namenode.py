@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import requests
 
 from ops.fsck import Block, File, NameNodeError, named, parse_fsck, parse_short
+from ops.members import DEAD, LIVE, members
 
 __all__ = ["Block", "File", "NameNode", "NameNodeError", "named", "parse_fsck", "parse_short"]
 _SECONDS = 30
@@ -55,8 +56,7 @@ class NameNode:
     def members(self) -> dict[str, dict[str, Any]]:
         """Return what is known of each DataNode, dead or live, by its host's name."""
         [info] = self._beans("NameNodeInfo")
-        rows = {**json.loads(info["DeadNodes"]), **json.loads(info["LiveNodes"])}
-        return {place.partition(":")[0]: row for place, row in rows.items()}
+        return members(info, DEAD, LIVE)
 
     def state(self) -> Mapping[str, Any]:
         """Counters of the whole file system: live DataNodes, low-redundancy and missing blocks."""

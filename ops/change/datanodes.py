@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 from ops.answer import Answer
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
+from ops.members import DEAD, LEAVING, LIVE, members
 from plugins.module_utils.lakehouse import hdfs_hosts
 from plugins.module_utils.lakehouse.hdfs_hosts import Entry
 
@@ -74,25 +74,20 @@ def state(living: Living, host: str) -> Answer[str]:
 
 def known(bean: Mapping[str, Any]) -> dict[str, str]:
     """Read the DataNodes of the NameNode's bean, live and dead, by name: what state each is in."""
-    rows: dict[str, str] = {}
-    for key in ("DeadNodes", "LiveNodes"):
-        for place, row in json.loads(bean[key]).items():
-            rows[place.partition(":")[0]] = str(row.get("adminState", "Dead"))
-    return rows
+    return {name: str(row.get("adminState", "Dead")) for name, row in members(bean, DEAD, LIVE).items()}
 
 
 def nodes(bean: Mapping[str, Any]) -> dict[str, Node]:
     """Read the DataNodes that live, by name."""
     return {
-        place.partition(":")[0]: Node(str(row["adminState"]), int(row["usedSpace"]), int(row["remaining"]))
-        for place, row in json.loads(bean["LiveNodes"]).items()
+        name: Node(str(row["adminState"]), int(row["usedSpace"]), int(row["remaining"]))
+        for name, row in members(bean, LIVE).items()
     }
 
 
 def moving(bean: Mapping[str, Any], host: str) -> Moving:
     """Read what keeps a DataNode that leaves; KeyError where the NameNode does not list it among them."""
-    rows = {place.partition(":")[0]: row for place, row in json.loads(bean["DecomNodes"]).items()}
-    row = rows[host]
+    row = members(bean, LEAVING)[host]
     return Moving(int(row["underReplicatedBlocks"]), int(row["underReplicateInOpenFiles"]))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lakehouse.report.tables import Table
+from ops import members
 from ops.answer import Answer
 from ops.fsck import File
 from ops.outcome import Result
@@ -82,20 +83,20 @@ Count = Answer[tuple[Counted, ...]]
 
 def datanodes(info: Mapping[str, Any]) -> tuple[DataNode, ...]:
     """Read the NameNode's lists of DataNodes; of one that is dead it knows no numbers."""
-    live = [_live(name, node) for name, node in json.loads(info["LiveNodes"]).items()]
-    dead = [_dead(name, node) for name, node in json.loads(info["DeadNodes"]).items()]
+    live = [_live(name, node) for name, node in members.members(info, members.LIVE).items()]
+    dead = [_dead(name, node) for name, node in members.members(info, members.DEAD).items()]
     return tuple(sorted([*live, *dead], key=lambda node: node.name))
 
 
 def names(info: Mapping[str, Any]) -> dict[str, str]:
     """Return the host of each live DataNode by the address at which it gives its blocks."""
-    return {str(node["xferaddr"]): _host(name) for name, node in json.loads(info["LiveNodes"]).items()}
+    return {str(node["xferaddr"]): name for name, node in members.members(info, members.LIVE).items()}
 
 
 def _live(name: str, node: Mapping[str, Any]) -> DataNode:
     state = str(node["adminState"]).lower()
     return DataNode(
-        name=_host(name),
+        name=name,
         state=LIVE if state == "in service" else state,
         capacity=int(node["capacity"]),
         used=int(node["used"]),
@@ -107,11 +108,7 @@ def _live(name: str, node: Mapping[str, Any]) -> DataNode:
 
 
 def _dead(name: str, node: Mapping[str, Any]) -> DataNode:
-    return DataNode(_host(name), DEAD, 0, 0, 0, 0, int(node["lastContact"]), 0)
-
-
-def _host(name: str) -> str:
-    return name.rpartition(":")[0] or name
+    return DataNode(name, DEAD, 0, 0, 0, 0, int(node["lastContact"]), 0)
 
 
 def listed(text: str) -> tuple[Listed, ...]:

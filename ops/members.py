@@ -1,0 +1,19 @@
+"""The lists of DataNodes that the NameNode tells in its bean NameNodeInfo, by host. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+LIVE, DEAD, LEAVING = "LiveNodes", "DeadNodes", "DecomNodes"
+
+
+def members(bean: Mapping[str, Any], *lists: str) -> dict[str, dict[str, Any]]:
+    """Return the row of each host; of one that is in several of the lists that of the last."""
+    return {host(place): row for name in lists for place, row in json.loads(bean[name]).items()}
+
+
+def host(place: str) -> str:
+    """Return the host of a place such as `node1:9866`."""
+    return place.rpartition(":")[0] or place
