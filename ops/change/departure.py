@@ -77,13 +77,17 @@ def prepare(living: Living, arguments: Mapping[str, Any], path: str) -> Work:
 
 def refusal(living: Living, here: Sequence[Step], node: str, path: str) -> Refusal | None:
     """Return why a host cannot leave, with the ways out; None where it can."""
+    found = []
     if alone := leaving.alone(living, here):
-        return Refusal(
-            f"nobody else runs {', '.join(alone)}",
-            f"place it on another host in {path}, then lakehouse scale-out",
-        )
-    if not any(step.service == leaving.STORAGE for step in here):
-        return None
+        ways = f"place that on another host in {path}"
+        found.append(Refusal(f"nobody else runs {', '.join(sorted(alone))}", ways))
+    if any(step.service == leaving.STORAGE for step in here) and (blocks := _kept(living, node, path)):
+        found.append(blocks)
+    return Refusal("; ".join(one.fact for one in found), found[-1].next) if found else None
+
+
+def _kept(living: Living, node: str, path: str) -> Refusal | None:
+    """Return why the blocks of a host cannot leave it; None where they can."""
     bean = living.bean("NameNodeInfo")
     if bean.value is None:
         return Refusal(f"the NameNode does not tell its DataNodes: {bean.why}", f"lakehouse doctor -i {path}")

@@ -66,7 +66,8 @@ def stop(running: Running, here: Iterable[Step], *, for_good: bool = False) -> N
     """Stop units one after the other; `for_good` a boot does not start them either."""
     verb = "disable --now" if for_good else "stop"
     for step in here:
-        _systemctl(running, step, verb)
+        # A host that has joined by half lacks some of them.
+        _systemctl(running, step, verb, "if systemctl cat {unit} >/dev/null 2>&1; then {command}; fi")
         running.say(f"{step}: stopped")
         running.done(step.host, step.service)
 
@@ -98,8 +99,10 @@ def serve(running: Running, here: tuple[Step, ...], *, for_good: bool = False) -
         )
 
 
-def _systemctl(running: Running, step: Step, verb: str) -> None:
+def _systemctl(running: Running, step: Step, verb: str, how: str = "{command}") -> None:
     running.begins(step.host, step.service)
-    done = running.living.do(step.host, f"systemctl {verb} {shlex.quote(step.unit)}.service", _UNIT_SECONDS)
+    unit = shlex.quote(f"{step.unit}.service")
+    script = how.format(unit=unit, command=f"systemctl {verb} {unit}")
+    done = running.living.do(step.host, script, _UNIT_SECONDS)
     if not done.known:
         raise Stopped(Ending.HALFWAY, f"at {step}: systemctl {verb}: {done.why}", "")

@@ -44,8 +44,6 @@ def verb(pytestconfig: pytest.Config) -> Verb:
 def test_three_datanodes_cannot_lose_one_of_three_replicas(verb: Verb, cluster: Inventory) -> None:
     """Nothing is asked and nothing begun: HDFS would wait for ever."""
     host = changing.follower(cluster)
-    if any(len(cluster.group(group)) == 1 for group in host.groups):
-        pytest.skip(f"{host.name} alone runs something")
     before = verb.run("runs", "--json")
     refused = verb.run("decommission", host.name)
     assert refused.returncode == 3, refused
@@ -59,7 +57,9 @@ def test_a_host_that_alone_runs_something_cannot_leave(verb: Verb, cluster: Inve
     [host] = cluster.group("namenode")
     refused = verb.run("decommission", host.name)
     assert refused.returncode == 3, refused
-    assert "refused; nobody else runs namenode" in refused.stdout.splitlines()[-1]
+    last = refused.stdout.splitlines()[-1]
+    assert "refused; nobody else runs " in last
+    assert "namenode" in last
 
 
 @pytest.mark.parametrize(

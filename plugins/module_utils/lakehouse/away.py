@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 # Below lakehouse_config_dir.
-FILE = "away.json"
+FILE = "lakehouse-away.json"
 MAINTENANCE, LEFT = "maintenance", "left"
 Mark = dict[str, Any]
 # What is expected of a host of the inventory.
