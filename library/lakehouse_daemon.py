@@ -66,6 +66,10 @@ options:
     type: bool
     default: true
     description: Whether hosts restart it one after the other; the action plugin's.
+  restarts:
+    type: bool
+    default: true
+    description: Whether what serves is restarted at all; the action plugin's.
   hold: {type: bool, default: false, description: Leave the restart of a unit that serves to another call.}
 author: The lakehouse kit
 """
@@ -216,6 +220,7 @@ def main() -> None:
             "gate": {"type": "list", "elements": "dict", "default": []},
             "rejoin": {"type": "list", "elements": "dict", "default": []},
             "turns": {"type": "bool", "default": True},
+            "restarts": {"type": "bool", "default": True},
             "hold": {"type": "bool", "default": False},
         },
         supports_check_mode=True,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -21,6 +23,7 @@ from plugins.module_utils.lakehouse import hdfs_hosts
 VERB = "scale-out"
 # After a playbook that has waited for the same.
 _SERVES_SECONDS, _QUIET_SECONDS = 120.0, 20.0
+_REFRESH_SECONDS = 60.0
 
 
 def main(options: argparse.Namespace) -> int:
@@ -55,11 +58,12 @@ def prepare(living: Living, arguments: Mapping[str, Any], path: str) -> Work:
         plan=[{"step": "site.yml"}, *([{"step": "balance"}] if shares else [])],
         lines=[
             f"{VERB} {node}: joins with {', '.join(step.service for step in here)}",
-            "   1 playbooks/site.yml, on all hosts",
+            "   1 playbooks/site.yml on all hosts; nothing that serves is restarted",
             *([f"   2 {moves}"] if shares else []),
         ],
         question=f"Have {node} join?",
         do=partial(_join, here, arguments, path),
+        following=f"lakehouse doctor -i {path}",
     )
 
 
@@ -100,9 +104,22 @@ def _converge(running: Running, node: str, path: str) -> None:
     running.begins(node, "site.yml")
     log = programs.LOGS / f"{VERB}.log"
     running.say(f"playbooks/site.yml; its output: less {log.relative_to(programs.ROOT)}")
+    # Sizes follow from the number of hosts: what serves takes its new ones when somebody wants a restart.
+    told = {"lakehouse_run": running.journal.id, "lakehouse_restarts": False}
     try:
-        programs.playbook("site", path, "--extra-vars", f"lakehouse_run={running.journal.id}", log=VERB)
+        programs.playbook("site", path, "--extra-vars", json.dumps(told), log=VERB)
     except LakehouseError as error:
         following = f"less {log}, then lakehouse resume {running.journal.id} -i {path}"
         raise Stopped(Ending.HALFWAY, "playbooks/site.yml failed", following) from error
+    _refresh(running.living)
     running.done(node, "site.yml")
+
+
+def _refresh(living: Living) -> None:
+    """Have the NameNode read from which hosts Trino asks in the name of people."""
+    [host] = living.having("namenode")
+    user = shlex.quote(str(living.cluster.variable("lakehouse_users")["hdfs"]))
+    read = f"cd /; runuser -u {user} -- hdfs dfsadmin -refreshSuperUserGroupsConfiguration"
+    done = living.do(host.name, read, _REFRESH_SECONDS)
+    if not done.known:
+        raise Stopped(Ending.HALFWAY, f"the NameNode does not read who may ask for others: {done.why}", "")

@@ -2,7 +2,7 @@
 
 Hosts are worked on side by side, so that a first start is as fast as the slowest of them. A unit that serves
 and has to be restarted waits for its turn, which ends when it answers again. Where that fails, nobody else's
-is restarted in this run: they still serve.
+is restarted in this run: they still serve. With ``restarts: false`` nothing that serves is restarted.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ansible import constants
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 Result = dict[str, Any]
@@ -37,10 +38,11 @@ class ActionModule(ActionBase):
         """Return the module's result."""
         variables = task_vars or {}
         super().run(tmp, variables)
-        if self._task.check_mode or not self._task.args.get("turns", True):
+        restarts = boolean(self._task.args.get("restarts", True))
+        if restarts and (self._task.check_mode or not self._task.args.get("turns", True)):
             return self._call(variables)
         result = self._call(variables, hold=True)
-        if result.get("action") != "held":
+        if result.get("action") != "held" or not restarts:
             return result
         # Of this run alone, and shared by the processes of all its hosts.
         with turn(Path(constants.DEFAULT_LOCAL_TMP)) as file:
