@@ -27,6 +27,8 @@ PHASES = REPORT / "phases.json"
 NIGHTLY = run.BUILD / "nightly"
 # Marks what `make drills` runs and `make test` leaves out.
 LONG = "longdrill"
+# Arguments of pytest for the tests of `make test`; the slowest are shown, for who wants it faster.
+_SHORT = ["-m", f"not {LONG}", "--durations=20"]
 # The folders of the two suites.
 SMOKE, MATRIX = "smoke", "matrix"
 # The cluster of `make test` alone: nobody else's data is on it.
@@ -279,9 +281,7 @@ def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> 
     pytest = run.program("pytest")
     # Not before: now there is a Maven.
     network = timed(phases, "network tests", [pytest, "tests/unit", "-m", "network"])
-    cluster = timed(
-        phases, "cluster tests", [pytest, "tests/cluster", "-m", f"not {LONG}", "--inventory", path]
-    )
+    cluster = timed(phases, "cluster tests", [pytest, "tests/cluster", *_SHORT, "--inventory", path])
     code = report.build(run.BUILD, bill().versions)
     if not keep:
         nodes.down(path, phases.log)
@@ -303,7 +303,7 @@ def core_first(phases: Phases, path: str) -> bool:
 
 
 def compose_test(phases: Phases, *, keep: bool) -> bool:
-    """The stack of docker compose, under names and ports of its own: its smoke suite and its tests."""
+    """The stack of docker compose, under names and ports of its own. Both suites on it are `nightly`'s."""
     settings = _compose_of_tests()
     endpoints = settings.rendered / "endpoints.json"
     # The tests start the other engines where they need them.
@@ -312,11 +312,7 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
         with phases.phase("compose endpoints"):
             target = f"lakehouse_endpoints_file={endpoints}"
             run.playbook("endpoints", settings.inventory, "--extra-vars", target, environment=settings.values)
-        pytest = run.program("pytest")
-        smoke = [pytest, SMOKE, f"--endpoints={endpoints}"]
-        passed = timed(phases, "compose smoke", smoke)
-        tests = [pytest, str(COMPOSE_TESTS), "-m", f"not {LONG}"]
-        return timed(phases, "compose tests", tests) and passed
+        return timed(phases, "compose tests", [run.program("pytest"), str(COMPOSE_TESTS), *_SHORT])
 
 
 def nightly(phases: Phases) -> int:

@@ -149,7 +149,8 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
     monkeypatch.setattr(verbs, "timed", timed)
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == int(bool(broken))
     assert ran["network tests"] == ["tests/unit", "-m", "network"]
-    assert ran["cluster tests"] == ["tests/cluster", "-m", "not longdrill", "--inventory", "tests/inventory"]
+    short = ["-m", "not longdrill", "--durations=20"]
+    assert ran["cluster tests"] == ["tests/cluster", *short, "--inventory", "tests/inventory"]
 
 
 class TestConfirm:
