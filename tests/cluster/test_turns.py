@@ -61,6 +61,10 @@ def test_hosts_take_turns_until_one_does_not_come_back(unit: Unit) -> None:
     assert (again.code, again.changed) == (0, 0), again
     assert unit.moments() == first
 
+    spared = unit.run("two", restarts="false")
+    assert spared.code == 0, spared
+    assert unit.moments() == first
+
     rolled = unit.run("two")
     assert rolled.code == 0, rolled
     moments = unit.moments()
