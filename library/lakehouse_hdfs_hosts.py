@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.lakehouse import hdfs_hosts
+from ansible.module_utils.lakehouse.probes import fetch
 
 DOCUMENTATION = r"""
 module: lakehouse_hdfs_hosts
@@ -17,6 +19,10 @@ description:
 options:
   path: {type: path, required: true, description: The file.}
   hosts: {type: list, elements: str, required: true, description: The DataNodes of the inventory.}
+  namenode:
+    type: str
+    default: ""
+    description: Web address of the NameNode, which is asked whom of them it knows while it answers.
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -25,8 +31,15 @@ EXAMPLES = r"""
 """
 RETURN = r"""
 hosts: {type: list, elements: str, returned: always, description: The hosts of the file.}
+unknown:
+  type: list
+  elements: str
+  returned: always
+  description: >-
+    Hosts that the NameNode has not seen since it started: their names may have led nowhere when it read the list.
 """
 MODE = 0o644
+BEAN = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 
 
 def main() -> None:
@@ -35,6 +48,7 @@ def main() -> None:
         argument_spec={
             "path": {"type": "path", "required": True},
             "hosts": {"type": "list", "elements": "str", "required": True},
+            "namenode": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
     )
@@ -51,7 +65,20 @@ def main() -> None:
         new.write_text(after, encoding="utf-8")
         new.chmod(MODE)
         new.replace(path)
-    module.exit_json(changed=after != before, hosts=[one["hostName"] for one in entries])
+    known = registered(module.params["namenode"]) if module.params["namenode"] else None
+    unknown = [] if known is None else [name for name in module.params["hosts"] if name not in known]
+    module.exit_json(changed=after != before, hosts=[one["hostName"] for one in entries], unknown=unknown)
+
+
+def registered(namenode: str) -> set[str] | None:
+    """Return the DataNodes that the NameNode knows, dead ones too; None where it does not answer."""
+    try:
+        [bean] = json.loads(fetch(f"{namenode}{BEAN}"))["beans"]
+    except (OSError, ValueError):
+        return None
+    return {
+        place.rpartition(":")[0] for name in ("LiveNodes", "DeadNodes") for place in json.loads(bean[name])
+    }
 
 
 if __name__ == "__main__":
