@@ -36,7 +36,7 @@ unknown:
   elements: str
   returned: always
   description: >-
-    Hosts that the NameNode has not seen since it started: their names may have led nowhere when it read the list.
+    Hosts that the NameNode has not seen since it started; their names may have led nowhere when it read this.
 """
 MODE = 0o644
 BEAN = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
