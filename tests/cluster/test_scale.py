@@ -6,7 +6,6 @@ import json
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,6 @@ from tests.cluster.users import Users, at_work
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
-JOIN_SECONDS = 180
 FOURTH = "delta4"
 GROUPS = ("datanodes", "spark_workers", "trino_workers", "flink_taskmanagers")
 
@@ -152,9 +150,7 @@ class TestTheFourth:
         shown = fourth.verb.run(*planned)
         assert shown.returncode == 0, shown
         with fourth.users.writing() as written, fourth.users.asking() as asked:
-            began = time.monotonic()
             joined = fourth.verb.run(*joining)
-            took = time.monotonic() - began
         assert joined.returncode == 0, joined
         assert not written.faults, written
         assert not asked.faults, asked
@@ -162,7 +158,6 @@ class TestTheFourth:
         # Nothing but sizes that follow from the number of hosts, which nobody was restarted for.
         *findings, _ = fourth.verb.run("doctor").stdout.splitlines()
         assert all(" unit.pending " in line for line in findings), findings
-        assert took <= JOIN_SECONDS, joined
 
     def test_everybody_uses_it(self, fourth: Fourth, cluster: Inventory, trino: Trino) -> None:
         assert {FOURTH, fourth.host.address} & active_workers(cluster)
