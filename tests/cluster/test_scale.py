@@ -114,6 +114,11 @@ class Fourth:
         """What the NameNode knows of its DataNode."""
         return self.namenode.members()[FOURTH]
 
+    def found(self) -> list[str]:
+        """What is wrong, but for sizes that follow from the number of hosts: nobody is restarted for them."""
+        *findings, _ = self.verb.run("doctor").stdout.splitlines()
+        return [line for line in findings if " unit.pending " not in line]
+
     def units(self) -> set[str]:
         """Whether its units run, and whether a boot starts them."""
         names = "hdfs-datanode spark-worker trino flink-taskmanager"
@@ -155,9 +160,7 @@ class TestTheFourth:
         assert not written.faults, written
         assert not asked.faults, asked
         fourth.users.assert_whole(written)
-        # Nothing but sizes that follow from the number of hosts, which nobody was restarted for.
-        *findings, _ = fourth.verb.run("doctor").stdout.splitlines()
-        assert all(" unit.pending " in line for line in findings), findings
+        assert fourth.found() == []
 
     def test_everybody_uses_it(self, fourth: Fourth, cluster: Inventory, trino: Trino) -> None:
         assert {FOURTH, fourth.host.address} & active_workers(cluster)
@@ -191,8 +194,7 @@ class TestTheFourth:
         site = Ansible(fourth.verb.path).playbook("site")
         assert site.code != 0, site
         assert f"FAIL host.away {FOURTH}: no longer of the cluster since" in site.text, site
-        said = fourth.verb.run("doctor").stdout.splitlines()
-        [finding] = [line for line in said[:-1] if " unit.pending " not in line]
+        [finding] = fourth.found()
         assert finding.startswith(f"DEGRADED host.away {FOURTH}: no longer of the cluster"), finding
         restarted = fourth.verb.run("restart", "spark_worker", "--dry-run")
         assert restarted.returncode == 0, restarted
