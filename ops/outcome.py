@@ -1,4 +1,4 @@
-"""How a verb ends: its last line, its exit code and its JSON, all of them made of the findings."""
+"""How a verb that looks ends: its last line, exit code and JSON, all of them made of the findings."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ SCHEMA = 1
 
 
 class Outcome(IntEnum):
-    """Of a verb, and its exit code. DOWN is also what nobody could find out to be otherwise.
+    """What a verb that looks, or runs what a person gives it, has found; and its exit code.
 
-    A verb that changes has been refused by a gate, or was not confirmed: then it has changed nothing. LIMIT
-    is what was ended by the time that it was given.
+    DOWN is also what nobody could find out to be otherwise; LIMIT is what was ended by the time that it was
+    given. How a verb that changes has ended is an `ops.change.ending.Ending`.
     """
 
     OK = 0
     DEGRADED = 1
     DOWN = 2
-    REFUSED = 3
-    UNCONFIRMED = 4
-    HALFWAY = 6
     LIMIT = 124
 
 

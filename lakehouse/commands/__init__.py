@@ -14,6 +14,15 @@ Add = Callable[[str, str, str], argparse.ArgumentParser]
 FAILED, NOT_KNOWN = 1, 2
 
 
+def change_options(*parsers: argparse._ActionsContainer) -> None:
+    """Let verbs that change a cluster show their plan, take a yes or a name, and break a dead run's lock."""
+    for one in parsers:
+        one.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
+        one.add_argument("--yes", action="store_true", help="answer the question that nothing is lost by")
+        one.add_argument("--confirm", metavar="NAME", help="the name of what loses something, typed again")
+        one.add_argument("--break-lock", metavar="RUN", help="take the lock of this run, which is dead, away")
+
+
 def json_option(*parsers: argparse._ActionsContainer) -> None:
     """Let verbs answer as JSON."""
     for one in parsers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from lakehouse.commands import Add, json_option
+from lakehouse.commands import Add, change_options, json_option
 
 
 def register(add: Add) -> None:
@@ -55,11 +55,7 @@ def register(add: Add) -> None:
     resumed.add_argument("run", nargs="?", help="such as r17 (default: the last one)")
     listed = add("runs", "ops.change.runs:main", "show what was changed from here, and how it ended")
     json_option(restarted, away, joined, left, undone, resumed, listed)
-    for one in (restarted, away, joined, left, undone, resumed):
-        one.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
-        one.add_argument("--yes", action="store_true", help="answer the question that nothing is lost by")
-        one.add_argument("--confirm", metavar="CLUSTER", help="the cluster's name, where something is lost")
-        one.add_argument("--break-lock", metavar="RUN", help="take the lock of this run, which is dead, away")
+    change_options(restarted, away, joined, left, undone, resumed)
 
 
 def _positive(text: str) -> int:

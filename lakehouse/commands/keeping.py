@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakehouse.commands import Add, json_option
+from lakehouse.commands import Add, change_options, json_option
 
 
 def register(add: Add) -> None:
@@ -12,10 +12,8 @@ def register(add: Add) -> None:
     brought = add("restore", "ops.backup.verb:restore", "bring the cluster back to a backup")
     for one, which in ((kept, "to verify"), (brought, "to restore")):
         one.add_argument("backup", nargs="?", help=f"backup {which} (default: the newest)")
-        json_option(one)
+    json_option(kept, brought)
+    change_options(kept, brought)
     brought.add_argument(
         "--to", metavar="TIME", help="catalog as of a time later than the backup, with its offset"
-    )
-    brought.add_argument(
-        "--confirm", metavar="CLUSTER", help="name of the cluster whose state may be replaced"
     )

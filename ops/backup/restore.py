@@ -1,6 +1,6 @@
 """Brings a cluster back to a backup: the catalog to T0, then HDFS, and nothing in between can be asked.
 
-Every step can be repeated, so an interrupted restore is completed by the same command.
+Every step can be repeated, so an interrupted restore is completed by `lakehouse resume`.
 """
 
 from __future__ import annotations
@@ -8,31 +8,38 @@ from __future__ import annotations
 import secrets
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from lakehouse import inventory
+from lakehouse import services
 from lakehouse.errors import LakehouseError
+from lakehouse.inventory import Host
+from lakehouse.services import Service
+from ops.answer import Answer, both
 from ops.asking import Asker
 from ops.backup import acting, engines, postgresql
-from ops.outcome import Finding, Outcome, Result
+from ops.change.ending import Ending, Stopped
+from ops.change.facts import Living
+from ops.change.run import Refusal, Running, Work
 from ops.status import look, placement, screen
 from ops.status.placement import Cluster
 
 VERB = "restore"
 # What stays: the database is restored by its own step, and files are brought back to a file system that runs.
 _STORAGE = ("postgresql", "namenode", "datanode")
-_FOLLOWERS = ("spark_worker", "spark_thrift", "spark_connect", "flink_taskmanager", "flink_sql_gateway")
 _LONG_SECONDS = 6 * 3600.0
 _STEP_SECONDS = 180.0
 _START_SECONDS = 300.0
 _SERVE_SECONDS = 600
 _PROBE_SECONDS = 20.0
+_QUIET_SECONDS = 20.0
 # Ports that nobody registers, as RFC 6335 has them.
 _FIRST_PORT, _PORTS = 49152, 16384
+# Blocks are reported within seconds; what HDFS says of them is its last word when it stays the same so long.
+_CALM_SECONDS = 8.0
 # The other side may just be starting.
 _FETCH = """
 import sys, time
@@ -49,53 +56,49 @@ for left in range(100, -1, -1):
             raise
         time.sleep(0.2)
 """
-Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What is wanted: a backup (the newest for none), a time, and the cluster's name as it was typed."""
+def prepare(living: Living, arguments: Mapping[str, Any], path: str, *, resumed: bool = False) -> Work:
+    """Return the plan; a Work with a refusal where the backup is damaged, or a disk has no room.
 
-    name: str
-    confirmed: str
-    to: str = ""
-
-
-def restore(path: str, wish: Wish, say: Say) -> Result:
-    """Restore, and compare every table with the manifest; docs/operations/restore.md lists the exit codes.
-
-    Raises LakehouseError for bad input, and where a step fails before anything was changed.
+    Raises LakehouseError for bad input. docs/operations/restore.md lists the exit codes.
     """
-    began = time.monotonic()
-    cluster = placement.read(inventory.load(path))
-    name = str(cluster.variable("lakehouse_cluster"))
-    moment = _moment(wish.to)
-    backup = acting.program(cluster, "verify", *([wish.name] if wish.name else []), seconds=_LONG_SECONDS)
-    if refusal := _refusal(cluster, wish, backup, moment):
-        return refusal
-    step = Steps(cluster, backup, say)
+    cluster = living.cluster
+    moment = _moment(arguments["to"])
+    name = [arguments["backup"]] if arguments["backup"] else []
+    backup = acting.program(cluster, "verify", *name, seconds=_LONG_SECONDS)
+    to = f" --to {arguments['to']}" if moment else ""
+    known = str(cluster.variable("lakehouse_cluster"))
+    count = len(backup.get("tables", ()))
+    danger = f"{known} gets the {count} tables of then; what is newer leaves the catalog and is set aside"
+    return Work(
+        target=backup["name"],
+        arguments={**arguments, "backup": backup["name"]},
+        plan=[{"step": step} for step in STEPS],
+        lines=[f"{VERB} {backup['name']}: every engine stops meanwhile", *(f"  {step}" for step in STEPS)],
+        question="",
+        do=partial(_do, backup, moment),
+        danger="" if resumed else danger,
+        typed=known,
+        words=f"{backup['name']}{to}",
+        refusal=_refusal(cluster, backup, moment, path),
+    )
+
+
+def _do(backup: Mapping[str, Any], moment: datetime | None, running: Running) -> tuple[str, ...]:
+    step = Steps(running, backup)
     try:
         facts = step.run(moment)
+        wrong = step.compare(moment)
     except LakehouseError as error:
-        again = _command(cluster, wish, backup["name"], name)
-        finding = Finding("restore.halfway", Outcome.HALFWAY, backup["name"], error.message, again)
-        return _result(
-            cluster, backup["name"], (finding,), ("the cluster is stopped in part",), "stopped halfway"
-        )
-    wrong = step.compare(moment)
-    took = f"{time.monotonic() - began:.0f} s"
-    return _result(
-        cluster,
-        backup["name"],
-        tuple(
-            Finding(
-                "restore.differs", Outcome.DEGRADED, "tables", line, f".venv/bin/lakehouse doctor -i {path}"
-            )
-            for line in wrong
-        ),
-        (*facts, took),
-        "done" if not wrong else f"{len(wrong)} differences",
-    )
+        # The next command is the run's own: `resume`.
+        raise Stopped(Ending.HALFWAY, error.message, "") from error
+    for line in wrong:
+        running.say(line)
+    if wrong:
+        more = f" and {len(wrong) - 1} more" if wrong[1:] else ""
+        raise Stopped(Ending.HALFWAY, f"not as in the manifest: {wrong[0]}{more}", "")
+    return facts
 
 
 def _moment(text: str) -> datetime | None:
@@ -113,17 +116,14 @@ def _moment(text: str) -> datetime | None:
 
 
 def _refusal(
-    cluster: Cluster, wish: Wish, backup: Mapping[str, Any], moment: datetime | None
-) -> Result | None:
+    cluster: Cluster, backup: Mapping[str, Any], moment: datetime | None, path: str
+) -> Refusal | None:
     """Return why nothing is done, if so."""
-    name, path = str(cluster.variable("lakehouse_cluster")), cluster.inventory.path
+    name = str(cluster.variable("lakehouse_cluster"))
     if backup["problems"]:
         more = f" and {len(backup['problems']) - 1} more" if backup["problems"][1:] else ""
-        finding = Finding(
-            "restore.damaged", Outcome.REFUSED, backup["name"], f"damaged: {backup['problems'][0]}{more}",
-            f".venv/bin/lakehouse backup list -i {path}",
-        )  # fmt: skip
-        return _result(cluster, backup["name"], (finding,), (finding.what,), "refused")
+        fact = f"damaged: {backup['problems'][0]}{more}"
+        return Refusal(fact, f"lakehouse backup list -i {path}")
     if backup["cluster"] != name:
         raise LakehouseError(
             f"{backup['name']} is a backup of {backup['cluster']}, not of {name}", "lakehouse status"
@@ -131,28 +131,16 @@ def _refusal(
     if moment and moment.timestamp() < backup["database"]["at"]:
         raise LakehouseError(
             f"--to is before {backup['name']} was made",
-            f".venv/bin/lakehouse backup list -i {path}, then one that is older",
+            f"lakehouse backup list -i {path}, then one that is older",
         )
-    if wish.confirmed != name:
-        count = len(backup["tables"])
-        next_command = _command(cluster, wish, backup["name"], name)
-        finding = Finding(
-            "restore.unconfirmed",
-            Outcome.UNCONFIRMED,
-            name,
-            "what was written since then is set aside",
-            next_command,
-        )
-        facts = (f"{name} gets the {count} tables of then", "what is newer leaves the catalog")
-        return _result(cluster, backup["name"], (finding,), facts, "not confirmed")
     return _room(cluster, backup)
 
 
-def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Result | None:
+def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Refusal | None:
     """Return why there is no room, by what each disk says now."""
     scripts = {}
     for host in cluster.hosts:
-        folders = [*(cluster_dirs(host) if "datanodes" in host.groups else [])]
+        folders = [*(_folders(host) if "datanodes" in host.groups else [])]
         lines = [
             f"df -B1 --output=avail {shlex.quote(folder)} | tail -n 1; du -sb {shlex.quote(folder)} | cut -f1"
             for folder in folders
@@ -180,73 +168,113 @@ def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Result | None:
     ):
         if there < wanted:
             fact = f"{what} have room for {there >> 20} MiB, and the backup needs {wanted >> 20} MiB"
-            finding = Finding(
-                "restore.room", Outcome.REFUSED, backup["name"], fact, "df -h, then the same command"
-            )
-            return _result(cluster, backup["name"], (finding,), (fact,), "refused")
+            return Refusal(fact, "df -h, then the same command")
     return None
 
 
-def cluster_dirs(host: Any) -> list[str]:
+def _folders(host: Host) -> list[str]:
     """Return the directories of a DataNode."""
     return [str(folder) for folder in host.variables["lakehouse_datanode_dirs"]]
 
 
-def _command(cluster: Cluster, wish: Wish, backup: str, name: str) -> str:
-    to = f" --to {wish.to}" if wish.to else ""
-    return f".venv/bin/lakehouse restore {backup}{to} --confirm {name} -i {cluster.inventory.path}"
+class Awake:
+    """Tells why HDFS takes no writes yet, and leads it out of safe mode: files without blocks come later.
+
+    It asks before it removes blocks that are newer than the image, which nothing names: `forceExit` says yes.
+    """
+
+    def __init__(self, living: Living, nodes: int) -> None:
+        self._living = living
+        self._nodes = nodes
+        self._said, self._since = "", time.monotonic()
+
+    def __call__(self) -> str:
+        """Return why not yet; empty once it does."""
+        info, state = self._living.bean("NameNodeInfo"), self._living.bean("FSNamesystemState")
+        found: Answer[tuple[str, int]] = both(
+            info, state, lambda one, other: (str(one["Safemode"]), int(other["NumLiveDataNodes"]))
+        )
+        if found.value is None:
+            return found.why
+        said, live = found.value
+        if live != self._nodes:
+            self._said, self._since = said, time.monotonic()
+            return f"{live} of {self._nodes} DataNodes are there"
+        if not said:
+            return ""
+        if said != self._said:
+            self._said, self._since = said, time.monotonic()
+        elif time.monotonic() - self._since > _CALM_SECONDS:
+            self._leave(said)
+            self._since = time.monotonic()
+        return " ".join(said.split())
+
+    def _leave(self, said: str) -> None:
+        [host] = self._living.having("namenode")
+        user = shlex.quote(str(host.variables["lakehouse_users"]["hdfs"]))
+        script = f"cd / && runuser -u {user} -- hdfs dfsadmin -safemode {way_out(said)}"
+        self._living.do(host.name, script, _STEP_SECONDS)
 
 
-def _result(
-    cluster: Cluster, target: str, findings: tuple[Finding, ...], facts: tuple[str, ...], summary: str
-) -> Result:
-    return Result(
-        verb=VERB, target=target, findings=findings, facts=facts, hosts={}, summary=summary,
-        healthy_next=f".venv/bin/lakehouse backup -i {cluster.inventory.path}",
-    )  # fmt: skip
+def way_out(said: str) -> str:
+    """Return the word of `dfsadmin -safemode` that ends what the NameNode says of its safe mode."""
+    return "forceExit" if "generation stamps in future" in said else "leave"
+
+
+def leads(service: Service) -> bool:
+    """Tell whether a service starts before the others of its role: the first of them in the catalogue."""
+    return next(row for row in services.load().services.values() if row.role == service.role) == service
+
+
+STEPS = ("engines stop", "PostgreSQL", "NameNode", "files", "engines start")
 
 
 class Steps:
     """The steps, in their order."""
 
-    def __init__(self, cluster: Cluster, backup: Mapping[str, Any], say: Say) -> None:
-        self._cluster = cluster
+    def __init__(self, running: Running, backup: Mapping[str, Any]) -> None:
+        self._running = running
+        self._living = running.living
+        self._cluster = running.living.cluster
         self._backup = backup
-        self._say = say
-        self._keeper = acting.keeper(cluster)
+        self._keeper = acting.keeper(self._cluster)
 
     def run(self, moment: datetime | None) -> tuple[str, ...]:
         """Do all of them; LakehouseError where one fails."""
-        self._say("stops the metastore and every engine")
+        stop, database, namenode, files, start = STEPS
+        self._begin(stop)
         self._stop()
-        self._say("restores PostgreSQL")
-        where = self._database(moment)
-        self._say(where)
+        self._begin(database)
+        self._running.say(self._database(moment))
+        self._begin(namenode)
         self._namenode()
-        self._say("brings the files of HDFS back")
-        files = self._files(keep=moment is not None)
-        self._say("starts the metastore and every engine")
+        self._begin(files)
+        brought = self._files(keep=moment is not None)
+        self._begin(start)
         self._start()
-        aside = f", {files['aside']} set aside in {files['place']}" if files["aside"] else ""
-        return (f"{files['written']} files written{aside}",)
+        aside = f", {brought['aside']} set aside in {brought['place']}" if brought["aside"] else ""
+        return (f"{brought['written']} files written{aside}",)
+
+    def _begin(self, step: str) -> None:
+        self._running.begins(self._keeper, step)
+        self._running.say(step)
 
     def compare(self, moment: datetime | None) -> list[str]:
         """Return where a table is not as the manifest says, for Spark and for Trino."""
         if moment:
             return []
-        self._say("compares every table with the manifest")
+        self._running.say("compares every table with the manifest")
         tables = self._backup["tables"]
         found = acting.program(self._cluster, "compare", self._backup["name"], seconds=_LONG_SECONDS)
         return [*found["differences"], *engines.differences(self._cluster, tables)]
 
-    def _units(self, *, followers: bool | None = None) -> dict[str, str]:
-        """Return the units of each host: all, or those that follow a leader, or the others."""
+    def _units(self, *, leading: bool | None = None) -> dict[str, str]:
+        """Return the units of each host: all, or those that lead, or the others."""
         units = {
             host.name: shlex.join(
                 placement.unit(service)
                 for service in self._cluster.services[host.name]
-                if service.name not in _STORAGE
-                and (followers is None or (service.name in _FOLLOWERS) is followers)
+                if service.name not in _STORAGE and (leading is None or leads(service) is leading)
             )
             for host in self._cluster.hosts
         }
@@ -281,15 +309,16 @@ class Steps:
         if acting.must(self._cluster, {host.name: f"if {empty}; then echo empty; fi"}, _PROBE_SECONDS)[
             host.name
         ]:
-            self._say("puts the NameNode's image back")
+            self._running.say("puts the NameNode's image back")
             self._image(host, folders)
         start = "systemctl reset-failed {0}; systemctl start {0}"
         acting.must(self._cluster, {host.name: start.format("hdfs-namenode")}, _STEP_SECONDS)
         nodes = [node.name for node in self._cluster.running("datanodes")]
         acting.must(self._cluster, dict.fromkeys(nodes, start.format("hdfs-datanode")), _STEP_SECONDS)
-        acting.must(self._cluster, {host.name: self._awake(host, len(nodes))}, _STEP_SECONDS)
+        awake = Awake(self._living, len(nodes))
+        self._running.wait("HDFS", awake, _STEP_SECONDS, _QUIET_SECONDS)
 
-    def _image(self, host: Any, folders: list[str]) -> None:
+    def _image(self, host: Host, folders: list[str]) -> None:
         """Move the image from the repository's host: it serves it once, to one address, behind a word."""
         word = secrets.token_hex(16)
         unit, port = f"lakehouse-backup-serve-{word[:8]}", _FIRST_PORT + secrets.randbelow(_PORTS)
@@ -333,40 +362,6 @@ class Steps:
         acting.must(self._cluster, {host.name: "\n".join(lines)}, _LONG_SECONDS)
         acting.act(self._cluster, {self._keeper: f"systemctl stop {unit}"}, _PROBE_SECONDS)
 
-    def _awake(self, host: Any, nodes: int) -> str:
-        """Return the script that waits until HDFS takes writes; files without blocks come from the copy."""
-        port, user = (
-            host.variables["lakehouse_ports"]["namenode_http"],
-            host.variables["lakehouse_users"]["hdfs"],
-        )
-        program = f"""
-import json, subprocess, sys, time, urllib.request
-def bean(name):
-    url = "http://{host.address}:{port}/jmx?qry=Hadoop:service=NameNode,name=" + name
-    return json.load(urllib.request.urlopen(url, timeout=5))["beans"][0]
-calm, last = 0, None
-for second in range(150):
-    time.sleep(1)
-    try:
-        info, state = bean("NameNodeInfo"), bean("FSNamesystemState")
-    except (OSError, LookupError, ValueError):
-        continue
-    if not info["Safemode"]:
-        if state["NumLiveDataNodes"] == {nodes}:
-            sys.exit(0)
-        continue
-    calm = calm + 1 if info["Safemode"] == last and state["NumLiveDataNodes"] == {nodes} else 0
-    last = info["Safemode"]
-    if calm > 8:
-        # Blocks that are newer than the image: nothing names them, and HDFS asks before it removes them.
-        word = "forceExit" if "generation stamps in future" in last else "leave"
-        argv = ["runuser", "-u", "{user}", "--", "hdfs", "dfsadmin", "-safemode", word]
-        subprocess.run(argv, check=True)
-        calm = 0
-sys.exit("HDFS does not leave safe mode, or lacks DataNodes")
-"""
-        return f"cd / && python3 -c {shlex.quote(program)}"
-
     def _files(self, *, keep: bool) -> Any:
         words = ["reconcile", self._backup["name"], *(["--keep"] if keep else [])]
         return acting.program(self._cluster, *words, seconds=_LONG_SECONDS)
@@ -374,26 +369,20 @@ sys.exit("HDFS does not leave safe mode, or lacks DataNodes")
     def _start(self) -> None:
         """Start everything, leaders first: a worker that meets no master asks again only after minutes."""
         acting.must(self._cluster, {self._keeper: "systemctl start lakehouse-backup.timer"}, _PROBE_SECONDS)
-        until = time.monotonic() + _START_SECONDS
-        for followers in (False, True):
-            units = self._units(followers=followers)
+        for leading in (True, False):
             script = "systemctl reset-failed {0}; systemctl start {0}"
-            acting.must(
-                self._cluster, {host: script.format(names) for host, names in units.items()}, _STEP_SECONDS
-            )
-            self._wait(until, everything=followers)
+            scripts = {host: script.format(names) for host, names in self._units(leading=leading).items()}
+            acting.must(self._cluster, scripts, _STEP_SECONDS)
+            silent = partial(self._wrong, everything=not leading)
+            self._running.wait("the cluster", silent, _START_SECONDS, _QUIET_SECONDS)
 
-    def _wait(self, until: float, *, everything: bool) -> None:
-        """Wait until every leader answers, or the whole cluster is well."""
-        while True:
-            with closing(Asker()) as asker:
-                seen = look.look(asker, str(self._cluster.inventory.path), time.monotonic() + _PROBE_SECONDS)
-            left = [
-                finding
-                for finding in screen.result(seen, 0.0).worst
-                if everything or finding.code.endswith(".silent")
-            ]
-            if not left:
-                return
-            if time.monotonic() > until:
-                raise LakehouseError(str(left[0]), left[0].next)
+    def _wrong(self, *, everything: bool) -> str:
+        """Return what is wrong with the cluster, or only which leader does not answer."""
+        with closing(Asker()) as asker:
+            seen = look.look(asker, str(self._cluster.inventory.path), time.monotonic() + _PROBE_SECONDS)
+        found = (
+            str(finding)
+            for finding in screen.result(seen, 0.0).worst
+            if everything or finding.code.endswith(".silent")
+        )
+        return next(found, "")

@@ -20,7 +20,6 @@ class Ending(IntEnum):
     LOCKED = 5
     HALFWAY = 6
     BACK = 7
-    TIMEOUT = 124
     INTERRUPTED = 130
 
     @property
@@ -37,7 +36,6 @@ _WORDS = {
     Ending.LOCKED: "locked",
     Ending.HALFWAY: "stopped halfway",
     Ending.BACK: "went back",
-    Ending.TIMEOUT: "out of time",
     Ending.INTERRUPTED: "interrupted",
 }
 

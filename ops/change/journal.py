@@ -51,7 +51,7 @@ class Run:
     @property
     def resumable(self) -> bool:
         """Whether it has touched the cluster and is not at its end, which no refused resume is."""
-        unfinished = {Ending.HALFWAY, Ending.INTERRUPTED, Ending.TIMEOUT}
+        unfinished = {Ending.HALFWAY, Ending.INTERRUPTED}
         if self.ended is None:
             return self.state == KILLED
         return self.ended in unfinished or (self.touched and self.ended is not Ending.DONE)

@@ -45,8 +45,11 @@ class Refusal:
 class Work:
     """What a verb is about to do: its plan for people and for the journal, and the function that does it.
 
-    `danger` is what is lost by it, for which the cluster's name has to be typed. `do` returns facts for the
-    last line, and raises Stopped where it can not go on. `following` is the command to run when all is done.
+    `danger` is what is lost by it, for which a name has to be typed: the cluster's, unless `typed` is
+    another. Where there is neither a danger nor a question, nobody is asked. `refusal` is why it must not be
+    done at all. `words` are what a person types after the verb, where that is not the target. `do` returns
+    facts for the last line, and raises Stopped where it can not go on. `following` is the command to run when
+    all is done.
     """
 
     target: str
@@ -57,6 +60,8 @@ class Work:
     do: Callable[[Running], tuple[str, ...]]
     danger: str = ""
     following: str = ""
+    typed: str = ""
+    words: str = ""
     refusal: Refusal | None = None
 
 
@@ -142,7 +147,8 @@ def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, r
     if not work.plan:
         return end(Ending.DONE, "there is nothing to do", f"lakehouse status -i {path}")
     if not _confirmed(options, living.cluster, work):
-        return end(Ending.UNCONFIRMED, "nothing was changed", again(verb, path, work, confirmed=True))
+        why = f"{work.danger.rstrip('.')}; nothing was changed" if work.danger else "nothing was changed"
+        return end(Ending.UNCONFIRMED, why, again(verb, path, work, confirmed=True))
     at = folder(living.cluster)
     own = (
         Journal(at / f"{resumed.id}.jsonl")
@@ -182,12 +188,15 @@ def _run(
 
 
 def _confirmed(options: argparse.Namespace, cluster: Cluster, work: Work) -> bool:
-    """Ask; for a loss the name of the cluster has to be typed, and --yes does not do."""
-    name = str(cluster.variable("lakehouse_cluster"))
+    """Ask; for a loss a name has to be typed, and --yes does not do."""
+    name = work.typed or str(cluster.variable("lakehouse_cluster"))
     if work.danger:
         if options.confirm is not None:
             return bool(options.confirm == name)
-        return _asked(f"{work.danger}\nType the name of the cluster to go on: ") == name
+        what = f"{work.typed} once more" if work.typed else "the name of the cluster"
+        return _asked(f"{work.danger}\nType {what} to go on: ") == name
+    if not work.question:
+        return True
     return options.yes or _asked(f"{work.question} [y/N] ").lower() in {"y", "yes"}
 
 
@@ -202,8 +211,9 @@ def _asked(question: str) -> str:
 
 def again(verb: str, path: str, work: Work, *, confirmed: bool = False) -> str:
     """Return the command that does it."""
-    how = "" if not confirmed else (" --confirm CLUSTER" if work.danger else " --yes")
-    target = f" {work.target}" if work.target else ""
+    how = "" if not confirmed else (f" --confirm {work.typed or 'CLUSTER'}" if work.danger else " --yes")
+    words = work.words or work.target
+    target = f" {words}" if words else ""
     return f"lakehouse {verb}{target} -i {path}{how}"
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakehouse import inventory
+from ops.backup import verb as backups
 from ops.change import departure, joining, journal, maintenance, restart, run
 from ops.change.journal import Run
 from ops.outcome import SCHEMA
@@ -24,6 +25,8 @@ RESUMES: dict[str, Callable[[argparse.Namespace, Run], int]] = {
     joining.VERB: joining.resume,
     departure.VERB: departure.resume,
     departure.BACK: departure.resume_back,
+    backups.BACKUP: backups.resume_backup,
+    backups.RESTORE: backups.resume_restore,
 }
 
 

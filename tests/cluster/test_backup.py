@@ -37,7 +37,12 @@ def made(path: str) -> Said:
 @pytest.fixture(scope="module")
 def name(made: Said) -> str:
     assert made.code == 0, made.out + made.err
-    return made.out.splitlines()[-1].split()[1].rstrip(":")
+    return named(made)
+
+
+def named(made: Said) -> str:
+    """The backup of a last line."""
+    return made.out.splitlines()[-1].partition("done; ")[2].partition(",")[0]
 
 
 def verify(path: str, *options: str) -> Said:
@@ -50,9 +55,10 @@ def folder(keeper: Machine, name: str) -> str:
 
 def test_a_backup_says_when_it_was_made_and_of_how_much(made: Said, name: str, cluster: Inventory) -> None:
     last = made.out.splitlines()[-1]
-    assert last.startswith(f"backup {name}: good; T0 ")
+    word = cluster.hosts[0].variables["lakehouse_cluster"]
+    assert last.startswith(f"backup {word}: done; {name}, T0 ")
     assert " tables, " in last
-    assert last.endswith("backup verify -i " + str(cluster.path))
+    assert last.endswith(f"next: lakehouse status -i {cluster.path}")
     assert [secret for secret in secrets(cluster) if secret in made.out] == []
 
 
@@ -118,7 +124,15 @@ def test_a_restore_wants_the_name_of_the_cluster(path: str, name: str, cluster: 
         said = look("restore", path, name, *options, seconds=VERIFY_SECONDS)
         assert said.code == 4, said.out
         word = cluster.hosts[0].variables["lakehouse_cluster"]
-        assert said.out.splitlines()[-1].endswith(f"restore {name} --confirm {word} -i {path}")
+        assert said.out.splitlines()[-1].endswith(f"restore {name} -i {path} --confirm {word}")
+
+
+def test_a_backup_is_one_of_the_runs(path: str, made: Said, name: str) -> None:
+    run = made.out.splitlines()[-1].partition(", run ")[2].partition(";")[0]
+    shown = next(
+        line for line in look("runs", path, seconds=15).out.splitlines() if line.startswith(f"{run} ")
+    )
+    assert f"done  {name}, T0 " in shown
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_every_table_comes_back_after_the_loss_of_catalog_and_namenode(
     trino.sql(f"CREATE TABLE {table} AS SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t (id, word)")
     made = look("backup", path, seconds=BACKUP_SECONDS)
     assert made.code == 0, made.out + made.err
-    name = made.out.splitlines()[-1].split()[1].rstrip(":")
+    name = made.out.splitlines()[-1].partition("done; ")[2].partition(",")[0]
     trino.sql(f"INSERT INTO {table} VALUES (3, 'c')")
     trino.sql(f"CREATE TABLE iceberg.{schema}.later AS SELECT 1 AS id")
     database = machines[cluster.group("postgresql")[0].name]

@@ -17,7 +17,7 @@ from backup.reconcile import plan
 from backup.settings import BackupError, checked, load
 from backup.tables import Inside
 from backup.tree import Entry
-from lakehouse import cli
+from lakehouse import cli, services
 from lakehouse.errors import LakehouseError
 from ops.backup import engines, postgresql, restore
 from plugins.lookup import configuration_archive
@@ -218,6 +218,28 @@ def test_recovery_stops_at_the_restore_point_of_the_set() -> None:
     script = postgresql.restore("postgresql@17-main", 5432, "/log", postgresql.Target("F", name=NAME))
     assert f"--set=F --type=name --target={NAME} --target-timeline=current" in script
     assert "grep 'recovery stopping' || { echo 'it did not stop at its target'; exit 1; }" in script
+
+
+# -- The whole cluster --
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("Safe mode is ON. The reported blocks 3 needs additional 2 blocks", "leave"),
+        ("Name node detected blocks with generation stamps in future.", "forceExit"),
+    ],
+)
+def test_safe_mode_is_left_by_the_word_for_it(said: str, word: str) -> None:
+    assert restore.way_out(said) == word
+
+
+def test_what_leads_starts_before_what_reports_to_it() -> None:
+    catalogue = services.load().services
+    leading = {name for name, one in catalogue.items() if restore.leads(one)}
+    assert {one.leader for one in catalogue.values() if one.leader} <= leading
+    assert {"metastore", "spark_master", "trino", "flink_jobmanager"} <= leading
+    assert {"spark_worker", "spark_thrift", "spark_connect", "flink_taskmanager"}.isdisjoint(leading)
 
 
 # -- The inventory, encrypted --

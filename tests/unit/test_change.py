@@ -356,7 +356,6 @@ def test_line_code_and_document_are_of_one_value() -> None:
         (5, "locked"),
         (6, "stopped halfway"),
         (7, "went back"),
-        (124, "out of time"),
         (130, "interrupted"),
     ],
 )

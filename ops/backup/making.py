@@ -1,0 +1,76 @@
+"""`lakehouse backup`: the repository's host makes a backup, as its timer does, and this run waits for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from ops.backup import acting
+from ops.change.ending import Ending, Stopped
+from ops.change.facts import Living
+from ops.change.journal import Run
+from ops.change.run import Running, Work
+from ops.status.placement import Cluster
+
+VERB = "backup"
+UNIT = "lakehouse-backup.service"
+_LONG_SECONDS = 6 * 3600.0
+_SECONDS = 30.0
+
+
+def prepare(living: Living, path: str, stopped: Run | None = None) -> Work:
+    """Return the plan: one backup. The name of the last good one tells later whether there is a newer."""
+    host = acting.keeper(living.cluster)
+    before = stopped.arguments["before"] if stopped else str(_last(living.cluster, host).get("good", ""))
+    return Work(
+        target=str(living.cluster.variable("lakehouse_cluster")),
+        arguments={"before": before},
+        plan=[{"host": host, "unit": UNIT}],
+        lines=[f"{VERB}: {UNIT} on {host}"],
+        question="",
+        do=partial(_do, host, before, path, stopped is not None),
+    )
+
+
+def _do(host: str, before: str, path: str, resumed: bool, running: Running) -> tuple[str, ...]:
+    cluster = running.living.cluster
+    # One unit, whoever starts it: there are never two at once, and one goes on when this program is ended.
+    state = acting.act(cluster, {host: f"systemctl is-active {UNIT} || true"}, _SECONDS)[host].text
+    last = _last(cluster, host)
+    if state in {"activating", "active"} or not (resumed and _newer(last, before)):
+        running.begins(host, VERB)
+        acting.act(cluster, {host: f"systemctl start {UNIT}"}, _LONG_SECONDS)
+        last = _last(cluster, host)
+    if not last or last["why"]:
+        why = last["why"] if last else "it has not begun"
+        raise Stopped(Ending.FAILED, f"{host}: no backup: {why}", f"lakehouse doctor -i {path}")
+    made = acting.program(cluster, "show", last["good"], seconds=_SECONDS)
+    running.done(host, VERB, name=made["name"])
+    if uncounted := [one for one in made["tables"] if one["rows"] is None and one["format"] != "view"]:
+        for one in uncounted:
+            running.say(f"{one['database']}.{one['name']}: its rows are not counted: {one['unknown']}")
+        first = f"{uncounted[0]['database']}.{uncounted[0]['name']}"
+        more = f" and {len(uncounted) - 1} more" if uncounted[1:] else ""
+        fact = f"{made['name']} is good, but nobody could count the rows of {first}{more}"
+        raise Stopped(Ending.HALFWAY, fact, "")
+    return (made["name"], *facts(made))
+
+
+def facts(made: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the last line says of a backup."""
+    moments = (("T0", made["database"]["at"]), ("T1", made["hdfs"]["at"]))
+    stamps = (f"{name} {datetime.fromtimestamp(at, UTC):%H:%M:%SZ}" for name, at in moments)
+    return (*stamps, f"{len(made['tables'])} tables", f"{made['bytes'] / 2**30:.1f} GiB")
+
+
+def _last(cluster: Cluster, host: str) -> dict[str, Any]:
+    """Return what came of the last backup; nothing before the first."""
+    said = acting.must(cluster, {host: f"{acting.last(cluster)} 2>/dev/null || true"}, _SECONDS)[host]
+    return dict(json.loads(said)) if said else {}
+
+
+def _newer(last: Mapping[str, Any], before: str) -> bool:
+    return bool(last) and not last["why"] and str(last["good"]) > before
