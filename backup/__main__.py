@@ -11,12 +11,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-from backup import database, manifest, reconcile, run, serve, verify
+from backup import chosen, database, manifest, reconcile, run, serve, verify
+from backup.chosen import Chosen
+from backup.manifest import Backup
 from backup.settings import BackupError, Settings, load
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
 # Of the last run, good or not; status and doctor read it.
 _LAST = "last.json"
+_WAIT_SECONDS = 600.0
 
 
 def _run(settings: Settings, _: argparse.Namespace) -> Any:
@@ -49,17 +52,35 @@ def _database(settings: Settings, arguments: argparse.Namespace) -> Any:
     return database.answer(settings, arguments.words or os.environ.get("SSH_ORIGINAL_COMMAND", "").split())
 
 
+def _chosen(backup: Backup, arguments: argparse.Namespace) -> Chosen | None:
+    """Return what is asked for: a table or a database, None for all of it."""
+    if not (arguments.table or arguments.database):
+        return None
+    return chosen.choose(backup, arguments.table, arguments.database)
+
+
 def _verify(settings: Settings, arguments: argparse.Namespace) -> Any:
+    """Say what is wrong with a backup or a part of it; of a good one what it has."""
     backup = manifest.find(settings, arguments.name)
-    problems = verify.verify(settings, backup)
+    part = _chosen(backup, arguments)
+    problems = verify.part(settings, backup, part) if part else verify.verify(settings, backup)
     if problems:
         return {"name": backup.name, "problems": problems}
-    return {"problems": [], **backup.manifest, **reconcile.room(backup)}
+    if part is None:
+        return {"problems": [], **backup.manifest, "room": reconcile.room(backup.entries.values())}
+    known = {key: backup.manifest[key] for key in ("name", "cluster")}
+    return {"problems": [], **known, **part.json()}
 
 
 def _reconcile(settings: Settings, arguments: argparse.Namespace) -> Any:
+    """Make HDFS what it was, or bring the files of a table or a database back."""
     backup = manifest.find(settings, arguments.name)
-    return reconcile.reconcile(settings, backup, tuple(arguments.only), keep=arguments.keep)
+    part = _chosen(backup, arguments)
+    # One that was interrupted may still be at work.
+    with run.alone(settings, _WAIT_SECONDS):
+        if part is not None:
+            return chosen.bring(settings, backup, part, arguments.into)
+        return reconcile.reconcile(settings, backup, (), keep=arguments.keep)
 
 
 def _shown(settings: Settings, arguments: argparse.Namespace) -> Any:
@@ -68,7 +89,10 @@ def _shown(settings: Settings, arguments: argparse.Namespace) -> Any:
 
 def _compare(settings: Settings, arguments: argparse.Namespace) -> Any:
     """Say which tables Spark reads otherwise now than the manifest has them."""
-    return {"differences": run.differences(settings, manifest.find(settings, arguments.name))}
+    backup = manifest.find(settings, arguments.name)
+    part = _chosen(backup, arguments)
+    known = backup.tables if part is None else chosen.named(part, arguments.named)
+    return {"differences": run.differences(settings, known)}
 
 
 def _serve(settings: Settings, arguments: argparse.Namespace) -> Any:
@@ -96,9 +120,14 @@ def main() -> int:
             one.add_argument("name", nargs="?", default="")
         if program is _database:
             one.add_argument("words", nargs="*")
+        if program in (_verify, _reconcile, _compare):
+            one.add_argument("--table", default="")
+            one.add_argument("--database", default="")
         if program is _reconcile:
-            one.add_argument("--only", action="append", default=[])
             one.add_argument("--keep", action="store_true")
+            one.add_argument("--into", default="")
+        if program is _compare:
+            one.add_argument("--named", default="")
         if program is _serve:
             one.add_argument("--to", required=True)
             one.add_argument("--port", type=int, required=True)

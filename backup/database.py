@@ -11,26 +11,17 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from backup import catalog
 from backup.settings import BackupError, Settings, checked
 
 STANZA = "lakehouse"
 # Writers wait so long for the catalog's tables at the most.
 _LOCK = "10s"
 _SQL = """
-\\set ON_ERROR_STOP on
-\\set QUIET on
 BEGIN;
 SET LOCAL lock_timeout = '{lock}';
 LOCK TABLE "DBS", "TBLS", "SDS", "TABLE_PARAMS", "SERDE_PARAMS" IN SHARE MODE;
-SELECT coalesce(json_agg(row_to_json(tables) ORDER BY database, name), '[]') FROM (
-  SELECT d."NAME" AS database, t."TBL_NAME" AS name, t."TBL_TYPE" AS type, s."LOCATION" AS location,
-         (SELECT json_object_agg(p."PARAM_KEY", p."PARAM_VALUE") FROM "TABLE_PARAMS" p
-          WHERE p."TBL_ID" = t."TBL_ID" AND p."PARAM_KEY" IN
-                ('table_type', 'metadata_location', 'spark.sql.sources.provider')) AS parameters,
-         (SELECT e."PARAM_VALUE" FROM "SERDE_PARAMS" e
-          WHERE e."SERDE_ID" = s."SERDE_ID" AND e."PARAM_KEY" = 'path') AS path
-  FROM "TBLS" t JOIN "DBS" d USING ("DB_ID") LEFT JOIN "SDS" s USING ("SD_ID")
-) tables;
+SELECT pg_temp.catalog();
 SELECT json_build_object('lsn', pg_create_restore_point('{name}')::text,
                          'at', extract(epoch FROM clock_timestamp()),
                          'bytes', (SELECT sum(pg_database_size(oid)) FROM pg_database),
@@ -63,11 +54,11 @@ def answer(settings: Settings, words: Sequence[str]) -> object:
 def back_up(settings: Settings, name: str) -> Mapping[str, Any]:
     """Copy the database, make the restore point, wait until it is archived; return what is known of it."""
     _pgbackrest("backup", "--type=full", "--no-expire-auto", f"--annotation=lakehouse={name}")
-    tables, moment = _at_t0(settings, name)
+    known, moment = _at_t0(settings, name)
     # It switches the WAL and waits until that segment is in the repository: T0 is before it.
     _pgbackrest("check")
     [last] = [one for one in info() if one["annotation"].get("lakehouse") == name]
-    return {"label": last["label"], "restore_point": name, **moment, "tables": tables}
+    return {"label": last["label"], "restore_point": name, **moment, "catalog": known}
 
 
 def info() -> list[dict[str, Any]]:
@@ -79,9 +70,10 @@ def info() -> list[dict[str, Any]]:
     ]
 
 
-def _at_t0(settings: Settings, name: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _at_t0(settings: Settings, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     query = ["psql", "-XAtq", "-p", str(settings.database_port), "-d", settings.database]
-    said = _run(query, _SQL.format(lock=_LOCK, name=name)).strip().splitlines()
+    asked = f"\\set ON_ERROR_STOP on\n\\set QUIET on\n{catalog.FUNCTIONS}{_SQL.format(lock=_LOCK, name=name)}"
+    said = _run(query, asked).strip().splitlines()
     # json_agg puts each row on a line of its own.
     return json.loads("\n".join(said[:-1])), json.loads(said[-1])
 

@@ -16,6 +16,7 @@ from backup.settings import NAME, BackupError, Settings, checked
 
 SCHEMA = 1
 _MANIFEST, _SUM, _TREE, _DAMAGED = "manifest.json", "manifest.sha256", "tree.jsonl", "damaged.json"
+_CATALOG = "catalog.json"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,20 @@ class Backup:
         except (OSError, ValueError) as error:
             raise BackupError(f"{path}: {error}") from error
 
+    @cached_property
+    def catalog(self) -> dict[str, Any]:
+        """Databases and tables as the catalog had them at T0; BackupError where a byte is another one."""
+        path = self.folder / _CATALOG
+        known = self.manifest["parts"].get(_CATALOG)
+        if known is None:
+            raise BackupError(f"{self.name} was made before a table could be restored alone")
+        try:
+            if copying.sha256(path) != known:
+                raise BackupError(f"{path} is not as it was written")
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise BackupError(f"{path}: {error}") from error
+
     @property
     def tables(self) -> tuple[tables.Table, ...]:
         """The tables at T0."""
@@ -85,6 +100,10 @@ class Backup:
     def write_tree(self, entries: Mapping[str, tree.Entry]) -> None:
         """Write the list of files."""
         tree.write(self.folder / _TREE, entries)
+
+    def write_catalog(self, document: Mapping[str, Any]) -> None:
+        """Write what the catalog had."""
+        write(self.folder / _CATALOG, json.dumps(document))
 
     def finish(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest with the checksums of all but the copy, whose are in the list."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import urllib.error
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
@@ -16,6 +17,8 @@ from backup.tree import Entry
 from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs, WebHdfsError
 
 _AT_ONCE = 4
+# Before the name of a file that is being written.
+_HALF = ".restored-"
 
 
 @dataclass(frozen=True)
@@ -52,19 +55,37 @@ def plan(
     )
 
 
-def reconcile(settings: Settings, backup: Backup, only: tuple[str, ...], *, keep: bool) -> dict[str, Any]:
-    """Make HDFS what it was, below the paths `only` or everywhere; return counts, and where the rest is."""
+def reconcile(
+    settings: Settings, backup: Backup, only: tuple[str, ...], *, keep: bool, into: str = ""
+) -> dict[str, Any]:
+    """Make HDFS what it was, below the paths `only` or everywhere; return counts, and where the rest is.
+
+    What is in the one folder `only` can come back in another one: `into`.
+    """
     hdfs = WebHdfs(settings.namenode, settings.superuser)
     if hdfs.status(settings.root) is None:
         hdfs.call("PUT", "MKDIRS", settings.root)
-    there = _chosen(tree.walk(hdfs, settings.root, settings.left_out), only)
-    wanted = _chosen(backup.entries, only)
+    wanted, tops, sources = below(backup.entries, only), only, dict[str, str]()
+    if into:
+        [old] = only
+        sources = {into + path.removeprefix(old): path for path in wanted}
+        wanted = {path: replace(wanted[source], path=path) for path, source in sources.items()}
+        tops = (into,)
+    make(settings, backup, tuple(top.rpartition("/")[0] for top in tops))
+    there = _there(settings, hdfs, tops)
     what = plan(wanted, there, _lost(settings), keep=keep)
     place = _set_aside(settings, hdfs, what.aside) if what.aside else ""
     for folder in what.folders:
         hdfs.call("PUT", "MKDIRS", _path(settings, folder.path))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(lambda entry: _write(settings, hdfs, backup, entry), what.files))
+        list(
+            pool.map(
+                lambda entry: _write(
+                    settings, hdfs, backup.files / sources.get(entry.path, entry.path), entry
+                ),
+                what.files,
+            )
+        )
     again = [
         entry
         for path, entry in wanted.items()
@@ -77,19 +98,49 @@ def reconcile(settings: Settings, backup: Backup, only: tuple[str, ...], *, keep
     return {"written": len(what.files), "bytes": written, "aside": len(what.aside), "place": place}
 
 
-def room(backup: Backup) -> dict[str, int]:
+def room(entries: Iterable[Entry]) -> int:
     """Return the bytes that a restore into nothing writes, with every replica."""
-    return {"room": sum(entry.length * max(entry.replication, 1) for entry in backup.entries.values())}
+    return sum(entry.length * max(entry.replication, 1) for entry in entries)
 
 
-def _chosen(entries: Mapping[str, Entry], only: tuple[str, ...]) -> dict[str, Entry]:
-    if not only:
+def below(entries: Mapping[str, Entry], tops: tuple[str, ...]) -> dict[str, Entry]:
+    """Return the entries of some folders with what is in them; all where none is named."""
+    if not tops:
         return dict(entries)
-    return {
-        path: entry
-        for path, entry in entries.items()
-        if any(path == one or path.startswith(f"{one}/") for one in only)
-    }
+    known = set(tops)
+    return {path: entry for path, entry in entries.items() if not known.isdisjoint(_way(path))}
+
+
+def _way(path: str) -> list[str]:
+    """Return a path and the folders above it, the topmost first."""
+    words = path.split("/")
+    return ["/".join(words[:count]) for count in range(1, len(words) + 1)]
+
+
+def make(settings: Settings, backup: Backup, folders: Iterable[str]) -> None:
+    """Make folders as they were, with those above them; one that is there stays as it is."""
+    hdfs = WebHdfs(settings.namenode, settings.superuser)
+    for path in sorted({path for folder in folders if folder for path in _way(folder)}):
+        entry = backup.entries.get(path)
+        if entry is not None and hdfs.status(_path(settings, path)) is None:
+            hdfs.call("PUT", "MKDIRS", _path(settings, path))
+            _own(settings, hdfs, entry)
+
+
+def _there(settings: Settings, hdfs: WebHdfs, tops: tuple[str, ...]) -> dict[str, Entry]:
+    """Return what HDFS has now, in some folders or everywhere."""
+    if not tops:
+        return tree.walk(hdfs, settings.root, settings.left_out)
+    found: dict[str, Entry] = {}
+    for top in tops:
+        if hdfs.status(_path(settings, top)) is not None:
+            walked = tree.walk(hdfs, _path(settings, top)).values()
+            found |= {
+                path: replace(entry, path=path)
+                for entry in walked
+                if (path := f"{top}/{entry.path}".rstrip("/"))
+            }
+    return found
 
 
 def _path(settings: Settings, path: str) -> str:
@@ -122,13 +173,17 @@ def _set_aside(settings: Settings, hdfs: WebHdfs, paths: tuple[str, ...]) -> str
     return place
 
 
-def _write(settings: Settings, hdfs: WebHdfs, backup: Backup, entry: Entry) -> None:
+def _write(settings: Settings, hdfs: WebHdfs, source: Path, entry: Entry) -> None:
+    """Write a file: by a name that no engine reads, so that half of it is never taken for the file."""
     path = _path(settings, entry.path)
-    hdfs.upload(str(backup.files / entry.path), path)
-    hdfs.call("PUT", "SETREPLICATION", path, replication=str(entry.replication))
-    _own(settings, hdfs, entry)
-    # Last: a file that was interrupted has another time, and is written again.
-    hdfs.call("PUT", "SETTIMES", path, modificationtime=str(entry.modified))
+    folder, _, name = entry.path.rpartition("/")
+    half = replace(entry, path=f"{folder}/{_HALF}{name}".lstrip("/"))
+    hdfs.upload(str(source), _path(settings, half.path))
+    hdfs.call("PUT", "SETREPLICATION", _path(settings, half.path), replication=str(entry.replication))
+    _own(settings, hdfs, half)
+    hdfs.call("PUT", "SETTIMES", _path(settings, half.path), modificationtime=str(entry.modified))
+    if not hdfs.call("PUT", "RENAME", _path(settings, half.path), destination=path)["boolean"]:
+        raise WebHdfsError(f"RENAME {path}: HDFS refuses to put a file there")
 
 
 def _own(settings: Settings, hdfs: WebHdfs, entry: Entry) -> None:

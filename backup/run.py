@@ -25,8 +25,22 @@ from backup.settings import BackupError, Settings, new_name
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _SPARE_BYTES = 256 << 20
+_PAUSE_SECONDS = 0.5
 _COUNT_SECONDS = 3600
 _DATABASE_SECONDS = 6 * 3600
+
+
+class Clock:
+    """How long each phase of a run has lasted."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._last = time.monotonic()
+
+    def past(self, phase: str) -> None:
+        """End a phase."""
+        now = time.monotonic()
+        self.seconds[phase], self._last = round(now - self._last, 1), now
 
 
 def run(settings: Settings) -> dict[str, Any]:
@@ -34,28 +48,35 @@ def run(settings: Settings) -> dict[str, Any]:
 
     Raises BackupError where it could not be finished: then every earlier one is as it was.
     """
-    with _alone(settings):
+    with alone(settings):
         began, hdfs = time.time(), WebHdfs(settings.namenode, settings.superuser)
+        clock = Clock()
         _forget_unfinished(settings, hdfs)
         _want_room(settings, 0)
         backup = Backup(settings.backups / new_name())
         database = dict(ask(settings, "backup", backup.name))
-        rows = database.pop("tables")
+        known = database.pop("catalog")
+        clock.past("database")
         backup.files.mkdir(parents=True)
         at = _snapshot(settings, hdfs, backup.name)
         with ThreadPoolExecutor(1) as beside:
             image = beside.submit(_image, settings, backup)
             entries, fetched = _copy(settings, hdfs, backup)
+            clock.past("files")
             image.result()
+            clock.past("image after the files")
         backup.write_tree(entries)
+        backup.write_catalog(known)
         if settings.configuration.is_file():
             shutil.copy2(settings.configuration, backup.folder)
-        found = _tables(settings, backup, rows, entries)
+        found = _tables(settings, backup, known["tables"], entries)
+        clock.past("rows")
         written = {
             "name": backup.name,
             "cluster": settings.cluster,
             "began": began,
             "ended": time.time(),
+            "took": clock.seconds,
             "database": database,
             "hdfs": {"at": at, "root": settings.root, "snapshot": backup.name},
             "bytes": sum(entry.length for entry in entries.values()) + int(database["bytes"]),
@@ -85,14 +106,22 @@ def ask(settings: Settings, *words: str) -> Any:
 
 
 @contextmanager
-def _alone(settings: Settings) -> Iterator[None]:
-    """Hold the repository: two backups at once would take each other for unfinished."""
+def alone(settings: Settings, seconds: float = 0.0) -> Iterator[None]:
+    """Hold the repository: two backups at once would take each other for unfinished.
+
+    BackupError where another holds it for longer than so many seconds.
+    """
     settings.backups.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + seconds
     with (Path(settings.folder) / "lock").open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BackupError("another backup is being made") from None
+        while True:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise BackupError("another backup or restore is at work here") from None
+                time.sleep(_PAUSE_SECONDS)
         yield
 
 
@@ -224,10 +253,10 @@ def _count(settings: Settings, asked: Sequence[tables.Table], *, now: bool = Fal
         return [{"unknown": why}] * len(asked)
 
 
-def differences(settings: Settings, backup: Backup) -> list[str]:
-    """Return a line for each table that Spark reads otherwise now than the manifest says, or not at all."""
-    asked = [table for table in backup.tables if table.rows is not None]
-    found = _count(settings, asked, now=True)
+def differences(settings: Settings, known: Sequence[tables.Table]) -> list[str]:
+    """Return a line for each table that Spark reads otherwise now than a manifest says, or not at all."""
+    asked = [table for table in known if table.rows is not None]
+    found = _count(settings, asked, now=True) if asked else []
     return [
         f"{table}: Spark finds {said.get('rows')} rows, checksum {said.get('checksum')} "
         f"({table.rows}, {table.checksum}) {said.get('unknown', '')}".rstrip()

@@ -78,12 +78,14 @@ def read(row: Mapping[str, Any]) -> Table:
 
 
 def describe(row: Mapping[str, Any], inside: Inside) -> Table:
-    """Return a table of the catalog; what of it is not inside is added to the problems."""
+    """Return a table of the catalog, as `backup/catalog.py` has read it; what is not inside is a problem."""
     parameters = row["parameters"] or {}
     name: dict[str, Any] = {"database": row["database"], "name": row["name"]}
     if row["type"] == "VIRTUAL_VIEW":
         return Table(**name, format="view", location="", metadata="", unknown="a view has no rows of its own")
-    location = str(row["path"] or row["location"] or "")
+    storage = row["storage"] or {}
+    serde = storage.get("serde") or {"parameters": {}}
+    location = str(serde["parameters"].get("path") or storage.get("location") or "")
     if str(parameters.get("table_type", "")).upper() == "ICEBERG":
         return _iceberg(name, location, str(parameters.get("metadata_location", "")), inside)
     if str(parameters.get("spark.sql.sources.provider", "")).lower() == "delta":

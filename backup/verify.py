@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from backup import copying, tables
+from backup.chosen import Chosen, files
 from backup.manifest import Backup
 from backup.run import ask
 from backup.settings import BackupError, Settings
@@ -36,6 +37,13 @@ def _files(backup: Backup) -> tuple[list[str], list[str]]:
     return damaged, [
         f"{path} is not as it was written" for path in [*parts, *(f"files/{name}" for name in damaged)]
     ]
+
+
+def part(settings: Settings, backup: Backup, chosen: Chosen) -> list[str]:
+    """Return what is wrong with the files of a table or a database: nothing else is read."""
+    entries = {entry.path: entry for entry in files(settings, backup, chosen)}
+    damaged = copying.damaged(backup.files, entries.values())
+    return [f"files/{name} is not as it was written" for name in damaged]
 
 
 def _tables(settings: Settings, backup: Backup) -> list[str]:

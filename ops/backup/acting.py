@@ -18,6 +18,8 @@ from ops.status.placement import Cluster
 
 PROGRAM = "/usr/local/sbin/lakehouse-backup"
 KEEPER = "lakehouse-backup"
+_FOLDER = "/run/lakehouse"
+_WAIT_SECONDS = 600
 _END = re.compile(r"\n?@@ended (\d+)\s*$")
 
 
@@ -52,6 +54,14 @@ def must(cluster: Cluster, scripts: Mapping[str, str], seconds: float) -> dict[s
             said = " ".join((lines[-1] if lines else f"exit {one.code}").split())
             raise LakehouseError(f"{host}: {said}", f".venv/bin/lakehouse doctor -i {cluster.inventory.path}")
     return {host: one.text for host, one in done.items()}
+
+
+def alone(script: str) -> str:
+    """Return a script that waits on its host for one that an interrupted run has left at work there."""
+    return f"""mkdir -p {_FOLDER}
+exec 9>{_FOLDER}/restore.work
+flock -w {_WAIT_SECONDS} 9 || {{ echo 'another restore is at work here'; exit 1; }}
+{script}"""
 
 
 def keeper(cluster: Cluster) -> str:

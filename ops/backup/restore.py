@@ -298,7 +298,7 @@ class Steps:
         else:
             target = postgresql.Target(known["label"], name=known["restore_point"])
         script = postgresql.restore(unit, port, f"/var/log/postgresql/postgresql-{instance}.log", target)
-        said = acting.must(self._cluster, {host.name: script}, _LONG_SECONDS)[host.name]
+        said = acting.must(self._cluster, {host.name: acting.alone(script)}, _LONG_SECONDS)[host.name]
         return said.splitlines()[-1].partition("LOG:")[2].strip()
 
     def _namenode(self) -> None:
@@ -359,7 +359,7 @@ class Steps:
                 # The last act: a half of it is no NameNode's directory.
                 f"rm -rf {folder}/current", f"mv {folder}/restored {folder}/current",
             ]  # fmt: skip
-        acting.must(self._cluster, {host.name: "\n".join(lines)}, _LONG_SECONDS)
+        acting.must(self._cluster, {host.name: acting.alone("\n".join(lines))}, _LONG_SECONDS)
         acting.act(self._cluster, {self._keeper: f"systemctl stop {unit}"}, _PROBE_SECONDS)
 
     def _files(self, *, keep: bool) -> Any:

@@ -8,8 +8,8 @@ import sys
 from functools import partial
 
 from lakehouse import inventory
-from lakehouse.errors import LakehouseError
-from ops.backup import acting, making
+from lakehouse.errors import LakehouseError, UsageError
+from ops.backup import acting, making, part
 from ops.backup import restore as whole
 from ops.change import run
 from ops.change.journal import Run
@@ -40,15 +40,25 @@ def resume_backup(options: argparse.Namespace, stopped: Run) -> int:
 
 
 def restore(options: argparse.Namespace) -> int:
-    """Go back to a backup."""
-    arguments = {"backup": options.backup or "", "to": options.to or ""}
-    prepared = partial(whole.prepare, arguments=arguments, path=options.inventory)
+    """Go back to a backup: with the cluster, a database or a table."""
+    arguments = {
+        "backup": options.backup or "",
+        "table": options.table or "",
+        "database": options.database or "",
+        "as": options.other or "",
+        "to": options.to or "",
+    }
+    if arguments["as"] and not arguments["table"]:
+        raise UsageError("--as is another name for the one table that --table names")
+    module = part if arguments["table"] or arguments["database"] else whole
+    prepared = partial(module.prepare, arguments=arguments, path=options.inventory)
     return run.carry_out(options, RESTORE, prepared)
 
 
 def resume_restore(options: argparse.Namespace, stopped: Run) -> int:
     """Do the rest of a restore: each step looks at what is there."""
-    prepared = partial(whole.prepare, arguments=stopped.arguments, path=options.inventory, resumed=True)
+    module = part if stopped.arguments["table"] or stopped.arguments["database"] else whole
+    prepared = partial(module.prepare, arguments=stopped.arguments, path=options.inventory, resumed=True)
     return run.carry_out(options, RESTORE, prepared, stopped)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import secrets
+import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
 from lakehouse.inventory import Inventory
 from testbed.engines.trino import Trino
+from tests.cluster.changing import Verb
 from tests.cluster.looking import look
 from tests.cluster.machines import Machine, Machines
 
@@ -51,9 +55,15 @@ def destroy(database: Machine, namenode: Machine, unit: str) -> None:
         namenode.run("rm -rf %s", f"{folder}/current")
 
 
-def restore(path: str, name: str, cluster: Inventory) -> str:
+def backed_up(path: str) -> str:
+    made = look("backup", path, seconds=BACKUP_SECONDS)
+    assert made.code == 0, made.out + made.err
+    return made.out.splitlines()[-1].partition("done; ")[2].partition(",")[0]
+
+
+def restore(path: str, name: str, cluster: Inventory, *options: str) -> str:
     word = str(cluster.hosts[0].variables["lakehouse_cluster"])
-    said = look("restore", path, name, "--confirm", word, seconds=RESTORE_SECONDS)
+    said = look("restore", path, name, "--confirm", word, *options, seconds=RESTORE_SECONDS)
     assert said.code == 0, said.out + said.err
     return said.out.splitlines()[-1]
 
@@ -63,9 +73,7 @@ def test_every_table_comes_back_after_the_loss_of_catalog_and_namenode(
 ) -> None:
     table = f"iceberg.{schema}.kept"
     trino.sql(f"CREATE TABLE {table} AS SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t (id, word)")
-    made = look("backup", path, seconds=BACKUP_SECONDS)
-    assert made.code == 0, made.out + made.err
-    name = made.out.splitlines()[-1].partition("done; ")[2].partition(",")[0]
+    name = backed_up(path)
     trino.sql(f"INSERT INTO {table} VALUES (3, 'c')")
     trino.sql(f"CREATE TABLE iceberg.{schema}.later AS SELECT 1 AS id")
     database = machines[cluster.group("postgresql")[0].name]
@@ -85,3 +93,43 @@ def test_every_table_comes_back_after_the_loss_of_catalog_and_namenode(
     assert sorted(trino.sql(f"SELECT * FROM {table}")) == [(1, "a"), (2, "b")]
     doctor = look("doctor", path, seconds=DOCTOR_SECONDS)
     assert doctor.code == 0, doctor.out
+
+
+@pytest.mark.parametrize("step", ["PostgreSQL", "files"])
+def test_a_restore_that_was_interrupted_is_completed(
+    path: str, cluster: Inventory, trino: Trino, schema: str, step: str
+) -> None:
+    table, verb = f"iceberg.{schema}.kept", Verb(path)
+    trino.sql(f"CREATE TABLE {table} AS SELECT 1 AS id, 'a' AS word")
+    name = backed_up(path)
+    trino.sql(f"INSERT INTO {table} VALUES (2, 'b')")
+    with verb.started(
+        "restore", name, "--confirm", str(cluster.hosts[0].variables["lakehouse_cluster"])
+    ) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if line.rstrip().endswith(f" {step}"):
+                break
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=RESTORE_SECONDS)
+    assert process.returncode == 130, out
+    run = re.search(r"lakehouse resume (r\d+)", out)
+    assert run, out
+    done = verb.run("resume", run[1])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert trino.sql(f"SELECT * FROM {table}") == [(1, "a")]
+    doctor = look("doctor", path, seconds=DOCTOR_SECONDS)
+    assert doctor.code == 0, doctor.out
+
+
+def test_the_catalog_goes_to_a_point_in_time(
+    path: str, cluster: Inventory, trino: Trino, schema: str
+) -> None:
+    table = f"iceberg.{schema}.kept"
+    trino.sql(f"CREATE TABLE {table} AS SELECT 1 AS id, 'a' AS word")
+    name = backed_up(path)
+    trino.sql(f"INSERT INTO {table} VALUES (2, 'b')")
+    moment = datetime.now(UTC).isoformat()
+    trino.sql(f"INSERT INTO {table} VALUES (3, 'c')")
+    restore(path, name, cluster, "--to", moment)
+    assert sorted(trino.sql(f"SELECT * FROM {table}")) == [(1, "a"), (2, "b")]

@@ -20,6 +20,8 @@ from tests.cluster.playbooks import Ansible
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill, pytest.mark.longdrill]
 
+# In place of the cluster's name.
+CLUSTER = "CLUSTER"
 # A seed chooses what is killed and when, so that a failure comes again.
 SEEDS = range(10)
 
@@ -37,6 +39,7 @@ VERBS = (
     Work(("restart", "trino", "--yes"), 30),
     Work(("restart", "metastore", "--yes"), 10),
     Work(("backup",), 45),
+    Work(("restore", "--confirm", CLUSTER), 90),
 )
 SITE_SECONDS = 60
 # No process knows the key, and each one that reads the file restarts for it.
@@ -49,10 +52,12 @@ def verb(pytestconfig: pytest.Config) -> Verb:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_verb_is_completed_by_resume(verb: Verb, seed: int, namenode: NameNode) -> None:
+def test_a_verb_is_completed_by_resume(verb: Verb, seed: int, namenode: NameNode, cluster: Inventory) -> None:
     chance = Random(seed)  # noqa: S311 -- no secret
     work = chance.choice(VERBS)
-    process = verb.started(*work.words)
+    name = str(cluster.hosts[0].variables["lakehouse_cluster"])
+    typed = [name if word == CLUSTER else word for word in work.words]
+    process = verb.started(*typed)
     try:
         process.communicate(timeout=chance.uniform(0, work.seconds))
     except subprocess.TimeoutExpired:
@@ -60,7 +65,7 @@ def test_a_verb_is_completed_by_resume(verb: Verb, seed: int, namenode: NameNode
         process.communicate()
     listed = json.loads(verb.run("runs", "--json").stdout)["runs"]
     # One that was killed before it began left nothing to resume.
-    words = ("resume", "--yes") if listed and listed[-1]["resumable"] else work.words
+    words = ["resume", "--yes"] if listed and listed[-1]["resumable"] else typed
     done = verb.run(*words)
     assert done.returncode == 0, (work, done)
     changing.healed(namenode)

@@ -41,8 +41,13 @@ def of(*entries: Entry) -> dict[str, Entry]:
 
 
 def row(**other: Any) -> dict[str, Any]:
-    known: dict[str, Any] = {"database": "d", "name": "t", "type": "EXTERNAL_TABLE", "path": None}
-    return known | {"parameters": {}} | {"location": "hdfs://lake/lakehouse/d/t"} | other
+    storage = {"location": "hdfs://lake/lakehouse/d/t", "serde": {"parameters": {}}}
+    known: dict[str, Any] = {"database": "d", "name": "t", "type": "EXTERNAL_TABLE", "storage": storage}
+    return known | {"parameters": {}} | other
+
+
+def at(location: str) -> dict[str, Any]:
+    return {"location": location, "serde": {"parameters": {"path": location}}}
 
 
 ICEBERG = {"table_type": "ICEBERG", "metadata_location": "hdfs://lake/lakehouse/d/t/metadata/1.metadata.json"}
@@ -81,7 +86,7 @@ def test_a_table_that_is_not_inside_is_named(
     tmp_path: Path, parameters: dict[str, str], location: str, missing: str
 ) -> None:
     here = inside(tmp_path, of())
-    tables.describe(row(parameters=parameters, location=location), here)
+    tables.describe(row(parameters=parameters, storage=at(location)), here)
     [problem] = here.problems
     assert problem.startswith("d.t: ")
     assert missing in problem
@@ -90,7 +95,7 @@ def test_a_table_that_is_not_inside_is_named(
 
 def test_a_view_has_nothing_to_be_inside(tmp_path: Path) -> None:
     here = inside(tmp_path, of())
-    assert tables.describe(row(type="VIRTUAL_VIEW", location=None), here).format == "view"
+    assert tables.describe(row(type="VIRTUAL_VIEW", storage=None), here).format == "view"
     assert here.problems == []
 
 

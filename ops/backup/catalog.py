@@ -1,0 +1,274 @@
+"""The metastore as a restore asks and writes it: by Thrift, with what `backup/catalog.py` has read.
+
+Nothing is dropped: an entry that is in the way gets the content of the one that comes back, in one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from hive_metastore import ThriftHiveMetastore
+from hive_metastore.ttypes import (
+    AlreadyExistsException,
+    Database,
+    EnvironmentContext,
+    FieldSchema,
+    NoSuchObjectException,
+    Order,
+    Partition,
+    PrincipalType,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TException
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from lakehouse.errors import LakehouseError
+
+_MILLISECONDS = 120_000
+_AT_ONCE = 500
+_ALL = -1
+# The metastore would list every file of a table to count them anew.
+_AS_IT_IS = {"DO_NOT_UPDATE_STATS": "true"}
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table that is in the catalog now, where its files are, and Iceberg's metadata file."""
+
+    database: str
+    name: str
+    location: str
+    metadata: str
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.name}"
+
+
+class Catalog:
+    """A connection to the metastore, in the name of HDFS's superuser."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def places(self) -> dict[str, Place]:
+        """Return every table by its whole name."""
+        found = {}
+        for database in self._client.get_all_databases():
+            for names in _chunks(self._client.get_all_tables(database)):
+                for known in self._client.get_table_objects_by_name(database, list(names)):
+                    one = _place(known)
+                    found[str(one)] = one
+        return found
+
+    def has_database(self, name: str) -> bool:
+        """Tell whether there is such a database."""
+        try:
+            self._client.get_database(name)
+        except NoSuchObjectException:
+            return False
+        return True
+
+    def make_database(self, entry: Entry) -> None:
+        """Make a database as it was."""
+        self._client.create_database(database(entry))
+
+    def put(self, entry: Entry) -> None:
+        """Make a table as it was, with its partitions; one of its name becomes it."""
+        wanted = table(entry)
+        try:
+            self._client.create_table(wanted)
+        except AlreadyExistsException:
+            context = EnvironmentContext(properties=_AS_IT_IS)
+            self._client.alter_table_with_environment_context(
+                wanted.dbName, wanted.tableName, wanted, context
+            )
+        if entry["keys"]:
+            self._partitions(entry)
+
+    def _partitions(self, entry: Entry) -> None:
+        name = entry["database"], entry["name"]
+        wanted = {tuple(one.values): one for one in partitions(entry)}
+        there = {tuple(one.values) for one in self._client.get_partitions(*name, _ALL)}
+        for values in there - wanted.keys():
+            # Without the files.
+            self._client.drop_partition(*name, list(values), False)
+        for some in _chunks([one for values, one in wanted.items() if values in there]):
+            self._client.alter_partitions(*name, list(some))
+        for some in _chunks([one for values, one in wanted.items() if values not in there]):
+            self._client.add_partitions(list(some))
+
+
+class Connection:
+    """A connection as a user; what the metastore does in HDFS, it does in that name.
+
+    A LakehouseError where it does not answer, or refuses something. A class rather than a generator: the
+    errors of these bindings are immutable, and one cannot be thrown into a generator.
+    """
+
+    def __init__(self, place: tuple[str, int], user: str, following: str) -> None:
+        self._place = place
+        self._user = user
+        self._following = following
+        socket = TSocket(*place)
+        socket.setTimeout(_MILLISECONDS)
+        self._transport = TBufferedTransport(socket)
+
+    def __enter__(self) -> Catalog:
+        client = ThriftHiveMetastore.Client(TBinaryProtocol(self._transport))
+        try:
+            self._transport.open()
+            client.set_ugi(self._user, [])
+        except TException as error:
+            raise self._failed(error) from None
+        return Catalog(client)
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._transport.close()
+        if isinstance(error, TException):
+            raise self._failed(error) from None
+
+    def _failed(self, error: TException) -> LakehouseError:
+        said = " ".join(str(getattr(error, "message", "") or error).split())
+        address, port = self._place
+        return LakehouseError(f"metastore {address}:{port}: {said[:300]}", self._following)
+
+
+def path(uri: str) -> str:
+    """Return the path of a place, however it is written."""
+    found = uri if uri.startswith("/") else urlsplit(uri.replace("%", "%25")).path
+    return unquote(found).rstrip("/")
+
+
+def overlap(one: str, other: str) -> bool:
+    """Tell whether two places are the same folder, or one is in the other; none overlaps with nothing."""
+    first, second = path(one), path(other)
+    if not first or not second:
+        return False
+    return first == second or first.startswith(f"{second}/") or second.startswith(f"{first}/")
+
+
+def location(entry: Entry) -> str:
+    """Return the folder of a table's files; empty for a view."""
+    storage = entry["storage"] or {}
+    serde = storage.get("serde") or {"parameters": {}}
+    return str(serde["parameters"].get("path") or storage.get("location") or "")
+
+
+def renamed(entry: Entry, database: str, name: str, folder: str) -> dict[str, Any]:
+    """Return the entry of a copy with another name, whose files are in another folder if there is one."""
+    changed = {**entry, "database": database, "name": name}
+    if not folder:
+        return changed
+    old, storage = path(location(entry)), dict(entry["storage"])
+    parameters = dict(storage["serde"]["parameters"])
+    if "path" in parameters:
+        parameters["path"] = folder
+    changed["storage"] = {
+        **storage,
+        # Spark has a folder of its own here for a table whose files are at `path`.
+        "location": folder if path(storage["location"]) == old else storage["location"],
+        "serde": {**storage["serde"], "parameters": parameters},
+    }
+    changed["partitions"] = [
+        {
+            **one,
+            "storage": {
+                **one["storage"],
+                "location": folder + path(one["storage"]["location"]).removeprefix(old),
+            },
+        }
+        for one in entry["partitions"]
+    ]
+    return changed
+
+
+# -- Entries as the bindings have them --
+
+
+def database(entry: Entry) -> Database:
+    """Return a database."""
+    return Database(
+        name=entry["name"],
+        description=entry["description"],
+        locationUri=entry["location"],
+        parameters=dict(entry["parameters"]),
+        ownerName=entry["owner"],
+        ownerType=_principal(entry["owner_type"]),
+    )
+
+
+def table(entry: Entry) -> Table:
+    """Return a table, or a view."""
+    return Table(
+        tableName=entry["name"],
+        dbName=entry["database"],
+        owner=entry["owner"],
+        ownerType=_principal(entry["owner_type"]),
+        retention=entry["retention"],
+        sd=_storage(entry["storage"]),
+        partitionKeys=_fields(entry["keys"]),
+        parameters=dict(entry["parameters"]),
+        viewOriginalText=entry["view"],
+        viewExpandedText=entry["view_expanded"],
+        tableType=entry["type"],
+        rewriteEnabled=entry["rewrite"],
+    )
+
+
+def partitions(entry: Entry) -> list[Partition]:
+    """Return the partitions of a table."""
+    return [
+        Partition(
+            values=list(one["values"]),
+            dbName=entry["database"],
+            tableName=entry["name"],
+            sd=_storage(one["storage"]),
+            parameters=dict(one["parameters"]),
+        )
+        for one in entry["partitions"]
+    ]
+
+
+def _principal(name: str | None) -> int:
+    return int(PrincipalType._NAMES_TO_VALUES[name or "USER"])
+
+
+def _fields(rows: Sequence[Entry]) -> list[FieldSchema]:
+    return [FieldSchema(row["name"], row["type"], row["comment"]) for row in rows]
+
+
+def _storage(entry: Entry | None) -> StorageDescriptor | None:
+    if entry is None:
+        return None
+    serde = entry["serde"] or {"name": None, "library": None, "parameters": {}}
+    return StorageDescriptor(
+        cols=_fields(entry["columns"]),
+        location=entry["location"],
+        inputFormat=entry["input"],
+        outputFormat=entry["output"],
+        compressed=entry["compressed"],
+        numBuckets=entry["buckets"],
+        serdeInfo=SerDeInfo(serde["name"], serde["library"], dict(serde["parameters"])),
+        bucketCols=list(entry["bucketed"]),
+        sortCols=[Order(column, order) for column, order in entry["sorted"]],
+        parameters=dict(entry["parameters"]),
+        storedAsSubDirectories=entry["subfolders"],
+    )
+
+
+def _place(known: Table) -> Place:
+    storage, parameters = known.sd, known.parameters or {}
+    folder = ((storage.serdeInfo.parameters or {}).get("path") or storage.location or "") if storage else ""
+    return Place(known.dbName, known.tableName, str(folder), str(parameters.get("metadata_location", "")))
+
+
+def _chunks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE))

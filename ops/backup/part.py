@@ -1,0 +1,304 @@
+"""Brings one table of a backup back, or one database, into the cluster that runs: docs/decisions/0054.
+
+What decides is pure: which tables of the catalog are in the way, and which have the same files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from lakehouse.errors import LakehouseError, UsageError
+from ops.backup import acting, catalog, engines
+from ops.backup.catalog import Connection, Entry, Place
+from ops.change.ending import Ending, Stopped
+from ops.change.facts import Living
+from ops.change.run import Refusal, Running, Work
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
+
+_LONG_SECONDS = 6 * 3600.0
+_NAME = re.compile(r"[^.\s]+\.[^.\s]+")
+_SHOWN = 20
+_KEEPS_PLACE = "iceberg"
+_PLACEHOLDER = "-__PLACEHOLDER__"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A table that comes back: its row of the manifest and its entry, both as they will be named."""
+
+    row: Mapping[str, Any]
+    entry: Entry
+
+    def __str__(self) -> str:
+        return f"{self.entry['database']}.{self.entry['name']}"
+
+    @property
+    def folder(self) -> str:
+        """Where its files will be; empty for a view."""
+        return "" if self.row["format"] == "view" else catalog.location(self.entry)
+
+    @property
+    def metadata(self) -> str:
+        """Iceberg's metadata file."""
+        return str(self.row["metadata"]) if self.row["format"] == _KEEPS_PLACE else ""
+
+
+def in_the_way(wanted: Iterable[Wanted], live: Mapping[str, Place]) -> list[str]:
+    """Return the tables of the catalog that would become what they were: an Iceberg table may be it still."""
+    return [
+        str(one)
+        for one in wanted
+        if (there := live.get(str(one))) and not (one.metadata and one.metadata == there.metadata)
+    ]
+
+
+def shared(wanted: Sequence[Wanted], live: Mapping[str, Place]) -> str:
+    """Return which table has files where one comes back: each would remove the other's. Empty for none."""
+    names = set(map(str, wanted))
+    for one in wanted:
+        for place in live.values():
+            same = one.metadata and one.metadata == place.metadata
+            if str(place) not in names and (same or catalog.overlap(one.folder, place.location)):
+                return f"{place} has its files in {place.location}"
+    return ""
+
+
+def beside(found: Mapping[str, Any], other: str) -> tuple[Wanted, str]:
+    """Return the one table under another name, and the folder of its copy: none for an Iceberg table.
+
+    Raises LakehouseError where its partitions are elsewhere, and cannot be copied with it.
+    """
+    [row], [entry] = found["tables"], found["entries"]
+    database, _, name = other.partition(".")
+    old = catalog.location(entry)
+    folder = f"{old.rpartition('/')[0]}/{name}" if row["format"] not in {_KEEPS_PLACE, "view"} else ""
+    inside = f"{catalog.path(old)}/"
+    if folder and not all(
+        catalog.path(one["storage"]["location"]).startswith(inside) for one in entry["partitions"]
+    ):
+        raise LakehouseError(
+            f"{row['database']}.{row['name']} has partitions outside of {old}: it cannot be copied",
+            f"lakehouse restore {found['name']} --table {row['database']}.{row['name']}",
+        )
+    changed = {**row, "database": database, "name": name, "location": folder or row["location"]}
+    return Wanted(changed, catalog.renamed(entry, database, name, folder)), folder
+
+
+def prepare(living: Living, arguments: Mapping[str, Any], path: str, *, resumed: bool = False) -> Work:
+    """Return the plan; a Work with a refusal where the backup is damaged, or files would be another's too."""
+    cluster, other = living.cluster, _other(arguments)
+    what = str(arguments["table"] or arguments["database"])
+    words = _words(arguments)
+    name = [arguments["backup"]] if arguments["backup"] else []
+    found = acting.program(cluster, "verify", *name, *words, seconds=_LONG_SECONDS)
+    again = f"{found['name']} {' '.join(words)}{f' --as {other}' if other else ''}"
+    way: list[str] = []
+
+    def work(wanted: Sequence[Wanted] = (), into: str = "", **more: Any) -> Work:
+        return Work(
+            target=f"{found['name']} {what}",
+            arguments={**arguments, "backup": found["name"]},
+            plan=[{"table": str(one), "format": one.row["format"]} for one in wanted],
+            lines=[
+                f"restore {what} of {found['name']}{f' as {other}' if other else ''}: {len(wanted)} tables",
+                *(f"  {one} ({one.row['format']})" for one in wanted[:_SHOWN]),
+                *([f"  and {len(wanted) - _SHOWN} more"] if wanted[_SHOWN:] else []),
+            ]
+            if wanted
+            else [],
+            question="" if resumed else f"Bring {what} back?",
+            do=partial(_do, found, wanted, words, into, None if resumed else frozenset(way)),
+            typed=what,
+            words=again,
+            **more,
+        )
+
+    if found["problems"]:
+        more = f" and {len(found['problems']) - 1} more" if found["problems"][1:] else ""
+        return work(
+            refusal=Refusal(f"damaged: {found['problems'][0]}{more}", f"lakehouse backup list -i {path}")
+        )
+    known = str(cluster.variable("lakehouse_cluster"))
+    if found["cluster"] != known:
+        raise LakehouseError(
+            f"{found['name']} is a backup of {found['cluster']}, not of {known}",
+            f"lakehouse status -i {path}",
+        )
+    into, wanted = "", [Wanted(*pair) for pair in _pairs(found)]
+    if other:
+        copy, into = beside(found, other)
+        wanted = [copy]
+    with _metastore(living, path) as connected:
+        live = connected.places()
+        missing = other and not connected.has_database(other.partition(".")[0])
+    if missing:
+        raise LakehouseError(f"--as {other}: there is no such database", f"lakehouse status -i {path}")
+    if users := shared(wanted, live):
+        why = f"{users}, and two tables of the same files destroy each other"
+        return work(refusal=Refusal(why, _way_out(found, wanted, path)))
+    way = [] if resumed else in_the_way(wanted, live)
+    if other and not resumed and (way or (into and _exists(living, into))):
+        there = f"{other} exists" if way else f"{into} exists"
+        return work(refusal=Refusal(there, f"lakehouse restore {found['name']} {' '.join(words)} --as ..."))
+    if way:
+        more = f" and {len(way) - 1} more of {what}" if way[1:] else ""
+        return work(wanted, danger=f"{way[0]}{more} exists and becomes what it was; newer rows leave it")
+    return work(wanted, into)
+
+
+def _pairs(found: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Entry]]:
+    entries = {(one["database"], one["name"]): one for one in found["entries"]}
+    return [(row, entries[row["database"], row["name"]]) for row in found["tables"]]
+
+
+def _other(arguments: Mapping[str, Any]) -> str:
+    """Return the whole name of a copy; UsageError for what is no name."""
+    table, other = str(arguments["table"]), str(arguments["as"])
+    if table and not _NAME.fullmatch(table):
+        raise UsageError(f"--table {table} is no table: a name reads as sales.orders")
+    if not other:
+        return ""
+    whole = other if "." in other else f"{table.partition('.')[0]}.{other}"
+    if not _NAME.fullmatch(whole) or whole == table:
+        raise UsageError(f"--as {other} is no other name for {table}")
+    return whole
+
+
+def _words(arguments: Mapping[str, Any]) -> list[str]:
+    kind = "table" if arguments["table"] else "database"
+    return [f"--{kind}", str(arguments[kind])]
+
+
+def _way_out(found: Mapping[str, Any], wanted: Sequence[Wanted], path: str) -> str:
+    """Return what to do instead: rows of an Iceberg table that is there are read as of their snapshot."""
+    row = found["tables"][0]
+    if wanted[0].row["format"] == _KEEPS_PLACE and row["version"] is not None:
+        name = f"iceberg.{row['database']}.{row['name']}"
+        statement = f"select * from {name} for version as of {row['version']}"  # noqa: S608 -- to be read
+        return f"lakehouse sql --engine trino -i {path} '{statement}'"
+    return f"lakehouse status -i {path}"
+
+
+def _metastore(living: Living, path: str) -> Connection:
+    place = living.cluster.address("metastore", "metastore")
+    following = f"lakehouse status -i {path}"
+    if place is None:
+        raise LakehouseError("nobody runs the metastore", following)
+    return Connection(place, str(living.cluster.variable("lakehouse_users")["hdfs"]), following)
+
+
+def _hdfs(living: Living) -> WebHdfs:
+    [(_, url)] = living.cluster.urls({"hdfs": ("namenode", "namenode_http", "")})
+    return WebHdfs(url, str(living.cluster.variable("lakehouse_users")["hdfs"]))
+
+
+def _exists(living: Living, folder: str) -> bool:
+    try:
+        return _hdfs(living).status(catalog.path(folder)) is not None
+    except WebHdfsError as error:
+        raise LakehouseError(str(error), "lakehouse status") from error
+
+
+def _do(  # noqa: PLR0913, PLR0917 -- what was planned
+    found: Mapping[str, Any],
+    wanted: Sequence[Wanted],
+    words: Sequence[str],
+    into: str,
+    known: frozenset[str] | None,
+    running: Running,
+) -> tuple[str, ...]:
+    """Do it; `known` are the tables that may become what they were, None for those that are there."""
+    try:
+        if known is not None:
+            _still(running.living, wanted, known)
+        return _steps(found, wanted, words, into, running)
+    except LakehouseError as error:
+        ending = Ending.HALFWAY if running.changed else Ending.FAILED
+        raise Stopped(ending, error.message, "" if running.changed else error.next_command or "") from error
+
+
+def _still(living: Living, wanted: Sequence[Wanted], known: frozenset[str]) -> None:
+    """Return if nothing has come into the way since somebody said yes."""
+    path = str(living.cluster.inventory.path)
+    with _metastore(living, path) as connected:
+        live = connected.places()
+    fresh = [one for one in in_the_way(wanted, live) if one not in known]
+    if fact := f"{fresh[0]} is there by now" if fresh else shared(wanted, live):
+        raise Stopped(Ending.REFUSED, fact, f"lakehouse status -i {path}")
+
+
+def _steps(
+    found: Mapping[str, Any], wanted: Sequence[Wanted], words: Sequence[str], into: str, running: Running
+) -> tuple[str, ...]:
+    living, cluster = running.living, running.living.cluster
+    keeper, [metastore, *_] = acting.keeper(cluster), living.having("metastore")
+    running.begins(keeper, "files")
+    running.say("brings the files back")
+    place = ["--into", into] if into else []
+    files = acting.program(cluster, "reconcile", found["name"], *words, *place, seconds=_LONG_SECONDS)
+    running.done(keeper, "files", **files)
+    running.begins(metastore.name, "catalog")
+    running.say("writes the catalog")
+    before = _write(living, found, wanted)
+    # Whoever wants a state back that this has replaced finds it here.
+    running.done(metastore.name, "catalog", before=before)
+    running.say("compares with the manifest, in Spark and in Trino")
+    rows = [one.row for one in wanted]
+    named = ["--named", str(wanted[0])] if str(wanted[0]) not in _names(found) else []
+    spark = acting.program(cluster, "compare", found["name"], *words, *named, seconds=_LONG_SECONDS)
+    wrong = [*spark["differences"], *engines.differences(cluster, rows)]
+    for line in wrong:
+        running.say(line)
+    if wrong:
+        more = f" and {len(wrong) - 1} more" if wrong[1:] else ""
+        raise Stopped(Ending.HALFWAY, f"not as in the manifest: {wrong[0]}{more}", "")
+    return tuple(_facts(rows, files, before))
+
+
+def _names(found: Mapping[str, Any]) -> set[str]:
+    return {f"{row['database']}.{row['name']}" for row in found["tables"]}
+
+
+def _write(living: Living, found: Mapping[str, Any], wanted: Collection[Wanted]) -> dict[str, str]:
+    """Write the entries of the tables; return where each was that has been another one until now."""
+    with _metastore(living, str(living.cluster.inventory.path)) as connected:
+        live = connected.places()
+        homes = {str(one.entry["database"]) for one in wanted}
+        for database in found["databases"]:
+            if database["name"] in homes and not connected.has_database(database["name"]):
+                connected.make_database(database)
+        for one in wanted:
+            connected.put(one.entry)
+            _without_placeholder(living, one.entry)
+    there = [(str(one), live[str(one)], one.metadata or one.folder) for one in wanted if str(one) in live]
+    before = ((name, place.metadata or place.location, now) for name, place, now in there)
+    return {name: was for name, was, now in before if was and was != now}
+
+
+def _without_placeholder(living: Living, entry: Entry) -> None:
+    """Remove the folder that the metastore makes for a table of Spark whose files are elsewhere.
+
+    Spark does so too. Only where it is empty: the call is not recursive.
+    """
+    folder = catalog.path(str((entry["storage"] or {}).get("location") or ""))
+    if folder.endswith(_PLACEHOLDER):
+        with suppress(WebHdfsError):
+            _hdfs(living).call("DELETE", "DELETE", folder, recursive="false")
+
+
+def _facts(
+    rows: Sequence[Mapping[str, Any]], files: Mapping[str, Any], before: Mapping[str, str]
+) -> Iterable[str]:
+    yield f"{files['written']} files written"
+    if files["aside"]:
+        yield f"{files['aside']} set aside in {files['place']}"
+    if len(before) == 1:
+        [place] = before.values()
+        yield f"until now it was {place}"
+    counted = sum(row["rows"] is not None for row in rows)
+    yield f"{counted} of {len(rows)} tables counted, and equal to the manifest"

@@ -1,0 +1,303 @@
+"""One table of a backup: which files are its own, what is in its way, and its entry under another name."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backup import chosen, copying, run, verify
+from backup.manifest import Backup
+from backup.settings import BackupError, Settings
+from backup.tree import Entry
+from lakehouse import yamlfile
+from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.run import ROOT as REPOSITORY
+from ops.backup import catalog, part
+from ops.backup.catalog import Place
+from ops.backup.part import Wanted
+
+NAME = "20260102T030405Z"
+ROOT = "hdfs://lake/lakehouse"
+
+
+def entry(name: str, location: str = "", partitions: tuple[str, ...] = (), **other: Any) -> dict[str, Any]:
+    def storage(place: str) -> dict[str, Any]:
+        return {
+            "location": place, "input": "I", "output": "O", "compressed": False, "subfolders": False,
+            "buckets": -1, "columns": [{"name": "id", "type": "int", "comment": None}],
+            "bucketed": ["id"], "sorted": [["id", 1]], "parameters": {"p": "q"},
+            "serde": {"name": None, "library": "L", "parameters": {"path": place, "k": "v"}},
+        }  # fmt: skip
+
+    database, _, table = name.partition(".")
+    known = {
+        "database": database, "name": table, "type": "EXTERNAL_TABLE", "owner": "eve", "owner_type": "USER",
+        "retention": 0, "view": None, "view_expanded": None, "rewrite": False, "parameters": {"a": "b"},
+        "keys": [{"name": "day", "type": "string", "comment": None}] if partitions else [],
+        "storage": storage(location),
+        "partitions": [
+            {"values": [place[-1]], "parameters": {}, "storage": storage(place)} for place in partitions
+        ],
+    }  # fmt: skip
+    return known | other
+
+
+def row(name: str, kind: str, location: str, metadata: str = "") -> dict[str, Any]:
+    database, _, table = name.partition(".")
+    return {
+        "database": database, "name": table, "format": kind, "location": location,
+        "metadata": metadata or location, "version": 42, "state": "", "rows": 2, "checksum": 7,
+        "columns": [["id", "whole"]], "unknown": "",
+    }  # fmt: skip
+
+
+ICE, DELTA, HIVE = (f"{ROOT}/d/{name}" for name in ("ice", "delta", "hive"))
+POINTER = f"{ICE}/metadata/2.metadata.json"
+TABLES = [row("d.delta", "delta", DELTA), row("d.hive", "hive", HIVE), row("d.ice", "iceberg", ICE, POINTER)]
+ENTRIES = [
+    entry("d.delta", DELTA),
+    entry("d.hive", HIVE, (f"{HIVE}/day=1", f"{ROOT}/elsewhere/day=2")),
+    entry("d.ice", ICE, parameters={"metadata_location": POINTER, "write.data.path": f"{ROOT}/data/ice"}),
+]
+DATABASES = [{"name": "d", "description": None, "location": f"{ROOT}/d", "owner": "eve", "owner_type": "USER",
+              "parameters": {}}, {"name": "empty", "location": f"{ROOT}/empty"}]  # fmt: skip
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(
+        cluster="kit", folder=str(tmp_path), keep=1, namenode="", superuser="hdfs", root="/lakehouse",
+        left_out=(), database="", database_port=0, database_ssh=(), checkpoint=(), checkpoint_folder="",
+        spark_submit=(), spark_user="",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def backup(settings: Settings) -> Backup:
+    made = Backup(settings.backups / NAME)
+    paths = [
+        "d/delta/part", "d/delta_other/part", "d/hive/day=1/part", "d/ice/metadata/2.metadata.json",
+        "data/ice/part", "elsewhere/day=2/part",
+    ]  # fmt: skip
+    for path in paths:
+        (made.files / path).parent.mkdir(parents=True)
+        (made.files / path).write_text(path)
+    entries = [
+        Entry(
+            path, False, "eve", "lakehouse", "660", len(path), 7, 3, sha256=copying.sha256(made.files / path)
+        )
+        for path in paths
+    ]
+    made.write_tree({one.path: one for one in entries})
+    made.write_catalog({"databases": DATABASES, "tables": ENTRIES})
+    made.finish({"name": NAME, "cluster": "kit", "tables": TABLES})
+    return Backup(made.folder)
+
+
+# -- In the backup --
+
+
+@pytest.mark.parametrize(
+    ("table", "paths"),
+    [
+        ("d.delta", ["d/delta/part"]),
+        ("d.hive", ["d/hive/day=1/part", "elsewhere/day=2/part"]),
+        ("d.ice", ["d/ice/metadata/2.metadata.json", "data/ice/part"]),
+    ],
+)
+def test_the_files_of_a_table_are_its_own_alone(
+    settings: Settings, backup: Backup, table: str, paths: list[str]
+) -> None:
+    one = chosen.choose(backup, table, "")
+    assert sorted(found.path for found in chosen.files(settings, backup, one)) == paths
+
+
+def test_a_database_has_all_of_its_tables(backup: Backup) -> None:
+    one = chosen.choose(backup, "", "d")
+    assert list(map(str, one.tables)) == ["d.delta", "d.hive", "d.ice"]
+    assert [database["name"] for database in one.databases] == ["d"]
+    assert chosen.choose(backup, "", "empty").tables == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "database", "said"),
+    [
+        ("d.hiv", "", f"{NAME} has no table d.hiv (meant: d.hive?)"),
+        ("", "x", f"{NAME} has no database x"),
+    ],
+)
+def test_what_is_not_there_is_said_with_the_nearest_name(
+    backup: Backup, table: str, database: str, said: str
+) -> None:
+    with pytest.raises(BackupError) as refused:
+        chosen.choose(backup, table, database)
+    assert str(refused.value) == said
+
+
+def test_damage_counts_for_the_table_whose_file_it_is(settings: Settings, backup: Backup) -> None:
+    (backup.files / "d/delta/part").write_text("another text")
+    assert verify.part(settings, backup, chosen.choose(backup, "d.delta", "")) == [
+        "files/d/delta/part is not as it was written"
+    ]
+    assert verify.part(settings, backup, chosen.choose(backup, "d.hive", "")) == []
+
+
+def test_a_changed_byte_of_the_catalog_is_found(backup: Backup) -> None:
+    path = backup.folder / "catalog.json"
+    path.write_text(path.read_text().replace("eve", "eva", 1))
+    with pytest.raises(BackupError, match=r"catalog\.json is not as it was written"):
+        chosen.choose(backup, "d.ice", "")
+
+
+def test_a_backup_of_before_has_no_entries(tmp_path: Path) -> None:
+    old = Backup(tmp_path / NAME)
+    old.files.mkdir(parents=True)
+    old.finish({"name": NAME, "tables": TABLES})
+    with pytest.raises(BackupError, match="was made before a table could be restored alone"):
+        chosen.choose(Backup(old.folder), "d.ice", "")
+
+
+def test_two_never_write_at_once(settings: Settings) -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with run.alone(settings):
+            inside.set()
+            assert leave.wait(20)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    assert inside.wait(20)
+    with pytest.raises(BackupError, match="another backup or restore is at work"), run.alone(settings):
+        pass
+    leave.set()
+    with run.alone(settings, 20.0):
+        other.join(20)
+
+
+# -- What is in the way --
+
+
+def wanted(*names: str) -> list[Wanted]:
+    pairs = zip(TABLES, ENTRIES, strict=True)
+    return [Wanted(table, one) for table, one in pairs if f"d.{one['name']}" in names]
+
+
+def live(*places: Place) -> Mapping[str, Place]:
+    return {str(place): place for place in places}
+
+
+def test_what_was_dropped_has_nothing_in_its_way() -> None:
+    assert part.in_the_way(wanted("d.ice", "d.hive"), live(Place("d", "delta", DELTA, ""))) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "way"),
+    [
+        (Place("d", "ice", ICE, f"{ICE}/metadata/3.metadata.json"), ["d.ice"]),
+        (Place("d", "ice", ICE, POINTER), []),
+        (Place("d", "hive", HIVE, ""), ["d.hive"]),
+    ],
+)
+def test_a_table_of_the_name_is_in_the_way_unless_it_is_the_same(place: Place, way: list[str]) -> None:
+    assert part.in_the_way(wanted("d.ice", "d.hive"), live(place)) == way
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place("d", "renamed", ICE, f"{ICE}/metadata/3.metadata.json"),
+        Place("d", "inner", f"{ICE}/inner", ""),
+        Place("d", "outer", f"{ROOT}/d", ""),
+        Place("x", "twin", f"{ROOT}/x", POINTER),
+        Place("d", "bare", "/lakehouse/d/ice/", ""),
+    ],
+)
+def test_no_two_tables_get_the_same_files(place: Place) -> None:
+    assert part.shared(wanted("d.ice"), live(place)).startswith(f"{place} has its files in ")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        Place("d", "ice", ICE, f"{ICE}/metadata/3.metadata.json"),
+        Place("d", "near", f"{ICE}2", ""),
+        Place("d", "view", "", ""),
+    ],
+)
+def test_a_neighbour_and_the_table_itself_share_nothing(place: Place) -> None:
+    assert part.shared(wanted("d.ice"), live(place)) == ""
+
+
+# -- Under another name --
+
+
+def found(name: str) -> dict[str, Any]:
+    [one] = wanted(name)
+    return {"name": NAME, "tables": [one.row], "entries": [one.entry]}
+
+
+def test_a_copy_of_delta_has_a_folder_of_its_own() -> None:
+    copy, into = part.beside(found("d.delta"), "d.then")
+    assert (str(copy), into, copy.folder, copy.row["location"]) == ("d.then", *[f"{ROOT}/d/then"] * 3)
+    assert copy.entry["storage"]["location"] == into
+
+
+def test_an_iceberg_table_keeps_its_place() -> None:
+    copy, into = part.beside(found("d.ice"), "x.then")
+    assert (str(copy), into, copy.folder, copy.metadata) == ("x.then", "", ICE, POINTER)
+
+
+def test_partitions_go_with_a_copy_or_it_is_refused() -> None:
+    inner = entry("d.hive", HIVE, (f"{HIVE}/day=1",))
+    copy, into = part.beside({**found("d.hive"), "entries": [inner]}, "d.then")
+    assert copy.entry["partitions"][0]["storage"]["location"] == f"{into}/day=1"
+    with pytest.raises(LakehouseError, match="partitions outside of"):
+        part.beside(found("d.hive"), "d.then")
+
+
+@pytest.mark.parametrize(
+    ("table", "other"), [("orders", ""), ("d.orders", "orders"), ("d.orders", "a.b.c"), ("d.orders", "x y")]
+)
+def test_a_name_is_a_name_and_another_one(table: str, other: str) -> None:
+    with pytest.raises(UsageError):
+        part._other({"table": table, "as": other})
+
+
+def test_another_name_is_in_the_same_database_unless_it_says_so() -> None:
+    assert part._other({"table": "d.orders", "as": "then"}) == "d.then"
+    assert part._other({"table": "d.orders", "as": "x.then"}) == "x.then"
+
+
+# -- As Thrift has it --
+
+
+def test_an_entry_is_a_table_of_the_bindings() -> None:
+    made = catalog.table(entry("d.hive", HIVE, (f"{HIVE}/day=1",)))
+    assert (made.dbName, made.tableName, made.tableType, made.owner) == ("d", "hive", "EXTERNAL_TABLE", "eve")
+    assert made.parameters == {"a": "b"}
+    assert [(column.name, column.type) for column in made.sd.cols] == [("id", "int")]
+    assert made.sd.serdeInfo.parameters == {"path": HIVE, "k": "v"}
+    assert [(one.col, one.order) for one in made.sd.sortCols] == [("id", 1)]
+    [one] = catalog.partitions(entry("d.hive", HIVE, (f"{HIVE}/day=1",)))
+    assert (one.values, one.sd.location) == (["1"], f"{HIVE}/day=1")
+
+
+def test_a_view_has_no_folder() -> None:
+    view = entry("d.v", storage=None, type="VIRTUAL_VIEW", view="select 1", view_expanded="select 1")
+    assert catalog.table(view).viewOriginalText == "select 1"
+    assert catalog.location(view) == ""
+
+
+# -- On the hosts --
+
+
+def test_the_role_installs_every_program() -> None:
+    listed = yamlfile.read(REPOSITORY / "roles/backup/vars/main.yml")["_backup_modules"]
+    programs = {path.stem for path in (REPOSITORY / "backup").glob("*.py")}
+    assert set(re.findall(r"'(\w+)'", listed.partition("| map")[0])) == programs

@@ -1,0 +1,89 @@
+"""What a verb that changes a cluster asks before it begins, and what its exit codes mean."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import pytest
+
+from lakehouse import inventory
+from ops.backup import making
+from ops.change import run
+from ops.change.ending import Ending
+from ops.change.run import Work
+from ops.outcome import Outcome
+from ops.status import placement
+from ops.status.placement import Cluster
+
+TABLE = "sales.orders"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return placement.read(inventory.load("tests/inventory"))
+
+
+def work(**more: Any) -> Work:
+    wanted: dict[str, Any] = {"target": "b1 sales.orders", "arguments": {}, "plan": [], "lines": []}
+    return Work(**wanted | {"question": "Bring it back?", "do": lambda _: ()} | more)
+
+
+def confirmed(cluster: Cluster, asked: Work, *, yes: bool = False, confirm: str | None = None) -> bool:
+    return run._confirmed(Namespace(yes=yes, confirm=confirm), cluster, asked)
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "expected"),
+    [
+        ({}, {}, False),
+        ({}, {"yes": True}, True),
+        ({"question": ""}, {}, True),
+        ({"danger": "It is lost."}, {"yes": True}, False),
+        ({"danger": "It is lost.", "typed": TABLE}, {"confirm": TABLE}, True),
+        ({"danger": "It is lost.", "typed": TABLE}, {"confirm": "sales"}, False),
+    ],
+)
+def test_a_loss_wants_the_name_of_what_loses(
+    cluster: Cluster, more: dict[str, str], options: dict[str, Any], expected: bool
+) -> None:
+    assert confirmed(cluster, work(**more), **options) is expected
+
+
+def test_without_another_name_it_is_the_clusters(cluster: Cluster) -> None:
+    name = str(cluster.variable("lakehouse_cluster"))
+    assert confirmed(cluster, work(danger="It is lost."), confirm=name)
+    assert not confirmed(cluster, work(danger="It is lost.", typed=TABLE), confirm=name)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, "lakehouse restore b1 sales.orders -i here --yes"),
+        (
+            {"danger": "x", "typed": TABLE, "words": f"b1 --table {TABLE}"},
+            f"lakehouse restore b1 --table {TABLE} -i here --confirm {TABLE}",
+        ),
+    ],
+)
+def test_the_next_command_says_yes_or_the_name(more: dict[str, str], expected: str) -> None:
+    assert run.again("restore", "here", work(**more), confirmed=True) == expected
+
+
+def test_beyond_well_and_not_well_no_code_means_two_things() -> None:
+    assert {int(one) for one in Outcome} & {int(one) for one in Ending} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("last", "newer"),
+    [
+        ({}, False),
+        ({"good": "20260102T030405Z", "why": ""}, False),
+        ({"good": "20260102T030406Z", "why": ""}, True),
+        ({"good": "20260102T030406Z", "why": "it was interrupted"}, False),
+    ],
+)
+def test_a_backup_that_was_begun_is_done_once_there_is_a_newer_good_one(
+    last: dict[str, str], newer: bool
+) -> None:
+    assert making._newer(last, "20260102T030405Z") is newer
