@@ -72,17 +72,22 @@ def run(
 
 
 @contextmanager
-def output(host: Host, script: str, limit: float) -> Iterator[tuple[IO[bytes], Callable[[], Answer[int]]]]:
+def output(
+    host: Host, script: str, limit: float, given: str = ""
+) -> Iterator[tuple[IO[bytes], Callable[[], Answer[int]]]]:
     """Run a script on a host as root; give what it writes as it is, and what tells how it ended.
 
-    Nothing is read after the time is over, whatever the host does.
+    The script reads `given` on stdin. Nothing is read after the time is over, whatever the host does.
     """
     mark = f"@@{secrets.token_hex(8)}"
     said: list[str] = []
-    argv = [*hosts.ssh(host), guarded(script, mark, limit)]
+    argv = [*hosts.ssh(host), guarded(script, mark, limit, len(given.encode()))]
     # Ctrl-C on the terminal ends ssh as well: whoever reads here may be a thread, which no exception reaches.
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    stdout, stderr = (cast("IO[bytes]", one) for one in (process.stdout, process.stderr))
+    stdin, stdout, stderr = (
+        cast("IO[bytes]", one) for one in (process.stdin, process.stdout, process.stderr)
+    )
+    threading.Thread(target=_give, args=(stdin, given), daemon=True).start()
     reader = threading.Thread(target=lambda: said.extend(_texts(stderr)), daemon=True)
     timer = threading.Timer(limit + hosts.CONNECT_SECONDS + 2 * _GRACE_SECONDS, process.kill)
     reader.start()
@@ -126,24 +131,28 @@ def _started(
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             )  # fmt: skip
             threading.Thread(
-                target=_read, args=(host.name, started[host.name], given.encode(), lines), daemon=True
+                target=_read, args=(host.name, started[host.name], given, lines), daemon=True
             ).start()
         yield started
     finally:
         _end(started.values())
 
 
-def _read(name: str, process: subprocess.Popen[bytes], given: bytes, lines: Queue[Line | str]) -> None:
+def _give(stdin: IO[bytes], given: str) -> None:
+    """Write what a script reads, and leave it open: its end would be the script's."""
+    with suppress(BrokenPipeError, ValueError):
+        stdin.write(given.encode())
+        stdin.flush()
+
+
+def _read(name: str, process: subprocess.Popen[bytes], given: str, lines: Queue[Line | str]) -> None:
     """Hand on what a host says, and at the end its name alone."""
     stdin, stdout, stderr = (
         cast("IO[bytes]", one) for one in (process.stdin, process.stdout, process.stderr)
     )
     other = threading.Thread(target=_lines, args=(name, stderr, True, lines), daemon=True)
     other.start()
-    with suppress(BrokenPipeError):
-        # Left open: its end would be the script's.
-        stdin.write(given)
-        stdin.flush()
+    _give(stdin, given)
     _lines(name, stdout, False, lines)
     other.join()
     process.wait()
