@@ -1,0 +1,1 @@
+"""The history of the catalog: what a Hive Metastore holds, as commits of a git repository."""

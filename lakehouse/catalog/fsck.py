@@ -1,0 +1,107 @@
+"""Reads everything that the names of a history lead to, and says what of it is damaged, and where it lies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lakehouse.catalog import build
+from lakehouse.catalog.diff import ranges_of
+from lakehouse.catalog.store import DamagedError, Store
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something damaged: in which commit and file, and what is wrong."""
+
+    where: str
+    what: str
+
+
+@dataclass
+class Checked:
+    """How much was read, and what was wrong."""
+
+    commits: int = 0
+    objects: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+
+def check(store: Store) -> Checked:
+    """Read every object of every branch and tag, each once, and look whether its documents are whole."""
+    checked, walk = Checked(), _Walk(store)
+    seen: set[str] = set()
+    for number in (*store.names("heads").values(), *store.names("tags").values()):
+        try:
+            for entry in store.history(number):
+                if entry.id in seen:
+                    break
+                seen.add(entry.id)
+                checked.commits += 1
+                checked.faults += [
+                    Fault(f"{entry.short}:{path}", what) for path, what in walk.tree(entry.tree, "")
+                ]
+        except DamagedError as error:
+            checked.faults.append(Fault(number[:12], error.message))
+    checked.objects = len(walk.seen) + checked.commits
+    return checked
+
+
+class _Walk:
+    """Goes through trees, into what was not seen before."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.seen: set[str] = set()
+
+    def tree(self, number: str, path: str) -> Iterator[tuple[str, str]]:
+        """Give path and fault of everything damaged in a tree."""
+        if number in self.seen:
+            return
+        self.seen.add(number)
+        try:
+            entries = self._store.tree(number)
+        except DamagedError as error:
+            yield path or "/", error.message
+            return
+        whole = True
+        for name, below in entries.items():
+            faults = list(
+                self._file(below, f"{path}/{name}") if "." in name else self.tree(below, f"{path}/{name}")
+            )
+            whole = whole and not faults
+            yield from faults
+        if build.SHAPES in entries and whole:
+            yield from self._shapes(entries, path)
+
+    def _file(self, number: str, path: str) -> Iterator[tuple[str, str]]:
+        if number in self.seen:
+            return
+        self.seen.add(number)
+        try:
+            content = self._store.blob(number)
+            said = (
+                [json.loads(line) for line in content.splitlines()]
+                if path.endswith("l")
+                else json.loads(content)
+            )
+        except DamagedError as error:
+            yield path, error.message
+        except ValueError as error:
+            yield path, f"is no document: {error}"
+        else:
+            if isinstance(said, list) and [one["name"] for one in said] != sorted(
+                {one["name"] for one in said}
+            ):
+                yield path, "its partitions are not sorted, or one is there twice"
+
+    def _shapes(self, entries: Mapping[str, str], path: str) -> Iterator[tuple[str, str]]:
+        known: dict[str, Any] = json.loads(self._store.blob(entries[build.SHAPES]))
+        for number in ranges_of(self._store, entries):
+            for line in self._store.blob(number).splitlines():
+                one = json.loads(line)
+                if one.get("shape") not in known:
+                    yield path, f"partition {one['name']} is of a shape that is not there"
+                    return

@@ -1,0 +1,73 @@
+"""What an object of the catalog is called, and where in a commit it lies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+from lakehouse.errors import UsageError
+
+DEFAULT_CATALOG = "hive"
+_PLAIN = re.compile(rb"[^A-Za-z0-9_=,+@-]")
+# How deep `catalog.database.table` is.
+_DEEPEST = 3
+
+
+@dataclass(frozen=True, order=True)
+class Name:
+    """A catalog, a database of it, a table or function of that, a partition of the table: as far as given."""
+
+    catalog: str = ""
+    database: str = ""
+    table: str = ""
+    partition: str = ""
+    function: str = ""
+
+    def __str__(self) -> str:
+        """Return `catalog.database.table/partition`, with `()` behind a function; "" for the metastore."""
+        head = ".".join(part for part in (self.catalog, self.database, self.table or self.function) if part)
+        tail = f"/{self.partition}" if self.partition else "()" if self.function else ""
+        return f"{head}{tail}"
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Where it lies in the tree of the catalog; a partition lies in its table's folder."""
+        words: list[str] = []
+        if self.catalog:
+            words.append(escaped(self.catalog))
+        if self.database:
+            words += ["db", escaped(self.database)]
+        if self.table:
+            words += ["table", escaped(self.table)]
+        if self.function:
+            words += ["function", f"{escaped(self.function)}.json"]
+        return tuple(words)
+
+
+def parse(text: str) -> Name:
+    """Read `table` names as people write them: `db`, `db.table`, `catalog.db.table`, `.../ds=1`, `db.f()`.
+
+    Raises UsageError for what cannot be one.
+    """
+    head, _, partition = text.partition("/")
+    function = head.endswith("()")
+    words = head.removesuffix("()").split(".")
+    if not all(words) or len(words) > _DEEPEST or (partition and len(words) == 1):
+        raise UsageError(f"{text}: no name; as in sales, sales.orders, hive.sales.orders/ds=2026-01-31")
+    catalog = words.pop(0) if len(words) == _DEEPEST else DEFAULT_CATALOG
+    database = words.pop(0)
+    last = words.pop() if words else ""
+    if function:
+        return Name(catalog, database, function=last)
+    return Name(catalog, database, last, partition)
+
+
+def escaped(name: str) -> str:
+    """Return a name as that of a file: what is neither a letter nor a digit is %XX, but for `_=,+@-`."""
+    return _PLAIN.sub(lambda found: b"%%%02X" % found[0][0], name.encode()).decode()
+
+
+def plain(file: str) -> str:
+    """Return the name that was escaped."""
+    return unquote_to_bytes(file).decode()

@@ -1,0 +1,314 @@
+"""The script for psql that reads a metastore's database: one transaction, of which the last line is its end.
+
+What it prints are sections, each below a line `@ name`: rows of COPY, whose fields are numbers and JSON.
+Names of Hive's tables are quoted: they are in upper case.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+from lakehouse.catalog import documents, schema
+
+MARK = "@ "
+END = "@ end"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _list(values: tuple[str, ...] | frozenset[str]) -> str:
+    return f"ARRAY[{', '.join(map(_text, sorted(values)))}]::text[]"
+
+
+def _grant(privilege: str, column: str = "NULL") -> str:
+    """Return the expression of who may do what; `column` is that of the table, where there is one."""
+    return f"""jsonb_build_object('privilege', "{privilege}", 'column', {column}, 'to', "PRINCIPAL_NAME",
+      'to_type', "PRINCIPAL_TYPE", 'by', "GRANTOR", 'by_type', "GRANTOR_TYPE", 'may_grant', "GRANT_OPTION",
+      'authorizer', "AUTHORIZER", 'created', "CREATE_TIME")"""
+
+
+def _rare(table: str, query: str) -> str:
+    """Return a query that is not asked of each row while the table is empty: of many partitions, a third."""
+    return f'CASE WHEN (SELECT EXISTS (SELECT FROM "{table}")) THEN {query} END'
+
+
+def _grants(table: str, columns: str, key: str, prefix: str) -> str:
+    """Return the expression of all who may do something with what `key` says: two lists, or none."""
+    of_all = f'(SELECT jsonb_agg({_grant(f"{prefix}_PRIV")}) FROM "{table}" WHERE {key})'
+    column = _grant(f"{prefix}_COL_PRIV", '"COLUMN_NAME"')
+    of_columns = f'(SELECT jsonb_agg({column}) FROM "{columns}" WHERE {key})'
+    return f"""coalesce({_rare(table, of_all)}, '[]') || coalesce({_rare(columns, of_columns)}, '[]')"""
+
+
+_VOLATILE = " OR ".join(
+    [
+        f'"PARAM_KEY" = ANY ({_list(documents.VOLATILE)})',
+        *(f'starts_with("PARAM_KEY", {_text(prefix)})' for prefix in documents.VOLATILE_PREFIXES),
+    ]
+)
+_UNKNOWN_IDS = _list(
+    frozenset({"CS_ID", "PART_ID", "TBL_ID", "CAT_NAME", "DB_NAME", "TABLE_NAME", "PARTITION_NAME"})
+)
+# Of a list of skewed values, by the name of the column with its number.
+_STRINGS = """(SELECT jsonb_agg("STRING_LIST_VALUE" ORDER BY "INTEGER_IDX") FROM "SKEWED_STRING_LIST_VALUES" v
+      WHERE v."STRING_LIST_ID" = {number})"""
+_BUCKETS = _rare(
+    "BUCKETING_COLS",
+    """(SELECT jsonb_agg("BUCKET_COL_NAME" ORDER BY "INTEGER_IDX") FROM "BUCKETING_COLS" b
+      WHERE b."SD_ID" = s."SD_ID")""",
+)
+_SORT = _rare(
+    "SORT_COLS",
+    """(SELECT jsonb_agg(jsonb_build_array("COLUMN_NAME", "ORDER") ORDER BY "INTEGER_IDX")
+      FROM "SORT_COLS" o WHERE o."SD_ID" = s."SD_ID")""",
+)
+_SKEWED = _rare(
+    "SKEWED_COL_NAMES",
+    """(SELECT jsonb_agg("SKEWED_COL_NAME" ORDER BY "INTEGER_IDX") FROM "SKEWED_COL_NAMES" k
+      WHERE k."SD_ID" = s."SD_ID")""",
+)
+_SKEWED_VALUES = _rare(
+    "SKEWED_VALUES",
+    f"""(SELECT jsonb_agg({_STRINGS.format(number='k."STRING_LIST_ID_EID"')}
+      ORDER BY "INTEGER_IDX") FROM "SKEWED_VALUES" k WHERE k."SD_ID_OID" = s."SD_ID")""",
+)
+_SKEWED_LOCATIONS = _rare(
+    "SKEWED_COL_VALUE_LOC_MAP",
+    f"""(SELECT jsonb_agg(jsonb_build_array({_STRINGS.format(number='k."STRING_LIST_ID_KID"')}, "LOCATION"))
+      FROM "SKEWED_COL_VALUE_LOC_MAP" k WHERE k."SD_ID" = s."SD_ID")""",
+)
+_SD_PARAMETERS = _rare(
+    "SD_PARAMS",
+    """(SELECT jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FROM "SD_PARAMS" p
+      WHERE p."SD_ID" = s."SD_ID")""",
+)
+# Of a storage descriptor `s`, all but its columns and its location: those of most partitions are alike.
+_SHAPE = f"""jsonb_build_object('input_format', s."INPUT_FORMAT", 'output_format', s."OUTPUT_FORMAT",
+    'compressed', s."IS_COMPRESSED", 'buckets', s."NUM_BUCKETS",
+    'subdirectories', s."IS_STOREDASSUBDIRECTORIES",
+    'bucket_columns', {_BUCKETS}, 'sort_columns', {_SORT}, 'skewed_columns', {_SKEWED},
+    'skewed_values', {_SKEWED_VALUES}, 'skewed_locations', {_SKEWED_LOCATIONS},
+    'parameters', {_SD_PARAMETERS},
+    'serde', (SELECT jsonb_build_object('name', "NAME", 'library', "SLIB", 'description', "DESCRIPTION",
+        'serializer', "SERIALIZER_CLASS", 'deserializer', "DESERIALIZER_CLASS", 'type', "SERDE_TYPE",
+        'parameters', (SELECT jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FROM "SERDE_PARAMS" p
+          WHERE p."SERDE_ID" = e."SERDE_ID"))
+      FROM "SERDES" e WHERE e."SERDE_ID" = s."SERDE_ID"))"""
+# A constraint belongs to the child of a foreign key, and to the parent where there is no child. The number of
+# a column counts those of the table, or its partition keys where it names no list of columns.
+_COLUMN = """coalesce(
+      (SELECT "COLUMN_NAME" FROM "COLUMNS_V2" c WHERE c."CD_ID" = k."{side}_CD_ID"
+         AND c."INTEGER_IDX" = k."{side}_INTEGER_IDX"),
+      (SELECT "PKEY_NAME" FROM "PARTITION_KEYS" c WHERE c."TBL_ID" = k."{side}_TBL_ID"
+         AND c."INTEGER_IDX" = k."{side}_INTEGER_IDX"))"""
+_CONSTRAINTS = f"""SELECT coalesce("CHILD_TBL_ID", "PARENT_TBL_ID") AS "TBL_ID", jsonb_build_object(
+    'name', "CONSTRAINT_NAME", 'type', "CONSTRAINT_TYPE", 'position', "POSITION",
+    'flags', "ENABLE_VALIDATE_RELY", 'on_update', "UPDATE_RULE",
+    'on_delete', "DELETE_RULE", 'value', "DEFAULT_VALUE",
+    'column', CASE WHEN "CHILD_TBL_ID" IS NULL THEN {_COLUMN.format(side="PARENT")}
+                   ELSE {_COLUMN.format(side="CHILD")} END,
+    'references', CASE WHEN "CHILD_TBL_ID" IS NOT NULL THEN (
+        SELECT jsonb_build_array(d."CTLG_NAME", d."NAME", t."TBL_NAME", {_COLUMN.format(side="PARENT")})
+        FROM "TBLS" t JOIN "DBS" d USING ("DB_ID") WHERE t."TBL_ID" = k."PARENT_TBL_ID") END) AS one
+  FROM "KEY_CONSTRAINTS" k"""
+_MATERIALIZED = """SELECT t."TBL_ID", jsonb_build_object(
+    'transactions', "TXN_LIST", 'time', "MATERIALIZATION_TIME",
+    'tables', (SELECT jsonb_agg(jsonb_build_array(du."CTLG_NAME", du."NAME", tu."TBL_NAME"))
+      FROM "MV_TABLES_USED" u JOIN "TBLS" tu ON tu."TBL_ID" = u."TBL_ID"
+      JOIN "DBS" du ON du."DB_ID" = tu."DB_ID"
+      WHERE u."MV_CREATION_METADATA_ID" = m."MV_CREATION_METADATA_ID")) AS one
+  FROM "MV_CREATION_METADATA" m JOIN "DBS" d ON d."CTLG_NAME" = m."CAT_NAME" AND d."NAME" = m."DB_NAME"
+  JOIN "TBLS" t ON t."DB_ID" = d."DB_ID" AND t."TBL_NAME" = m."TBL_NAME" """
+
+_ABOUT = """SELECT jsonb_build_object(
+  'schema', (SELECT string_agg("SCHEMA_VERSION", ',') FROM "VERSION"),
+  'server', current_setting('server_version'),
+  'time', floor(extract(epoch FROM transaction_timestamp()))::bigint,
+  'snapshot', pg_current_snapshot()::text,
+  'database', (SELECT system_identifier::text FROM pg_control_system())
+              || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()),
+  'events', (SELECT count(*) FROM (SELECT FROM "NOTIFICATION_LOG" LIMIT 1) any_event),
+  'event', (SELECT max("NEXT_EVENT_ID") - 1 FROM "NOTIFICATION_SEQUENCE"))"""
+# Only of what is no table of Hive 3.1.3 that is kept it matters whether there are rows.
+_SCHEMA = f"""SELECT jsonb_build_array(relname,
+    (SELECT jsonb_agg(attname ORDER BY attnum) FROM pg_attribute
+     WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
+    CASE WHEN relname = ANY ({_list(frozenset(schema.KEPT))}) THEN true ELSE (xpath('//used/text()',
+      query_to_xml(format('SELECT EXISTS (SELECT FROM %I.%I) AS used', 'public', relname), false, true, '')
+    ))[1]::text = 'true' END)
+  FROM pg_class c WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+  ORDER BY relname"""
+_ACCESS = f"""SELECT jsonb_build_object(
+  'roles', (SELECT jsonb_agg(jsonb_build_object('name', "ROLE_NAME", 'owner', "OWNER_NAME",
+    'created', "CREATE_TIME", 'members', (SELECT jsonb_agg(jsonb_build_object('name', "PRINCIPAL_NAME",
+      'type', "PRINCIPAL_TYPE", 'by', "GRANTOR", 'by_type', "GRANTOR_TYPE", 'may_grant', "GRANT_OPTION",
+      'created', "ADD_TIME")) FROM "ROLE_MAP" m WHERE m."ROLE_ID" = r."ROLE_ID"))) FROM "ROLES" r),
+  'privileges', (SELECT jsonb_agg({_grant("USER_PRIV")}) FROM "GLOBAL_PRIVS"))"""
+_CATALOGS = """SELECT jsonb_build_array("NAME", jsonb_build_object('description', "DESC",
+  'location', "LOCATION_URI")) FROM "CTLGS" """
+_DATABASES = f"""SELECT jsonb_build_array("CTLG_NAME", "NAME", jsonb_build_object('description', "DESC",
+    'location', "DB_LOCATION_URI", 'owner', "OWNER_NAME", 'owner_type', "OWNER_TYPE",
+    'parameters', (SELECT jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FROM "DATABASE_PARAMS" p
+      WHERE p."DB_ID" = d."DB_ID"),
+    'privileges', (SELECT jsonb_agg({_grant("DB_PRIV")}) FROM "DB_PRIVS" p WHERE p."DB_ID" = d."DB_ID")))
+  FROM "DBS" d"""
+_FUNCTIONS = """SELECT jsonb_build_array("CTLG_NAME", "NAME", "FUNC_NAME", jsonb_build_object(
+    'class', "CLASS_NAME", 'created', "CREATE_TIME", 'type', "FUNC_TYPE",
+    'owner', f."OWNER_NAME", 'owner_type', f."OWNER_TYPE",
+    'resources', (SELECT jsonb_agg(jsonb_build_array("RESOURCE_TYPE", "RESOURCE_URI") ORDER BY "INTEGER_IDX")
+      FROM "FUNC_RU" r WHERE r."FUNC_ID" = f."FUNC_ID")))
+  FROM "FUNCS" f JOIN "DBS" d USING ("DB_ID")"""
+_NAMES = """SELECT jsonb_build_array(t."TBL_ID"::text, d."CTLG_NAME", d."NAME", t."TBL_NAME",
+    (SELECT count(*) FROM "PARTITIONS" p WHERE p."TBL_ID" = t."TBL_ID"))
+  FROM "TBLS" t JOIN "DBS" d USING ("DB_ID")"""
+_COLUMNS = """SELECT "CD_ID", jsonb_agg(jsonb_build_object('name', "COLUMN_NAME", 'type', "TYPE_NAME",
+    'comment', "COMMENT") ORDER BY "INTEGER_IDX")
+  FROM "COLUMNS_V2" c WHERE {wanted} GROUP BY "CD_ID" """
+_COLUMNS_OF = """"CD_ID" IN (
+    SELECT "CD_ID" FROM "SDS" JOIN "TBLS" t USING ("SD_ID") WHERE {wanted}
+    UNION SELECT "CD_ID" FROM "SDS" JOIN "PARTITIONS" t USING ("SD_ID") WHERE {wanted})"""
+_TABLES = f"""SELECT t."TBL_ID", jsonb_build_array(
+    jsonb_build_object('type', "TBL_TYPE", 'owner', "OWNER", 'owner_type', "OWNER_TYPE",
+      'created', "CREATE_TIME",
+      'retention', "RETENTION", 'rewrite', "IS_REWRITE_ENABLED", 'view', "VIEW_EXPANDED_TEXT",
+      'view_as_written', "VIEW_ORIGINAL_TEXT",
+      'partition_keys', (SELECT jsonb_agg(jsonb_build_object('name', "PKEY_NAME", 'type', "PKEY_TYPE",
+        'comment', "PKEY_COMMENT") ORDER BY "INTEGER_IDX") FROM "PARTITION_KEYS" k
+        WHERE k."TBL_ID" = t."TBL_ID"),
+      'constraints', (SELECT jsonb_agg(one) FROM ({_CONSTRAINTS}) c WHERE c."TBL_ID" = t."TBL_ID"),
+      'materialized', (SELECT jsonb_agg(one) FROM ({_MATERIALIZED}) m WHERE m."TBL_ID" = t."TBL_ID"),
+      'privileges', {_grants("TBL_PRIVS", "TBL_COL_PRIVS", '"TBL_ID" = t."TBL_ID"', "TBL")}),
+    (SELECT jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FROM "TABLE_PARAMS" p WHERE p."TBL_ID" = t."TBL_ID"),
+    "LAST_ACCESS_TIME", s."LOCATION", s."CD_ID", CASE WHEN s."SD_ID" IS NOT NULL THEN {_SHAPE} END,
+    (SELECT jsonb_agg(to_jsonb(c) - {_UNKNOWN_IDS}) FROM "TAB_COL_STATS" c WHERE c."TBL_ID" = t."TBL_ID"))
+  FROM "TBLS" t LEFT JOIN "SDS" s USING ("SD_ID") WHERE {{wanted}}"""
+_PARTITION_STATISTICS = _rare(
+    "PART_COL_STATS",
+    f"""(SELECT jsonb_agg(to_jsonb(c) - {_UNKNOWN_IDS}) FROM "PART_COL_STATS" c
+      WHERE c."PART_ID" = t."PART_ID")""",
+)
+_PARTITIONS = f"""SELECT t."TBL_ID",
+    jsonb_build_array(t."PART_NAME", s."LOCATION", "CREATE_TIME", "LAST_ACCESS_TIME", s."CD_ID"),
+    (SELECT jsonb_agg("PART_KEY_VAL" ORDER BY "INTEGER_IDX") FROM "PARTITION_KEY_VALS" v
+     WHERE v."PART_ID" = t."PART_ID"),
+    {_SHAPE}, parameters.kept, parameters.volatile,
+    {_grants("PART_PRIVS", "PART_COL_PRIVS", '"PART_ID" = t."PART_ID"', "PART")},
+    {_PARTITION_STATISTICS}
+  FROM "PARTITIONS" t LEFT JOIN "SDS" s USING ("SD_ID") LEFT JOIN LATERAL (
+    SELECT jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FILTER (WHERE NOT ({_VOLATILE})) AS kept,
+           jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FILTER (WHERE {_VOLATILE}) AS volatile
+    FROM "PARTITION_PARAMS" p WHERE p."PART_ID" = t."PART_ID") parameters ON true
+  WHERE {{wanted}}
+  ORDER BY t."TBL_ID", t."PART_NAME" COLLATE "C" """
+
+
+def _hash(table: str, seed: int) -> str:
+    """Return the expression of a number for a row, by what of it is kept: much faster than of its text."""
+    number = str(seed)
+    for column in sorted(schema.KEPT[table]):
+        number = f"hashtextextended(coalesce(\"{column}\"::text, E'\\x01'), {number})"
+    return number
+
+
+def _hashes() -> Iterator[str]:
+    """Give the queries of a number for each row that belongs to a table."""
+    seeds = count()
+    yield f'SELECT "TBL_ID", {_hash("TBLS", next(seeds))} FROM "TBLS"'
+    yield 'SELECT "TBL_ID", number FROM sds'
+    for table in (
+        "TABLE_PARAMS",
+        "PARTITION_KEYS",
+        "PARTITIONS",
+        "TAB_COL_STATS",
+        "TBL_PRIVS",
+        "TBL_COL_PRIVS",
+    ):
+        yield f'SELECT "TBL_ID", {_hash(table, next(seeds))} FROM "{table}"'
+    for table in ("PARTITION_PARAMS", "PARTITION_KEY_VALS", "PART_PRIVS", "PART_COL_PRIVS", "PART_COL_STATS"):
+        yield f"""SELECT "TBL_ID", number FROM (SELECT "PART_ID", {_hash(table, next(seeds))} FROM "{table}")
+          own("PART_ID", number) JOIN "PARTITIONS" USING ("PART_ID")"""
+    for table, key in _STORAGE.items():
+        yield f"""SELECT "TBL_ID", own.number FROM (
+          SELECT "{key}", {_hash(table, next(seeds))} FROM "{table}")
+          own("{key}", number) JOIN sds USING ("{key}")"""
+    # Many partitions share one list of columns.
+    yield f"""SELECT "TBL_ID", number FROM (
+      SELECT "CD_ID", {_hash("COLUMNS_V2", next(seeds))} FROM "COLUMNS_V2")
+      own("CD_ID", number) JOIN (SELECT DISTINCT "TBL_ID", "CD_ID" FROM sds) lists USING ("CD_ID")"""
+    eid, kid = (_STRINGS.format(number=f'k."STRING_LIST_ID_{one}"') for one in ("EID", "KID"))
+    for query in (
+        f'{eid}::text || k::text FROM "SKEWED_VALUES" k JOIN sds ON sds."SD_ID" = k."SD_ID_OID"',
+        f'{kid}::text || k::text FROM "SKEWED_COL_VALUE_LOC_MAP" k JOIN sds USING ("SD_ID")',
+        f"one::text FROM ({_CONSTRAINTS}) constraints",
+        f"one::text FROM ({_MATERIALIZED}) materialized",
+    ):
+        yield f"""SELECT "TBL_ID", hashtextextended(said, {next(seeds)}) FROM (SELECT "TBL_ID", {query})
+          own("TBL_ID", said)"""
+
+
+# What of a storage descriptor is in a table of its own, and how it is found.
+_STORAGE = {
+    **dict.fromkeys(("SD_PARAMS", "BUCKETING_COLS", "SORT_COLS", "SKEWED_COL_NAMES"), "SD_ID"),
+    **dict.fromkeys(("SERDES", "SERDE_PARAMS"), "SERDE_ID"),
+}
+# A table has changed where its mark has: that of the rows that belong to it, by how many they are and by what
+# is in them. A sum, since two storage descriptors may share a serde, and its row is then there twice.
+_MARKS = f"""WITH sds AS MATERIALIZED (
+  SELECT own.*, "TBL_ID" FROM (
+    SELECT "SD_ID", "SERDE_ID", "CD_ID", {_hash("SDS", 100)} AS number FROM "SDS") own
+  JOIN (SELECT "SD_ID", "TBL_ID" FROM "TBLS" UNION ALL SELECT "SD_ID", "TBL_ID" FROM "PARTITIONS") whose
+  USING ("SD_ID"))
+SELECT "TBL_ID" AS id, count(*) || ':' || sum(number) AS mark
+FROM ({" UNION ALL ".join(_hashes())}) rows("TBL_ID", number) GROUP BY "TBL_ID" """
+
+
+def script(known: Mapping[str, str] | None = None) -> str:
+    """Return the script: of all tables, or of those alone whose mark is not the one that is `known`.
+
+    The marks are by Hive's number of a table, and are printed by the script of an earlier read.
+    """
+    wanted = "true" if known is None else "t.\"TBL_ID\" = ANY (:'changed'::bigint[])"
+    columns = _COLUMNS_OF.format(wanted=wanted) if known is not None else "true"
+    lines = [
+        "\\set ON_ERROR_STOP on",
+        "\\encoding UTF8",
+        "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;",
+        # Whoever waits for a lock of ours is a metastore.
+        "SET LOCAL lock_timeout = '5s'; SET LOCAL jit = off; SET LOCAL work_mem = '64MB';",
+        # No zone, style or precision of this server may be seen in a document.
+        "SET LOCAL timezone = 'UTC'; SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex';",
+        *_section("about", _ABOUT),
+        *_section("schema", _SCHEMA),
+        # Before the first query that needs every column: what is missing is said by name.
+        f"\\echo '{MARK}marks'",
+        f"SELECT coalesce(jsonb_object_agg(id, mark), '{{}}') AS marks FROM ({_MARKS}) marks \\gset",
+        "COPY (SELECT :'marks'::jsonb) TO STDOUT;",
+    ]
+    if known is not None:
+        given = _text(json.dumps(dict(known)))
+        lines.append(
+            "SELECT coalesce(array_agg(key::bigint), '{}') AS changed"
+            f" FROM jsonb_each_text(:'marks'::jsonb) now"
+            f" LEFT JOIN jsonb_each_text({given}::jsonb) before USING (key)"
+            " WHERE before.value IS DISTINCT FROM now.value \\gset"
+        )
+    for name, query in (
+        ("access", _ACCESS),
+        ("catalogs", _CATALOGS),
+        ("databases", _DATABASES),
+        ("functions", _FUNCTIONS),
+        ("names", _NAMES),
+        ("columns", _COLUMNS.format(wanted=columns)),
+        ("tables", _TABLES.format(wanted=wanted)),
+        ("partitions", _PARTITIONS.format(wanted=wanted)),
+    ):
+        lines += _section(name, query)
+    return "\n".join([*lines, "COMMIT;", f"\\echo '{END}'", ""])
+
+
+def _section(name: str, query: str) -> list[str]:
+    return [f"\\echo '{MARK}{name}'", f"COPY ({query}) TO STDOUT;"]

@@ -1,0 +1,411 @@
+"""The history's repository: git's objects and references. A kill leaves the last commit whole.
+
+Objects are written first and to the disk; then the branch moves, in one step. What a kill leaves behind is
+objects that nobody refers to, which the next commit takes if they fit, and `git gc` removes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from dulwich.errors import NotGitRepository
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from dulwich.refs import Ref
+from dulwich.repo import Repo
+
+from lakehouse.errors import LakehouseError, UsageError
+
+MAIN = "main"
+_FILE, _FOLDER = 0o100644, 0o040000
+# A commit of no more objects writes a file for each, as git does; another one, packs of about so many bytes.
+_LOOSE, _PACK_BYTES = 200, 64 * 1024**2
+# Another commit may take so long; the file of a reference is locked for milliseconds.
+_LOCK_SECONDS, _REF_SECONDS, _AGAIN_SECONDS = 120.0, 2.0, 0.05
+_ID = re.compile(r"[0-9a-f]{4,40}")
+_BACK = re.compile(r"(?P<name>.*?)~(?P<steps>\d+)")
+_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_SHORT = 12
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One commit: its id, its trees, its parents, who, when (seconds since the epoch), and what it says."""
+
+    id: str
+    tree: str
+    parents: tuple[str, ...]
+    author: str
+    time: int
+    message: str
+
+    @property
+    def short(self) -> str:
+        """Enough of the id for a person."""
+        return self.id[:_SHORT]
+
+    @property
+    def subject(self) -> str:
+        """The first line of the message."""
+        return self.message.partition("\n")[0]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Return the lines `Word: value` at the end of the message."""
+        last = self.message.rstrip("\n").rpartition("\n\n")[2]
+        pairs = (one.partition(": ") for one in last.splitlines())
+        return {key: value for key, colon, value in pairs if colon}
+
+
+class Reader(Protocol):
+    """Whatever has objects."""
+
+    def blob(self, number: str) -> bytes:
+        """Return a file by its id."""
+
+    def tree(self, number: str) -> Mapping[str, str]:
+        """Return the ids in a folder by name."""
+
+
+class Writer(Reader, Protocol):
+    """Whatever takes objects."""
+
+    def add_blob(self, content: bytes) -> str:
+        """Keep a file; return its id."""
+
+    def add_tree(self, entries: Mapping[str, tuple[bool, str]]) -> str:
+        """Keep a folder of names, each a folder itself or not, and an id; return its id."""
+
+
+class DamagedError(LakehouseError):
+    """An object of the repository is missing or is not what its id says."""
+
+
+class Store:
+    """A repository on this machine."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it; LakehouseError where there is none."""
+        self.path = path
+        try:
+            self._repo = Repo(str(path))
+        except (NotGitRepository, FileNotFoundError) as error:
+            raise LakehouseError(
+                f"{path}: there is no history of the catalog yet", ".venv/bin/lakehouse catalog commit"
+            ) from error
+
+    @classmethod
+    def made(cls, path: Path) -> Store:
+        """Open the repository, which is made where there is none; a kill leaves none or a whole one."""
+        if not (path / "HEAD").exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".catalog-", dir=path.parent) as folder:
+                Repo.init_bare(str(Path(folder) / "new"), mkdir=True, default_branch=MAIN.encode()).close()
+                # Parameters of tables may be secrets, in the metastore and so in its history.
+                (Path(folder) / "new").chmod(0o700)
+                # Another one may have been faster.
+                with suppress(OSError):
+                    (Path(folder) / "new").rename(path)
+        return cls(path)
+
+    def close(self) -> None:
+        """Close the files of the repository."""
+        self._repo.close()
+
+    # Reading
+
+    def blob(self, number: str) -> bytes:
+        """Return a file by its id; DamagedError where it is not there, or has another content."""
+        found = self._object(number)
+        if not isinstance(found, Blob):
+            raise DamagedError(f"{self.path}: {number} is no file", self._fsck)
+        return found.as_raw_string()
+
+    def tree(self, number: str) -> Mapping[str, str]:
+        """Return the ids in a folder by name."""
+        found = self._object(number)
+        if not isinstance(found, Tree):
+            raise DamagedError(f"{self.path}: {number} is no folder", self._fsck)
+        return _entries(found)
+
+    def commit(self, number: str) -> Entry:
+        """Return a commit by its whole id."""
+        found = self._object(number)
+        if not isinstance(found, Commit):
+            raise DamagedError(f"{self.path}: {number} is no commit", self._fsck)
+        return Entry(
+            number, found.tree.decode(), tuple(one.decode() for one in found.parents), found.author.decode(),
+            int(found.author_time), found.message.decode(),
+        )  # fmt: skip
+
+    def history(self, start: str) -> Iterator[Entry]:
+        """Give a commit and those before it, by the first parent of each."""
+        number: str | None = start
+        while number:
+            entry = self.commit(number)
+            yield entry
+            number = next(iter(entry.parents), None)
+
+    def head(self, branch: str = MAIN) -> Entry | None:
+        """Return the last commit of a branch; None where it has none."""
+        number = self._reference(f"refs/heads/{branch}")
+        return self.commit(number) if number else None
+
+    def resolve(self, text: str) -> Entry:
+        """Return the commit that a branch, a tag, an id or its first letters name, `~2` is two before it.
+
+        Raises UsageError where there is none, or more than one.
+        """
+        if back := _BACK.fullmatch(text):
+            found = list(
+                zip(range(int(back["steps"]) + 1), self.history(self.resolve(back["name"]).id), strict=False)
+            )
+            if len(found) <= int(back["steps"]):
+                raise UsageError(f"{text}: there are only {len(found) - 1} commits before {back['name']}")
+            return found[-1][1]
+        name = MAIN if text == "HEAD" else text
+        for folder in ("heads", "tags"):
+            if number := self._reference(f"refs/{folder}/{name}"):
+                return self.commit(number)
+        matching = self._beginning(text) if _ID.fullmatch(text) else []
+        if len(matching) > 1:
+            raise UsageError(f"{text} is the beginning of {len(matching)} commits; a longer one")
+        if text == "HEAD":
+            raise LakehouseError(f"{self.path} has no commit yet", ".venv/bin/lakehouse catalog commit")
+        if not matching:
+            raise UsageError(f"{text}: no commit, branch or tag of {self.path}")
+        return matching[0]
+
+    def names(self, folder: str) -> dict[str, str]:
+        """Return the branches (`heads`) or `tags` with the ids of their commits."""
+        found = self._repo.refs.as_dict(Ref(f"refs/{folder}".encode()))
+        return {name.decode(): number.decode() for name, number in sorted(found.items())}
+
+    def __contains__(self, number: str) -> bool:
+        """Tell whether there is an object of this id."""
+        return ObjectID(number.encode()) in self._repo.object_store
+
+    def _object(self, number: str) -> ShaFile:
+        try:
+            found = self._repo.object_store[ObjectID(number.encode())]
+            content = found.as_raw_string()
+        except KeyError:
+            raise DamagedError(f"{self.path}: object {number} is missing", self._fsck) from None
+        except Exception as error:
+            # zlib's own error, and those of a pack whose bytes are others, are of no common class.
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise DamagedError(f"{self.path}: object {number} is damaged: {what}", self._fsck) from error
+        # Nobody else compares what is there with what it is called.
+        head = f"{found.type_name.decode()} {len(content)}\0".encode()
+        if hashlib.sha1(head + content, usedforsecurity=False).hexdigest() != number:
+            raise DamagedError(f"{self.path}: object {number} is damaged: it has another content", self._fsck)
+        return found
+
+    @property
+    def _fsck(self) -> str:
+        return ".venv/bin/lakehouse catalog fsck"
+
+    def _reference(self, name: str) -> str | None:
+        with suppress(KeyError, ValueError):
+            return self._repo.refs[Ref(name.encode())].decode()
+        return None
+
+    def _beginning(self, letters: str) -> list[Entry]:
+        found = self._repo.object_store.iter_prefix(letters.encode())
+        kinds = ((number, self._object(number.decode())) for number in dict.fromkeys(found))
+        return [self.commit(number.decode()) for number, one in kinds if isinstance(one, Commit)]
+
+    # Writing
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the repository against other commits; wait for the one that holds it, but not for ever."""
+        with (self.path / "lakehouse.lock").open("w") as handle:
+            until = time.monotonic() + _LOCK_SECONDS
+            while True:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise LakehouseError(
+                            f"{self.path}: another program has been writing for {_LOCK_SECONDS:.0f} s",
+                            f"fuser -v {self.path}/lakehouse.lock",
+                        ) from None
+                    time.sleep(_AGAIN_SECONDS)
+            # Whatever somebody was writing who was killed.
+            for left in (self.path / "objects" / "pack").glob("tmp*"):
+                left.unlink(missing_ok=True)
+            yield
+
+    def keep(self, objects: list[ShaFile]) -> None:
+        """Write objects to the disk."""
+        if len(objects) <= _LOOSE:
+            for one in objects:
+                self._write(one)
+            return
+        pack = self._repo.object_store.add_objects([(one, None) for one in objects])
+        if pack:
+            for suffix in (".pack", ".idx"):
+                _to_disk(Path(f"{os.fsdecode(pack._basename)}{suffix}"))  # its only name
+            _to_disk(self.path / "objects" / "pack")
+
+    def _write(self, one: ShaFile) -> None:
+        number = one.id.decode()
+        path = self.path / "objects" / number[:2] / number[2:]
+        path.parent.mkdir(exist_ok=True)
+        # dulwich's own way leaves a lock where it was killed, and then refuses the object for ever.
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix="tmp_obj_", delete=False) as stream:
+            stream.write(one.as_legacy_object())
+            stream.flush()
+            os.fsync(stream.fileno())
+            os.fchmod(stream.fileno(), 0o444)
+        Path(stream.name).replace(path)
+
+    def record(  # noqa: PLR0913, PLR0917 -- what a commit is
+        self, tree: str, parent: Entry | None, author: str, moment: int, message: str, branch: str = MAIN
+    ) -> Entry:
+        """Make a commit of a tree that is kept, the branch's last one; LakehouseError if another was made."""
+        made = Commit()
+        made.tree = ObjectID(tree.encode())
+        made.parents = [ObjectID(parent.id.encode())] if parent else []
+        made.author = made.committer = author.encode()
+        made.author_time = made.commit_time = moment
+        made.author_timezone = made.commit_timezone = 0
+        made.encoding = b"UTF-8"
+        made.message = message.encode()
+        self.keep([made])
+        number = made.id.decode()
+        if not self._move(f"refs/heads/{branch}", parent.id if parent else None, number):
+            raise LakehouseError(
+                f"{self.path}: {branch} has another commit by now; this one was dropped",
+                ".venv/bin/lakehouse catalog commit",
+            )
+        return self.commit(number)
+
+    def name(self, folder: str, name: str, entry: Entry) -> None:
+        """Give a commit a name; UsageError where there is one, or it is none."""
+        full = self._full(folder, name)
+        if self._reference(full):
+            raise UsageError(f"{name} is there already; another name, or --delete {name} first")
+        self._move(full, None, entry.id)
+
+    def forget(self, folder: str, name: str) -> None:
+        """Take a name away; UsageError where there is none, or it is the one that commits move."""
+        full = self._full(folder, name)
+        if name == MAIN and folder == "heads":
+            raise UsageError(f"{MAIN} is where commits go")
+        if not self._reference(full):
+            raise UsageError(f"{name}: no such name in {self.path}")
+        self._repo.refs.remove_if_equals(Ref(full.encode()), None)
+
+    def _full(self, folder: str, name: str) -> str:
+        if not _WORD.fullmatch(name) or name.endswith(".lock") or ".." in name or _ID.fullmatch(name):
+            raise UsageError(
+                f"{name}: letters, digits, _ . and - alone, and nothing that may be a commit's id"
+            )
+        return f"refs/{folder}/{name}"
+
+    def _move(self, name: str, old: str | None, new: str) -> bool:
+        reference, lock = Ref(name.encode()), self.path / f"{name}.lock"
+        until = time.monotonic() + _REF_SECONDS
+        while lock.exists():
+            if time.monotonic() > until:
+                # Who has the lock of the repository is the only one who could hold it.
+                lock.unlink(missing_ok=True)
+            time.sleep(_AGAIN_SECONDS)
+        before = ObjectID(old.encode() if old else b"0" * 40)
+        moved = self._repo.refs.set_if_equals(reference, before, ObjectID(new.encode()))
+        _to_disk((self.path / name).parent)
+        return moved
+
+
+class Overlay:
+    """Objects in memory above those of a store, or of nothing: for a look that keeps none of them."""
+
+    def __init__(self, below: Store | None) -> None:
+        self._below = below
+        self._objects: dict[str, ShaFile] = {}
+
+    def blob(self, number: str) -> bytes:
+        """Return a file by its id."""
+        kept = self._objects.get(number)
+        return kept.as_raw_string() if kept else self._beneath(number).blob(number)
+
+    def tree(self, number: str) -> Mapping[str, str]:
+        """Return the ids in a folder by name."""
+        kept = self._objects.get(number)
+        return _entries(kept) if isinstance(kept, Tree) else self._beneath(number).tree(number)
+
+    def add_blob(self, content: bytes) -> str:
+        """Keep a file; return its id."""
+        return self._add(Blob.from_string(content))
+
+    def add_tree(self, entries: Mapping[str, tuple[bool, str]]) -> str:
+        """Keep a folder; return its id."""
+        return self._add(_tree(entries))
+
+    def _beneath(self, number: str) -> Store:
+        if self._below is None:
+            raise DamagedError(f"object {number} is missing")
+        return self._below
+
+    def _add(self, one: ShaFile) -> str:
+        number = one.id.decode()
+        if number not in self._objects and (self._below is None or number not in self._below):
+            self._objects[number] = one
+        return number
+
+
+class Batch(Overlay):
+    """Collects objects for a store, and writes them where there are enough, and at the end."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self._store = store
+        self._bytes = 0
+        # What was written: numbers for a person.
+        self.written = 0
+
+    def flush(self) -> None:
+        """Write what is left."""
+        if self._objects:
+            self._store.keep(list(self._objects.values()))
+        self.written += len(self._objects)
+        self._objects, self._bytes = {}, 0
+
+    def _add(self, one: ShaFile) -> str:
+        before, number = len(self._objects), super()._add(one)
+        if len(self._objects) > before:
+            self._bytes += one.raw_length()
+            if self._bytes > _PACK_BYTES:
+                self.flush()
+        return number
+
+
+def _entries(found: Tree) -> dict[str, str]:
+    return {one.path.decode(): one.sha.decode() for one in found.iteritems()}
+
+
+def _tree(entries: Mapping[str, tuple[bool, str]]) -> Tree:
+    made = Tree()
+    for name, (folder, number) in entries.items():
+        made.add(name.encode(), _FOLDER if folder else _FILE, ObjectID(number.encode()))
+    return made
+
+
+def _to_disk(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
