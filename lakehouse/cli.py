@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 from typing import NoReturn
 
-from lakehouse.commands import FAILED, building, changing, containers, keeping, looking
+from lakehouse.commands import FAILED, building, changing, containers, history, keeping, looking
 from lakehouse.errors import LakehouseError, UsageError
 
 DEFAULT_INVENTORY = "inventory/local"
 # In this order they are shown.
-FAMILIES = building, looking, changing, keeping
+FAMILIES = building, looking, changing, keeping, history
 # What follows after -- is no option of ours, and no argument.
 _COMMANDING = "exec"
 # A verb that looks must not end with 1 or 2 for another reason than what it saw (sysexits.h: EX_USAGE).

@@ -1,0 +1,86 @@
+"""Verbs of the catalog's history."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from lakehouse.commands import NOT_KNOWN, Add, json_option
+
+_VERB = "ops.catalog.verb:"
+# Of what Python itself has a word like it.
+_FUNCTIONS = {"diff": "compare"}
+
+
+def register(add: Add) -> None:
+    """Add the verb `catalog` with its own verbs."""
+    top = add(
+        "catalog", f"{_VERB}log", "the history of the metastore: commits, and what changed between them"
+    )
+    verbs = top.add_subparsers(required=True, metavar="work")
+
+    def one(name: str, text: str) -> argparse.ArgumentParser:
+        made = verbs.add_parser(name, help=text, description=text)
+        made.set_defaults(action=f"{_VERB}{_FUNCTIONS.get(name, name)}", failure=NOT_KNOWN)
+        made.add_argument("-i", "--inventory", default=argparse.SUPPRESS, help="inventory")
+        made.add_argument(
+            "--store", type=Path, metavar="PATH", help="repository (default: .state/<cluster>/catalog.git)"
+        )
+        return made
+
+    _commit(one)
+    _looks(one)
+    _names(one)
+
+
+def _commit(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    made = one("commit", "keep the catalog as it is now")
+    made.add_argument("-m", "--message", metavar="TEXT", help="why (default: what changed)")
+    made.add_argument(
+        "--author", metavar="NAME", help="as in 'Ann <ann@example.org>' (default: who you are here)"
+    )
+    made.add_argument("--full", action="store_true", help="read everything, not only what has changed")
+    json_option(made)
+
+
+def _looks(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    listed = one("log", "list commits, the newest first")
+    listed.add_argument(
+        "name", nargs="?", help="of this object: db, db.table, db.table/partition, db.function()"
+    )
+    listed.add_argument("-n", "--count", type=int, default=20, help="so many (default: %(default)s)")
+    shown = one("show", "show what a commit changed, or an object as it was then")
+    shown.add_argument(
+        "commit", nargs="?", default="HEAD", help="id, tag, branch, or HEAD~2 (default: %(default)s)"
+    )
+    shown.add_argument("name", nargs="?", help="db, db.table, db.table/partition or db.function()")
+    compared = one("diff", "show what changed from a commit to another one, or to now")
+    compared.add_argument("old", nargs="?", metavar="A", help="default: the last commit")
+    compared.add_argument("new", nargs="?", metavar="B", help="default: the metastore as it is now")
+    compared.add_argument(
+        "--expect", metavar="COMMIT", help="end with 1 if the metastore is not as in this one"
+    )
+    compared.add_argument(
+        "--ignore", metavar="PATTERN", action="append", default=[], help="parameters not to compare"
+    )
+    compared.add_argument(
+        "--no-data", action="store_true", help="new rows in Iceberg and Delta tables are no change"
+    )
+    compared.add_argument("--statistics", action="store_true", help="compare statistics, too")
+    blamed = one("blame", "show which commit gave an object each of its values")
+    blamed.add_argument("name", help="db, db.table or db.table/partition")
+    blamed.add_argument("commit", nargs="?", default="HEAD", help="as of then (default: %(default)s)")
+    checked = one("fsck", "read every object of the history, and name those that are damaged")
+    forms = compared.add_mutually_exclusive_group()
+    forms.add_argument("--sql", action="store_true", help="as statements for Spark, where there are such")
+    json_option(listed, shown, forms, blamed, checked)
+
+
+def _names(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    for verb, text in (("tag", "name a commit"), ("branch", "name a commit from which others may go on")):
+        named = one(verb, text)
+        named.add_argument("name", nargs="?", help="default: list them")
+        named.add_argument("commit", nargs="?", default="HEAD", help="default: %(default)s")
+        named.add_argument("--delete", metavar="NAME", help="take a name away; the commit stays")
+        json_option(named)

@@ -1,0 +1,1 @@
+"""The history of the catalog: commits of what the metastore holds, and what changed between them."""

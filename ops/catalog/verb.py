@@ -1,0 +1,350 @@
+"""The verbs of the catalog's history."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import re
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from lakehouse import inventory, state
+from lakehouse.catalog import build, ddl, diff, names, objects
+from lakehouse.catalog import fsck as check
+from lakehouse.catalog import text as screen
+from lakehouse.catalog.build import Built
+from lakehouse.catalog.diff import Change, Look
+from lakehouse.catalog.store import Batch, Entry, Overlay, Store
+from lakehouse.errors import UsageError
+from ops import tell
+from ops.catalog import live, marks
+from ops.outcome import Finding, Outcome, Result
+from ops.status import placement
+from ops.status.placement import Cluster
+
+_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\n]*>")
+_STORE = "catalog.git"
+
+
+def commit(arguments: argparse.Namespace) -> int:
+    """Keep the catalog; return 0, 1 if something of it is in no commit, 2 if it could not be read."""
+    began = time.monotonic()
+    author = _author(arguments.author)
+    cluster = placement.read(inventory.load(arguments.inventory))
+    with closing(Store.made(_path(arguments, cluster))) as store, store.locked():
+        parent = store.head()
+        batch = Batch(store)
+        base = None if arguments.full or not parent else marks.base(store, parent)
+        built = live.read(live.database(cluster), batch, base, live.delta_versions(cluster))
+        same = parent is not None and _identity(store, parent) == built.identity
+        if same and parent:
+            found: list[Change] = []
+            made = parent
+        else:
+            batch.flush()
+            found = list(diff.changes(store, parent.tree, built.tree)) if parent else []
+            told = screen.summary(found) or "the same in another form"
+            said = arguments.message or (told if parent else "the first commit")
+            message = f"{said}\n\n{_facts(built, cluster)}"
+            made = store.record(built.tree, parent, author, int(built.about["time"]), message)
+            marks.keep(store, made, built)
+    seconds = time.monotonic() - began
+    if not arguments.json:
+        _say([screen.change(one) for one in found])
+    target = str(cluster.variable("lakehouse_cluster"))
+    word = "unchanged since" if same else "committed"
+    return tell.end(
+        Result(
+            verb="catalog commit",
+            target=target,
+            findings=_findings(built, arguments.inventory),
+            facts=(
+                f"{word} {made.short}",
+                screen.many(built.counts["databases"], "database"),
+                f"{screen.many(built.counts['tables'], 'table')} ({built.counts['read']} read)",
+                screen.many(built.counts["partitions"], "partition"),
+                f"event {built.event or 'none: no listener writes any'}",
+                f"{screen.many(batch.written, 'object')} written",
+                f"{seconds:.1f} s",
+            ),
+            hosts={},
+            healthy_next=f".venv/bin/lakehouse catalog show -i {arguments.inventory}",
+            details={
+                "commit": made.id,
+                "identity": built.identity,
+                "changed": not same,
+                "counts": dict(built.counts),
+                "event": built.event,
+                "changes": [one.json() for one in found],
+                "seconds": round(seconds, 1),
+            },
+        ),
+        as_json=arguments.json,
+    )
+
+
+def log(arguments: argparse.Namespace) -> int:
+    """List commits, or those that changed one object."""
+    if arguments.count < 1:
+        raise UsageError(f"--count {arguments.count}: 1 or more")
+    with _opened(arguments) as (store, target):
+        entries = store.history(store.resolve("HEAD").id)
+        name = names.parse(arguments.name) if arguments.name else None
+        chosen = objects.versions(store, entries, name) if name else entries
+        found = [one for one, _ in zip(chosen, range(arguments.count), strict=False)]
+        if name and not found:
+            raise UsageError(f"{name} is in no commit of {store.path}")
+        called = _called(store)
+        if not arguments.json:
+            _say([screen.entry(one, called.get(one.id, ())) for one in found])
+        facts = (f"{screen.many(len(found), 'commit')} shown", *([f"of {name}"] if name else []))
+        details = {"commits": [_json(one, called.get(one.id, ())) for one in found]}
+        return _end(arguments, "log", target, facts, details, "catalog show")
+
+
+def show(arguments: argparse.Namespace) -> int:
+    """Show a commit with its changes, or an object in it."""
+    with _opened(arguments) as (store, target):
+        entry = store.resolve(arguments.commit)
+        if arguments.name:
+            name = names.parse(arguments.name)
+            said = objects.document(store, entry.tree, name)
+            if said is None:
+                raise UsageError(f"{name} is not in {entry.short}; lakehouse catalog log {arguments.name}")
+            if not arguments.json:
+                _say([json.dumps(said, ensure_ascii=False, sort_keys=True, indent=2)])
+            return _end(
+                arguments, "show", target, (str(name), f"in {entry.short}"), {"document": said}, "catalog log"
+            )
+        parent = store.commit(entry.parents[0]) if entry.parents else None
+        found = list(diff.changes(store, parent.tree if parent else None, entry.tree))
+        if not arguments.json:
+            _say([*screen.head(entry), *map(screen.change, found)])
+        details = {"commit": _json(entry, ()), "changes": [one.json() for one in found]}
+        return _end(
+            arguments,
+            "show",
+            target,
+            (entry.short, screen.many(len(found), "change")),
+            details,
+            "catalog log",
+        )
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Show what differs; return 0, 1 where the metastore is not as expected, 2 where it could not be read."""
+    began = time.monotonic()
+    if arguments.expect and (arguments.old or arguments.new):
+        raise UsageError("--expect compares a commit with the metastore; no other one")
+    look = Look(tuple(arguments.ignore), not arguments.no_data, arguments.statistics)
+    findings: tuple[Finding, ...] = ()
+    with _opened(arguments) as (store, target):
+        old = store.resolve(arguments.expect or arguments.old or "HEAD")
+        if arguments.new:
+            new = store.resolve(arguments.new)
+            found = list(diff.changes(store, old.tree, new.tree, look))
+            other = new.short
+        else:
+            overlay, built = _now(arguments, store)
+            found = list(diff.changes(overlay, old.tree, built.tree, look))
+            findings = _findings(built, arguments.inventory)
+            other = "now"
+    if arguments.expect and found:
+        again = f".venv/bin/lakehouse catalog diff {old.short} -i {arguments.inventory}"
+        what = f"{screen.summary(found)} since {old.short}"
+        findings = (*findings, Finding("catalog.drift", Outcome.DEGRADED, target, what, again))
+    if not arguments.json:
+        _say(ddl.statements(found) if arguments.sql else map(screen.change, found))
+    facts = (
+        f"{old.short} to {other}",
+        screen.many(len(found), "change"),
+        f"{time.monotonic() - began:.1f} s",
+    )
+    details = {"from": old.id, "to": other, "changes": [one.json() for one in found]}
+    return _end(arguments, "diff", target, facts, details, "catalog commit", findings)
+
+
+def blame(arguments: argparse.Namespace) -> int:
+    """Show each value of an object with the commit that it is of."""
+    with _opened(arguments) as (store, target):
+        entry, name = store.resolve(arguments.commit), names.parse(arguments.name)
+        if objects.document(store, entry.tree, name) is None:
+            raise UsageError(f"{name} is not in {entry.short}; lakehouse catalog log {arguments.name}")
+        found = objects.blame(store, store.history(entry.id), name)
+        if not arguments.json:
+            _say(
+                f"{one.short} {screen.when(one.time)} {field}: {screen.value(field, value)}"
+                for field, value, one in found
+            )
+        details = {
+            "fields": [
+                {
+                    "field": field,
+                    "value": value,
+                    "commit": one.id,
+                    "time": one.time,
+                    "event": one.facts.get("Event"),
+                }
+                for field, value, one in found
+            ]
+        }
+        return _end(
+            arguments, "blame", target, (str(name), screen.many(len(found), "value")), details, "catalog log"
+        )
+
+
+def tag(arguments: argparse.Namespace) -> int:
+    """Name a commit, take a name away, or list the names."""
+    return _name(arguments, "tag", "tags")
+
+
+def branch(arguments: argparse.Namespace) -> int:
+    """Name a commit from which others may go on, take a name away, or list the names."""
+    return _name(arguments, "branch", "heads")
+
+
+def fsck(arguments: argparse.Namespace) -> int:
+    """Read everything; return 0, or 2 where an object is damaged."""
+    with _opened(arguments) as (store, target):
+        checked = check.check(store)
+        again = f"git --git-dir {store.path} fsck"
+        findings = tuple(
+            Finding("catalog.damaged", Outcome.DOWN, one.where, one.what, again) for one in checked.faults
+        )
+        facts = (
+            screen.many(checked.commits, "commit"),
+            screen.many(checked.objects, "object"),
+            f"{len(findings)} damaged",
+        )
+        details = {"commits": checked.commits, "objects": checked.objects}
+        return _end(arguments, "fsck", target, facts, details, "catalog log", findings)
+
+
+def _name(arguments: argparse.Namespace, verb: str, folder: str) -> int:
+    if arguments.delete and arguments.name:
+        raise UsageError(f"{arguments.name} and --delete: one of them")
+    with _opened(arguments) as (store, target):
+        if arguments.delete or arguments.name:
+            with store.locked():
+                if arguments.delete:
+                    store.forget(folder, arguments.delete)
+                else:
+                    store.name(folder, arguments.name, store.resolve(arguments.commit))
+        listed = store.names(folder)
+        if not arguments.json:
+            _say(f"{name} {screen.entry(store.commit(number))}" for name, number in listed.items())
+        return _end(
+            arguments, verb, target, (screen.many(len(listed), "name"),), {"names": listed}, "catalog log"
+        )
+
+
+def _now(arguments: argparse.Namespace, store: Store) -> tuple[Overlay, Built]:
+    """Return the catalog as it is now, of which nothing is kept."""
+    cluster = placement.read(inventory.load(arguments.inventory))
+    last, overlay = store.head(), Overlay(store)
+    base = marks.base(store, last) if last else None
+    return overlay, live.read(live.database(cluster), overlay, base, live.delta_versions(cluster))
+
+
+def _path(arguments: argparse.Namespace, cluster: Cluster) -> Path:
+    if arguments.store:
+        return Path(arguments.store)
+    return state.folder(cluster.inventory.path, str(cluster.variable("lakehouse_cluster"))) / _STORE
+
+
+@contextmanager
+def _opened(arguments: argparse.Namespace) -> Iterator[tuple[Store, str]]:
+    """Open the repository, for what is said of a cluster, or of a path."""
+    if arguments.store:
+        path, target = Path(arguments.store), str(arguments.store)
+    else:
+        known = inventory.load(arguments.inventory)
+        target = str(known.hosts[0].variables["lakehouse_cluster"])
+        path = state.folder(known.path, target) / _STORE
+    with closing(Store(path)) as store:
+        yield store, target
+
+
+def _identity(store: Store, entry: Entry) -> str:
+    return store.tree(entry.tree)[build.CATALOG]
+
+
+def _author(given: str | None) -> str:
+    if given is None:
+        return f"{getpass.getuser()} <{getpass.getuser()}@{socket.gethostname()}>"
+    found = given if "<" in given else f"{given} <>"
+    if not _AUTHOR.fullmatch(found):
+        raise UsageError(f"--author {given}: as in 'Ann <ann@example.org>'")
+    return found
+
+
+def _facts(built: Built, cluster: Cluster) -> str:
+    """Return the end of a message: what the commit corresponds to."""
+    lines = {
+        "Cluster": cluster.variable("lakehouse_cluster"),
+        "Catalog": built.identity,
+        "Event": built.event or "none",
+        "Snapshot": built.about["snapshot"],
+        "Schema": built.about["schema"],
+    }
+    return "".join(f"{word}: {value}\n" for word, value in lines.items())
+
+
+def _findings(built: Built, path: str) -> tuple[Finding, ...]:
+    """Return what of the catalog is in no commit."""
+    sql = f".venv/bin/lakehouse exec -i {path} postgresql -- runuser -u postgres -- psql -c 'TABLE ...'"
+    unknown = (
+        Finding("catalog.left_out", Outcome.DEGRADED, one.where, one.what, sql) for one in built.strangers
+    )
+    unversioned = (
+        Finding(
+            "catalog.unversioned", Outcome.DEGRADED, name, "a Delta table whose version cannot be had",
+            f".venv/bin/lakehouse status -i {path}",
+        )
+        for name in built.unversioned
+    )  # fmt: skip
+    return (*unknown, *unversioned)
+
+
+def _called(store: Store) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for folder in ("heads", "tags"):
+        for name, number in store.names(folder).items():
+            found.setdefault(number, []).append(name)
+    return found
+
+
+def _json(entry: Entry, called: Sequence[str]) -> dict[str, Any]:
+    return {
+        "id": entry.id, "parents": list(entry.parents), "author": entry.author, "time": entry.time,
+        "message": entry.message, "facts": entry.facts, "names": list(called),
+    }  # fmt: skip
+
+
+def _say(lines: Iterator[str] | Sequence[str] | map[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _end(  # noqa: PLR0913, PLR0917 -- what a last line has
+    arguments: argparse.Namespace,
+    verb: str,
+    target: str,
+    facts: tuple[str, ...],
+    details: dict[str, Any],
+    after: str,
+    findings: tuple[Finding, ...] = (),
+) -> int:
+    where = f"--store {arguments.store}" if arguments.store else f"-i {arguments.inventory}"
+    result = Result(
+        verb=f"catalog {verb}", target=target, findings=findings, facts=facts, hosts={},
+        healthy_next=f".venv/bin/lakehouse {after} {where}", details=details,
+    )  # fmt: skip
+    return tell.end(result, as_json=arguments.json)

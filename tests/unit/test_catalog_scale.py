@@ -1,0 +1,124 @@
+"""10,000 tables and 200,000 partitions: what a commit takes, and what one change writes.
+
+Too long for `make unit`: `make test` runs it. It shows the seconds (-s), which depend on the machine;
+docs/catalog-history.md has those of one.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse.catalog import build, diff
+from lakehouse.catalog.store import Batch, Store
+from ops.catalog import live, marks
+from tests.unit import metastore_database
+from tests.unit.metastore_database import Database
+
+pytestmark = [pytest.mark.network]
+
+TABLES, FEW, MANY, DATABASES = 10_000, 20, 100_020, 50
+GIB = 1024**3
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a process of its own has done, in how many seconds, with how much memory."""
+
+    said: Any
+    seconds: float
+    bytes: int
+
+
+def commit(database: Database, path: Path) -> tuple[str, int, int]:
+    """Commit as the verb does; return the tree, the tables that were read, and the bytes of new objects."""
+
+    @contextmanager
+    def ask(script: str) -> Iterator[Iterator[bytes]]:
+        with closing(database.lines(script)) as lines:
+            yield lines
+
+    with closing(Store.made(path)) as store, store.locked():
+        parent, batch, before = store.head(), Batch(store), size(path)
+        built = live.read(ask, batch, marks.base(store, parent) if parent else None, build.no_versions)
+        batch.flush()
+        entry = store.record(built.tree, parent, "a <a@example.org>", int(built.about["time"]), "scale\n")
+        marks.keep(store, entry, built)
+        return built.tree, int(built.counts["read"]), size(path) - before
+
+
+def compare(path: Path) -> list[diff.Change]:
+    """Return what the last commit changed."""
+    with closing(Store(path)) as store:
+        entry = store.resolve("HEAD")
+        return list(diff.changes(store, store.commit(entry.parents[0]).tree, entry.tree))
+
+
+def size(path: Path) -> int:
+    """Return the bytes of all objects."""
+    return sum(one.stat().st_size for one in (path / "objects").rglob("*") if one.is_file())
+
+
+def measured(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float, int]:
+    began = time.monotonic()
+    said = work(*arguments)
+    return said, time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def alone(what: str, work: Callable[..., Any], *arguments: Any) -> Ran:
+    """Do something in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        ran = Ran(*pool.submit(measured, work, *arguments).result())
+    print(f"{what}: {ran.seconds:.1f} s, {ran.bytes / GIB:.2f} GiB")  # noqa: T201 -- a number for a person
+    return ran
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    with metastore_database.server() as made:
+        sizes = {"tables": TABLES, "few": FEW, "many": MANY, "databases": DATABASES}
+        script = Path(__file__).with_name("metastore_scale.sql").read_text(encoding="utf-8")
+        made.run("".join(f"\\set {name} {value}\n" for name, value in sizes.items()) + script)
+        yield made
+
+
+def test_a_large_catalog_is_committed_in_little_memory_and_a_change_writes_little(
+    database: Database, tmp_path: Path
+) -> None:
+    path = tmp_path / "history.git"
+    first = alone("the first commit", commit, database, path)
+    _, count, written = first.said
+    assert count == TABLES
+    assert first.bytes < GIB
+
+    database.run(
+        'INSERT INTO "SERDES" ("SERDE_ID", "SLIB") VALUES (7, \'s\');'
+        'INSERT INTO "SDS" SELECT 7, "INPUT_FORMAT", false, \'hdfs://lake/one-more\', -1, "OUTPUT_FORMAT", 7,'
+        ' "CD_ID", false FROM "SDS" WHERE "SD_ID" = 100001;'
+        "INSERT INTO \"PARTITIONS\" VALUES (7, 1790000000, 0, 'ds=1850-06-15-and-a-half', 7, 100001);"
+        "INSERT INTO \"PARTITION_KEY_VALS\" VALUES (7, '1850-06-15-and-a-half', 0)"
+    )
+    second = alone("a partition more in a table of 100,000", commit, database, path)
+    assert second.said[1] == 1
+    assert second.said[2] <= written / 100, (second.said[2], written)
+
+    database.run("INSERT INTO \"TABLE_PARAMS\" VALUES (100100, 'k', 'v')")
+    third = alone("a parameter of one table", commit, database, path)
+    assert third.said[1] == 1
+    found = alone("the difference", compare, path).said
+    assert [(one.kind, str(one.name), one.field) for one in found] == [
+        ("view", "hive.d1.t100", "parameter k")
+    ]
+
+    # Everything read again gives the tree that was made of changes.
+    (path / "lakehouse-marks.json").unlink()
+    assert alone("everything again", commit, database, path).said[0] == third.said[0]
