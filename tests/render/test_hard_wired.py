@@ -27,10 +27,12 @@ COMMON_WORDS = {
 }
 # Where those defaults stand.
 SHIPPED = rendering.REPOSITORY / "roles" / "lakehouse" / "defaults"
+# What a run says of itself is in no inventory.
+RUN = {"lakehouse_run", "lakehouse_restarts"}
 # Numbers by which memory is divided tell nothing of a cluster, nor does a switch.
-SIZES = {"lakehouse_memory_overcommit", "lakehouse_engine_weights", "lakehouse_backup_enabled"}
+SIZES = {"lakehouse_memory_overcommit", "lakehouse_engine_weights", "lakehouse_backup_enabled", *RUN}
 # The tests have everything on.
-SWITCHES = {"lakehouse_profile", "lakehouse_backup_enabled"}
+SWITCHES = {"lakehouse_profile", "lakehouse_backup_enabled", *RUN}
 # Where such a word would be the cluster's value after all.
 MEANT = {
     "lakehouse": (
