@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 from lakehouse.validation.finding import Level
 from ops.answer import Answer, both
+from ops.doctor.daemons import waits
 from ops.doctor.model import Case, Check, Fault, Seen, judged, settings
 from ops.status import reading
 
@@ -99,6 +100,9 @@ def _namenode(seen: Seen) -> Iterator[Case]:
         running = {one["key"]: one["value"] for one in taken}
         return tuple(_differing(seen, _properties(text), running, file))
 
+    # Of one that waits for a restart that was said.
+    if waits(seen, namenode):
+        return
     for part, file in _FILES.items():
         text = seen.part(namenode.host, part)
         found = both(seen.document("namenode_conf"), text, partial(differs, file))
@@ -109,6 +113,8 @@ def _flink(seen: Seen) -> Iterator[Case]:
     if "flink_config" not in seen.answers:
         return
     manager = seen.the("flink_jobmanager")
+    if waits(seen, manager):
+        return
 
     def differs(said: list[dict[str, str]], text: str) -> tuple[Fault, ...]:
         written = {key: _text(value) for key, value in settings(text).items() if not isinstance(value, list)}

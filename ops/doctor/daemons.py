@@ -128,11 +128,20 @@ def _swapped(seen: Seen) -> Iterator[Case]:
     return _of_processes(seen, out)
 
 
+def unread(process: Process) -> list[str]:
+    """Return the files that changed after a process had started; both moments are whole seconds."""
+    return sorted(path for path, changed in process.files.items() if changed > process.started + 1)
+
+
+def waits(seen: Seen, placed: Placed) -> bool:
+    """Tell whether a unit is known to run with files that it has not read."""
+    process = seen.part(placed.host, "daemons").then(processes).then(itemgetter(placed.unit))
+    return process.value is not None and bool(unread(process.value))
+
+
 def _unread(seen: Seen) -> Iterator[Case]:
     def newer(placed: Placed, process: Process) -> Iterator[Fault]:
-        # Both are whole seconds.
-        files = sorted(path for path, changed in process.files.items() if changed > process.started + 1)
-        if files:
+        if files := unread(process):
             rest = f" and {len(files) - 1} more" if files[1:] else ""
             fact = f"{placed.service} has not read {files[0]}{rest}, which changed after it started"
             yield Fault(fact, seen.site, "a restart", Level.WARNING)

@@ -380,6 +380,22 @@ def test_a_fault_is_its_line_and_no_other(told: Told, row: tuple[Fault, Level, s
     assert "\n" not in str(found)
 
 
+@pytest.mark.parametrize(
+    ("host", "name", "other", "unit"),
+    [
+        (N1, "hdfs_site", ("<value>3<", "<value>2<"), "hdfs-namenode"),
+        (N3, "flink_config", ("false", "true"), "flink-jobmanager"),
+    ],
+)
+def test_a_process_that_waits_for_its_restart_is_not_said_to_differ(
+    told: Told, host: str, name: str, other: tuple[str, str], unit: str
+) -> None:
+    told.change(host, name, *other)
+    block = daemon(unit)
+    told.change(host, "daemons", block, block.replace(f"file {STARTED:.0f}", f"file {STARTED + 90:.0f}"))
+    assert [found.check for found in told.findings()] == ["unit.pending"]
+
+
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: str(check.name))
 def test_a_check_of_a_cluster_that_says_nothing_judges_nothing(told: Told, check: Any) -> None:
     told.silent |= dict.fromkeys([*told.said, *(f"host {name}" for name in told.addresses)], SILENT)
