@@ -125,6 +125,7 @@ def test_a_table_that_is_there_is_left_alone_until_its_name_is_typed(kept: Kept)
     kept.trino.sql(f"call iceberg.system.unregister_table('{kept.db}', 'newer')")
 
 
+@pytest.mark.longdrill
 @pytest.mark.parametrize("name", ["delta", "hive"])
 def test_a_copy_has_the_old_rows_beside_the_new_ones(kept: Kept, name: str) -> None:
     if name == "delta":
@@ -139,6 +140,7 @@ def test_a_copy_has_the_old_rows_beside_the_new_ones(kept: Kept, name: str) -> N
     assert f"{kept.db}.{name}_then exists" in again.out
 
 
+@pytest.mark.longdrill
 @pytest.mark.parametrize("name", ["delta", "hive"])
 def test_what_is_newer_is_set_aside(kept: Kept, name: str) -> None:
     said = kept.restore("--table", f"{kept.db}.{name}", "--confirm", f"{kept.db}.{name}")
@@ -147,6 +149,7 @@ def test_what_is_newer_is_set_aside(kept: Kept, name: str) -> None:
     assert kept.rows(name) == ROWS
 
 
+@pytest.mark.longdrill
 def test_a_restore_that_was_interrupted_is_completed(kept: Kept) -> None:
     table, verb = f"{kept.db}.ice", Verb(kept.path)
     kept.trino.sql(f"drop table iceberg.{table}")
@@ -166,6 +169,7 @@ def test_a_restore_that_was_interrupted_is_completed(kept: Kept) -> None:
     assert kept.rows("ice", "iceberg") == ROWS
 
 
+@pytest.mark.longdrill
 def test_a_database_that_was_dropped_is_there_again(kept: Kept) -> None:
     kept.spark("DROP DATABASE {db} CASCADE;")
     said = kept.restore("--database", kept.db, "--yes")
@@ -176,6 +180,7 @@ def test_a_database_that_was_dropped_is_there_again(kept: Kept) -> None:
     kept.spark("SELECT id FROM {db}.view;")
 
 
+@pytest.mark.longdrill
 def test_only_what_is_needed_must_be_whole(kept: Kept, keeper: Machine) -> None:
     files = f"{keeper.variable('lakehouse_backup_dir')}/backups/{kept.backup}/files"
     victim = keeper.run(f"find {files} -path '*{kept.db}*/hive/*' -type f -size +0 | sort | head -n 1")
