@@ -11,8 +11,7 @@ from typing import Any
 from ops.backup import acting
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
-from ops.change.journal import Run
-from ops.change.run import Running, Work
+from ops.change.run import Request, Running, Work
 from ops.status.placement import Cluster
 
 VERB = "backup"
@@ -21,17 +20,18 @@ _LONG_SECONDS = 6 * 3600.0
 _SECONDS = 30.0
 
 
-def prepare(living: Living, path: str, stopped: Run | None = None) -> Work:
+def prepare(living: Living, request: Request) -> Work:
     """Return the plan: one backup. The name of the last good one tells later whether there is a newer."""
     host = acting.keeper(living.cluster)
-    before = stopped.arguments["before"] if stopped else str(_last(living.cluster, host).get("good", ""))
+    resumed = request.stopped is not None
+    before = request.arguments["before"] if resumed else str(_last(living.cluster, host).get("good", ""))
     return Work(
         target=str(living.cluster.variable("lakehouse_cluster")),
         arguments={"before": before},
         plan=[{"host": host, "unit": UNIT}],
         lines=[f"{VERB}: {UNIT} on {host}"],
         question="",
-        do=partial(_do, host, before, path, stopped is not None),
+        do=partial(_do, host, before, request.path, resumed),
     )
 
 

@@ -17,7 +17,7 @@ from ops.backup import acting, catalog, engines
 from ops.backup.catalog import Connection, Entry, Place
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
-from ops.change.run import Refusal, Running, Work
+from ops.change.run import Refusal, Request, Running, Work
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _LONG_SECONDS = 6 * 3600.0
@@ -89,8 +89,9 @@ def beside(found: Mapping[str, Any], other: str) -> tuple[Wanted, str]:
     return Wanted(changed, catalog.renamed(entry, database, name, folder)), folder
 
 
-def prepare(living: Living, arguments: Mapping[str, Any], path: str, *, resumed: bool = False) -> Work:
+def prepare(living: Living, request: Request) -> Work:
     """Return the plan; a Work with a refusal where the backup is damaged, or files would be another's too."""
+    arguments, path, resumed = request.arguments, request.path, request.stopped is not None
     cluster, other = living.cluster, _other(arguments)
     what = str(arguments["table"] or arguments["database"])
     words = _words(arguments)

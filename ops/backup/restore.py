@@ -23,7 +23,7 @@ from ops.asking import Asker
 from ops.backup import acting, engines, postgresql
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
-from ops.change.run import Refusal, Running, Work
+from ops.change.run import Refusal, Request, Running, Work
 from ops.status import look, placement, screen
 from ops.status.placement import Cluster
 
@@ -58,12 +58,12 @@ for left in range(100, -1, -1):
 """
 
 
-def prepare(living: Living, arguments: Mapping[str, Any], path: str, *, resumed: bool = False) -> Work:
+def prepare(living: Living, request: Request) -> Work:
     """Return the plan; a Work with a refusal where the backup is damaged, or a disk has no room.
 
     Raises LakehouseError for bad input. docs/operations/restore.md lists the exit codes.
     """
-    cluster = living.cluster
+    cluster, arguments = living.cluster, request.arguments
     moment = _moment(arguments["to"])
     name = [arguments["backup"]] if arguments["backup"] else []
     backup = acting.program(cluster, "verify", *name, seconds=_LONG_SECONDS)
@@ -78,10 +78,10 @@ def prepare(living: Living, arguments: Mapping[str, Any], path: str, *, resumed:
         lines=[f"{VERB} {backup['name']}: every engine stops meanwhile", *(f"  {step}" for step in STEPS)],
         question="",
         do=partial(_do, backup, moment),
-        danger="" if resumed else danger,
+        danger="" if request.stopped else danger,
         typed=known,
         words=f"{backup['name']}{to}",
-        refusal=_refusal(cluster, backup, moment, path),
+        refusal=_refusal(cluster, backup, moment, request.path),
     )
 
 
@@ -211,9 +211,8 @@ class Awake:
 
     def _leave(self, said: str) -> None:
         [host] = self._living.having("namenode")
-        user = shlex.quote(str(host.variables["lakehouse_users"]["hdfs"]))
-        script = f"cd / && runuser -u {user} -- hdfs dfsadmin -safemode {way_out(said)}"
-        self._living.do(host.name, script, _STEP_SECONDS)
+        left = self._living.as_hdfs(f"hdfs dfsadmin -safemode {way_out(said)}")
+        self._living.do(host.name, left, _STEP_SECONDS)
 
 
 def way_out(said: str) -> str:

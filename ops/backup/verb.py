@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from functools import partial
 
 from lakehouse import inventory
 from lakehouse.errors import LakehouseError, UsageError
 from ops.backup import acting, making, part
 from ops.backup import restore as whole
 from ops.change import run
-from ops.change.journal import Run
+from ops.change.facts import Living
+from ops.change.run import Request, Work
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
 
@@ -30,13 +30,7 @@ def main(options: argparse.Namespace) -> int:
         raise LakehouseError(f"{options.backup}: a backup gets its name by itself", "lakehouse backup")
     if options.work == "list":
         return _show(listed(options.inventory), as_json=options.json)
-    return run.carry_out(options, BACKUP, partial(making.prepare, path=options.inventory))
-
-
-def resume_backup(options: argparse.Namespace, stopped: Run) -> int:
-    """Wait for the backup that was begun, or make one if it failed."""
-    prepared = partial(making.prepare, path=options.inventory, stopped=stopped)
-    return run.carry_out(options, BACKUP, prepared, stopped)
+    return run.carry_out(options, BACKUP, making.prepare, {})
 
 
 def restore(options: argparse.Namespace) -> int:
@@ -50,16 +44,13 @@ def restore(options: argparse.Namespace) -> int:
     }
     if arguments["as"] and not arguments["table"]:
         raise UsageError("--as is another name for the one table that --table names")
-    module = part if arguments["table"] or arguments["database"] else whole
-    prepared = partial(module.prepare, arguments=arguments, path=options.inventory)
-    return run.carry_out(options, RESTORE, prepared)
+    return run.carry_out(options, RESTORE, prepare_restore, arguments)
 
 
-def resume_restore(options: argparse.Namespace, stopped: Run) -> int:
-    """Do the rest of a restore: each step looks at what is there."""
-    module = part if stopped.arguments["table"] or stopped.arguments["database"] else whole
-    prepared = partial(module.prepare, arguments=stopped.arguments, path=options.inventory, resumed=True)
-    return run.carry_out(options, RESTORE, prepared, stopped)
+def prepare_restore(living: Living, request: Request) -> Work:
+    """Return the plan of a restore, of the whole cluster or of what the arguments name."""
+    some = request.arguments["table"] or request.arguments["database"]
+    return part.prepare(living, request) if some else whole.prepare(living, request)
 
 
 def verify(path: str, name: str) -> Result:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 
 from ops.change.ending import Ending, Stopped
 from ops.change.run import Running
@@ -36,15 +35,14 @@ def spread(running: Running, bandwidth: int) -> str:
     """Run the balancer to its end, with at most `bandwidth` MiB/s per DataNode; return what came of it."""
     living = running.living
     [host] = living.having("namenode")
-    user = shlex.quote(str(living.cluster.variable("lakehouse_users")["hdfs"]))
-    as_hdfs = f"cd /; runuser -u {user} -- hdfs"
-    limit = living.do(host.name, f"{as_hdfs} dfsadmin -setBalancerBandwidth {bandwidth * _MIB}", _ASK_SECONDS)
+    bounded = living.as_hdfs(f"hdfs dfsadmin -setBalancerBandwidth {bandwidth * _MIB}")
+    limit = living.do(host.name, bounded, _ASK_SECONDS)
     if not limit.known:
         raise Stopped(Ending.HALFWAY, f"the DataNodes do not take their bandwidth: {limit.why}", "")
     running.begins(host.name, "balancer")
     running.say(f"balancer on {host.name}, at most {bandwidth} MiB/s per DataNode")
-    script = f"{as_hdfs} balancer -threshold {_THRESHOLD} -idleiterations {_IDLE_ROUNDS}; echo @@code $?"
-    said = living.do(host.name, script, _SECONDS).then(judged)
+    moved = living.as_hdfs(f"hdfs balancer -threshold {_THRESHOLD} -idleiterations {_IDLE_ROUNDS}")
+    said = living.do(host.name, f"{moved}; echo @@code $?", _SECONDS).then(judged)
     if said.value is None:
         raise Stopped(Ending.HALFWAY, said.why, "")
     running.done(host.name, "balancer")

@@ -56,11 +56,10 @@ def entries(living: Living) -> list[Entry]:
 def write(living: Living, wanted: list[Entry]) -> None:
     """Replace the list, whole or not at all, and have the NameNode read it."""
     namenode, path = _place(living)
-    user = shlex.quote(str(living.cluster.variable("lakehouse_users")["hdfs"]))
     new = shlex.quote(f"{path}.new")
     script = (
         f"set -e; printf %s {shlex.quote(hdfs_hosts.written(wanted))} > {new}; chmod 644 {new}; sync {new}\n"
-        f"mv {new} {shlex.quote(path)}; cd /; runuser -u {user} -- hdfs dfsadmin -refreshNodes"
+        f"mv {new} {shlex.quote(path)}; {living.as_hdfs('hdfs dfsadmin -refreshNodes')}"
     )
     done = living.do(namenode, script, _SECONDS)
     if not done.known:

@@ -9,13 +9,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 
-from ops.change import datanodes, leaving, mark, restart, run, steps
+from ops.change import datanodes, leaving, restart, run
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
-from ops.change.journal import Run
-from ops.change.run import Refusal, Running, Work
+from ops.change.run import Refusal, Request, Running, Work
 from ops.change.steps import Step
 from ops.fsck import File, parse_fsck
 from plugins.module_utils.lakehouse import away, hdfs_hosts
@@ -33,42 +31,32 @@ _FREE_SHARE = 0.1
 def main(options: argparse.Namespace) -> int:
     """Have a host leave for good; return the exit code of a verb that changes."""
     arguments = {"node": options.node, "drain": options.drain, "wait": options.wait}
-    return run.carry_out(options, VERB, partial(prepare, arguments=arguments, path=options.inventory))
-
-
-def resume(options: argparse.Namespace, stopped: Run) -> int:
-    """Do what a run has left undone: HDFS has gone on meanwhile, and what has stopped stays so."""
-    prepared = partial(prepare, arguments=stopped.arguments, path=options.inventory)
-    return run.carry_out(options, VERB, prepared, stopped)
+    return run.carry_out(options, VERB, prepare, arguments)
 
 
 def back(options: argparse.Namespace) -> int:
     """Have a host serve that has left, or is about to."""
-    return run.carry_out(options, BACK, partial(prepare_back, arguments={"node": options.node}))
+    return run.carry_out(options, BACK, prepare_back, {"node": options.node})
 
 
-def resume_back(options: argparse.Namespace, stopped: Run) -> int:
-    """Do what a run has left undone."""
-    return run.carry_out(options, BACK, partial(prepare_back, arguments=stopped.arguments), stopped)
+def prepare(living: Living, request: Request) -> Work:
+    """Return the plan, or why the host cannot leave: that is known before anything is asked of a person.
 
-
-def prepare(living: Living, arguments: Mapping[str, Any], path: str) -> Work:
-    """Return the plan, or why the host cannot leave: that is known before anything is asked of a person."""
-    node = str(arguments["node"])
-    steps.host(living.cluster, node)
+    Of a run that was stopped it is the same: HDFS has gone on meanwhile, and what has stopped stays so.
+    """
+    node, path = str(request.arguments["node"]), request.path
     here = leaving.units(living, node)[::-1]
-    stored = any(step.service == leaving.STORAGE for step in here)
     return Work(
         target=node,
-        arguments=arguments,
+        arguments=request.arguments,
         plan=[asdict(step) for step in here],
         lines=[
             f"{VERB} {node}: leaves for good",
-            *(["  HDFS moves its blocks to the other DataNodes"] if stored else []),
+            *(["  HDFS moves its blocks to the other DataNodes"] if leaving.storage(here) else []),
             *leaving.listed(here),
         ],
         question=f"Have {node} leave?",
-        do=partial(_leave, here, arguments, path),
+        do=partial(_leave, here, request),
         danger=f"{node} leaves: its units stop and no boot starts them.",
         following=f"take {node} out of {path}, then .venv/bin/ansible-playbook -i {path} playbooks/site.yml",
         refusal=refusal(living, here, node, path),
@@ -81,7 +69,7 @@ def refusal(living: Living, here: Sequence[Step], node: str, path: str) -> Refus
     if alone := leaving.alone(living, here):
         ways = f"place that on another host in {path}"
         found.append(Refusal(f"nobody else runs {', '.join(sorted(alone))}", ways))
-    if any(step.service == leaving.STORAGE for step in here) and (blocks := _kept(living, node, path)):
+    if leaving.storage(here) and (blocks := _kept(living, node, path)):
         found.append(blocks)
     return Refusal("; ".join(one.fact for one in found), found[-1].next) if found else None
 
@@ -129,25 +117,20 @@ def cramped(nodes: Mapping[str, datanodes.Node], node: str, path: str) -> Refusa
     return Refusal(fact, f"lakehouse scale-out NODE -i {path}")
 
 
-def _leave(
-    here: tuple[Step, ...], arguments: Mapping[str, Any], path: str, running: Running
-) -> tuple[str, ...]:
-    living, node = running.living, str(arguments["node"])
-    stored = next((step for step in here if step.service == leaving.STORAGE), None)
+def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
+    living, node = running.living, str(request.arguments["node"])
+    stored = leaving.storage(here)
     moving = stored and datanodes.state(living, node).value not in datanodes.GOING
     if stored and moving:
-        restart.wait_for_gate(running, stored, str(stored), arguments, path)
-        if found := refusal(living, here, node, path):
+        restart.wait_for_gate(running, stored, str(stored), request)
+        if found := refusal(living, here, node, request.path):
             raise Stopped(Ending.REFUSED, found.fact, found.next)
-    running.begins(node, "its mark")
-    marked = mark.put(living, node, away.written(away.LEFT, running.journal.id, time.time()))
-    if not marked.known:
-        raise Stopped(Ending.HALFWAY, f"{node} takes no mark: {marked.why}", "")
+    leaving.mark_as(running, node, away.LEFT)
     if stored:
         leaving.in_hdfs(running, node, hdfs_hosts.DECOMMISSIONED)
     for step in here:
         if step.service in _DRAINED:
-            _drain(running, step, float(arguments["drain"]))
+            _drain(running, step, float(request.arguments["drain"]))
     leaving.stop(running, [step for step in here if step is not stored], for_good=True)
     facts = [f"{len(here)} units stopped"]
     if stored:
@@ -200,26 +183,7 @@ def _moved(running: Running, node: str) -> int:
         time.sleep(_PAUSE_SECONDS)
 
 
-def prepare_back(living: Living, arguments: Mapping[str, Any]) -> Work:
+def prepare_back(living: Living, request: Request) -> Work:
     """Return the plan: the units of the host in the order in which they start."""
-    node = str(arguments["node"])
-    steps.host(living.cluster, node)
-    here = leaving.units(living, node)
-    stored = any(step.service == leaving.STORAGE for step in here)
-    return Work(
-        target=node,
-        arguments=arguments,
-        plan=[asdict(step) for step in here],
-        lines=[
-            f"{BACK} {node}: serves again",
-            *(["  HDFS counts on its replicas again"] if stored else []),
-            *(f"  {number:>2} {step.service}" for number, step in enumerate(here, 1)),
-        ],
-        question=f"Start {len(here)} units on {node}?",
-        do=partial(_return, here),
-    )
-
-
-def _return(here: tuple[Step, ...], running: Running) -> tuple[str, ...]:
-    leaving.serve(running, here, for_good=True)
-    return (f"{len(here)} units serve",)
+    line = f"{BACK} {request.arguments['node']}: serves again"
+    return leaving.back(living, request.arguments, line, for_good=True)

@@ -57,6 +57,11 @@ class Living:
         asked = Shell("do", host, as_root(f"{{ {script}\n}} 2>&1 && echo {_OK}"))
         return self._session.ask([asked], seconds)["do"].then(_finished)
 
+    def as_hdfs(self, command: str) -> str:
+        """Return what runs a command on a host as the user of HDFS, who may administer it."""
+        user = shlex.quote(str(self.cluster.variable("lakehouse_users")["hdfs"]))
+        return f"cd /; runuser -u {user} -- {command}"
+
     def units(self, service: str, unit: str) -> dict[str, Answer[Unit]]:
         """Return a service on each of its hosts."""
         asked = list(_units(self.having(service), unit))

@@ -4,53 +4,44 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from lakehouse import run as programs
 from lakehouse.errors import LakehouseError
-from ops.answer import Answer
-from ops.change import balance, datanodes, leaving, mark, run, steps
+from ops.change import balance, datanodes, leaving, mark, run
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
-from ops.change.journal import Run
-from ops.change.run import Running, Work
+from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from plugins.module_utils.lakehouse import hdfs_hosts
 
 VERB = "scale-out"
 # After a playbook that has waited for the same.
-_SERVES_SECONDS, _QUIET_SECONDS = 120.0, 20.0
+_SERVES_SECONDS = 120.0
 _REFRESH_SECONDS = 60.0
 
 
 def main(options: argparse.Namespace) -> int:
     """Have a host join; return the exit code of a verb that changes."""
     arguments = {"node": options.node, "balance": options.balance, "bandwidth": options.bandwidth}
-    return run.carry_out(options, VERB, partial(prepare, arguments=arguments, path=options.inventory))
+    return run.carry_out(options, VERB, prepare, arguments)
 
 
-def resume(options: argparse.Namespace, stopped: Run) -> int:
-    """Do what a run has left undone: the playbook finds what is there, and the balancer what lies well."""
-    prepared = partial(prepare, arguments=stopped.arguments, path=options.inventory)
-    return run.carry_out(options, VERB, prepared, stopped)
+def prepare(living: Living, request: Request) -> Work:
+    """Return the plan; LakehouseError where the inventory does not place anything on the host yet.
 
-
-def prepare(living: Living, arguments: Mapping[str, Any], path: str) -> Work:
-    """Return the plan; LakehouseError where the inventory does not place anything on the host yet."""
+    Of a run that was stopped it is the same: the playbook finds what is there, the balancer what lies well.
+    """
+    arguments, path = request.arguments, request.path
     node = str(arguments["node"])
     if node not in {host.name for host in living.cluster.hosts}:
         raise LakehouseError(
             f"{node} is not in {path}", f"add it to {path}/hosts.yml and to the groups of what it shall run"
         )
-    steps.host(living.cluster, node)
     here = leaving.units(living, node)
     if not here:
         raise LakehouseError(f"{path} has {node} run nothing", f"add it to groups in {path}/hosts.yml")
-    stored = any(step.service == leaving.STORAGE for step in here)
-    shares = bool(arguments["balance"]) and stored
+    shares = bool(arguments["balance"] and leaving.storage(here))
     moves = f"HDFS moves blocks to it, at most {arguments['bandwidth']} MiB/s per DataNode"
     return Work(
         target=node,
@@ -62,29 +53,24 @@ def prepare(living: Living, arguments: Mapping[str, Any], path: str) -> Work:
             *([f"   2 {moves}"] if shares else []),
         ],
         question=f"Have {node} join?",
-        do=partial(_join, here, arguments, path),
+        do=partial(_join, here, request),
         following=f"lakehouse doctor -i {path}",
     )
 
 
-def _join(
-    here: tuple[Step, ...], arguments: Mapping[str, Any], path: str, running: Running
-) -> tuple[str, ...]:
-    living, node = running.living, here[0].host
-    stored = any(step.service == leaving.STORAGE for step in here)
+def _join(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
+    node, stored = here[0].host, leaving.storage(here) is not None
     _admit(running, node, stored=stored)
-    _converge(running, node, path)
-    nobody: Answer[frozenset[str]] = Answer(frozenset())
+    _converge(running, node, request.path)
     for step in here:
-        running.wait(str(step), partial(living.serves, step, nobody), _SERVES_SECONDS, _QUIET_SECONDS)
-        running.wait(str(step), partial(living.settled, step), _SERVES_SECONDS, _QUIET_SECONDS)
+        leaving.answers(running, step, _SERVES_SECONDS)
+        leaving.settles(running, step, _SERVES_SECONDS)
         running.done(node, step.service)
     facts = [f"{', '.join(step.service for step in here)} serve"]
     if stored:
-        serves = partial(leaving.in_state, living, node, datanodes.SERVES)
-        running.wait(f"{leaving.STORAGE} on {node}", serves, _SERVES_SECONDS)
-        if arguments["balance"]:
-            facts.append(balance.spread(running, int(arguments["bandwidth"])))
+        leaving.stores(running, node, _SERVES_SECONDS)
+        if request.arguments["balance"]:
+            facts.append(balance.spread(running, int(request.arguments["bandwidth"])))
     return tuple(facts)
 
 
@@ -118,8 +104,7 @@ def _converge(running: Running, node: str, path: str) -> None:
 def _refresh(living: Living) -> None:
     """Have the NameNode read from which hosts Trino asks in the name of people."""
     [host] = living.having("namenode")
-    user = shlex.quote(str(living.cluster.variable("lakehouse_users")["hdfs"]))
-    read = f"cd /; runuser -u {user} -- hdfs dfsadmin -refreshSuperUserGroupsConfiguration"
+    read = living.as_hdfs("hdfs dfsadmin -refreshSuperUserGroupsConfiguration")
     done = living.do(host.name, read, _REFRESH_SECONDS)
     if not done.known:
         raise Stopped(Ending.HALFWAY, f"the NameNode does not read who may ask for others: {done.why}", "")

@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 from lakehouse import services
 from ops.answer import Answer
 from ops.change import datanodes, mark, steps
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
-from ops.change.run import Running
+from ops.change.run import Running, Work
 from ops.change.steps import Step
 from ops.status import placement
-from plugins.module_utils.lakehouse import hdfs_hosts
+from plugins.module_utils.lakehouse import away, hdfs_hosts
 
 STORAGE = "datanode"
 # A service may be asked to end its work, as Trino's worker does when it is stopped.
 _UNIT_SECONDS = 900.0
 _SERVES_SECONDS, _QUIET_SECONDS = 300.0, 20.0
-_IN_HDFS = "its state in HDFS"
+_IN_HDFS, _MARK = "its state in HDFS", "its mark"
 
 
 def units(living: Living, node: str) -> tuple[Step, ...]:
-    """Return what a host runs, in the order in which it starts; its end is the other way round."""
-    host = living.host(node)
+    """Return what a host runs, in the order in which it starts; its end is the other way round.
+
+    Raises LakehouseError where the inventory has no such host.
+    """
+    host = steps.host(living.cluster, node)
     return tuple(
         Step(row.name, placement.unit(row), node, steps.noticed(row, host))
         for row in services.load().services.values()
         if row in living.cluster.services[node]
     )
+
+
+def storage(here: Iterable[Step]) -> Step | None:
+    """Return the DataNode among the units of a host, if it has one."""
+    return next((step for step in here if step.service == STORAGE), None)
 
 
 def listed(here: Iterable[Step]) -> list[str]:
@@ -41,6 +52,23 @@ def listed(here: Iterable[Step]) -> list[str]:
         f"  {number:>2} {step.service.ljust(width)}  {step.noticed}".rstrip()
         for number, step in enumerate(rows, 1)
     ]
+
+
+def back(living: Living, arguments: Mapping[str, Any], line: str, *, for_good: bool = False) -> Work:
+    """Return the plan of a host's return: its units in the order in which they start."""
+    here = units(living, str(arguments["node"]))
+    return Work(
+        target=str(arguments["node"]),
+        arguments=arguments,
+        plan=[asdict(step) for step in here],
+        lines=[
+            line,
+            *(["  HDFS counts on its replicas again"] if storage(here) else []),
+            *(f"  {number:>2} {step.service}" for number, step in enumerate(here, 1)),
+        ],
+        question=f"Start {len(here)} units on {arguments['node']}?",
+        do=partial(_serve, here, for_good=for_good),
+    )
 
 
 def alone(living: Living, here: Iterable[Step]) -> list[str]:
@@ -72,31 +100,53 @@ def stop(running: Running, here: Iterable[Step], *, for_good: bool = False) -> N
         running.done(step.host, step.service)
 
 
-def serve(running: Running, here: tuple[Step, ...], *, for_good: bool = False) -> None:
+def mark_as(running: Running, node: str, state: str, until: float = 0.0) -> None:
+    """Write on a host that it is away, in `away.STATES`; maintenance ends at `until`."""
+    running.begins(node, _MARK)
+    marked = mark.put(running.living, node, away.written(state, running.journal.id, time.time(), until))
+    if not marked.known:
+        raise Stopped(Ending.HALFWAY, f"{node} takes no mark: {marked.why}", "")
+
+
+def answers(running: Running, step: Step, seconds: float = _SERVES_SECONDS) -> None:
+    """Return once a unit that was started answers, and its leader knows it."""
+    nobody: Answer[frozenset[str]] = Answer(frozenset())
+    running.wait(str(step), partial(running.living.serves, step, nobody), seconds, _QUIET_SECONDS)
+
+
+def settles(running: Running, step: Step, seconds: float = _SERVES_SECONDS) -> None:
+    """Return once a service is what it has to be at the end."""
+    running.wait(str(step), partial(running.living.settled, step), seconds, _QUIET_SECONDS)
+
+
+def stores(running: Running, node: str, seconds: float = _SERVES_SECONDS) -> None:
+    """Return once HDFS counts on the DataNode of a host."""
+    wrong = partial(in_state, running.living, node, datanodes.SERVES)
+    running.wait(f"{STORAGE} on {node}", wrong, seconds)
+
+
+def _serve(here: tuple[Step, ...], running: Running, *, for_good: bool) -> tuple[str, ...]:
     """Take the mark off a host and start its units; return once each of them serves.
 
     HDFS counts on the host's replicas again before anything else, whether the host answers or not.
     """
     living, node = running.living, here[0].host
-    stored = any(step.service == STORAGE for step in here)
-    if stored:
+    if storage(here):
         in_hdfs(running, node, hdfs_hosts.NORMAL)
-    running.begins(node, "its mark")
+    running.begins(node, _MARK)
     unmarked = mark.take(living, node)
     if not unmarked.known:
         raise Stopped(Ending.HALFWAY, f"{node} keeps its mark: {unmarked.why}", "")
-    nobody: Answer[frozenset[str]] = Answer(frozenset())
     for step in here:
         _systemctl(running, step, "enable --now" if for_good else "start")
-        running.wait(str(step), partial(living.serves, step, nobody), _SERVES_SECONDS, _QUIET_SECONDS)
+        answers(running, step)
         running.say(f"{step}: answers")
         running.done(node, step.service)
     for step in here:
-        running.wait(str(step), partial(living.settled, step), _SERVES_SECONDS, _QUIET_SECONDS)
-    if stored:
-        running.wait(
-            f"{STORAGE} on {node}", partial(in_state, living, node, datanodes.SERVES), _SERVES_SECONDS
-        )
+        settles(running, step)
+    if storage(here):
+        stores(running, node)
+    return (f"{len(here)} units serve",)
 
 
 def _systemctl(running: Running, step: Step, verb: str, how: str = "{command}") -> None:

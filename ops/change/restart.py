@@ -5,18 +5,15 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
 
 from ops.answer import Answer
 from ops.change import gate, run, steps
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
 from ops.change.gate import Reason
-from ops.change.journal import Run
-from ops.change.run import Running, Work
+from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 
 VERB = "restart"
@@ -41,17 +38,12 @@ def main(options: argparse.Namespace) -> int:
         "force": options.force,
         "wait": options.wait,
     }
-    return run.carry_out(options, VERB, partial(prepare, arguments=arguments, path=options.inventory))
+    return run.carry_out(options, VERB, prepare, arguments)
 
 
-def resume(options: argparse.Namespace, stopped: Run) -> int:
-    """Do what a run has left undone."""
-    prepared = partial(prepare, arguments=stopped.arguments, path=options.inventory, stopped=stopped)
-    return run.carry_out(options, VERB, prepared, stopped)
-
-
-def prepare(living: Living, arguments: Mapping[str, Any], path: str, stopped: Run | None = None) -> Work:
+def prepare(living: Living, request: Request) -> Work:
     """Return the plan: of a run that was stopped, what the cluster shows that it has not done."""
+    arguments, stopped = request.arguments, request.stopped
     planned = (
         tuple(map(steps.read, stopped.plan))
         if stopped
@@ -73,7 +65,7 @@ def prepare(living: Living, arguments: Mapping[str, Any], path: str, stopped: Ru
             ),
         ],
         question=f"Restart {len(left)} units?",
-        do=partial(_do, left, len(planned), arguments, path),
+        do=partial(_do, left, len(planned), request),
     )
 
 
@@ -94,12 +86,10 @@ def _is_done(living: Living, step: Step) -> bool:
     return unit is not None and unit.active and unit.invocation != step.invocation
 
 
-def _do(
-    left: tuple[Step, ...], planned: int, arguments: Mapping[str, Any], path: str, running: Running
-) -> tuple[str, ...]:
+def _do(left: tuple[Step, ...], planned: int, request: Request, running: Running) -> tuple[str, ...]:
     for number, step in enumerate(left, 1):
         where = f"{number}/{len(left)} {step}"
-        wait_for_gate(running, step, where, arguments, path)
+        wait_for_gate(running, step, where, request)
         took = _restart(running, step, where)
         running.say(f"{where}: answers after {took:.1f} s")
         running.done(step.host, step.service, seconds=round(took, 1))
@@ -113,22 +103,24 @@ def _do(
     )
 
 
-def wait_for_gate(running: Running, step: Step, where: str, arguments: Mapping[str, Any], path: str) -> None:
-    """Return once nothing is lost by the step; Stopped where that is not so in time. The reason is said."""
-    until = time.monotonic() + (
-        arguments["wait"] if running.changed else min(_FIRST_SECONDS, arguments["wait"])
-    )
+def wait_for_gate(running: Running, step: Step, where: str, request: Request) -> None:
+    """Return once nothing is lost by the step; Stopped where that is not so in time. The reason is said.
+
+    The arguments say how many seconds that is (`wait`), and may have it forced (`force`).
+    """
+    wait, forced = request.arguments["wait"], request.arguments.get("force")
+    until = time.monotonic() + (wait if running.changed else min(_FIRST_SECONDS, wait))
     said: tuple[Reason, ...] = ()
     while True:
         found = gate.reasons(step, running.living.facts(step))
-        shut = tuple(one for one in found if not (one.forced and arguments.get("force")))
+        shut = tuple(one for one in found if not (one.forced and forced))
         if not shut:
             return
         if shut != said:
             running.say(f"{where}: waits: {'; '.join(one.what for one in shut)}")
             said = shut
         if time.monotonic() > until:
-            following = "" if running.changed else f"lakehouse doctor -i {path}"
+            following = "" if running.changed else f"lakehouse doctor -i {request.path}"
             raise Stopped(Ending.REFUSED, f"at {step}: {shut[0].what}", following)
         time.sleep(_PAUSE_SECONDS)
 
@@ -156,11 +148,8 @@ def script(living: Living, step: Step) -> str:
     restart = f"systemctl restart {shlex.quote(f'{step.unit}.service')}"
     if step.service != "datanode":
         return restart
-    variables = living.host(step.host).variables
-    user, port = variables["lakehouse_users"]["hdfs"], variables["lakehouse_ports"]["datanode_ipc"]
-    place = shlex.quote(f"{step.host}:{port}")
-    admin = f"timeout {_TELL_SECONDS} runuser -u {shlex.quote(str(user))} -- hdfs dfsadmin"
-    tell = f"cd / && {admin} -shutdownDatanode {place} upgrade"
+    place = shlex.quote(f"{step.host}:{living.host(step.host).variables['lakehouse_ports']['datanode_ipc']}")
+    tell = living.as_hdfs(f"timeout {_TELL_SECONDS} hdfs dfsadmin -shutdownDatanode {place} upgrade")
     return (
         f"pid=$(systemctl show --property=MainPID --value {step.unit})\n"
         f'({tell}) && timeout {_SHUTDOWN_SECONDS} tail --pid="$pid" -f /dev/null\n{restart}'

@@ -65,6 +65,15 @@ class Work:
     refusal: Refusal | None = None
 
 
+@dataclass(frozen=True)
+class Request:
+    """What a verb is asked: its arguments, the inventory's path, and the run that it goes on with, if any."""
+
+    arguments: Mapping[str, Any]
+    path: str
+    stopped: Run | None = None
+
+
 @dataclass
 class Running:
     """A run on its way: where it tells what it does, and how much of that is done."""
@@ -108,8 +117,16 @@ def folder(cluster: Cluster) -> Path:
     return state.folder(cluster.inventory.path, name) / "runs"
 
 
+# Returns what a verb is about to do.
+Prepare = Callable[[Living, Request], Work]
+
+
 def carry_out(
-    options: argparse.Namespace, verb: str, prepare: Callable[[Living], Work], resumed: Run | None = None
+    options: argparse.Namespace,
+    verb: str,
+    prepare: Prepare,
+    arguments: Mapping[str, Any],
+    resumed: Run | None = None,
 ) -> int:
     """Do what a verb prepares, and return its exit code. One that resumes goes on under the run's own name.
 
@@ -119,10 +136,10 @@ def carry_out(
     cluster = placement.read(inventory.load(options.inventory))
     with closing(Session({host.name: hosts.connection(host) for host in cluster.hosts})) as session:
         everybody = Living(cluster, session)
-        named = (resumed.arguments if resumed else vars(options)).get("node")
+        named = arguments.get("node")
         gone = {name for name, found in mark.of(everybody).items() if found["state"] == away.LEFT} - {named}
         living = Living(placement.without(cluster, gone), session)
-        work = prepare(living)
+        work = prepare(living, Request(arguments, options.inventory, resumed))
         ended = _ended(options, verb, living, work, resumed)
     shown = json.dumps(ended.json()) if options.json else ended.last_line
     sys.stdout.write(f"{shown}\n")

@@ -5,28 +5,31 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from lakehouse import inventory
+from ops.backup import making
 from ops.backup import verb as backups
 from ops.change import departure, joining, journal, maintenance, restart, run
 from ops.change.journal import Run
+from ops.change.run import Prepare
 from ops.outcome import SCHEMA
 from ops.status import placement
 from ops.status.screen import age, aligned
 
 # How many are shown; the others are there for programs.
 _SHOWN = 20
-RESUMES: dict[str, Callable[[argparse.Namespace, Run], int]] = {
-    restart.VERB: restart.resume,
-    maintenance.VERB: maintenance.resume,
-    joining.VERB: joining.resume,
-    departure.VERB: departure.resume,
-    departure.BACK: departure.resume_back,
-    backups.BACKUP: backups.resume_backup,
-    backups.RESTORE: backups.resume_restore,
+# What prepares a run again that has stopped on its way: what is done is left out, or found done.
+VERBS: dict[str, Prepare] = {
+    restart.VERB: restart.prepare,
+    maintenance.VERB: maintenance.prepare,
+    joining.VERB: joining.prepare,
+    departure.VERB: departure.prepare,
+    departure.BACK: departure.prepare_back,
+    backups.BACKUP: making.prepare,
+    backups.RESTORE: backups.prepare_restore,
 }
 
 
@@ -44,7 +47,7 @@ def resume(options: argparse.Namespace) -> int:
     """Go on with a run that was stopped, the last one unless it is named."""
     cluster = placement.read(inventory.load(options.inventory))
     found = journal.find(run.folder(cluster), options.run)
-    return RESUMES[found.verb](options, found)
+    return run.carry_out(options, found.verb, VERBS[found.verb], found.arguments, found)
 
 
 def screen(cluster: str, path: str, known: Sequence[Run]) -> str:
