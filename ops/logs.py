@@ -13,7 +13,7 @@ from lakehouse import inventory
 from lakehouse.errors import UsageError
 from lakehouse.inventory import Host
 from lakehouse.services import Service
-from ops import choice, remote, tell
+from ops import choice, remote, spans, tell
 from ops.outcome import Result
 from ops.remote import Line
 from ops.status import placement
@@ -21,8 +21,6 @@ from ops.status import placement
 VERB = "logs"
 # Of reading a journal that is as large as it may become, on a busy machine.
 LIMIT_SECONDS = 60.0
-_SPAN = re.compile(r"(\d+)(s|m|min|h|d|w)")
-_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 # Begins each line of the journal, in UTC and to the microsecond: such text sorts by time.
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}[+-]\d\d:?\d\d")
 # As `tail` shows them.
@@ -75,8 +73,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 def instant(text: str) -> str:
     """Return journalctl's word for a time: `10m` ago on the host's clock, or a date in UTC; or UsageError."""
-    if span := _SPAN.fullmatch(text):
-        return f"-{int(span[1]) * _SECONDS[span[2]]}s"
+    if (span := spans.seconds(text)) is not None:
+        return f"-{span}s"
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from lakehouse import locks
 from lakehouse.artifacts.manifest import Artifact
 from lakehouse.artifacts.seals import Seal, Seals, look, sha256_of
 from lakehouse.artifacts.tools import Log
@@ -69,23 +68,12 @@ class Cache:
         """Hold the cache against other processes; wait for the one that holds it, but not for ever."""
         with translated_disk_errors(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
+        used = f"{self.root} is in use by another process"
         with (self.root / ".lock").open("w") as handle:
-            deadline = time.monotonic() + LOCK_WAIT_SECONDS
-            waiting = False
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise LakehouseError(
-                            f"{self.root} is in use by another process for {LOCK_WAIT_SECONDS:.0f} s",
-                            f"fuser -v {self.root / '.lock'}",
-                        ) from None
-                if not waiting:
-                    log(f"{self.root} is in use by another process: waiting")
-                    waiting = True
-                time.sleep(0.2)
+            if not locks.hold(handle, LOCK_WAIT_SECONDS, lambda: log(f"{used}: waiting")):
+                raise LakehouseError(
+                    f"{used} for {LOCK_WAIT_SECONDS:.0f} s", f"fuser -v {self.root / '.lock'}"
+                )
             yield
 
     @contextmanager

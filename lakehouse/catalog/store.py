@@ -6,7 +6,6 @@ objects that nobody refers to, which the next commit takes if they fit, and `git
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -23,6 +22,7 @@ from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
+from lakehouse import locks
 from lakehouse.errors import LakehouseError, UsageError
 
 MAIN = "main"
@@ -230,18 +230,11 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Hold the repository against other commits; wait for the one that holds it, but not for ever."""
         with (self.path / "lakehouse.lock").open("w") as handle:
-            until = time.monotonic() + _LOCK_SECONDS
-            while True:
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > until:
-                        raise LakehouseError(
-                            f"{self.path}: another program has been writing for {_LOCK_SECONDS:.0f} s",
-                            f"fuser -v {self.path}/lakehouse.lock",
-                        ) from None
-                    time.sleep(_AGAIN_SECONDS)
+            if not locks.hold(handle, _LOCK_SECONDS):
+                raise LakehouseError(
+                    f"{self.path}: another program has been writing for {_LOCK_SECONDS:.0f} s",
+                    f"fuser -v {self.path}/lakehouse.lock",
+                )
             # Whatever somebody was writing who was killed.
             for left in (self.path / "objects" / "pack").glob("tmp*"):
                 left.unlink(missing_ok=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 
 from lakehouse.errors import LakehouseError
+from ops import spans
 from ops.change import datanodes, leaving, restart, run
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
@@ -17,8 +17,6 @@ from ops.change.steps import Step
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 
 VERB = "maintenance"
-_UNITS = {"m": 60, "h": 3600, "d": 86400}
-_TIME = re.compile(r"(\d+)([mhd])")
 _STATE_SECONDS = 300.0
 
 
@@ -31,10 +29,9 @@ def main(options: argparse.Namespace) -> int:
 
 def seconds(text: str) -> float:
     """Read a time such as 30m, 2h or 1d; LakehouseError where it is none."""
-    found = _TIME.fullmatch(text)
-    if found is None or int(found[1]) == 0:
+    if not (found := spans.seconds(text)):
         raise LakehouseError(f"--for {text} is no time", "lakehouse maintenance NODE --for 2h")
-    return float(int(found[1]) * _UNITS[found[2]])
+    return float(found)
 
 
 def prepare(living: Living, request: Request) -> Work:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from lakehouse.inventory import Host
 from ops import hosts, remote
 from ops.remote import Line
+from testbed.waiting import wait_for
 
 ONE, TWO = (Host(name, f"10.0.0.{number}", frozenset(), {}) for number, name in enumerate(("n1", "n2"), 1))
 
@@ -22,12 +22,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def gone(pid: str) -> bool:
-    """Wait until a process has ended."""
-    until = time.monotonic() + 5
-    while time.monotonic() < until:
-        if not Path(f"/proc/{pid}").exists():
-            return True
-    return False
+    """Wait until a process has ended; a busy machine may take seconds to do that."""
+    return wait_for("its end", lambda: not Path(f"/proc/{pid}").exists(), seconds=30)
 
 
 def test_each_host_says_its_lines_and_how_its_script_ended() -> None:
