@@ -69,7 +69,7 @@ def _verify(settings: Settings, arguments: argparse.Namespace) -> Any:
     if part is None:
         return {"problems": [], **backup.manifest, "room": reconcile.room(backup.entries.values())}
     known = {key: backup.manifest[key] for key in ("name", "cluster")}
-    return {"problems": [], **known, **part.json()}
+    return {"problems": [], **known, **part.json(), "room": chosen.room(settings, backup, part)}
 
 
 def _reconcile(settings: Settings, arguments: argparse.Namespace) -> Any:

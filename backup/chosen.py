@@ -78,6 +78,28 @@ def files(settings: Settings, backup: Backup, chosen: Chosen) -> Iterator[Entry]
     yield from reconcile.below(backup.entries, tops).values() if tops else ()
 
 
+def room(settings: Settings, backup: Backup, chosen: Chosen) -> dict[str, int]:
+    """Return the bytes that its files take in HDFS, with every replica: a copy's, and of those it lacks."""
+    lacking = (
+        reconcile.room(reconcile.missing(settings, backup, tops, keep=keep))
+        for keep, tops in _by_kind(settings, backup, chosen)
+    )
+    return {"copy": reconcile.room(files(settings, backup, chosen)), "lacking": sum(lacking)}
+
+
+def _by_kind(settings: Settings, backup: Backup, chosen: Chosen) -> Iterator[tuple[bool, tuple[str, ...]]]:
+    """Give the folders of the tables whose newer files stay, and of those whose files are the table."""
+    for keep in (True, False):
+        tops = tuple(
+            top
+            for table in chosen.tables
+            if (table.format == "iceberg") is keep
+            for top in folders(settings, backup, chosen, table)
+        )
+        if tops:
+            yield keep, tops
+
+
 def bring(settings: Settings, backup: Backup, chosen: Chosen, into: str) -> dict[str, Any]:
     """Bring the files of its tables back, those of the only one into another folder if there is one named.
 
@@ -91,21 +113,14 @@ def bring(settings: Settings, backup: Backup, chosen: Chosen, into: str) -> dict
     place = inside.relative(into) if into else ""
     if place is None:
         raise BackupError(f"{into} is not below {settings.root}")
-    for keep in (True, False):
-        tops = tuple(
-            top
-            for table in chosen.tables
-            if (table.format == "iceberg") is keep
-            for top in folders(settings, backup, chosen, table)
-        )
-        if tops:
-            one = reconcile.reconcile(settings, backup, tops, keep=keep, into=place)
-            done = {
-                "written": done["written"] + one["written"],
-                "bytes": done["bytes"] + one["bytes"],
-                "aside": done["aside"] + one["aside"],
-                "place": one["place"] or done["place"],
-            }
+    for keep, tops in _by_kind(settings, backup, chosen):
+        one = reconcile.reconcile(settings, backup, tops, keep=keep, into=place)
+        done = {
+            "written": done["written"] + one["written"],
+            "bytes": done["bytes"] + one["bytes"],
+            "aside": done["aside"] + one["aside"],
+            "place": one["place"] or done["place"],
+        }
     return done
 
 

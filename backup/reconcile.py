@@ -62,7 +62,7 @@ def reconcile(
 
     What is in the one folder `only` can come back in another one: `into`.
     """
-    hdfs = WebHdfs(settings.namenode, settings.superuser)
+    hdfs = _hdfs(settings)
     if hdfs.status(settings.root) is None:
         hdfs.call("PUT", "MKDIRS", settings.root)
     wanted, tops, sources = below(backup.entries, only), only, dict[str, str]()
@@ -98,6 +98,12 @@ def reconcile(
     return {"written": len(what.files), "bytes": written, "aside": len(what.aside), "place": place}
 
 
+def missing(settings: Settings, backup: Backup, only: tuple[str, ...], *, keep: bool) -> tuple[Entry, ...]:
+    """Return the files below the paths `only` that `reconcile` would write: HDFS lacks them."""
+    there = _there(settings, _hdfs(settings), only)
+    return plan(below(backup.entries, only), there, _lost(settings), keep=keep).files
+
+
 def room(entries: Iterable[Entry]) -> int:
     """Return the bytes that a restore into nothing writes, with every replica."""
     return sum(entry.length * max(entry.replication, 1) for entry in entries)
@@ -119,7 +125,7 @@ def _way(path: str) -> list[str]:
 
 def make(settings: Settings, backup: Backup, folders: Iterable[str]) -> None:
     """Make folders as they were, with those above them; one that is there stays as it is."""
-    hdfs = WebHdfs(settings.namenode, settings.superuser)
+    hdfs = _hdfs(settings)
     for path in sorted({path for folder in folders if folder for path in _way(folder)}):
         entry = backup.entries.get(path)
         if entry is not None and hdfs.status(_path(settings, path)) is None:
@@ -199,3 +205,7 @@ def _own(settings: Settings, hdfs: WebHdfs, entry: Entry) -> None:
 def _bits(permission: str, place: int) -> str:
     value = int(permission[place])
     return "".join(letter if value & bit else "-" for letter, bit in (("r", 4), ("w", 2), ("x", 1)))
+
+
+def _hdfs(settings: Settings) -> WebHdfs:
+    return WebHdfs(settings.namenode, settings.superuser)

@@ -6,7 +6,7 @@ What decides is pure: which tables of the catalog are in the way, and which have
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any
 from lakehouse.errors import LakehouseError, UsageError
 from ops.backup import acting, catalog, engines
 from ops.backup.catalog import Connection, Entry, Place
+from ops.change import datanodes
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
 from ops.change.run import Refusal, Request, Running, Work
@@ -25,6 +26,7 @@ _NAME = re.compile(r"[^.\s]+\.[^.\s]+")
 _SHOWN = 20
 _KEEPS_PLACE = "iceberg"
 _PLACEHOLDER = "-__PLACEHOLDER__"
+_MIB = 1024**2
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,21 @@ class Wanted:
     def metadata(self) -> str:
         """Iceberg's metadata file."""
         return str(self.row["metadata"]) if self.row["format"] == _KEEPS_PLACE else ""
+
+
+# Entries of databases.
+Homes = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What comes back: of which part of a backup, the tables, the folder of a copy, and databases to make."""
+
+    found: Mapping[str, Any]
+    wanted: Sequence[Wanted]
+    words: Sequence[str]
+    into: str
+    homes: Homes
 
 
 def in_the_way(wanted: Iterable[Wanted], live: Mapping[str, Place]) -> list[str]:
@@ -100,20 +117,24 @@ def prepare(living: Living, request: Request) -> Work:
     again = f"{found['name']} {' '.join(words)}{f' --as {other}' if other else ''}"
     way: list[str] = []
 
-    def work(wanted: Sequence[Wanted] = (), into: str = "", **more: Any) -> Work:
+    def work(wanted: Sequence[Wanted] = (), into: str = "", homes: Homes = (), **more: Any) -> Work:
         return Work(
             target=f"{found['name']} {what}",
             arguments={**arguments, "backup": found["name"]},
-            plan=[{"table": str(one), "format": one.row["format"]} for one in wanted],
+            plan=[
+                *({"database": one["name"]} for one in homes),
+                *({"table": str(one), "format": one.row["format"]} for one in wanted),
+            ],
             lines=[
                 f"restore {what} of {found['name']}{f' as {other}' if other else ''}: {len(wanted)} tables",
+                *(f"  {one['name']} (database)" for one in homes),
                 *(f"  {one} ({one.row['format']})" for one in wanted[:_SHOWN]),
                 *([f"  and {len(wanted) - _SHOWN} more"] if wanted[_SHOWN:] else []),
             ]
-            if wanted
+            if wanted or homes
             else [],
             question="" if resumed else f"Bring {what} back?",
-            do=partial(_do, found, wanted, words, into, None if resumed else frozenset(way)),
+            do=partial(_do, Planned(found, wanted, words, into, homes), None if resumed else frozenset(way)),
             typed=what,
             words=again,
             **more,
@@ -136,6 +157,7 @@ def prepare(living: Living, request: Request) -> Work:
         wanted = [copy]
     with _metastore(living, path) as connected:
         live = connected.places()
+        homes = [one for one in found["databases"] if not connected.has_database(one["name"])]
         missing = other and not connected.has_database(other.partition(".")[0])
     if missing:
         raise LakehouseError(f"--as {other}: there is no such database", f"lakehouse status -i {path}")
@@ -146,10 +168,12 @@ def prepare(living: Living, request: Request) -> Work:
     if other and not resumed and (way or (into and _exists(living, into))):
         there = f"{other} exists" if way else f"{into} exists"
         return work(refusal=Refusal(there, f"lakehouse restore {found['name']} {' '.join(words)} --as ..."))
+    no_room = _room(living, found["room"]["copy" if into else "lacking"], path)
     if way:
         more = f" and {len(way) - 1} more of {what}" if way[1:] else ""
-        return work(wanted, danger=f"{way[0]}{more} exists and becomes what it was; newer rows leave it")
-    return work(wanted, into)
+        danger = f"{way[0]}{more} exists and becomes what it was; newer rows leave it"
+        return work(wanted, homes=homes, refusal=no_room, danger=danger)
+    return work(wanted, into, () if other else homes, refusal=no_room)
 
 
 def _pairs(found: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Entry]]:
@@ -205,19 +229,28 @@ def _exists(living: Living, folder: str) -> bool:
         raise LakehouseError(str(error), "lakehouse status") from error
 
 
-def _do(  # noqa: PLR0913, PLR0917 -- what was planned
-    found: Mapping[str, Any],
-    wanted: Sequence[Wanted],
-    words: Sequence[str],
-    into: str,
-    known: frozenset[str] | None,
-    running: Running,
-) -> tuple[str, ...]:
+def _room(living: Living, needed: int, path: str) -> Refusal | None:
+    """Return that the DataNodes have no room for so many bytes, or do not say; None where they have."""
+    bean = living.bean("NameNodeInfo").then(datanodes.nodes)
+    if bean.value is None:
+        return Refusal(f"the NameNode does not tell its room: {bean.why}", f"lakehouse doctor -i {path}")
+    return crowded(sum(node.remaining for node in bean.value.values()), needed)
+
+
+def crowded(there: int, needed: int) -> Refusal | None:
+    """Return that the DataNodes have no room for so many bytes; None where they have."""
+    if needed <= there:
+        return None
+    fact = f"HDFS has room for {there // _MIB} MiB, and the files need {needed // _MIB} MiB"
+    return Refusal(fact, "hdfs dfsadmin -report on a node, then the same command")
+
+
+def _do(plan: Planned, known: frozenset[str] | None, running: Running) -> tuple[str, ...]:
     """Do it; `known` are the tables that may become what they were, None for those that are there."""
     try:
         if known is not None:
-            _still(running.living, wanted, known)
-        return _steps(found, wanted, words, into, running)
+            _still(running.living, plan.wanted, known)
+        return _steps(plan, running)
     except LakehouseError as error:
         ending = Ending.HALFWAY if running.changed else Ending.FAILED
         raise Stopped(ending, error.message, "" if running.changed else error.next_command or "") from error
@@ -233,21 +266,22 @@ def _still(living: Living, wanted: Sequence[Wanted], known: frozenset[str]) -> N
         raise Stopped(Ending.REFUSED, fact, f"lakehouse status -i {path}")
 
 
-def _steps(
-    found: Mapping[str, Any], wanted: Sequence[Wanted], words: Sequence[str], into: str, running: Running
-) -> tuple[str, ...]:
+def _steps(plan: Planned, running: Running) -> tuple[str, ...]:
+    found, wanted, words = plan.found, plan.wanted, plan.words
     living, cluster = running.living, running.living.cluster
     keeper, [metastore, *_] = acting.keeper(cluster), living.having("metastore")
     running.begins(keeper, "files")
     running.say("brings the files back")
-    place = ["--into", into] if into else []
+    place = ["--into", plan.into] if plan.into else []
     files = acting.program(cluster, "reconcile", found["name"], *words, *place, seconds=_LONG_SECONDS)
     running.done(keeper, "files", **files)
     running.begins(metastore.name, "catalog")
     running.say("writes the catalog")
-    before = _write(living, found, wanted)
+    before = _write(living, plan)
     # Whoever wants a state back that this has replaced finds it here.
     running.done(metastore.name, "catalog", before=before)
+    if not wanted:
+        return ("the database is there, and has no tables",)
     running.say("compares with the manifest, in Spark and in Trino")
     rows = [one.row for one in wanted]
     named = ["--named", str(wanted[0])] if str(wanted[0]) not in _names(found) else []
@@ -265,13 +299,13 @@ def _names(found: Mapping[str, Any]) -> set[str]:
     return {f"{row['database']}.{row['name']}" for row in found["tables"]}
 
 
-def _write(living: Living, found: Mapping[str, Any], wanted: Collection[Wanted]) -> dict[str, str]:
+def _write(living: Living, plan: Planned) -> dict[str, str]:
     """Write the entries of the tables; return where each was that has been another one until now."""
+    wanted = plan.wanted
     with _metastore(living, str(living.cluster.inventory.path)) as connected:
         live = connected.places()
-        homes = {str(one.entry["database"]) for one in wanted}
-        for database in found["databases"]:
-            if database["name"] in homes and not connected.has_database(database["name"]):
+        for database in plan.homes:
+            if not connected.has_database(database["name"]):
                 connected.make_database(database)
         for one in wanted:
             connected.put(one.entry)

@@ -23,6 +23,7 @@ SECONDS = 240
 # Each is written by the engine that people write it with. `more` comes after the backup.
 MADE = """
 CREATE DATABASE {db};
+CREATE DATABASE {db}_empty;
 CREATE TABLE iceberg.{db}.ice USING iceberg AS SELECT * FROM VALUES (1, 'a'), (2, 'b') AS t (id, word);
 CREATE TABLE {db}.delta USING delta AS SELECT * FROM VALUES (1, 'a'), (2, 'b') AS t (id, word);
 CREATE TABLE {db}.hive (id INT, word STRING) PARTITIONED BY (day STRING) STORED AS PARQUET;
@@ -75,7 +76,7 @@ def kept(pytestconfig: pytest.Config, trino: Trino) -> Iterator[Kept]:
         assert found, made.out
         yield Kept(path, db, found[0], trino)
     finally:
-        spark(path, f"DROP DATABASE IF EXISTS {db} CASCADE;")
+        spark(path, f"DROP DATABASE IF EXISTS {db} CASCADE; DROP DATABASE IF EXISTS {db}_empty;")
 
 
 @pytest.fixture
@@ -178,6 +179,18 @@ def test_a_database_that_was_dropped_is_there_again(kept: Kept) -> None:
     for name, catalog in (("ice", "iceberg"), ("delta", "delta"), ("hive", "hive")):
         assert kept.rows(name, catalog) == ROWS
     kept.spark("SELECT id FROM {db}.view;")
+
+
+@pytest.mark.longdrill
+def test_a_database_without_tables_is_there_again(kept: Kept) -> None:
+    name = f"{kept.db}_empty"
+    kept.spark("DROP DATABASE {db}_empty;")
+    said = kept.restore("--database", name, "--yes")
+    assert said.code == 0, said.out + said.err
+    assert "the database is there, and has no tables" in said.out.splitlines()[-1]
+    kept.spark("DESCRIBE DATABASE {db}_empty;")
+    again = kept.restore("--database", name)
+    assert (again.code, "there is nothing to do" in again.out) == (0, True), again
 
 
 @pytest.mark.longdrill

@@ -242,6 +242,13 @@ def found(name: str) -> dict[str, Any]:
     return {"name": NAME, "tables": [one.row], "entries": [one.entry]}
 
 
+def test_files_that_do_not_fit_are_refused_with_both_sizes() -> None:
+    assert part.crowded(10 << 20, 10 << 20) is None
+    refused = part.crowded(10 << 20, (10 << 20) + (1 << 20))
+    assert refused
+    assert refused.fact == "HDFS has room for 10 MiB, and the files need 11 MiB"
+
+
 def test_a_copy_of_delta_has_a_folder_of_its_own() -> None:
     copy, into = part.beside(found("d.delta"), "d.then")
     assert (str(copy), into, copy.folder, copy.row["location"]) == ("d.then", *[f"{ROOT}/d/then"] * 3)
