@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from lakehouse import locks
 from tests.render import golden_files, rendering
 
 AGAIN = "again"
+RENDER_SECONDS = 600.0
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -24,7 +27,14 @@ def _nothing_is_set() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     """Files by inventory, each a text by ``<host>/<path>``; ``again`` is that of the tests a second time."""
-    root = tmp_path_factory.mktemp("rendered")
     wanted: dict[str, Path] = {**rendering.INVENTORIES, AGAIN: rendering.INVENTORIES["tests"]}
-    rendering.render_all({root / name: inventory for name, inventory in wanted.items()})
+    own = tmp_path_factory.getbasetemp()
+    # The folder of a worker of pytest-xdist is in that of the run: whoever comes first renders for all.
+    root = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "rendered"
+    with root.with_suffix(".lock").open("w") as lock:
+        assert locks.hold(lock, RENDER_SECONDS), f"{root} is not there after {RENDER_SECONDS:.0f} s"
+        if not root.exists():
+            made = tmp_path_factory.mktemp("rendered")
+            rendering.render_all({made / name: inventory for name, inventory in wanted.items()})
+            made.rename(root)
     return {name: golden_files.read_tree(root / name) for name in wanted}
