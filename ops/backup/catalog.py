@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from hive_metastore import ThriftHiveMetastore
 from hive_metastore.ttypes import (
     AlreadyExistsException,
     Database,
@@ -24,14 +23,12 @@ from hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
-from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TException
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport
 
 from lakehouse.errors import LakehouseError
+from lakehouse.metastore import Endpoint, Metastore, MetastoreError, Options
 
-_MILLISECONDS = 120_000
+_SECONDS = 120.0
 _AT_ONCE = 500
 _ALL = -1
 # The metastore would list every file of a table to count them anew.
@@ -53,17 +50,17 @@ class Place:
 
 
 class Catalog:
-    """A connection to the metastore, in the name of HDFS's superuser."""
+    """The metastore, in the name of HDFS's superuser."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, metastore: Metastore) -> None:
+        self._call = metastore.call
 
     def places(self) -> dict[str, Place]:
         """Return every table by its whole name."""
         found = {}
-        for database in self._client.get_all_databases():
-            for names in _chunks(self._client.get_all_tables(database)):
-                for known in self._client.get_table_objects_by_name(database, list(names)):
+        for database in self._call("get_all_databases"):
+            for names in _chunks(self._call("get_all_tables", database)):
+                for known in self._call("get_table_objects_by_name", database, list(names)):
                     one = _place(known)
                     found[str(one)] = one
         return found
@@ -71,74 +68,62 @@ class Catalog:
     def has_database(self, name: str) -> bool:
         """Tell whether there is such a database."""
         try:
-            self._client.get_database(name)
+            self._call("get_database", name)
         except NoSuchObjectException:
             return False
         return True
 
     def make_database(self, entry: Entry) -> None:
         """Make a database as it was."""
-        self._client.create_database(database(entry))
+        self._call("create_database", database(entry))
 
     def put(self, entry: Entry) -> None:
         """Make a table as it was, with its partitions; one of its name becomes it."""
         wanted = table(entry)
         try:
-            self._client.create_table(wanted)
+            self._call("create_table", wanted)
         except AlreadyExistsException:
             context = EnvironmentContext(properties=_AS_IT_IS)
-            self._client.alter_table_with_environment_context(
-                wanted.dbName, wanted.tableName, wanted, context
-            )
+            altered = wanted.dbName, wanted.tableName, wanted, context
+            self._call("alter_table_with_environment_context", *altered)
         if entry["keys"]:
             self._partitions(entry)
 
     def _partitions(self, entry: Entry) -> None:
         name = entry["database"], entry["name"]
         wanted = {tuple(one.values): one for one in partitions(entry)}
-        there = {tuple(one.values) for one in self._client.get_partitions(*name, _ALL)}
+        there = {tuple(one.values) for one in self._call("get_partitions", *name, _ALL)}
         for values in there - wanted.keys():
             # Without the files.
-            self._client.drop_partition(*name, list(values), False)
+            self._call("drop_partition", *name, list(values), False)
         for some in _chunks([one for values, one in wanted.items() if values in there]):
-            self._client.alter_partitions(*name, list(some))
+            self._call("alter_partitions", *name, list(some))
         for some in _chunks([one for values, one in wanted.items() if values not in there]):
-            self._client.add_partitions(list(some))
+            self._call("add_partitions", list(some))
 
 
 class Connection:
-    """A connection as a user; what the metastore does in HDFS, it does in that name.
+    """A session as a user; what the metastore does in HDFS, it does in that name.
 
-    A LakehouseError where it does not answer, or refuses something. A class rather than a generator: the
+    A LakehouseError where nobody answers, or something is refused. A class rather than a generator: the
     errors of these bindings are immutable, and one cannot be thrown into a generator.
     """
 
-    def __init__(self, place: tuple[str, int], user: str, following: str) -> None:
-        self._place = place
-        self._user = user
+    def __init__(self, endpoints: Sequence[Endpoint], user: str, following: str) -> None:
         self._following = following
-        socket = TSocket(*place)
-        socket.setTimeout(_MILLISECONDS)
-        self._transport = TBufferedTransport(socket)
+        # A change of many partitions takes its time.
+        self._metastore = Metastore(endpoints, Options(user=user, total=_SECONDS, read=_SECONDS))
 
     def __enter__(self) -> Catalog:
-        client = ThriftHiveMetastore.Client(TBinaryProtocol(self._transport))
-        try:
-            self._transport.open()
-            client.set_ugi(self._user, [])
-        except TException as error:
-            raise self._failed(error) from None
-        return Catalog(client)
+        return Catalog(self._metastore)
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        self._transport.close()
+        self._metastore.close()
+        if isinstance(error, MetastoreError):
+            raise LakehouseError(error.message, self._following) from None
         if isinstance(error, TException):
-            raise self._failed(error) from None
-
-    def _failed(self, error: TException) -> LakehouseError:
-        said = " ".join(str(getattr(error, "message", "") or error).split())
-        address, port = self._place
-        return LakehouseError(f"metastore {address}:{port}: {said[:300]}", self._following)
+            said = " ".join(str(getattr(error, "message", "") or error).split())
+            raise LakehouseError(f"the metastore refuses: {said[:300]}", self._following) from None
 
 
 def path(uri: str) -> str:

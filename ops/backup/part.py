@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.metastore import Endpoint
 from ops.backup import acting, catalog, engines
 from ops.backup.catalog import Connection, Entry, Place
 from ops.change import datanodes
@@ -210,11 +211,12 @@ def _way_out(found: Mapping[str, Any], wanted: Sequence[Wanted], path: str) -> s
 
 
 def _metastore(living: Living, path: str) -> Connection:
-    place = living.cluster.address("metastore", "metastore")
     following = f"lakehouse status -i {path}"
-    if place is None:
+    hosts = living.cluster.running("metastore")
+    if not hosts:
         raise LakehouseError("nobody runs the metastore", following)
-    return Connection(place, str(living.cluster.variable("lakehouse_users")["hdfs"]), following)
+    endpoints = [Endpoint(host.address, host.variables["lakehouse_ports"]["metastore"]) for host in hosts]
+    return Connection(endpoints, str(living.cluster.variable("lakehouse_users")["hdfs"]), following)
 
 
 def _hdfs(living: Living) -> WebHdfs:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
+import secrets
 import shlex
 from collections.abc import Iterator
 
 import pytest
 from hive_metastore import ThriftHiveMetastore
-from hive_metastore.ttypes import Database, MetaException
+from hive_metastore.ttypes import (
+    Database,
+    FieldSchema,
+    MetaException,
+    Partition,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+)
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from lakehouse.metastore import IncompleteError, Metastore, Options
 from tests.cluster.machines import Machine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.group("metastore")]
@@ -41,3 +51,42 @@ def test_who_says_no_name_changes_nothing(stranger: ThriftHiveMetastore.Client) 
     with pytest.raises(MetaException, match="did not say who it is"):
         # HDFS would let the metastore's own user make this folder.
         stranger.create_database(Database(name="of_nobody", locationUri="/tmp/of_nobody"))  # noqa: S108
+
+
+def test_the_kits_client_writes_and_reads_many_partitions(node: Machine) -> None:
+    """With the first of two addresses dead, and in chunks; where a release lacks a method, by another one."""
+    port, name = node.variable("lakehouse_ports")["metastore"], f"kit_client_{secrets.token_hex(4)}"
+    addresses = f"thrift://127.0.0.1:1,thrift://{node.host.address}:{port}"
+    options = Options(user=node.variable("lakehouse_users")["hdfs"], chunk=100)
+    days = [str(number) for number in range(250)]
+    with Metastore(addresses, options) as metastore:
+        metastore.call("create_database", Database(name=name, locationUri=f"/tmp/{name}"))  # noqa: S108
+        try:
+            metastore.call("create_table", partitioned(name, "t"))
+            empty = metastore.call("get_table", name, "t")
+            rows = [Partition(dbName=name, tableName="t", values=[day], sd=empty.sd) for day in days]
+            metastore.call("add_partitions", rows)
+            names = metastore.partition_names(name, "t")
+            assert sorted(names) == sorted(f"day={day}" for day in days)
+            found = metastore.partitions(name, "t", names)
+            assert [f"day={one.values[0]}" for one in found] == names
+            with pytest.raises(IncompleteError, match="partition day=never"):
+                metastore.partitions(name, "t", ["day=1", "day=never"])
+        finally:
+            metastore.call("drop_database", name, True, True)
+
+
+def partitioned(database: str, name: str) -> Table:
+    return Table(
+        dbName=database, tableName=name, owner="kit", tableType="MANAGED_TABLE", parameters={},
+        partitionKeys=[FieldSchema("day", "string", None)],
+        sd=StorageDescriptor(
+            cols=[FieldSchema("id", "int", None)], location=f"/tmp/{database}/{name}",  # noqa: S108
+            inputFormat="org.apache.hadoop.mapred.TextInputFormat",
+            outputFormat="org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
+            serdeInfo=SerDeInfo(
+                serializationLib="org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe", parameters={}
+            ),
+            parameters={}, bucketCols=[], sortCols=[], numBuckets=-1,
+        ),
+    )  # fmt: skip

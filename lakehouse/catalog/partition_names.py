@@ -1,0 +1,41 @@
+"""Names of partitions as Hive makes them of keys and values, and values of names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+# What a folder is called whose value is null or no text.
+NOTHING = "__HIVE_DEFAULT_PARTITION__"
+_SPECIAL = re.compile(r"""[\x01-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
+_ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
+
+
+def name(keys: Iterable[str], values: Iterable[str]) -> str:
+    """Return the name of a partition, such as `ds=2026-01-31/hr=a%3Db`."""
+    pairs = zip(keys, values, strict=True)
+    return "/".join(f"{_escaped(key.lower())}={_escaped(value) or NOTHING}" for key, value in pairs)
+
+
+def values(text: str) -> list[str]:
+    """Return the values in a partition's name."""
+    return [_plain(word.partition("=")[2]) for word in text.split("/")]
+
+
+def spec(text: str) -> dict[str, str]:
+    """Return the values in a partition's name by their keys."""
+    pairs = (word.partition("=") for word in text.split("/"))
+    return {_plain(key): _plain(value) for key, _, value in pairs}
+
+
+def matches(found: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Tell whether values begin as wanted; one that is wanted as no text may be any."""
+    return all(not one or one == value for one, value in zip(wanted, found, strict=False))
+
+
+def _escaped(word: str) -> str:
+    return _SPECIAL.sub(lambda one: f"%{ord(one[0]):02X}", word)
+
+
+def _plain(word: str) -> str:
+    return _ESCAPED.sub(lambda one: chr(int(one[1], 16)), word)

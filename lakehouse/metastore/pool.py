@@ -1,0 +1,75 @@
+"""Connections to one endpoint that are used again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lakehouse.metastore.connection import Connection
+from lakehouse.metastore.deadline import Deadline
+from lakehouse.metastore.errors import BusyError
+from lakehouse.metastore.options import Endpoint, Options
+
+
+class Pool:
+    """At most `options.connections` to one endpoint at a time."""
+
+    def __init__(self, endpoint: Endpoint, options: Options) -> None:
+        self._endpoint, self._options = endpoint, options
+        self._free = threading.BoundedSemaphore(options.connections)
+        self._lock = threading.Lock()
+        self._idle: list[Connection] = []
+        self._used = 0
+
+    @property
+    def used(self) -> int:
+        """How many are in use now."""
+        return self._used
+
+    @contextmanager
+    def borrowed(self, deadline: Deadline) -> Iterator[Connection]:
+        """Lend a connection, which is not used again where an error comes out of it.
+
+        Raises BusyError where none becomes free in time, OSError where none can be made.
+        """
+        if not self._free.acquire(timeout=deadline.left(self._options.borrow)):
+            raise BusyError(
+                f"{self._endpoint}: all {self._options.connections} connections are in use for"
+                f" {self._options.borrow:g} s"
+            )
+        connection = None
+        try:
+            with self._lock:
+                self._used += 1
+            connection = self._idling() or Connection(self._endpoint, self._options, deadline)
+            yield connection
+        except BaseException:
+            if connection:
+                connection.close()
+            raise
+        else:
+            with self._lock:
+                self._idle.append(connection)
+        finally:
+            with self._lock:
+                self._used -= 1
+            self._free.release()
+
+    def _idling(self) -> Connection | None:
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                found = self._idle.pop()
+            if time.monotonic() - found.made < self._options.lifetime and found.usable():
+                return found
+            found.close()
+
+    def close(self) -> None:
+        """Close those that nobody uses."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for one in idle:
+            one.close()

@@ -1,0 +1,335 @@
+"""The client of metastores: no call waits for longer than it was given, and none is lost that need not be."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import pytest
+from hive_metastore import ThriftHiveMetastore, ttypes
+from prometheus_client.parser import text_string_to_metric_families
+from pyiceberg.catalog.hive import HiveCatalog
+from thrift.transport.TTransport import TTransportException
+
+from lakehouse.errors import UsageError
+from lakehouse.metastore import (
+    BusyError,
+    DeadlineError,
+    IncompleteError,
+    Metastore,
+    Options,
+    OutcomeError,
+    UnavailableError,
+    UnsupportedError,
+    calls,
+    options,
+)
+from lakehouse.metastore.breaker import Breaker, State
+from tests.unit.metastore_fake import Catalog, Fake, dead
+
+FAST = Options(backoff=0.01, longest_backoff=0.02)
+Start = Callable[[Fake], Fake]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    with ExitStack() as stack:
+        yield stack.enter_context
+
+
+def table(comment: str) -> ttypes.Table:
+    return ttypes.Table(dbName="d", tableName="t", parameters={"comment": comment})
+
+
+class TestEndpoints:
+    def test_a_thousand_calls_lose_none_while_the_first_is_dead(self, start: Start) -> None:
+        alive = start(Fake())
+        with Metastore(f"{dead()},{alive.uri}", FAST) as metastore:
+            began = time.monotonic()
+            assert metastore.call("get_table", "d", "t0").tableName == "t0"
+            assert time.monotonic() - began < FAST.connect + 1
+            for number in range(1, 1000):
+                assert metastore.call("get_table", "d", f"t{number}").tableName == f"t{number}"
+        assert alive.seen["get_table_req"] == 1000
+
+    def test_pyiceberg_never_asks_the_second(self, start: Start) -> None:
+        """Why there is a client of our own: the list of addresses that PyIceberg takes is no help."""
+        alive = start(Fake())
+        with pytest.raises(TTransportException):
+            HiveCatalog("it", uri=f"{dead()},{alive.uri}").list_namespaces()
+        assert alive.connections == 0
+
+    def test_the_next_one_takes_over_within_a_call_and_stays(self, start: Start) -> None:
+        one, two = start(Fake()), start(Fake())
+        with Metastore(f"{one.uri},{two.uri}", FAST) as metastore:
+            metastore.call("get_table", "d", "t")
+            one.stop()
+            for _ in range(5):
+                metastore.call("get_table", "d", "t")
+        assert (one.seen["get_table_req"], two.seen["get_table_req"]) == (1, 5)
+
+    def test_a_connection_that_the_metastore_has_ended_is_no_failure(self, start: Start) -> None:
+        fake = start(Fake())
+        with Metastore(fake.uri, FAST) as metastore:
+            metastore.call("get_all_tables", "d")
+            for plug in list(fake._open):
+                plug.shutdown(2)
+            metastore.call("alter_table", "d", "t", table("new"))
+        assert fake.seen["alter_table"] == 1
+
+    @pytest.mark.parametrize(
+        "text", ["", ",", "node1:9083", "http://node1:9083", "thrift://", "thrift://n:x"]
+    )
+    def test_what_is_no_address_is_said(self, text: str) -> None:
+        with pytest.raises(UsageError, match=r"thrift://node1:9083"):
+            Metastore(text)
+
+    def test_addresses_are_read_as_hive_writes_them(self) -> None:
+        found = options.endpoints("thrift://a, thrift://[::1]:9084,thrift://a:9083")
+        assert list(map(str, found)) == ["thrift://a:9083", "thrift://[::1]:9084"]
+
+
+class TestDeadlines:
+    def test_there_is_always_one(self) -> None:
+        assert 0 < Options().total <= 20
+
+    def test_a_silent_metastore_ends_with_the_deadline(self, start: Start) -> None:
+        fake = start(Fake(silent=True))
+        began = time.monotonic()
+        with Metastore(fake.uri, FAST) as metastore, pytest.raises(DeadlineError, match=r"within 0\.5 s"):
+            metastore.call("get_table", "d", "t", seconds=0.5)
+        assert time.monotonic() - began < 1.0
+
+    def test_so_does_one_that_sends_a_byte_now_and_then(self, start: Start) -> None:
+        fake = start(Fake(trickle=True))
+        began = time.monotonic()
+        with Metastore(fake.uri, FAST) as metastore, pytest.raises(DeadlineError):
+            metastore.call("get_all_tables", "d", seconds=0.5)
+        assert time.monotonic() - began < 1.0
+
+    def test_a_silent_one_leaves_time_for_the_next(self, start: Start) -> None:
+        silent, alive = start(Fake(silent=True)), start(Fake())
+        with Metastore(f"{silent.uri},{alive.uri}", Options(read=0.2)) as metastore:
+            assert metastore.call("get_table", "d", "t").tableName == "t"
+
+    def test_nobody_there_is_said_with_every_address(self) -> None:
+        one, two = dead(), dead()
+        with Metastore(f"{one},{two}", FAST) as metastore, pytest.raises(UnavailableError) as error:
+            metastore.call("get_all_tables", "d")
+        assert one in str(error.value)
+        assert two in str(error.value)
+
+
+class TestChanges:
+    def test_one_whose_answer_was_lost_is_sent_once(self, start: Start) -> None:
+        fake = start(Fake(cut={"alter_table"}))
+        with Metastore(fake.uri, FAST) as metastore:
+            with pytest.raises(OutcomeError, match="alter_table was sent, and may be done"):
+                metastore.call("alter_table", "d", "t", table("new"))
+            assert fake.seen["alter_table"] == 1
+
+    def test_it_is_done_if_it_can_be_read_back(self, start: Start) -> None:
+        fake = start(Fake(cut={"alter_table"}))
+        with Metastore(fake.uri, FAST) as metastore:
+
+            def applied() -> bool:
+                return bool(metastore.call("get_table", "d", "t").parameters["comment"] == "new")
+
+            metastore.call("alter_table", "d", "t", table("new"), applied=applied)
+        assert (fake.seen["alter_table"], fake.catalog.comment) == (1, "new")
+
+    def test_one_that_was_not_sent_goes_to_the_next(self, start: Start) -> None:
+        alive = start(Fake())
+        with Metastore(f"{dead()},{alive.uri}", FAST) as metastore:
+            metastore.call("alter_table", "d", "t", table("new"))
+        assert alive.seen["alter_table"] == 1
+
+    def test_every_method_is_a_question_or_sent_once(self) -> None:
+        """By the words that the names of the bindings begin with: none that changes is a question."""
+        questions = {
+            name for name, _ in inspect.getmembers(ThriftHiveMetastore.Iface) if calls.repeatable(name)
+        }
+        changes = (
+            "add",
+            "alter",
+            "append",
+            "create",
+            "drop",
+            "grant",
+            "lock",
+            "open",
+            "rename",
+            "set",
+            "update",
+        )
+        assert {"get_table", "get_all_databases", "list_roles", "show_locks"} <= questions
+        assert not [name for name in questions if name.startswith(changes)]
+
+
+class TestConnections:
+    def test_a_late_answer_is_nobody_elses(self, start: Start) -> None:
+        fake = start(Fake())
+        fake.catalog.slow = [0.4]
+        with Metastore(fake.uri, FAST) as metastore:
+            with pytest.raises(DeadlineError):
+                metastore.call("get_table", "d", "late", seconds=0.2)
+            time.sleep(0.4)  # until the late answer is on its way
+            assert metastore.call("get_table", "d", "mine").tableName == "mine"
+
+    def test_what_the_metastore_refuses_comes_as_it_is_and_keeps_the_connection(self, start: Start) -> None:
+        fake = start(Fake())
+        with Metastore(fake.uri, FAST) as metastore:
+            for _ in range(10):
+                with pytest.raises(ttypes.NoSuchObjectException):
+                    metastore.call("get_table", "d", "nobody")
+        assert fake.connections == 1
+
+    def test_fifty_threads_share_eight(self, start: Start) -> None:
+        fake = start(Fake())
+        with Metastore(fake.uri, FAST) as metastore, ThreadPoolExecutor(50) as pool:
+
+            def ask(number: int) -> bool:
+                return all(
+                    metastore.call("get_table", "d", f"t{number}_{one}").tableName == f"t{number}_{one}"
+                    for one in range(20)
+                )
+
+            assert all(pool.map(ask, range(50)))
+        assert fake.most_at_once <= FAST.connections
+
+    def test_whoever_finds_none_free_is_told_in_time(self, start: Start) -> None:
+        fake = start(Fake())
+        fake.catalog.slow = [1.0]
+        few = Options(connections=1, borrow=0.1)
+        with Metastore(fake.uri, few) as metastore:
+            first = threading.Thread(target=metastore.call, args=("get_table", "d", "t"))
+            first.start()
+            while not fake.seen:
+                time.sleep(0.01)
+            with pytest.raises(BusyError, match=r"all 1 connections are in use for 0\.1 s"):
+                metastore.call("get_table", "d", "t")
+            first.join()
+            assert metastore.call("get_table", "d", "t")
+
+    def test_one_is_replaced_after_its_lifetime(self, start: Start) -> None:
+        fake = start(Fake())
+        with Metastore(fake.uri, Options(lifetime=0)) as metastore:
+            for _ in range(3):
+                metastore.call("get_all_tables", "d")
+        assert fake.connections == 3
+
+    def test_it_is_a_persons(self, start: Start) -> None:
+        fake = start(Fake())
+        with Metastore(fake.uri, Options(user="ann")) as metastore:
+            metastore.call("get_all_tables", "d")
+            metastore.call("get_all_tables", "d")
+        assert fake.seen == {"set_ugi": 1, "get_all_tables": 2}
+
+
+class TestReleases:
+    @pytest.mark.parametrize(
+        ("has", "lacks"), [("get_table", "get_table_req"), ("get_table_req", "get_table")]
+    )
+    def test_the_same_code_reads_an_older_and_a_younger_one(self, start: Start, has: str, lacks: str) -> None:
+        fake = start(Fake(without={lacks}))
+        with Metastore(fake.uri, FAST) as metastore:
+            metastore.call("get_table", "d", "t")
+            before = fake.seen.total()
+            assert metastore.call("get_table", "d", "t").tableName == "t"
+        assert fake.seen.total() - before == 1
+        assert fake.seen[has] == 2
+
+    def test_what_none_of_them_knows_is_said(self, start: Start) -> None:
+        fake = start(Fake(without={"get_table", "get_table_req"}))
+        with Metastore(fake.uri, FAST) as metastore:
+            for _ in range(2):
+                with pytest.raises(UnsupportedError, match="knows no get_table_req, get_table"):
+                    metastore.call("get_table", "d", "t")
+
+
+class TestBreaker:
+    def test_it_opens_and_one_probe_closes_it(self) -> None:
+        now = [0.0]
+        breaker = Breaker(5, 10, lambda: now[0])
+        for _ in range(5):
+            assert breaker.allows()
+            breaker.failed()
+        assert (breaker.state, breaker.allows()) == (State.OPEN, False)
+        now[0] = 10.0
+        assert breaker.state == State.PROBING
+        assert [breaker.allows(), breaker.allows()] == [True, False]
+        breaker.failed()
+        assert not breaker.allows()
+        now[0] = 20.0
+        assert breaker.allows()
+        breaker.worked()
+        assert not breaker.resting
+
+    def test_an_endpoint_that_rests_is_not_connected_to(self, start: Start) -> None:
+        now = [0.0]
+        fake, alive = start(Fake(cut={"get_all_tables"})), start(Fake())
+        fast = Options(failures=2, rounds=1)
+        with Metastore(fake.uri, fast, clock=lambda: now[0]) as metastore:
+            for _ in range(2):
+                with pytest.raises(UnavailableError):
+                    metastore.call("get_all_tables", "d")
+            before = fake.connections
+            with pytest.raises(UnavailableError, match="left alone after many failures"):
+                metastore.call("get_all_tables", "d")
+            assert fake.connections == before
+            assert f'breaker_open{{endpoint="{fake.uri}"}} 1.0' in metastore.metrics()
+            now[0] = fast.rest
+            assert metastore.call("get_table", "d", "t")
+            assert f'breaker_open{{endpoint="{fake.uri}"}} 0.0' in metastore.metrics()
+        assert not alive.connections
+
+
+class TestPartitions:
+    def test_chunks_halve_until_the_metastore_can_answer(self, start: Start) -> None:
+        fake = start(Fake(Catalog(count=1000, most=250)))
+        with Metastore(fake.uri, FAST) as metastore:
+            names = metastore.partition_names("d", "t")
+            found = metastore.partitions("d", "t", names)
+        assert [one.values for one in found] == [[str(number)] for number in range(1000)]
+
+    def test_one_that_is_left_out_is_named(self, start: Start) -> None:
+        fake = start(Fake(Catalog(count=1000, missing=frozenset({"n=777"}))))
+        with Metastore(fake.uri, FAST) as metastore, pytest.raises(IncompleteError, match="partition n=777"):
+            metastore.partitions("d", "t", metastore.partition_names("d", "t"))
+
+    def test_there_may_be_more_than_sixteen_bits_count(self, start: Start) -> None:
+        fake = start(Fake(Catalog(count=40_000)))
+        with Metastore(fake.uri, FAST) as metastore:
+            assert len(metastore.partition_names("d", "t")) == 40_000
+
+    def test_a_list_of_tables_asks_for_nothing_else(self, start: Start) -> None:
+        fake = start(Fake(Catalog(count=1000)))
+        with Metastore(fake.uri, FAST) as metastore:
+            assert len(metastore.call("get_all_tables", "d")) == 3
+        assert fake.seen == {"get_all_tables": 1}
+
+
+def test_prometheus_reads_what_was_done(start: Start) -> None:
+    fake = start(Fake())
+    gone = dead()
+    with Metastore(f"{gone},{fake.uri}", FAST) as metastore:
+        for _ in range(3):
+            metastore.call("get_all_tables", "d")
+        with pytest.raises(ttypes.NoSuchObjectException):
+            metastore.call("get_table", "d", "nobody")
+        families = list(text_string_to_metric_families(metastore.metrics()))
+    samples = {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in families
+        for sample in family.samples
+    }
+    assert samples["lakehouse_metastore_calls_total", "get_all_tables", "ok"] == 3
+    assert samples["lakehouse_metastore_calls_total", "NoSuchObjectException", "get_table"] == 1
+    assert samples["lakehouse_metastore_call_seconds_count", "get_all_tables"] == 3
+    assert samples["lakehouse_metastore_tries_total", "failed", gone] == 1
+    assert samples["lakehouse_metastore_tries_total", "ok", fake.uri] == 4
+    assert samples["lakehouse_metastore_connections_used", fake.uri] == 0
