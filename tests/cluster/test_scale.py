@@ -195,7 +195,7 @@ class TestTheFourth:
         assert site.code != 0, site
         assert f"FAIL host.away {FOURTH}: no longer of the cluster since" in site.text, site
         [finding] = fourth.found()
-        assert finding.startswith(f"DEGRADED host.away {FOURTH}: no longer of the cluster"), finding
+        assert finding.startswith(f"WARN host.away {FOURTH}: no longer of the cluster"), finding
         restarted = fourth.verb.run("restart", "spark_worker", "--dry-run")
         assert restarted.returncode == 0, restarted
         assert FOURTH not in restarted.stdout, restarted
