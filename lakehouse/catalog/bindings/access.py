@@ -1,0 +1,115 @@
+"""Roles and privileges as Thrift has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hive_metastore.ttypes import (
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    PrincipalPrivilegeSet,
+    PrivilegeGrantInfo,
+    Role,
+    RolePrincipalGrant,
+)
+
+from lakehouse.catalog.bindings.objects import principal
+from lakehouse.catalog.bindings.taken import Lost, Taken
+from lakehouse.catalog.documents import Document
+from lakehouse.catalog.names import Name
+
+
+def privileges(
+    name: Name, said: Document, lost: Lost, values: Iterable[str] = ()
+) -> Iterator[HiveObjectPrivilege]:
+    """Give who may do what with an object; `values` are those of a partition."""
+    kinds = (
+        (name.partition, HiveObjectType.PARTITION),
+        (name.table, HiveObjectType.TABLE),
+        (name.database, HiveObjectType.DATABASE),
+    )
+    kind = next((kind for word, kind in kinds if word), HiveObjectType.GLOBAL)
+    for one in said.get("privileges") or ():
+        fields = Taken(one, f"{name} privilege", lost)
+        column = fields.take("column")
+        yield HiveObjectPrivilege(
+            hiveObject=HiveObjectRef(
+                objectType=HiveObjectType.COLUMN if column else kind,
+                dbName=name.database or None,
+                objectName=name.table or None,
+                partValues=list(values),
+                columnName=column,
+                catName=name.catalog or None,
+            ),
+            principalName=fields.take("to"),
+            principalType=principal(fields.take("to_type")),
+            grantInfo=_grant(fields),
+            authorizer=fields.take("authorizer"),
+        )
+        fields.end()
+
+
+def of_owner(name: Name, said: Document, lost: Lost) -> PrincipalPrivilegeSet | None:
+    """Return the privileges as an object that is made brings them; None where it has none.
+
+    That form has neither columns nor who has authorised them.
+    """
+    folders: tuple[dict[str, list[PrivilegeGrantInfo]], ...] = ({}, {}, {})
+    places = dict(zip((1, 3, 2), folders, strict=True))
+    for one in said.get("privileges") or ():
+        fields = Taken(one, f"{name} privilege {one.get('privilege')} to {one.get('to')}", lost)
+        to, kind = fields.take("to"), principal(fields.take("to_type"))
+        grant = _grant(fields)
+        if one.get("column"):
+            # Without its column it would be one for the whole table.
+            lost(fields.name, f"on column {one['column']}")
+            continue
+        places[kind].setdefault(to, []).append(grant)
+        # SQL is what a metastore writes by itself.
+        if one.get("authorizer") == "SQL":
+            fields.take("authorizer")
+        fields.end()
+    users, groups, roles = folders
+    return PrincipalPrivilegeSet(users, groups, roles) if any(folders) else None
+
+
+def roles(said: Document, lost: Lost) -> list[Role]:
+    """Return the roles of a commit's access."""
+    found = []
+    for one in said.get("roles") or ():
+        fields = Taken(one, f"role {one['name']}", lost)
+        found.append(Role(fields.take("name"), fields.take("created", 0), fields.take("owner")))
+        fields.end("members")
+    return found
+
+
+def members(said: Document, lost: Lost) -> list[RolePrincipalGrant]:
+    """Return who is in which role."""
+    found = []
+    for role in said.get("roles") or ():
+        for one in role.get("members") or ():
+            fields = Taken(one, f"role {role['name']} member", lost)
+            found.append(
+                RolePrincipalGrant(
+                    roleName=role["name"],
+                    principalName=fields.take("name"),
+                    principalType=principal(fields.take("type")),
+                    grantOption=bool(fields.take("may_grant")),
+                    grantTime=fields.take("created", 0),
+                    grantorName=fields.take("by"),
+                    grantorPrincipalType=principal(fields.take("by_type")),
+                )
+            )
+            fields.end()
+    return found
+
+
+def _grant(fields: Taken) -> PrivilegeGrantInfo:
+    return PrivilegeGrantInfo(
+        privilege=fields.take("privilege"),
+        createTime=fields.take("created", 0),
+        grantor=fields.take("by"),
+        grantorType=principal(fields.take("by_type")),
+        grantOption=bool(fields.take("may_grant")),
+    )
