@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import socket
 import sys
 from http import HTTPStatus
@@ -10,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from typing import Any
 
-from lakehouse.errors import LakehouseError
+from ops import listening
 from ops.console.pages import METHODS, Pages, Response, refusal
 
-LOOPBACK = "127.0.0.1"
+_COMMAND, _PORT = ".venv/bin/lakehouse console", 8765
 # Of a browser that begins a request and does not go on.
 _PATIENCE_SECONDS = 10
 
@@ -25,11 +24,11 @@ class Server(ThreadingHTTPServer):
     pages: Pages
 
     def __init__(self, address: str, port: int) -> None:
-        self.address_family, place = _place(address, port)
+        self.address_family, place = listening.place(address, port, _COMMAND)
         try:
             super().__init__(place, _Handler)
         except OSError as error:
-            raise _refused(address, port, error) from error
+            raise listening.refused(address, port, _PORT, error, _COMMAND) from error
 
     def server_bind(self) -> None:
         """Bind, without asking who has the address: nobody may answer."""
@@ -42,7 +41,7 @@ class Server(ThreadingHTTPServer):
         """Where a browser on this machine finds it."""
         host = self.host
         if ip_address(host).is_unspecified:
-            host = "::1" if self.address_family == socket.AF_INET6 else LOOPBACK
+            host = "::1" if self.address_family == socket.AF_INET6 else listening.LOOPBACK
         return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
 
     @property
@@ -108,29 +107,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class calls it so
         """Say nothing: a page asks every other second."""
-
-
-def _place(address: str, port: int) -> tuple[socket.AddressFamily, Any]:
-    """Return family and socket address of an address, or of localhost; nobody is asked for other names."""
-    numeric = LOOPBACK if address == "localhost" else address
-    try:
-        # An empty one would be every address.
-        flags = socket.AI_NUMERICHOST
-        family, *_, place = socket.getaddrinfo(numeric or " ", port, type=socket.SOCK_STREAM, flags=flags)[0]
-    except OSError as error:
-        raise LakehouseError(
-            f"{address!r} is no address", f".venv/bin/lakehouse console --address {LOOPBACK}"
-        ) from error
-    return family, place
-
-
-def _refused(address: str, port: int, error: OSError) -> LakehouseError:
-    other = {
-        errno.EADDRINUSE: "--port 0",
-        errno.EACCES: "--port 8765",
-        errno.EADDRNOTAVAIL: f"--address {LOOPBACK}",
-    }
-    next_option = other.get(error.errno or 0, "--port 0")
-    return LakehouseError(
-        f"port {port} of {address}: {error.strerror}", f".venv/bin/lakehouse console {next_option}"
-    )

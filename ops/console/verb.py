@@ -9,7 +9,8 @@ from threading import Thread
 from typing import Any, NoReturn
 
 from lakehouse.validation.finding import Finding, Level
-from ops.console.server import LOOPBACK, Server
+from ops.console.server import Server
+from ops.listening import LOOPBACK
 
 # After fsck, which walks through all files, the NameNode rests nine times as long.
 _REST = 9.0
