@@ -7,14 +7,12 @@ import getpass
 import json
 import re
 import socket
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
-from lakehouse import inventory, state
+from lakehouse import inventory
 from lakehouse.catalog import build, ddl, diff, names, objects
 from lakehouse.catalog import fsck as check
 from lakehouse.catalog import text as screen
@@ -24,12 +22,12 @@ from lakehouse.catalog.store import Batch, Entry, Overlay, Store
 from lakehouse.errors import UsageError
 from ops import tell
 from ops.catalog import live, marks
+from ops.catalog.opened import end, opened, path, say
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
 from ops.status.placement import Cluster
 
 _AUTHOR = re.compile(r"[^<>\n]+ <[^<>\n]*>")
-_STORE = "catalog.git"
 
 
 def commit(arguments: argparse.Namespace) -> int:
@@ -37,7 +35,7 @@ def commit(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     author = _author(arguments.author)
     cluster = placement.read(inventory.load(arguments.inventory))
-    with closing(Store.made(_path(arguments, cluster))) as store, store.locked():
+    with closing(Store.made(path(arguments, cluster))) as store, store.locked():
         parent = store.head()
         batch = Batch(store)
         base = None if arguments.full or not parent else marks.base(store, parent)
@@ -56,7 +54,7 @@ def commit(arguments: argparse.Namespace) -> int:
             marks.keep(store, made, built)
     seconds = time.monotonic() - began
     if not arguments.json:
-        _say([screen.change(one) for one in found])
+        say([screen.change(one) for one in found])
     target = str(cluster.variable("lakehouse_cluster"))
     word = "unchanged since" if same else "committed"
     return tell.end(
@@ -93,7 +91,7 @@ def log(arguments: argparse.Namespace) -> int:
     """List commits, or those that changed one object."""
     if arguments.count < 1:
         raise UsageError(f"--count {arguments.count}: 1 or more")
-    with _opened(arguments) as (store, target):
+    with opened(arguments) as (store, target):
         entries = store.history(store.resolve("HEAD").id)
         name = names.parse(arguments.name) if arguments.name else None
         chosen = objects.versions(store, entries, name) if name else entries
@@ -102,15 +100,15 @@ def log(arguments: argparse.Namespace) -> int:
             raise UsageError(f"{name} is in no commit of {store.path}")
         called = _called(store)
         if not arguments.json:
-            _say([screen.entry(one, called.get(one.id, ())) for one in found])
+            say([screen.entry(one, called.get(one.id, ())) for one in found])
         facts = (f"{screen.many(len(found), 'commit')} shown", *([f"of {name}"] if name else []))
         details = {"commits": [_json(one, called.get(one.id, ())) for one in found]}
-        return _end(arguments, "log", target, facts, details, "catalog show")
+        return end(arguments, "log", target, facts, details, "catalog show")
 
 
 def show(arguments: argparse.Namespace) -> int:
     """Show a commit with its changes, or an object in it."""
-    with _opened(arguments) as (store, target):
+    with opened(arguments) as (store, target):
         entry = store.resolve(arguments.commit)
         if arguments.name:
             name = names.parse(arguments.name)
@@ -118,16 +116,16 @@ def show(arguments: argparse.Namespace) -> int:
             if said is None:
                 raise UsageError(f"{name} is not in {entry.short}; lakehouse catalog log {arguments.name}")
             if not arguments.json:
-                _say([json.dumps(said, ensure_ascii=False, sort_keys=True, indent=2)])
-            return _end(
+                say([json.dumps(said, ensure_ascii=False, sort_keys=True, indent=2)])
+            return end(
                 arguments, "show", target, (str(name), f"in {entry.short}"), {"document": said}, "catalog log"
             )
         parent = store.commit(entry.parents[0]) if entry.parents else None
         found = list(diff.changes(store, parent.tree if parent else None, entry.tree))
         if not arguments.json:
-            _say([*screen.head(entry), *map(screen.change, found)])
+            say([*screen.head(entry), *map(screen.change, found)])
         details = {"commit": _json(entry, ()), "changes": [one.json() for one in found]}
-        return _end(
+        return end(
             arguments,
             "show",
             target,
@@ -144,7 +142,7 @@ def compare(arguments: argparse.Namespace) -> int:
         raise UsageError("--expect compares a commit with the metastore; no other one")
     look = Look(tuple(arguments.ignore), not arguments.no_data, arguments.statistics)
     findings: tuple[Finding, ...] = ()
-    with _opened(arguments) as (store, target):
+    with opened(arguments) as (store, target):
         old = store.resolve(arguments.expect or arguments.old or "HEAD")
         if arguments.new:
             new = store.resolve(arguments.new)
@@ -160,25 +158,25 @@ def compare(arguments: argparse.Namespace) -> int:
         what = f"{screen.summary(found)} since {old.short}"
         findings = (*findings, Finding("catalog.drift", Outcome.DEGRADED, target, what, again))
     if not arguments.json:
-        _say(ddl.statements(found) if arguments.sql else map(screen.change, found))
+        say(ddl.statements(found) if arguments.sql else map(screen.change, found))
     facts = (
         f"{old.short} to {other}",
         screen.many(len(found), "change"),
         f"{time.monotonic() - began:.1f} s",
     )
     details = {"from": old.id, "to": other, "changes": [one.json() for one in found]}
-    return _end(arguments, "diff", target, facts, details, "catalog commit", findings)
+    return end(arguments, "diff", target, facts, details, "catalog commit", findings)
 
 
 def blame(arguments: argparse.Namespace) -> int:
     """Show each value of an object with the commit that it is of."""
-    with _opened(arguments) as (store, target):
+    with opened(arguments) as (store, target):
         entry, name = store.resolve(arguments.commit), names.parse(arguments.name)
         if objects.document(store, entry.tree, name) is None:
             raise UsageError(f"{name} is not in {entry.short}; lakehouse catalog log {arguments.name}")
         found = objects.blame(store, store.history(entry.id), name)
         if not arguments.json:
-            _say(
+            say(
                 f"{one.short} {screen.when(one.time)} {field}: {screen.value(field, value)}"
                 for field, value, one in found
             )
@@ -194,7 +192,7 @@ def blame(arguments: argparse.Namespace) -> int:
                 for field, value, one in found
             ]
         }
-        return _end(
+        return end(
             arguments, "blame", target, (str(name), screen.many(len(found), "value")), details, "catalog log"
         )
 
@@ -211,7 +209,7 @@ def branch(arguments: argparse.Namespace) -> int:
 
 def fsck(arguments: argparse.Namespace) -> int:
     """Read everything; return 0, or 2 where an object is damaged."""
-    with _opened(arguments) as (store, target):
+    with opened(arguments) as (store, target):
         checked = check.check(store)
         again = f"git --git-dir {store.path} fsck"
         findings = tuple(
@@ -223,13 +221,13 @@ def fsck(arguments: argparse.Namespace) -> int:
             f"{len(findings)} damaged",
         )
         details = {"commits": checked.commits, "objects": checked.objects}
-        return _end(arguments, "fsck", target, facts, details, "catalog log", findings)
+        return end(arguments, "fsck", target, facts, details, "catalog log", findings)
 
 
 def _name(arguments: argparse.Namespace, verb: str, folder: str) -> int:
     if arguments.delete and arguments.name:
         raise UsageError(f"{arguments.name} and --delete: one of them")
-    with _opened(arguments) as (store, target):
+    with opened(arguments) as (store, target):
         if arguments.delete or arguments.name:
             with store.locked():
                 if arguments.delete:
@@ -238,8 +236,8 @@ def _name(arguments: argparse.Namespace, verb: str, folder: str) -> int:
                     store.name(folder, arguments.name, store.resolve(arguments.commit))
         listed = store.names(folder)
         if not arguments.json:
-            _say(f"{name} {screen.entry(store.commit(number))}" for name, number in listed.items())
-        return _end(
+            say(f"{name} {screen.entry(store.commit(number))}" for name, number in listed.items())
+        return end(
             arguments, verb, target, (screen.many(len(listed), "name"),), {"names": listed}, "catalog log"
         )
 
@@ -250,25 +248,6 @@ def _now(arguments: argparse.Namespace, store: Store) -> tuple[Overlay, Built]:
     last, overlay = store.head(), Overlay(store)
     base = marks.base(store, last) if last else None
     return overlay, live.read(live.database(cluster), overlay, base, live.delta_versions(cluster))
-
-
-def _path(arguments: argparse.Namespace, cluster: Cluster) -> Path:
-    if arguments.store:
-        return Path(arguments.store)
-    return state.folder(cluster.inventory.path, str(cluster.variable("lakehouse_cluster"))) / _STORE
-
-
-@contextmanager
-def _opened(arguments: argparse.Namespace) -> Iterator[tuple[Store, str]]:
-    """Open the repository, for what is said of a cluster, or of a path."""
-    if arguments.store:
-        path, target = Path(arguments.store), str(arguments.store)
-    else:
-        known = inventory.load(arguments.inventory)
-        target = str(known.hosts[0].variables["lakehouse_cluster"])
-        path = state.folder(known.path, target) / _STORE
-    with closing(Store(path)) as store:
-        yield store, target
 
 
 def _identity(store: Store, entry: Entry) -> str:
@@ -325,26 +304,3 @@ def _json(entry: Entry, called: Sequence[str]) -> dict[str, Any]:
         "id": entry.id, "parents": list(entry.parents), "author": entry.author, "time": entry.time,
         "message": entry.message, "facts": entry.facts, "names": list(called),
     }  # fmt: skip
-
-
-def _say(lines: Iterator[str] | Sequence[str] | map[str]) -> None:
-    for line in lines:
-        sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def _end(  # noqa: PLR0913, PLR0917 -- what a last line has
-    arguments: argparse.Namespace,
-    verb: str,
-    target: str,
-    facts: tuple[str, ...],
-    details: dict[str, Any],
-    after: str,
-    findings: tuple[Finding, ...] = (),
-) -> int:
-    where = f"--store {arguments.store}" if arguments.store else f"-i {arguments.inventory}"
-    result = Result(
-        verb=f"catalog {verb}", target=target, findings=findings, facts=facts, hosts={},
-        healthy_next=f".venv/bin/lakehouse {after} {where}", details=details,
-    )  # fmt: skip
-    return tell.end(result, as_json=arguments.json)
