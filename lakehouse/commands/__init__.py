@@ -12,6 +12,7 @@ from collections.abc import Callable
 Add = Callable[[str, str, str], argparse.ArgumentParser]
 # Exit codes of a verb that could not do its work. One that looks has 1 for a cluster with a fault.
 FAILED, NOT_KNOWN = 1, 2
+_LAST_PORT = 65535
 
 
 def change_options(*parsers: argparse._ActionsContainer) -> None:
@@ -27,3 +28,10 @@ def json_option(*parsers: argparse._ActionsContainer) -> None:
     """Let verbs answer as JSON."""
     for one in parsers:
         one.add_argument("--json", action="store_true", help="for programs")
+
+
+def port(text: str) -> int:
+    """Return a port, 0 for any; argparse's error for what is none."""
+    if not text.isdecimal() or int(text) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text} is no port: 0 to {_LAST_PORT}")
+    return int(text)

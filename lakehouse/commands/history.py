@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from lakehouse.commands import NOT_KNOWN, Add, json_option
+from lakehouse.commands import NOT_KNOWN, Add, json_option, port
 
 _VERB = "ops.catalog.verb:"
-# Of what Python itself has a word like it.
-_FUNCTIONS = {"diff": "compare"}
+# Where it is not the function of the verb's name: Python has a word like it, or a file is its own.
+_FUNCTIONS = {"diff": f"{_VERB}compare", "serve": "ops.catalog.serving:main"}
 
 
 def register(add: Add) -> None:
@@ -22,7 +22,7 @@ def register(add: Add) -> None:
 
     def one(name: str, text: str) -> argparse.ArgumentParser:
         made = verbs.add_parser(name, help=text, description=text)
-        made.set_defaults(action=f"{_VERB}{_FUNCTIONS.get(name, name)}", failure=NOT_KNOWN)
+        made.set_defaults(action=_FUNCTIONS.get(name, f"{_VERB}{name}"), failure=NOT_KNOWN)
         made.add_argument("-i", "--inventory", default=argparse.SUPPRESS, help="inventory")
         made.add_argument(
             "--store", type=Path, metavar="PATH", help="repository (default: .state/<cluster>/catalog.git)"
@@ -32,6 +32,7 @@ def register(add: Add) -> None:
     _commit(one)
     _looks(one)
     _names(one)
+    _served(one)
 
 
 def _commit(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -84,3 +85,19 @@ def _names(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
         named.add_argument("commit", nargs="?", default="HEAD", help="default: %(default)s")
         named.add_argument("--delete", metavar="NAME", help="take a name away; the commit stays")
         json_option(named)
+
+
+def _served(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    served = one("serve", "be a metastore as of a commit, read-only, until Ctrl-C")
+    served.add_argument(
+        "commit", nargs="?", default="HEAD", help="id, tag, branch, or HEAD~2 (default: %(default)s)"
+    )
+    served.add_argument(
+        "--address",
+        "--host",
+        dest="address",
+        default="127.0.0.1",
+        help="where to listen (default: %(default)s)",
+    )
+    served.add_argument("--port", type=port, default=9084, help="default: %(default)s; 0 for any")
+    json_option(served)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from lakehouse.commands import NOT_KNOWN, Add, json_option
+from lakehouse.commands import NOT_KNOWN, Add, json_option, port
 
 # Of `sql`.
 ENGINES = "spark", "trino", "flink"
-_LAST_PORT = 65535
 # In seconds, between two looks at a cluster.
 _LEAST_PAUSE, _MOST_PAUSE = 1, 3600
 
@@ -31,7 +30,7 @@ def register(add: Add) -> None:
     )
     shown = add("console", "ops.console.verb:main", "the same as a page for a browser, until Ctrl-C")
     shown.add_argument("--address", default="127.0.0.1", help="where to listen (default: %(default)s)")
-    shown.add_argument("--port", type=_port, default=8765, help="default: %(default)s; 0 for any")
+    shown.add_argument("--port", type=port, default=8765, help="default: %(default)s; 0 for any")
     shown.add_argument(
         "--every", type=_pause, default=10.0, metavar="SECONDS", help="how often to look (default: every 10)"
     )
@@ -71,12 +70,6 @@ def _remote(add: Add) -> None:
     json_option(endless, ran, forms, packed)
     endless.add_argument("--follow", action="store_true", help="go on until Ctrl-C")
     forms.add_argument("--csv", action="store_true", help="for a spreadsheet")
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > _LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is no port: 0 to {_LAST_PORT}")
-    return int(text)
 
 
 def _pause(text: str) -> float:

@@ -363,6 +363,8 @@ def test_the_page_tells_what_happens(kit: Kit, database: Database) -> None:
         shlex.split(line, comments=True)[2:] for line in page.splitlines() if line.startswith(".venv/bin/")
     ]
     codes = {}
+    # It answers until somebody ends it: test_catalog_served.py.
+    told.remove(["serve", "before-migration"])
     for words in told:
         if words == ["diff"]:
             database.run('UPDATE "TBLS" SET "OWNER" = \'zoe\' WHERE "TBL_NAME" = \'orders\'')

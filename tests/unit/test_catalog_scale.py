@@ -1,4 +1,4 @@
-"""10,000 tables and 200,000 partitions: what a commit takes, and what one change writes.
+"""10,000 tables and 200,000 partitions: what a commit takes, what one change writes, how soon it is read.
 
 Too long for `make unit`: `make test` runs it. It shows the seconds (-s), which depend on the machine;
 docs/catalog-history.md has those of one.
@@ -6,20 +6,32 @@ docs/catalog-history.md has those of one.
 
 from __future__ import annotations
 
+import json
 import multiprocessing
+import random
 import resource
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import quantiles
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from hive_metastore import ThriftHiveMetastore
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
 
 from lakehouse.catalog import build, diff
 from lakehouse.catalog.store import Batch, Store
+from lakehouse.run import ROOT
 from ops.catalog import live, marks
 from tests.unit import metastore_database
 from tests.unit.metastore_database import Database
@@ -27,6 +39,7 @@ from tests.unit.metastore_database import Database
 pytestmark = [pytest.mark.network]
 
 TABLES, FEW, MANY, DATABASES = 10_000, 20, 100_020, 50
+CALLS = 3_000
 GIB = 1024**3
 
 
@@ -82,6 +95,29 @@ def alone(what: str, work: Callable[..., Any], *arguments: Any) -> Ran:
     return ran
 
 
+@contextmanager
+def served(path: Path) -> Iterator[Any]:
+    """A client of the last commit, which a process of its own serves."""
+    argv = [sys.executable, "-m", "lakehouse.cli", "catalog", "serve", "--port", "0", "--json"]
+    with subprocess.Popen(
+        [*argv, "--store", str(path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        place = urlsplit(json.loads(process.stdout.readline())["uri"])
+        transport = TBufferedTransport(TSocket(place.hostname, place.port))
+        transport.open()
+        with closing(transport):
+            yield ThriftHiveMetastore.Client(TBinaryProtocol(transport))
+        process.send_signal(signal.SIGTERM)
+
+
+def timed(what: str, call: Callable[[], Any]) -> Any:
+    began = time.monotonic()
+    said = call()
+    print(f"{what}: {time.monotonic() - began:.3f} s")  # noqa: T201 -- a number for a person
+    return said
+
+
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
     with metastore_database.server() as made:
@@ -122,3 +158,26 @@ def test_a_large_catalog_is_committed_in_little_memory_and_a_change_writes_littl
     # Everything read again gives the tree that was made of changes.
     (path / "lakehouse-marks.json").unlink()
     assert alone("everything again", commit, database, path).said[0] == third.said[0]
+
+    with served(path) as client:
+        names = client.get_all_databases()
+        tables = {name: client.get_all_tables(name) for name in names}
+        assert sum(map(len, tables.values())) == TABLES
+        dice, took = random.Random(1), []  # noqa: S311 -- which tables, not secrets
+        for _ in range(CALLS):
+            name = dice.choice([one for one in names if tables[one]])
+            table = dice.choice(tables[name])
+            began = time.perf_counter()
+            assert client.get_table(name, table).tableName == table
+            took.append(time.perf_counter() - began)
+        hundredths = quantiles(took, n=100)
+        print(f"get_table: median {hundredths[49] * 1000:.1f} ms, p99 {hundredths[98] * 1000:.1f} ms")  # noqa: T201
+        met = timed("what each table is", lambda: client.get_table_meta("*", "*", []))
+        assert len(met) == TABLES
+        # The one with as many partitions.
+        listed = timed("names of 100,000 partitions", lambda: client.get_partition_names("d2", "t1", -1))
+        assert len(listed) == MANY + 1
+        [one] = timed(
+            "one of them", lambda: client.get_partitions_by_filter("d2", "t1", "ds = '1999-12-31'", -1)
+        )
+        assert one.values == ["1999-12-31"]

@@ -1,0 +1,101 @@
+"""All answers in one object, as the bindings' processor wants it. What is no answer is refused.
+
+The refusals are made of the bindings' interface: a call that is new there is refused until somebody writes
+an answer to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from fb303 import FacebookService
+from hive_metastore import ThriftHiveMetastore
+from hive_metastore.ttypes import MetaException
+from thrift.Thrift import TApplicationException, TException, TType
+
+from lakehouse.catalog.served.asking import Asked
+from lakehouse.catalog.served.databases import Databases
+from lakehouse.catalog.served.others import Others
+from lakehouse.catalog.served.partitions import Partitions
+from lakehouse.catalog.served.statistics import Statistics
+from lakehouse.catalog.served.tables import Tables
+from lakehouse.catalog.store import Entry
+from lakehouse.errors import LakehouseError
+
+# Says on the server's own screen what went wrong there.
+Report = Callable[[str], None]
+METHODS = tuple(name for name in dir(ThriftHiveMetastore.Iface) if not name.startswith("_"))
+
+
+GROUPS = Databases, Tables, Partitions, Statistics, Others
+ANSWERED = {method: group for group in GROUPS for method in METHODS if hasattr(group, method)}
+
+
+class Handler:
+    """Each method of the interface, by the answer that there is, or by a refusal."""
+
+    def __init__(self, asked: Asked, report: Report) -> None:
+        groups = {group: group(asked.past, asked.entry, asked.lost, asked.began) for group in GROUPS}
+        for method in METHODS:
+            group = ANSWERED.get(method)
+            answer = getattr(groups[group], method) if group else _refusal(asked.entry, method)
+            setattr(self, method, _guarded(method, answer, report))
+
+
+def refused(entry: Entry, method: str) -> str:
+    """Return the sentence with which a call is refused."""
+    return f"this metastore serves commit {entry.short} read-only; {method} is refused"
+
+
+def _refusal(entry: Entry, method: str) -> Callable[..., Any]:
+    def refuse(*_: Any) -> Any:
+        raise MetaException(refused(entry, method))
+
+    return refuse
+
+
+def _guarded(method: str, answer: Callable[..., Any], report: Report) -> Callable[..., Any]:
+    """Return the answer, whose errors are such as the interface declares for its method."""
+    declared = _declared(method)
+
+    @wraps(answer)
+    def guarded(*arguments: Any) -> Any:
+        try:
+            return answer(*arguments)
+        except declared:
+            raise
+        except TException as error:
+            said = str(getattr(error, "message", None) or error)
+        except LakehouseError as error:
+            said = error.message
+            report(f"{method}: {error}")
+        except Exception as error:  # noqa: BLE001 -- a client gets one line, whatever it was
+            said = f"{method} cannot be answered: {type(error).__name__}: {error}"
+            report(said)
+        if waits(method):
+            raise _said(declared, said)
+        return None
+
+    return guarded
+
+
+def _said(declared: tuple[type[Exception], ...], text: str) -> Any:
+    if MetaException in declared:
+        return MetaException(text)
+    return TApplicationException(TApplicationException.INTERNAL_ERROR, text)
+
+
+def _declared(method: str) -> tuple[type[Exception], ...]:
+    """Return the errors that a method may raise; none where nobody waits for an answer."""
+    name = f"{method}_result"
+    result = getattr(ThriftHiveMetastore, name, None) or getattr(FacebookService, name, None)
+    fields = [one for one in getattr(result, "thrift_spec", ()) if one]
+    return tuple(field[3][0] for field in fields if field[0] > 0 and field[1] == TType.STRUCT)
+
+
+def waits(method: str) -> bool:
+    """Tell whether a client waits for an answer: `oneway` calls have none."""
+    name = f"{method}_result"
+    return hasattr(ThriftHiveMetastore, name) or hasattr(FacebookService, name)

@@ -1,0 +1,82 @@
+"""The verb that makes a commit a metastore, until somebody ends it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from ipaddress import ip_address
+from threading import Lock
+from typing import Any, NoReturn
+
+from lakehouse.catalog.past import Past
+from lakehouse.catalog.served.asking import Asked
+from lakehouse.catalog.served.handler import Handler
+from lakehouse.catalog.store import Entry
+from lakehouse.validation.finding import Finding, Level
+from ops import tell
+from ops.catalog.opened import opened
+from ops.catalog.server import COMMAND, Server
+from ops.listening import LOOPBACK
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Serve a commit until Ctrl-C.
+
+    Raises LakehouseError where the commit or the address is wrong, before anything is served.
+    """
+    signal.signal(signal.SIGTERM, _ended)
+    with opened(arguments) as (store, target):
+        entry = store.resolve(arguments.commit)
+        past = Past(store, entry.tree)
+        handler = Handler(Asked(past, entry, Told(), int(time.time())), tell.progress)
+        with Server(arguments.address, arguments.port, handler) as server:
+            _say(arguments, server, entry, target)
+            server.serve_forever()
+    return 0
+
+
+class Told:
+    """Says once what of the commit no client can see, since Thrift has no place for it."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str, str]] = set()
+        self._lock = Lock()
+
+    def __call__(self, name: str, field: str) -> None:
+        """Say it, unless it was said."""
+        with self._lock:
+            if (name, field) in self._known:
+                return
+            self._known.add((name, field))
+        tell.progress(f"DEGRADED catalog.left_out {name}: {field}: Thrift has no place for it")
+
+
+def _ended(*_: Any) -> NoReturn:
+    """End as by the signal, but with everything put away."""
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _say(arguments: argparse.Namespace, server: Server, entry: Entry, target: str) -> None:
+    """Print where it is, for people or for programs, and a warning where others reach it too."""
+    host, port = server.server_address[:2]
+    if not ip_address(str(host)).is_loopback:
+        found = Finding(
+            "catalog.address",
+            str(host),
+            f"whoever reaches port {port} reads the catalog as it was, without a password",
+            f"{COMMAND} --address {LOOPBACK}, and ssh -L {port}:{LOOPBACK}:{port} from elsewhere",
+            str(LOOPBACK),
+            Level.WARNING,
+        )
+        tell.progress(str(found))
+    said = (
+        json.dumps({"verb": "catalog serve", "target": target, "commit": entry.id, "uri": server.place})
+        if arguments.json
+        else f"catalog serve {target}: commit {entry.short} ({entry.subject}) at {server.place}, read-only;"
+        " Ctrl-C ends it"
+    )
+    sys.stdout.write(f"{said}\n")
+    sys.stdout.flush()
