@@ -73,6 +73,11 @@ class _Parser:
         if self._word("not"):
             wanted = self._one(depth + 1)
             return lambda values: not wanted(values)
+        if [token[1] for token in self.left[2:3]] == [")"] and self._word("("):
+            # Spark writes `(ds) in (...)`.
+            key = self._key(self._next())
+            self._must(")")
+            return self._of(key)
         if self._word("("):
             found = self.either(depth + 1)
             self._must(")")

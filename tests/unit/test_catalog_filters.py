@@ -33,6 +33,9 @@ def holds(text: str, *, ds: str = "2026-01-31", hr: str = "7", day: str = "2026-
         ("hr = 1 and hr = 2 or hr = 7", True),
         ("hr = 7 or hr = 1 and hr = 2", True),
         ("hr in (1, 7)", True),
+        # As Spark writes it.
+        ('ds >= "2026" and (hr) in (1, 7)', True),
+        ("(hr) not in (7)", False),
         ("hr not in (1, 7)", False),
         ("not hr in (1, 2)", True),
         ("hr between 7 and 9 and ds = '2026-01-31'", True),

@@ -278,7 +278,7 @@ def test_what_is_no_answer_changes_something_or_is_of_nobody_here() -> None:
     }
     assert changing <= set(REFUSED)
     assert not {method for method in ANSWERED if not method.startswith(("get", "list", "partition_name"))} - {
-        "set_ugi", "shutdown", "aliveSince",
+        "lock", "check_lock", "unlock", "heartbeat", "show_locks", "set_ugi", "shutdown", "aliveSince",
     }  # fmt: skip
     assert len(ANSWERED) + len(REFUSED) == len(METHODS)
 
