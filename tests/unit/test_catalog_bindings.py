@@ -9,7 +9,7 @@ from hive_metastore import ttypes as hive
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
-from lakehouse.catalog.bindings import access, objects, statistics
+from lakehouse.catalog.bindings import objects, statistics
 from lakehouse.catalog.bindings.constraints import constraints
 from lakehouse.catalog.names import Name
 
@@ -164,22 +164,3 @@ def test_lengths_counts_and_bits_are_kept(lost: Lost) -> None:
     assert (found.maxColLen, found.avgColLen, found.bitVectors) == (7, 2.5, b"\x00\xff")
     assert (flag.statsData.booleanStats.numTrues, flag.statsData.booleanStats.numFalses) == (4, 0)
     assert lost.told == [("hive.sales.orders statistics of m", "type map<int,int>")]
-
-
-def test_privileges_of_an_object_that_is_made_are_by_principal(lost: Lost) -> None:
-    grant = {"privilege": "SELECT", "by": "ann", "authorizer": "SQL", "created": 5}
-    said = {
-        "privileges": [
-            {**grant, "to": "eve", "to_type": "USER", "may_grant": 1},
-            {**grant, "to": "staff", "to_type": "ROLE"},
-            {**grant, "to": "eve", "to_type": "USER", "column": "id"},
-        ]
-    }
-    found = access.of_owner(TABLE, said, lost)
-    assert found is not None
-    assert (found.userPrivileges.keys(), found.rolePrivileges.keys(), found.groupPrivileges) == (
-        {"eve"}, {"staff"}, {},
-    )  # fmt: skip
-    assert found.userPrivileges["eve"][0].grantOption is True
-    assert lost.told == [("hive.sales.orders privilege SELECT to eve", "on column id")]
-    assert access.of_owner(TABLE, {}, lost) is None

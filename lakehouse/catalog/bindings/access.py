@@ -8,7 +8,6 @@ from hive_metastore.ttypes import (
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
-    PrincipalPrivilegeSet,
     PrivilegeGrantInfo,
     Role,
     RolePrincipalGrant,
@@ -48,30 +47,6 @@ def privileges(
             authorizer=fields.take("authorizer"),
         )
         fields.end()
-
-
-def of_owner(name: Name, said: Document, lost: Lost) -> PrincipalPrivilegeSet | None:
-    """Return the privileges as an object that is made brings them; None where it has none.
-
-    That form has neither columns nor who has authorised them.
-    """
-    folders: tuple[dict[str, list[PrivilegeGrantInfo]], ...] = ({}, {}, {})
-    places = dict(zip((1, 3, 2), folders, strict=True))
-    for one in said.get("privileges") or ():
-        fields = Taken(one, f"{name} privilege {one.get('privilege')} to {one.get('to')}", lost)
-        to, kind = fields.take("to"), principal(fields.take("to_type"))
-        grant = _grant(fields)
-        if one.get("column"):
-            # Without its column it would be one for the whole table.
-            lost(fields.name, f"on column {one['column']}")
-            continue
-        places[kind].setdefault(to, []).append(grant)
-        # SQL is what a metastore writes by itself.
-        if one.get("authorizer") == "SQL":
-            fields.take("authorizer")
-        fields.end()
-    users, groups, roles = folders
-    return PrincipalPrivilegeSet(users, groups, roles) if any(folders) else None
 
 
 def roles(said: Document, lost: Lost) -> list[Role]:

@@ -11,10 +11,6 @@ from lakehouse.catalog.documents import Document
 Lost = Callable[[str, str], None]
 
 
-def unheard(_: str, __: str) -> None:
-    """Say nothing: for who has told it before."""
-
-
 class Taken:
     """A document of which each field is taken once; at the end, the rest is lost."""
 
