@@ -17,13 +17,15 @@ class Risk:
     """One feature of a table: what other engines make of it, and the upstream issue that explains it.
 
     `effect` is WRONG (no error, other rows), CUT (no error, less precise values), REFUSED (an error), or
-    UNKNOWN (the table's metadata could not be read, so nobody can say).
+    UNKNOWN (the table's metadata could not be read, so nobody can say). `newer` is one that an older library
+    of the format may not know.
     """
 
     feature: str
     effect: str
     consequence: str
     link: str
+    newer: bool = False
 
 
 _TRINO = "https://github.com/trinodb/trino/issues/"
@@ -58,6 +60,7 @@ _FORMAT_V3 = Risk(
     REFUSED,
     "Trino 476 cannot read the table",
     "https://github.com/trinodb/trino/pull/27786",
+    newer=True,
 )
 _EQUALITY_DELETES = Risk(
     "equality deletes",
@@ -94,7 +97,7 @@ def delta_risks(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> lis
     unknown = sorted(set(readers) - _DELTA_HARMLESS)
     return found + [
         Risk(name, REFUSED, "engines refuse a reader feature that they do not know",
-             "https://github.com/delta-io/delta/blob/master/PROTOCOL.md#table-features")
+             "https://github.com/delta-io/delta/blob/master/PROTOCOL.md#table-features", newer=True)
         for name in unknown
     ]  # fmt: skip
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Unpack a release beside the others and point ``current`` at it."""
+"""Unpack a release beside the others and point ``current`` at it, unless that is left to another call."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ options:
   archive: {type: path, description: The archive, where the release may be missing.}
   sha256: {type: str, description: What the archive must be.}
   keep: {type: int, default: 2, description: "How many releases stay, the current one included."}
+  switch:
+    type: bool
+    default: true
+    description: Whether C(current) is pointed at it. If not, it lies beside the others and none is removed.
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -123,6 +127,7 @@ def main() -> None:
             "archive": {"type": "path"},
             "sha256": {"type": "str"},
             "keep": {"type": "int", "default": 2},
+            "switch": {"type": "bool", "default": True},
         },
         required_together=[("archive", "sha256")],
         supports_check_mode=True,
@@ -140,8 +145,9 @@ def main() -> None:
         if not module.check_mode:
             if module.params["conf"]:
                 changed |= point(target / "conf", module.params["conf"])
-            changed |= point(root / "current", f"releases/{target.name}")
-            removed = clear(root, module.params["keep"])
+            if module.params["switch"]:
+                changed |= point(root / "current", f"releases/{target.name}")
+                removed = clear(root, module.params["keep"])
     except subprocess.CalledProcessError as error:
         module.fail_json(msg=f"{target}: unpacking failed: {error.stderr.strip()}; next: df -h {root}")
     except OSError as error:

@@ -153,8 +153,8 @@ class Manifest:
             yield from component.artifacts
 
 
-def load(path: Path, *, locked: bool = True) -> Manifest:
-    """Read `versions.yml`.
+def load(path: Path, *, locked: bool = True, root: Path | None = None) -> Manifest:
+    """Read `versions.yml`, or another file of its kind; `root` is where the sources are that it names.
 
     With `locked=False` the layers have no artifacts: so the lock command reads it before it resolves them.
     Raises LakehouseError with the place of the mistake.
@@ -165,7 +165,7 @@ def load(path: Path, *, locked: bool = True) -> Manifest:
         raise LakehouseError(f"{path}: no such file", "run it from the root of the repository") from None
     except yaml.YAMLError as error:
         raise LakehouseError(f"{path.name}: not YAML: {' '.join(str(error).split())}") from None
-    reader = _Reader(path, data, locked)
+    reader = _Reader(path, data, locked, root or path.parent)
     return reader.manifest()
 
 
@@ -177,10 +177,11 @@ def pair_findings(pairs: tuple[Pair, ...], versions: Mapping[str, str]) -> list[
 class _Reader:
     """Turns the parsed YAML into the dataclasses; one instance reads one file."""
 
-    def __init__(self, path: Path, data: Any, locked: bool) -> None:
+    def __init__(self, path: Path, data: Any, locked: bool, root: Path) -> None:
         self.path = path
         self.data = data
         self.locked = locked
+        self.root = root
         self.names: dict[str, str] = {}
 
     def manifest(self) -> Manifest:
@@ -242,7 +243,7 @@ class _Reader:
             drop=tuple(section.get("drop", ())),
             expand=tuple(section.get("expand", ())),
             artifacts=self._artifacts(component, name, roots, "wheels" in section) if self.locked else (),
-            sources=Sources.read(self.path.parent / section["compile"]) if "compile" in section else None,
+            sources=Sources.read(self.root / section["compile"]) if "compile" in section else None,
         )
 
     def _artifacts(

@@ -47,15 +47,36 @@ def register(add: Add) -> None:
         "recommission", "ops.change.departure:back", "have a host serve again that left, or was about to"
     )
     undone.add_argument("node", help="a host of the inventory")
-    for one in (restarted, away, left):
+    raised = add(
+        "upgrade", "ops.upgrade.verb:main", "switch to the releases of versions.yml, or back by itself"
+    )
+    raised.add_argument(
+        "component",
+        nargs="?",
+        default="all",
+        help="or a version of versions.yml, such as iceberg (default: all)",
+    )
+    raised.add_argument("--to", metavar="VERSION", help="refuse unless versions.yml has this version of it")
+    raised.add_argument(
+        "--bill", default="versions.yml", metavar="FILE", help="below the kit's folder (default: %(default)s)"
+    )
+    raised.add_argument("--force", action="store_true", help="although versions were never run together")
+    raised.add_argument(
+        "--ready",
+        type=float,
+        default=240.0,
+        metavar="SECONDS",
+        help="in which a unit has to answer, or its component goes back (default: %(default)g)",
+    )
+    for one in (restarted, away, left, raised):
         one.add_argument(
             "--wait", type=float, default=300.0, metavar="SECONDS", help="for a gate (default: %(default)g)"
         )
     resumed = add("resume", "ops.change.runs:resume", "go on with a run that was stopped")
     resumed.add_argument("run", nargs="?", help="such as r17 (default: the last one)")
     listed = add("runs", "ops.change.runs:main", "show what was changed from here, and how it ended")
-    json_option(restarted, away, joined, left, undone, resumed, listed)
-    change_options(restarted, away, joined, left, undone, resumed)
+    json_option(restarted, away, joined, left, undone, raised, resumed, listed)
+    change_options(restarted, away, joined, left, undone, raised, resumed)
 
 
 def _positive(text: str) -> int:

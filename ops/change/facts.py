@@ -140,10 +140,14 @@ class Living:
         answer = self._session.ask(asked, ASK_SECONDS)[ready.MEMBERS]
         return ready.members(step.service, answer, self.host(step.host))
 
-    def serves(self, step: Step, before: Answer[frozenset[str]]) -> str:
-        """Return why a step is not done; empty once the new process answers, and its leader knows it."""
+    def serves(self, step: Step, before: Answer[frozenset[str]], *, alone: bool = False) -> str:
+        """Return why a step is not done; empty once the new process answers, and its leader knows it.
+
+        Its leader is not asked where it is to answer `alone`.
+        """
         host = self.host(step.host)
-        asked = [*_units((host,), step.unit), *ready.questions_of(self.cluster, step.service, host)]
+        questions = ready.questions_of(self.cluster, step.service, host, alone=alone)
+        asked = [*_units((host,), step.unit), *questions]
         answers = self._session.ask(asked, ASK_SECONDS)
         first, *others = (answers[question.name] for question in asked)
         unit = shown(first)
@@ -153,7 +157,7 @@ class Living:
             return "it is not active"
         if wrong := next((answer.why for answer in others if not answer.known), ""):
             return wrong
-        return self._joined(step, before)
+        return "" if alone else self._joined(step, before)
 
     def settled(self, step: Step) -> str:
         """Return why a step's service is not yet what it has to be at the end; empty when it is."""

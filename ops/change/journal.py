@@ -23,6 +23,8 @@ _PRIVATE = 0o700
 RUNNING, KILLED = "running", "killed"
 # Of a step.
 BEGINS, DONE = "begins", "done"
+# Of a run that takes back what it has begun.
+BACK = "back"
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,9 @@ class Run:
     ended: Ending | None
     facts: tuple[str, ...]
     touched: bool
+    # What was begun, as host and what; and what it was taking back.
+    begun: frozenset[tuple[str, str]] = frozenset()
+    back: frozenset[str] = frozenset()
 
     @property
     def state(self) -> str:
@@ -54,7 +59,8 @@ class Run:
         unfinished = {Ending.HALFWAY, Ending.INTERRUPTED}
         if self.ended is None:
             return self.state == KILLED
-        return self.ended in unfinished or (self.touched and self.ended is not Ending.DONE)
+        over = {Ending.DONE, Ending.BACK}
+        return self.ended in unfinished or (self.touched and self.ended not in over)
 
 
 def alive(pid: int) -> bool:
@@ -137,6 +143,8 @@ def read(run: str, text: str) -> Run | None:
         ended=Ending(last["ending"]) if over else None,
         facts=tuple(last["facts"]) if over else (),
         touched=any(line["event"] in {BEGINS, DONE} for line in lines),
+        begun=frozenset((line["host"], line["what"]) for line in lines if line["event"] == BEGINS),
+        back=frozenset(line["what"] for line in lines if line["event"] == BACK),
     )
 
 

@@ -65,10 +65,11 @@ _MEMBERS = {
 MEMBERS = "members"
 
 
-def questions_of(cluster: Cluster, service: str, host: Host) -> Iterator[Question]:
-    """Give what has to be answered by a service of a host, and by who leads it."""
-    yield from _probes(cluster, _HTTP.get(service, ()), host)
-    if special := _SPECIAL.get(service):
+def questions_of(cluster: Cluster, service: str, host: Host, *, alone: bool = False) -> Iterator[Question]:
+    """Give what has to be answered by a service of a host, and by who leads it unless it is asked `alone`."""
+    rows = _HTTP.get(service, ())
+    yield from _probes(cluster, tuple(row for row in rows if row[0] is None) if alone else rows, host)
+    if not alone and (special := _SPECIAL.get(service)):
         yield special(cluster, host)
 
 

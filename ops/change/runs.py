@@ -18,6 +18,7 @@ from ops.change.run import Prepare
 from ops.outcome import SCHEMA
 from ops.status import placement
 from ops.status.screen import age, aligned
+from ops.upgrade import verb as upgrades
 
 # How many are shown; the others are there for programs.
 _SHOWN = 20
@@ -30,6 +31,7 @@ VERBS: dict[str, Prepare] = {
     departure.BACK: departure.prepare_back,
     backups.BACKUP: making.prepare,
     backups.RESTORE: backups.prepare_restore,
+    upgrades.VERB: upgrades.prepare,
 }
 
 

@@ -36,7 +36,7 @@ class Engine:
     account: Callable[[Asked], str] = lambda asked: asked.person
 
 
-_ENGINES = {
+ENGINES = {
     "spark": Engine("clients", "spark", spark.CLIENT.ask, spark.session),
     "trino": Engine("trino_coordinator", "trino", trino.ask, trino.session, trino.account),
     "flink": Engine("flink_jobmanager", "flink", flink.CLIENT.ask, flink.session),
@@ -47,7 +47,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Show rows; return 0, 1 if the engine refused, 2 if it was silent, 124. A session's code is its own."""
     began = time.monotonic()
     texts = _statements(arguments)
-    engine = _ENGINES[arguments.engine]
+    engine = ENGINES[arguments.engine]
     cluster = placement.read(inventory.load(arguments.inventory))
     host = _host(cluster, arguments.engine, engine)
     person = arguments.person or str(cluster.variable("lakehouse_users")[engine.user])

