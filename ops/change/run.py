@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -165,7 +165,9 @@ def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, r
         return end(Ending.DONE, "there is nothing to do", f"lakehouse status -i {path}")
     if not _confirmed(options, living.cluster, work):
         why = f"{work.danger.rstrip('.')}; nothing was changed" if work.danger else "nothing was changed"
-        return end(Ending.UNCONFIRMED, why, again(verb, path, work, confirmed=True))
+        # A run that goes on has its words in its journal.
+        what, words = ("resume", replace(work, words=name)) if resumed else (verb, work)
+        return end(Ending.UNCONFIRMED, why, again(what, path, words, confirmed=True))
     at = folder(living.cluster)
     own = (
         Journal(at / f"{resumed.id}.jsonl")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,7 @@ from ops.upgrade.acting import Task, Upgrade
 from ops.upgrade.planner import Reason, Release, Row
 
 VERB = "upgrade"
+BILL = "versions.yml"
 
 
 def main(options: argparse.Namespace) -> int:
@@ -68,6 +70,18 @@ def prepare(living: Living, request: Request) -> Work:
     return _work(upgrade, Task(planned, planned, (), ()), planner.lines(planned, changed), refusal)
 
 
+def _words(arguments: Mapping[str, Any]) -> str:
+    """Return what a person typed after the verb."""
+    words = [str(arguments["component"])]
+    if arguments["to"] is not None:
+        words += ["--to", str(arguments["to"])]
+    if arguments["bill"] != BILL:
+        words += ["--bill", str(arguments["bill"])]
+    if arguments["force"]:
+        words.append("--force")
+    return shlex.join(words)
+
+
 def _work(upgrade: Upgrade, task: Task, lines: list[str], refusal: Refusal | None) -> Work:
     rows = task.left or task.begun
     more = [f"refused: {refusal.fact}"] if refusal else []
@@ -80,6 +94,7 @@ def _work(upgrade: Upgrade, task: Task, lines: list[str], refusal: Refusal | Non
         do=partial(acting.carry_out, upgrade, task),
         following=f"lakehouse doctor -i {upgrade.request.path}",
         refusal=refusal,
+        words=_words(upgrade.request.arguments),
     )
 
 

@@ -128,7 +128,7 @@ def test_delta_goes_and_comes_in_a_run_that_is_killed_and_resumed(
         )
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
-        resumed = verb.run("resume")
+        resumed = verb.run("resume", "--yes")
         assert resumed.returncode == 0, resumed
         assert set(old.values()).isdisjoint(releases(cluster, machines, "spark").values())
         assert fingerprints(trino) == before
