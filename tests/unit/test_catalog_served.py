@@ -364,10 +364,13 @@ def test_a_person_serves_a_commit_and_ends_it(history: Path) -> None:
         [*argv, "--store", str(history)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        said = json.loads(process.stdout.readline())
-        assert HiveCatalog("past", uri=said["uri"]).list_tables("sales") == [("sales", "ice")]
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=30)
+        try:
+            said = json.loads(process.stdout.readline())
+            listed = HiveCatalog("past", uri=said["uri"]).list_tables("sales")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=30)
+    assert listed == [("sales", "ice")]
     assert (process.returncode, errors) == (128 + signal.SIGTERM, "")
 
 
