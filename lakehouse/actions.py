@@ -87,7 +87,7 @@ def fetch(_: argparse.Namespace) -> int:
 
 def lock(_: argparse.Namespace) -> int:
     """Resolve and record every artifact."""
-    locking.lock(run.ROOT / "versions.yml", artifacts.cache_dir(), print)
+    locking.lock(run.ROOT / run.BILL, artifacts.cache_dir(), print)
     return 0
 
 

@@ -14,6 +14,8 @@ from lakehouse.errors import LakehouseError
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 LOGS = BUILD / "log"
+# Below the root: the bill of materials.
+BILL = "versions.yml"
 SHOWN_LINES = 40
 # A host's line of the recap; what a task prints looks otherwise.
 CHANGED = re.compile(r"^\S+\s+: ok=\d+\s+changed=(\d+)", re.MULTILINE)

@@ -44,7 +44,7 @@ FAST_CHECKS = {
 
 def bill() -> manifest.Manifest:
     """The bill of materials."""
-    return manifest.load(run.ROOT / "versions.yml")
+    return manifest.load(run.ROOT / run.BILL)
 
 
 def is_local(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from lakehouse.commands import Add, change_options, json_option
+from lakehouse.run import BILL
 
 
 def register(add: Add) -> None:
@@ -58,7 +59,7 @@ def register(add: Add) -> None:
     )
     raised.add_argument("--to", metavar="VERSION", help="refuse unless versions.yml has this version of it")
     raised.add_argument(
-        "--bill", default="versions.yml", metavar="FILE", help="below the kit's folder (default: %(default)s)"
+        "--bill", default=BILL, metavar="FILE", help="below the kit's folder (default: %(default)s)"
     )
     raised.add_argument("--force", action="store_true", help="although versions were never run together")
     raised.add_argument(

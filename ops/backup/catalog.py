@@ -23,12 +23,9 @@ from hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
-from thrift.Thrift import TException
 
-from lakehouse.errors import LakehouseError
-from lakehouse.metastore import Endpoint, Metastore, MetastoreError, Options
+from lakehouse.metastore import Metastore
 
-_SECONDS = 120.0
 _AT_ONCE = 500
 _ALL = -1
 # The metastore would list every file of a table to count them anew.
@@ -100,30 +97,6 @@ class Catalog:
             self._call("alter_partitions", *name, list(some))
         for some in _chunks([one for values, one in wanted.items() if values not in there]):
             self._call("add_partitions", list(some))
-
-
-class Connection:
-    """A session as a user; what the metastore does in HDFS, it does in that name.
-
-    A LakehouseError where nobody answers, or something is refused. A class rather than a generator: the
-    errors of these bindings are immutable, and one cannot be thrown into a generator.
-    """
-
-    def __init__(self, endpoints: Sequence[Endpoint], user: str, following: str) -> None:
-        self._following = following
-        # A change of many partitions takes its time.
-        self._metastore = Metastore(endpoints, Options(user=user, total=_SECONDS, read=_SECONDS))
-
-    def __enter__(self) -> Catalog:
-        return Catalog(self._metastore)
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        self._metastore.close()
-        if isinstance(error, MetastoreError):
-            raise LakehouseError(error.message, self._following) from None
-        if isinstance(error, TException):
-            said = " ".join(str(getattr(error, "message", "") or error).split())
-            raise LakehouseError(f"the metastore refuses: {said[:300]}", self._following) from None
 
 
 def path(uri: str) -> str:

@@ -13,14 +13,14 @@ from functools import partial
 from typing import Any
 
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.metastore import Endpoint
 from ops.backup import acting, catalog, engines
-from ops.backup.catalog import Connection, Entry, Place
+from ops.backup.catalog import Catalog, Entry, Place
 from ops.change import datanodes
-from ops.change.ending import Ending, Stopped
+from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
-from ops.change.run import Refusal, Request, Running, Work
-from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
+from ops.change.run import Request, Running, Work
+from ops.clients import Files, MetastoreSession
+from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
 _LONG_SECONDS = 6 * 3600.0
 _NAME = re.compile(r"[^.\s]+\.[^.\s]+")
@@ -156,17 +156,18 @@ def prepare(living: Living, request: Request) -> Work:
     if other:
         copy, into = beside(found, other)
         wanted = [copy]
-    with _metastore(living, path) as connected:
-        live = connected.places()
-        homes = [one for one in found["databases"] if not connected.has_database(one["name"])]
-        missing = other and not connected.has_database(other.partition(".")[0])
+    with MetastoreSession(cluster) as metastore:
+        entries = Catalog(metastore)
+        live = entries.places()
+        homes = [one for one in found["databases"] if not entries.has_database(one["name"])]
+        missing = other and not entries.has_database(other.partition(".")[0])
     if missing:
         raise LakehouseError(f"--as {other}: there is no such database", f"lakehouse status -i {path}")
     if users := shared(wanted, live):
         why = f"{users}, and two tables of the same files destroy each other"
         return work(refusal=Refusal(why, _way_out(found, wanted, path)))
     way = [] if resumed else in_the_way(wanted, live)
-    if other and not resumed and (way or (into and _exists(living, into))):
+    if other and not resumed and (way or (into and Files(cluster).exists(catalog.path(into)))):
         there = f"{other} exists" if way else f"{into} exists"
         return work(refusal=Refusal(there, f"lakehouse restore {found['name']} {' '.join(words)} --as ..."))
     no_room = _room(living, found["room"]["copy" if into else "lacking"], path)
@@ -210,27 +211,6 @@ def _way_out(found: Mapping[str, Any], wanted: Sequence[Wanted], path: str) -> s
     return f"lakehouse status -i {path}"
 
 
-def _metastore(living: Living, path: str) -> Connection:
-    following = f"lakehouse status -i {path}"
-    hosts = living.cluster.running("metastore")
-    if not hosts:
-        raise LakehouseError("nobody runs the metastore", following)
-    endpoints = [Endpoint(host.address, host.variables["lakehouse_ports"]["metastore"]) for host in hosts]
-    return Connection(endpoints, str(living.cluster.variable("lakehouse_users")["hdfs"]), following)
-
-
-def _hdfs(living: Living) -> WebHdfs:
-    [(_, url)] = living.cluster.urls({"hdfs": ("namenode", "namenode_http", "")})
-    return WebHdfs(url, str(living.cluster.variable("lakehouse_users")["hdfs"]))
-
-
-def _exists(living: Living, folder: str) -> bool:
-    try:
-        return _hdfs(living).status(catalog.path(folder)) is not None
-    except WebHdfsError as error:
-        raise LakehouseError(str(error), "lakehouse status") from error
-
-
 def _room(living: Living, needed: int, path: str) -> Refusal | None:
     """Return that the DataNodes have no room for so many bytes, or do not say; None where they have."""
     bean = living.bean("NameNodeInfo").then(datanodes.nodes)
@@ -261,8 +241,8 @@ def _do(plan: Planned, known: frozenset[str] | None, running: Running) -> tuple[
 def _still(living: Living, wanted: Sequence[Wanted], known: frozenset[str]) -> None:
     """Return if nothing has come into the way since somebody said yes."""
     path = str(living.cluster.inventory.path)
-    with _metastore(living, path) as connected:
-        live = connected.places()
+    with MetastoreSession(living.cluster) as metastore:
+        live = Catalog(metastore).places()
     fresh = [one for one in in_the_way(wanted, live) if one not in known]
     if fact := f"{fresh[0]} is there by now" if fresh else shared(wanted, live):
         raise Stopped(Ending.REFUSED, fact, f"lakehouse status -i {path}")
@@ -304,13 +284,14 @@ def _names(found: Mapping[str, Any]) -> set[str]:
 def _write(living: Living, plan: Planned) -> dict[str, str]:
     """Write the entries of the tables; return where each was that has been another one until now."""
     wanted = plan.wanted
-    with _metastore(living, str(living.cluster.inventory.path)) as connected:
-        live = connected.places()
+    with MetastoreSession(living.cluster) as metastore:
+        entries = Catalog(metastore)
+        live = entries.places()
         for database in plan.homes:
-            if not connected.has_database(database["name"]):
-                connected.make_database(database)
+            if not entries.has_database(database["name"]):
+                entries.make_database(database)
         for one in wanted:
-            connected.put(one.entry)
+            entries.put(one.entry)
             _without_placeholder(living, one.entry)
     there = [(str(one), live[str(one)], one.metadata or one.folder) for one in wanted if str(one) in live]
     before = ((name, place.metadata or place.location, now) for name, place, now in there)
@@ -325,7 +306,7 @@ def _without_placeholder(living: Living, entry: Entry) -> None:
     folder = catalog.path(str((entry["storage"] or {}).get("location") or ""))
     if folder.endswith(_PLACEHOLDER):
         with suppress(WebHdfsError):
-            _hdfs(living).call("DELETE", "DELETE", folder, recursive="false")
+            Files(living.cluster).hdfs.call("DELETE", "DELETE", folder, recursive="false")
 
 
 def _facts(

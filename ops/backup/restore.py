@@ -21,9 +21,9 @@ from lakehouse.services import Service
 from ops.answer import Answer, both
 from ops.asking import Asker
 from ops.backup import acting, engines, postgresql
-from ops.change.ending import Ending, Stopped
+from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
-from ops.change.run import Refusal, Request, Running, Work
+from ops.change.run import Request, Running, Work
 from ops.status import look, placement, screen
 from ops.status.placement import Cluster
 

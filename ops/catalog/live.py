@@ -15,6 +15,7 @@ from lakehouse.catalog.store import Writer
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from ops import hosts, remote
+from ops.clients import Files
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
@@ -87,9 +88,7 @@ def _rows(stream: Iterator[bytes], complaints: list[str]) -> Iterator[bytes]:
 
 def delta_versions(cluster: Cluster) -> build.Versions:
     """Return what looks up versions of Delta tables: the NameNode lists the `_delta_log` of each."""
-    urls = dict(cluster.urls({"namenode": ("namenode", "namenode_http", "")}))
-    user = str(cluster.variable("lakehouse_users")["hdfs"])
-    hdfs = WebHdfs(urls["namenode"], user) if urls else None
+    hdfs = Files(cluster).hdfs if cluster.running("namenode") else None
 
     def ask(places: Collection[str]) -> Mapping[str, str]:
         if hdfs is None or not places:

@@ -11,9 +11,9 @@ from dataclasses import asdict
 from functools import partial
 
 from ops.change import datanodes, leaving, restart, run
-from ops.change.ending import Ending, Stopped
+from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
-from ops.change.run import Refusal, Request, Running, Work
+from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from ops.fsck import File, parse_fsck
 from plugins.module_utils.lakehouse import away, hdfs_hosts

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from lakehouse.errors import LakehouseError
 from ops.outcome import SCHEMA
 
 
@@ -77,6 +78,14 @@ class Ended:
         }
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why nothing of a plan is done, and the ways out: it is said in place of the question."""
+
+    fact: str
+    next: str
+
+
 class Stopped(Exception):  # noqa: N818 -- it is an ending, and not always an error
     """A run cannot go on: how it ends, what is said of it, and the command to run next."""
 
@@ -85,3 +94,8 @@ class Stopped(Exception):  # noqa: N818 -- it is an ending, and not always an er
         self.ending = ending
         self.fact = fact
         self.next = next_command
+
+
+def said(error: Stopped | LakehouseError) -> str:
+    """Return why a step failed, in one line: of an error's several lines the last names the cause."""
+    return error.fact if isinstance(error, Stopped) else error.message.splitlines()[-1]

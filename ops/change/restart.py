@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import partial
 
@@ -23,7 +24,7 @@ _FIRST_SECONDS = 20.0
 _PAUSE_SECONDS = 1.0
 # Trino's worker may be draining.
 _RESTART_SECONDS = 900.0
-_READY_SECONDS = 240.0
+READY_SECONDS = 240.0
 # A start takes its time; what is not there after so long is said.
 _QUIET_SECONDS = 20.0
 # A DataNode that was told to end says so to its writers, and does; systemd ends one that does not.
@@ -47,9 +48,9 @@ def prepare(living: Living, request: Request) -> Work:
     planned = (
         tuple(map(steps.read, stopped.plan))
         if stopped
-        else _with_invocations(living, steps.plan(living.cluster, arguments["service"], arguments["host"]))
+        else noted(living, steps.plan(living.cluster, arguments["service"], arguments["host"]))
     )
-    left = tuple(step for step in planned if not _is_done(living, step)) if stopped else planned
+    left = tuple(step for step in planned if not is_done(living, step)) if stopped else planned
     hosts = {step.host for step in left}
     width = max((len(str(step)) for step in left), default=0)
     where = next(iter(hosts)) if len(hosts) == 1 else f"{len(hosts)} hosts"
@@ -69,18 +70,15 @@ def prepare(living: Living, request: Request) -> Work:
     )
 
 
-def _with_invocations(living: Living, planned: tuple[Step, ...]) -> tuple[Step, ...]:
+def noted(living: Living, planned: Iterable[Step]) -> tuple[Step, ...]:
     """Note which process each step is to replace: the next one has another name."""
-    known = {step.unit: living.units(step.service, step.unit) for step in _per_service(planned)}
-    found = ((step, known[step.unit][step.host].value) for step in planned)
+    steps = tuple(planned)
+    known = {step.service: living.units(step.service, step.unit) for step in steps}
+    found = ((step, known[step.service][step.host].value) for step in steps)
     return tuple(replace(step, invocation=unit.invocation if unit else "") for step, unit in found)
 
 
-def _per_service(planned: tuple[Step, ...]) -> tuple[Step, ...]:
-    return tuple({step.service: step for step in planned}.values())
-
-
-def _is_done(living: Living, step: Step) -> bool:
+def is_done(living: Living, step: Step) -> bool:
     """Tell whether another process runs than the one that the plan was to replace."""
     unit = living.units(step.service, step.unit)[step.host].value
     return unit is not None and unit.active and unit.invocation != step.invocation
@@ -90,11 +88,11 @@ def _do(left: tuple[Step, ...], planned: int, request: Request, running: Running
     for number, step in enumerate(left, 1):
         where = f"{number}/{len(left)} {step}"
         wait_for_gate(running, step, where, request)
-        took = _restart(running, step, where)
+        running.begins(step.host, step.service)
+        took = replaced(running, step, where, READY_SECONDS)
         running.say(f"{where}: answers after {took:.1f} s")
         running.done(step.host, step.service, seconds=round(took, 1))
-    for step in _per_service(left):
-        running.wait(str(step), partial(running.living.settled, step), _READY_SECONDS, _QUIET_SECONDS)
+    settle(running, left, READY_SECONDS)
     before = planned - len(left)
     return (
         f"{before} of {planned} were done, {len(left)} now"
@@ -125,19 +123,27 @@ def wait_for_gate(running: Running, step: Step, where: str, request: Request) ->
         time.sleep(_PAUSE_SECONDS)
 
 
-def _restart(running: Running, step: Step, where: str) -> float:
-    """Restart a unit and return after how many seconds it answers; Stopped where it does not."""
+def replaced(running: Running, step: Step, where: str, ready: float, *, alone: bool = False) -> float:
+    """Restart a unit and return after how many seconds it answers; Stopped where it does not in `ready`.
+
+    Its leader is not asked where it is to answer `alone`.
+    """
     living, before = running.living, running.living.members(step)
-    unit = living.units(step.service, step.unit)[step.host].value
-    now = replace(step, invocation=unit.invocation if unit else "")
+    [now] = noted(living, [step])
     began = time.monotonic()
-    running.begins(step.host, step.service)
-    running.say(f"{where}: restarts")
+    running.say(f"{where}: {step.service} restarts")
     done: Answer[str] = living.do(step.host, script(living, step), _RESTART_SECONDS)
     if not done.known:
         raise Stopped(Ending.HALFWAY, f"at {step}: systemctl restart: {done.why}", "")
-    running.wait(where, partial(living.serves, now, before), _READY_SECONDS, _QUIET_SECONDS)
+    serves = partial(living.serves, now, before, alone=alone)
+    running.wait(f"{where}: {step.service}", serves, ready, _QUIET_SECONDS)
     return time.monotonic() - began
+
+
+def settle(running: Running, done: Iterable[Step], ready: float) -> None:
+    """Return once the services of steps are as they have to be at the end; Stopped after `ready` seconds."""
+    for step in {step.service: step for step in done}.values():
+        running.wait(str(step), partial(running.living.settled, step), ready, _QUIET_SECONDS)
 
 
 def script(living: Living, step: Step) -> str:

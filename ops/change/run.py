@@ -22,7 +22,7 @@ from lakehouse.errors import LakehouseError
 from ops import hosts
 from ops.asking import Session
 from ops.change import journal, lock, mark
-from ops.change.ending import Ended, Ending, Stopped
+from ops.change.ending import Ended, Ending, Refusal, Stopped
 from ops.change.facts import Living
 from ops.change.journal import Journal, Run
 from ops.change.lock import Holder
@@ -31,14 +31,6 @@ from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away
 
 _PAUSE_SECONDS = 0.5
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why nothing of a plan is done, and the ways out: it is said in place of the question."""
-
-    fact: str
-    next: str
 
 
 @dataclass

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import NoReturn
 
 from lakehouse import artifacts
@@ -15,19 +14,11 @@ from lakehouse.artifacts import releases
 from lakehouse.artifacts.manifest import Manifest
 from lakehouse.errors import LakehouseError
 from ops.change import journal, restart
-from ops.change.ending import Ending, Stopped
+from ops.change.ending import Ending, Stopped, said
 from ops.change.run import Request, Running
-from ops.change.steps import Step
 from ops.upgrade import proof
 from ops.upgrade.planner import Row
 from ops.upgrade.proof import Proof
-
-# Trino's worker may be draining.
-_RESTART_SECONDS = 900.0
-# A start takes its time; what is not there after so long is said.
-_QUIET_SECONDS = 20.0
-# Of an old release, on the way back.
-_BACK_SECONDS = 240.0
 
 
 @dataclass(frozen=True)
@@ -85,8 +76,7 @@ def carry_out(upgrade: Upgrade, task: Task, running: Running) -> tuple[str, ...]
         except (Stopped, LakehouseError) as error:
             if not touched:
                 raise
-            why = error.fact if isinstance(error, Stopped) else error.message.splitlines()[-1]
-            _back(upgrade, touched, why, running)
+            _back(upgrade, touched, said(error), running)
     return tuple(facts)
 
 
@@ -116,10 +106,9 @@ def _forward(
         _switch(upgrade, row, row.new, "switch", running)
         for step in row.units:
             alone = row.mixed and number < len(own)
-            _replace(step, where, upgrade.ready, running, alone=alone)
+            restart.replaced(running, step, where, upgrade.ready, alone=alone)
         running.say(f"{where}: runs {row.new}")
-    for step in {step.service: step for row in own for step in row.units}.values():
-        running.wait(str(step), partial(running.living.settled, step), upgrade.ready, _QUIET_SECONDS)
+    restart.settle(running, [step for row in own for step in row.units], upgrade.ready)
     found = proved.again(running.living.cluster) if proved else ""
     for row in own:
         running.done(row.host, component)
@@ -137,12 +126,13 @@ def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) 
             where = f"{component} back on {row.host}"
             _switch(upgrade, row, row.old, "back", running)
             for step in row.units:
-                _replace(step, where, _BACK_SECONDS, running, alone=row.mixed and row is not touched[0])
+                alone = row.mixed and row is not touched[0]
+                restart.replaced(running, step, where, restart.READY_SECONDS, alone=alone)
             running.say(f"{where}: runs {row.old}")
             running.done(row.host, f"{component} back")
     except (Stopped, LakehouseError) as error:
-        said = error.fact if isinstance(error, Stopped) else error.message.splitlines()[-1]
-        raise Stopped(Ending.HALFWAY, f"{component}: {why}; and on the way back: {said}", "") from error
+        what = f"{component}: {why}; and on the way back: {said(error)}"
+        raise Stopped(Ending.HALFWAY, what, "") from error
     old = " and ".join(sorted({row.old for row in touched}))
     following = f"lakehouse logs {_logged(touched)} -i {upgrade.request.path}, then {upgrade.path}"
     raise Stopped(Ending.BACK, f"{component} serves {old} again on {len(touched)} hosts: {why}", following)
@@ -168,16 +158,3 @@ def _playbook(upgrade: Upgrade, those: Sequence[Row], what: str, running: Runnin
         log = (programs.LOGS / f"{name}.log").relative_to(programs.ROOT)
         ending = Ending.HALFWAY if running.changed else Ending.FAILED
         raise Stopped(ending, f"playbooks/releases.yml failed on {hosts}", f"less {log}") from error
-
-
-def _replace(step: Step, where: str, seconds: float, running: Running, *, alone: bool) -> None:
-    """Restart a unit; Stopped where the new process does not answer in time."""
-    living, before = running.living, running.living.members(step)
-    unit = living.units(step.service, step.unit)[step.host].value
-    now = replace(step, invocation=unit.invocation if unit else "")
-    running.say(f"{where}: {step.service} restarts")
-    done = living.do(step.host, restart.script(living, step), _RESTART_SECONDS)
-    if not done.known:
-        raise Stopped(Ending.HALFWAY, f"at {step}: systemctl restart: {done.why}", "")
-    serves = partial(living.serves, now, before, alone=alone)
-    running.wait(f"{where}: {step.service}", serves, seconds, _QUIET_SECONDS)

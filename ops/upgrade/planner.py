@@ -10,6 +10,7 @@ from typing import Any
 
 from lakehouse.errors import LakehouseError
 from ops.change import steps
+from ops.change.ending import Refusal
 from ops.change.steps import Step
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -58,11 +59,9 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Reason:
-    """Why a plan is refused, and the way out; `forced` is one that --force overrules."""
+class Reason(Refusal):
+    """Why a plan is refused; `forced` is a reason that --force overrules."""
 
-    fact: str
-    next: str
     forced: bool = False
 
 

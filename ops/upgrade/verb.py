@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,16 @@ from lakehouse import features, risky, yamlfile
 from lakehouse import run as programs
 from lakehouse.artifacts import manifest, parts, releases
 from lakehouse.errors import LakehouseError
-from ops.change import run
+from ops.change import restart, run
+from ops.change.ending import Refusal
 from ops.change.facts import Living
 from ops.change.journal import Run
-from ops.change.run import Refusal, Request, Work
+from ops.change.run import Request, Work
 from ops.upgrade import acting, installed, planner
 from ops.upgrade.acting import Task, Upgrade
 from ops.upgrade.planner import Reason, Release, Row
 
 VERB = "upgrade"
-BILL = "versions.yml"
 
 
 def main(options: argparse.Namespace) -> int:
@@ -66,8 +67,8 @@ def prepare(living: Living, request: Request) -> Work:
     changed = _changes(planned, there, wanted)
     reasons = _reasons(upgrade, changed)
     shut = next((one for one in reasons if not (one.forced and arguments["force"])), None)
-    refusal = Refusal(shut.fact, shut.next) if planned and shut else None
-    return _work(upgrade, Task(planned, planned, (), ()), planner.lines(planned, changed), refusal)
+    task = Task(planned, planned, (), ())
+    return _work(upgrade, task, planner.lines(planned, changed), shut if planned else None)
 
 
 def _words(arguments: Mapping[str, Any]) -> str:
@@ -75,7 +76,7 @@ def _words(arguments: Mapping[str, Any]) -> str:
     words = [str(arguments["component"])]
     if arguments["to"] is not None:
         words += ["--to", str(arguments["to"])]
-    if arguments["bill"] != BILL:
+    if arguments["bill"] != programs.BILL:
         words += ["--bill", str(arguments["bill"])]
     if arguments["force"]:
         words.append("--force")
@@ -110,18 +111,9 @@ def _raw(place: str) -> Any:
 
 
 def _with_invocations(living: Living, planned: tuple[Row, ...]) -> tuple[Row, ...]:
-    """Note which process each unit is to replace: the next one has another name."""
-    steps = {step.service: step for row in planned for step in row.units}
-    known = {name: living.units(name, step.unit) for name, step in steps.items()}
-
-    def noted(row: Row) -> Row:
-        found = ((step, known[step.service][step.host].value) for step in row.units)
-        return replace(
-            row,
-            units=tuple(replace(step, invocation=unit.invocation if unit else "") for step, unit in found),
-        )
-
-    return tuple(map(noted, planned))
+    """Note which process each unit is to replace."""
+    noted = iter(restart.noted(living, [step for row in planned for step in row.units]))
+    return tuple(replace(row, units=tuple(islice(noted, len(row.units)))) for row in planned)
 
 
 def _left(living: Living, stopped: Run, there: Mapping[str, Mapping[str, Release]]) -> Task:
@@ -134,10 +126,8 @@ def _left(living: Living, stopped: Run, there: Mapping[str, Mapping[str, Release
 
     def done(row: Row) -> bool:
         release = there[row.host].get(row.component)
-        units = ((step, living.units(step.service, step.unit)[step.host].value) for step in row.units)
-        return (release is not None and release.name == row.new) and all(
-            unit and unit.active and unit.invocation != step.invocation for step, unit in units
-        )
+        switched = release is not None and release.name == row.new
+        return switched and all(restart.is_done(living, step) for step in row.units)
 
     return Task(every, tuple(row for row in every if not done(row)), begun, ())
 

@@ -14,7 +14,7 @@ from lakehouse.artifacts import manifest, releases
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
 from ops.answer import Answer, unknown
-from ops.change import journal
+from ops.change import journal, restart
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
 from ops.change.gate import Facts, Unit
@@ -190,7 +190,7 @@ def test_a_gate_that_is_shut_before_the_first_host_changes_nothing(stage: Stage)
 def test_a_way_back_that_fails_is_said_and_can_be_resumed(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acting, "_BACK_SECONDS", 0.0)
+    monkeypatch.setattr(restart, "READY_SECONDS", 0.0)
     running = stage.run()
     with pytest.raises(Stopped) as stopped:
         stage.begin(running)

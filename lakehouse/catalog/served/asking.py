@@ -57,7 +57,7 @@ def table(database: str, name: str, catalog: str | None = None) -> Name:
 
 
 def matching(names: Iterable[str], pattern: str | None) -> list[str]:
-    """Return the names that a pattern of Hive's means: `*` is any letters, `|` is or, and none is all."""
+    """Return the names that a pattern of Hive's means: `*` any letters, `.` one, `|` or; none all."""
     if not pattern:
         return list(names)
     words = [re.escape(word).replace(r"\*", ".*").replace(r"\.", ".") for word in pattern.split("|")]
