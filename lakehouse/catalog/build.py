@@ -21,7 +21,15 @@ from itertools import chain, groupby
 from typing import Any
 
 from lakehouse.catalog import documents, ranges, schema
-from lakehouse.catalog.documents import FORMAT, Document, is_volatile, line, pretty, without_nothing
+from lakehouse.catalog.documents import (
+    FORMAT,
+    Document,
+    is_volatile,
+    line,
+    location,
+    pretty,
+    without_nothing,
+)
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.reading import Stream, document
 from lakehouse.catalog.store import Writer
@@ -266,10 +274,7 @@ def _delta_place(said: Document) -> str | None:
     """Return where the files of a Delta table are, unless the metastore knows its version."""
     if said.get("data", {}).get("format") != "delta" or "version" in said["data"]:
         return None
-    storage = said.get("storage", {})
-    # Spark keeps the folder of a table that Hive cannot read (docs/metastore.md) beside it.
-    place = storage.get("serde", {}).get("parameters", {}).get("path") or storage.get("location")
-    return str(place) if place else None
+    return location(said)
 
 
 def _grouped(rows: Iterable[bytes]) -> Iterator[tuple[str, Iterator[list[bytes]]]]:

@@ -15,6 +15,8 @@ from lakehouse.catalog.names import Name, plain
 from lakehouse.catalog.store import Reader
 
 COLUMN, KEY, ORDER, DATA = "column", "partition key", "column order", "data"
+# The moment of it: nobody can give it back to an object that is made again.
+CREATED = "created"
 
 
 class Action(StrEnum):
@@ -75,7 +77,10 @@ def changes(reader: Reader, before: str | None, after: str, look: Look = Look())
 
 
 def fields(said: Document, look: Look = Look()) -> dict[str, Any]:
-    """Return a document as values by name: columns, parameters, privileges and constraints each by theirs."""
+    """Return a document as values by name: columns, parameters, privileges and constraints each by theirs.
+
+    When something was created is none of them.
+    """
     found: dict[str, Any] = {}
     for key, value in said.items():
         if key == "storage":
@@ -91,8 +96,8 @@ def fields(said: Document, look: Look = Look()) -> dict[str, Any]:
         elif key == "constraints":
             found |= {f"constraint {one['name']} {one.get('position', 0)}": one for one in value}
         elif key in {"privileges", "roles", "columns"}:
-            found |= {f"{key[:-1]} {_label(one)}": one for one in value}
-        elif key != DATA or look.data:
+            found |= {f"{key[:-1]} {_label(one)}": _without(one, CREATED) for one in value}
+        elif key != CREATED and (key != DATA or look.data):
             found[key] = value
     return found
 

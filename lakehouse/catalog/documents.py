@@ -78,6 +78,16 @@ def table_format(document: Document) -> str:
     return provider if provider in {"delta", "hudi"} else "hive"
 
 
+def location(document: Document) -> str | None:
+    """Return where the files of a table are; None for a view.
+
+    Spark keeps the folder of a table that Hive cannot read (docs/metastore.md) in the serde's parameters.
+    """
+    storage = document.get("storage", {})
+    place = storage.get("serde", {}).get("parameters", {}).get("path") or storage.get("location")
+    return str(place) if place and table_format(document) != "view" else None
+
+
 def data(document: Document) -> dict[str, str]:
     """Return which state of its files a table has, as far as the metastore itself knows."""
     found, parameters = table_format(document), document.get("parameters", {})

@@ -6,11 +6,15 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from lakehouse.commands import NOT_KNOWN, Add, json_option, port
+from lakehouse.commands import FAILED, NOT_KNOWN, Add, change_options, json_option, port
 
 _VERB = "ops.catalog.verb:"
 # Where it is not the function of the verb's name: Python has a word like it, or a file is its own.
-_FUNCTIONS = {"diff": f"{_VERB}compare", "serve": "ops.catalog.serving:main"}
+_FUNCTIONS = {
+    "diff": f"{_VERB}compare",
+    "serve": "ops.catalog.serving:main",
+    "restore": "ops.catalog.restoring:main",
+}
 
 
 def register(add: Add) -> None:
@@ -33,6 +37,7 @@ def register(add: Add) -> None:
     _looks(one)
     _names(one)
     _served(one)
+    _restored(one)
 
 
 def _commit(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -85,6 +90,18 @@ def _names(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
         named.add_argument("commit", nargs="?", default="HEAD", help="default: %(default)s")
         named.add_argument("--delete", metavar="NAME", help="take a name away; the commit stays")
         json_option(named)
+
+
+def _restored(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    back = one("restore", "have the metastore be what it was in a commit; files stay as they are")
+    back.set_defaults(failure=FAILED)
+    back.add_argument("commit", help="id, tag, branch, or HEAD~2")
+    back.add_argument("name", nargs="?", help="db, db.table, db.table/partition or db.f() (default: all)")
+    back.add_argument(
+        "--drop", action="store_true", help="take what the commit does not have out of the catalog"
+    )
+    json_option(back)
+    change_options(back)
 
 
 def _served(one: Callable[[str, str], argparse.ArgumentParser]) -> None:

@@ -3,60 +3,40 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import json
-import re
-import socket
 import time
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
 from lakehouse import inventory
-from lakehouse.catalog import build, ddl, diff, names, objects
+from lakehouse.catalog import ddl, diff, names, objects
 from lakehouse.catalog import fsck as check
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.build import Built
-from lakehouse.catalog.diff import Change, Look
-from lakehouse.catalog.store import Batch, Entry, Overlay, Store
+from lakehouse.catalog.diff import Look
+from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import UsageError
 from ops import tell
-from ops.catalog import live, marks
+from ops.catalog import keeping
 from ops.catalog.opened import end, opened, path, say
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
-from ops.status.placement import Cluster
-
-_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\n]*>")
 
 
 def commit(arguments: argparse.Namespace) -> int:
     """Keep the catalog; return 0, 1 if something of it is in no commit, 2 if it could not be read."""
     began = time.monotonic()
-    author = _author(arguments.author)
+    author = keeping.author(arguments.author)
     cluster = placement.read(inventory.load(arguments.inventory))
     with closing(Store.made(path(arguments, cluster))) as store, store.locked():
-        parent = store.head()
-        batch = Batch(store)
-        base = None if arguments.full or not parent else marks.base(store, parent)
-        built = live.read(live.database(cluster), batch, base, live.delta_versions(cluster))
-        same = parent is not None and _identity(store, parent) == built.identity
-        if same and parent:
-            found: list[Change] = []
-            made = parent
-        else:
-            batch.flush()
-            found = list(diff.changes(store, parent.tree, built.tree)) if parent else []
-            told = screen.summary(found) or "the same in another form"
-            said = arguments.message or (told if parent else "the first commit")
-            message = f"{said}\n\n{_facts(built, cluster)}"
-            made = store.record(built.tree, parent, author, int(built.about["time"]), message)
-            marks.keep(store, made, built)
+        kept = keeping.keep(cluster, store, author, message=arguments.message, full=arguments.full)
+    built, made, found = kept.built, kept.entry, kept.changes
     seconds = time.monotonic() - began
     if not arguments.json:
         say([screen.change(one) for one in found])
     target = str(cluster.variable("lakehouse_cluster"))
-    word = "unchanged since" if same else "committed"
+    word = "committed" if kept.new else "unchanged since"
     return tell.end(
         Result(
             verb="catalog commit",
@@ -68,7 +48,7 @@ def commit(arguments: argparse.Namespace) -> int:
                 f"{screen.many(built.counts['tables'], 'table')} ({built.counts['read']} read)",
                 screen.many(built.counts["partitions"], "partition"),
                 f"event {built.event or 'none: no listener writes any'}",
-                f"{screen.many(batch.written, 'object')} written",
+                f"{screen.many(kept.written, 'object')} written",
                 f"{seconds:.1f} s",
             ),
             hosts={},
@@ -76,7 +56,7 @@ def commit(arguments: argparse.Namespace) -> int:
             details={
                 "commit": made.id,
                 "identity": built.identity,
-                "changed": not same,
+                "changed": kept.new,
                 "counts": dict(built.counts),
                 "event": built.event,
                 "changes": [one.json() for one in found],
@@ -149,7 +129,7 @@ def compare(arguments: argparse.Namespace) -> int:
             found = list(diff.changes(store, old.tree, new.tree, look))
             other = new.short
         else:
-            overlay, built = _now(arguments, store)
+            overlay, built = keeping.now(placement.read(inventory.load(arguments.inventory)), store)
             found = list(diff.changes(overlay, old.tree, built.tree, look))
             findings = _findings(built, arguments.inventory)
             other = "now"
@@ -240,39 +220,6 @@ def _name(arguments: argparse.Namespace, verb: str, folder: str) -> int:
         return end(
             arguments, verb, target, (screen.many(len(listed), "name"),), {"names": listed}, "catalog log"
         )
-
-
-def _now(arguments: argparse.Namespace, store: Store) -> tuple[Overlay, Built]:
-    """Return the catalog as it is now, of which nothing is kept."""
-    cluster = placement.read(inventory.load(arguments.inventory))
-    last, overlay = store.head(), Overlay(store)
-    base = marks.base(store, last) if last else None
-    return overlay, live.read(live.database(cluster), overlay, base, live.delta_versions(cluster))
-
-
-def _identity(store: Store, entry: Entry) -> str:
-    return store.tree(entry.tree)[build.CATALOG]
-
-
-def _author(given: str | None) -> str:
-    if given is None:
-        return f"{getpass.getuser()} <{getpass.getuser()}@{socket.gethostname()}>"
-    found = given if "<" in given else f"{given} <>"
-    if not _AUTHOR.fullmatch(found):
-        raise UsageError(f"--author {given}: as in 'Ann <ann@example.org>'")
-    return found
-
-
-def _facts(built: Built, cluster: Cluster) -> str:
-    """Return the end of a message: what the commit corresponds to."""
-    lines = {
-        "Cluster": cluster.variable("lakehouse_cluster"),
-        "Catalog": built.identity,
-        "Event": built.event or "none",
-        "Snapshot": built.about["snapshot"],
-        "Schema": built.about["schema"],
-    }
-    return "".join(f"{word}: {value}\n" for word, value in lines.items())
 
 
 def _findings(built: Built, path: str) -> tuple[Finding, ...]:

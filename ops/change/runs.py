@@ -12,6 +12,7 @@ from typing import Any
 from lakehouse import inventory
 from ops.backup import making
 from ops.backup import verb as backups
+from ops.catalog import restoring as catalog
 from ops.change import departure, joining, journal, maintenance, restart, run
 from ops.change.journal import Run
 from ops.change.run import Prepare
@@ -31,6 +32,7 @@ VERBS: dict[str, Prepare] = {
     departure.BACK: departure.prepare_back,
     backups.BACKUP: making.prepare,
     backups.RESTORE: backups.prepare_restore,
+    catalog.VERB: catalog.prepare,
     upgrades.VERB: upgrades.prepare,
 }
 

@@ -1,0 +1,77 @@
+"""Keeps the catalog of a cluster as a commit, or reads it as it is now."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakehouse.catalog import build, diff
+from lakehouse.catalog import text as screen
+from lakehouse.catalog.build import Built
+from lakehouse.catalog.diff import Change
+from lakehouse.catalog.store import Batch, Entry, Overlay, Store
+from lakehouse.errors import UsageError
+from ops.catalog import live, marks
+from ops.status.placement import Cluster
+
+_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\n]*>")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The commit that has the catalog, whether it is a new one, what changed, and how much was written."""
+
+    entry: Entry
+    new: bool
+    built: Built
+    changes: Sequence[Change] = ()
+    written: int = 0
+
+
+def keep(cluster: Cluster, store: Store, author: str, *, message: str | None, full: bool = False) -> Kept:
+    """Return the commit with the catalog as it is now; a new one where it has changed. `store` is locked."""
+    parent = store.head()
+    batch = Batch(store)
+    base = None if full or not parent else marks.base(store, parent)
+    built = live.read(live.database(cluster), batch, base, live.delta_versions(cluster))
+    if parent and store.tree(parent.tree)[build.CATALOG] == built.identity:
+        return Kept(parent, new=False, built=built)
+    batch.flush()
+    found = list(diff.changes(store, parent.tree, built.tree)) if parent else []
+    told = screen.summary(found) or "the same in another form"
+    said = f"{message or (told if parent else 'the first commit')}\n\n{_facts(built, cluster)}"
+    made = store.record(built.tree, parent, author, int(built.about["time"]), said)
+    marks.keep(store, made, built)
+    return Kept(made, new=True, built=built, changes=found, written=batch.written)
+
+
+def now(cluster: Cluster, store: Store) -> tuple[Overlay, Built]:
+    """Return the catalog as it is now, of which nothing is kept."""
+    last, overlay = store.head(), Overlay(store)
+    base = marks.base(store, last) if last else None
+    return overlay, live.read(live.database(cluster), overlay, base, live.delta_versions(cluster))
+
+
+def author(given: str | None = None) -> str:
+    """Return who commits, as git writes it; UsageError for what is no such name."""
+    if given is None:
+        return f"{getpass.getuser()} <{getpass.getuser()}@{socket.gethostname()}>"
+    found = given if "<" in given else f"{given} <>"
+    if not _AUTHOR.fullmatch(found):
+        raise UsageError(f"--author {given}: as in 'Ann <ann@example.org>'")
+    return found
+
+
+def _facts(built: Built, cluster: Cluster) -> str:
+    """Return the end of a message: what the commit corresponds to."""
+    lines = {
+        "Cluster": cluster.variable("lakehouse_cluster"),
+        "Catalog": built.identity,
+        "Event": built.event or "none",
+        "Snapshot": built.about["snapshot"],
+        "Schema": built.about["schema"],
+    }
+    return "".join(f"{word}: {value}\n" for word, value in lines.items())

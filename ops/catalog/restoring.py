@@ -1,0 +1,110 @@
+"""`lakehouse catalog restore`: objects of the metastore become what they were in a commit; files stay."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lakehouse.catalog import names, restoring
+from lakehouse.catalog.names import Name
+from lakehouse.catalog.restoring import Deed, Step, Wanted
+from lakehouse.catalog.store import Store
+from lakehouse.errors import LakehouseError
+from ops.catalog import keeping
+from ops.catalog.opened import path as place
+from ops.catalog.writing import ChangedError, Metadata, Seen
+from ops.change import run
+from ops.change.ending import Ending, Refusal, Stopped
+from ops.change.facts import Living
+from ops.change.run import Request, Running, Work
+from ops.clients import Files, MetastoreSession
+
+VERB = "catalog restore"
+_SHOWN = 40
+
+
+def main(options: argparse.Namespace) -> int:
+    """Bring back what is asked for; return the exit code of a verb that changes."""
+    store = str(options.store) if options.store else ""
+    arguments = {"commit": options.commit, "name": options.name or "", "drop": options.drop, "store": store}
+    return run.carry_out(options, VERB, prepare, arguments)
+
+
+def prepare(living: Living, request: Request) -> Work:
+    """Return the plan: of a run that was stopped, what the metastore shows that it has not done.
+
+    Raises LakehouseError where the commit is not there or damaged, or the catalog cannot be read.
+    """
+    arguments, cluster = request.arguments, living.cluster
+    where = _store(arguments, living)
+    with closing(Store(where)) as store:
+        entry = store.resolve(str(arguments["commit"]))
+        scope = names.parse(str(arguments["name"])) if arguments["name"] else Name()
+        overlay, built = keeping.now(cluster, store)
+        wanted = Wanted(entry.tree, scope, bool(arguments["drop"]))
+        found = restoring.plan(overlay, built.tree, wanted, partial(_exists, Files(cluster)))
+    steps = [one for one in found if one.deed is not Deed.LEAVE]
+    with MetastoreSession(cluster) as metastore:
+        seen = Metadata(metastore, _nobody).all(steps)
+    left = [one for one in found if one.deed is Deed.LEAVE]
+    # What is asked for by its name and cannot be done is refused; what is in the way of more is said.
+    refused = next((one for one in left if scope.table and one.name == scope), None)
+    dropped = [one for one in steps if one.deed is Deed.DROP]
+    named = [str(scope)] if arguments["name"] else []
+    serve = f"lakehouse catalog serve {entry.short}"
+    return Work(
+        target=" ".join([entry.short, *named]),
+        # A branch may move meanwhile.
+        arguments={**arguments, "commit": entry.id},
+        plan=[{"deed": one.deed.name.lower(), "kind": one.kind, "name": str(one.name)} for one in steps],
+        lines=_lines(entry.short, found),
+        question=f"Write {len(steps)} objects of the metastore?",
+        do=partial(_do, where, seen, len(left)),
+        danger=f"{len(dropped)} objects leave the catalog; their files stay." if dropped else "",
+        words=" ".join([entry.short, *named, *(["--drop"] if wanted.drop else [])]),
+        refusal=Refusal(f"{refused.name}: {refused.why}", serve) if refused else None,
+    )
+
+
+def _lines(commit: str, found: Sequence[Step]) -> list[str]:
+    more = [f"  and {len(found) - _SHOWN} more"] if found[_SHOWN:] else []
+    return [f"{VERB} {commit}: files stay as they are", *(f"  {one}" for one in found[:_SHOWN]), *more]
+
+
+def _do(where: Path, seen: Sequence[Seen], left: int, running: Running) -> tuple[str, ...]:
+    living, lost = running.living, set[str]()
+    [host, *_] = living.having("metastore")
+    with closing(Store(where)) as store, store.locked():
+        before = keeping.keep(living.cluster, store, keeping.author(), message="before a restore")
+    running.say(f"the catalog as it is now is commit {before.entry.short}")
+    running.begins(host.name, VERB)
+    try:
+        with MetastoreSession(living.cluster) as metastore:
+            metadata = Metadata(metastore, lambda name, field: lost.add(f"{name} {field}"))
+            metadata.write(seen, lambda step: running.done(host.name, str(step)))
+    except ChangedError as error:
+        raise Stopped(Ending.REFUSED, error.message, error.next_command or "") from None
+    except LakehouseError as error:
+        raise Stopped(Ending.HALFWAY, error.message, "") from None
+    for one in sorted(lost):
+        running.say(f"{one}: Thrift has no place for it")
+    facts = [f"{len(seen)} objects written", f"before it the catalog was {before.entry.short}"]
+    return (*facts, *([f"{left} left alone"] if left else []))
+
+
+def _nobody(*_: str) -> None:
+    """Tell nobody: nothing is converted."""
+
+
+def _store(arguments: Any, living: Living) -> Path:
+    return place(argparse.Namespace(store=arguments["store"] or None), living.cluster)
+
+
+def _exists(files: Files, uri: str) -> bool:
+    """Tell whether a file or folder is there; one that is not in HDFS is taken to be."""
+    scheme, _, rest = uri.partition("://")
+    return scheme != "hdfs" or files.exists(f"/{rest.partition('/')[2]}")

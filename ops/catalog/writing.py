@@ -1,0 +1,150 @@
+"""Writes objects of a commit into the metastore by Thrift, and never removes a file.
+
+What is there has to be what the plan has seen: it is compared right before it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from hive_metastore.ttypes import EnvironmentContext, NoSuchObjectException
+
+from lakehouse.catalog.bindings import objects
+from lakehouse.catalog.bindings.taken import Lost
+from lakehouse.catalog.names import DEFAULT_CATALOG, Name
+from lakehouse.catalog.restoring import Deed, Step
+from lakehouse.errors import LakehouseError
+from lakehouse.metastore import Metastore
+from ops.catalog import attached
+
+_AT_ONCE = 500
+# The metastore would list every file to count it anew.
+_AS_IT_IS = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
+_KEEP_FILES, _ALONE = False, False
+Told = Callable[[Step], None]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A step, and the object in Thrift's words when the plan was made; None where there was none."""
+
+    step: Step
+    object: Any
+
+
+class ChangedError(LakehouseError):
+    """An object is no longer what the plan has seen."""
+
+    def __init__(self, name: Name) -> None:
+        super().__init__(f"{name} has changed since the plan was made", "the same command")
+
+
+class Metadata:
+    """The metastore as a restore sees and writes it; `lost` is told what Thrift has no place for."""
+
+    def __init__(self, metastore: Metastore, lost: Lost) -> None:
+        self._call, self._lost = metastore.call, lost
+
+    def seen(self, step: Step) -> Any:
+        """Return an object as it is now; None where there is none."""
+        name = step.name
+        try:
+            if step.kind == "catalog":
+                return next((one for one in self._call("get_catalogs").names if one == name.catalog), None)
+            if step.kind == "database":
+                return self._call("get_database", database(name))
+            if step.kind == "function":
+                return self._call("get_function", database(name), name.function)
+            if step.kind == "partition":
+                return self._call("get_partition_by_name", database(name), name.table, name.partition)
+            return self._call("get_table", database(name), name.table)
+        except NoSuchObjectException:
+            return None
+
+    def all(self, steps: Sequence[Step]) -> list[Seen]:
+        """Return steps with what they are about, as it is now."""
+        return [Seen(step, self.seen(step)) for step in steps]
+
+    def write(self, seen: Sequence[Seen], told: Told) -> None:
+        """Do steps in their order, partitions of a table together.
+
+        Raises ChangedError before the first whose object is not what was seen, and what the metastore raises.
+        """
+        for some in _together(seen):
+            for one in some:
+                if self.seen(one.step) != one.object:
+                    raise ChangedError(one.step.name)
+            steps = [one.step for one in some]
+            if steps[0].kind == "partition":
+                self._partitions(steps[0], steps)
+            else:
+                self._one(steps[0])
+            for step in steps:
+                if step.deed is not Deed.DROP:
+                    attached.put_privileges(self._call, step, self._lost)
+                told(step)
+        tables = [one.step for one in seen if one.step.kind == "table" and one.step.deed is not Deed.DROP]
+        attached.add_constraints(self._call, tables, self._lost)
+
+    def _one(self, step: Step) -> None:
+        name, kind = step.name, "table" if step.kind == "view" else step.kind
+        if step.deed is Deed.DROP:
+            self._drop(kind, name)
+            return
+        made = getattr(objects, kind)(name, step.then, self._lost)
+        arguments: dict[tuple[str, Deed], tuple[Any, ...]] = {
+            ("database", Deed.MAKE): ("create_database", made),
+            ("database", Deed.ALTER): ("alter_database", database(name), made),
+            ("function", Deed.MAKE): ("create_function", made),
+            ("function", Deed.ALTER): ("alter_function", database(name), name.function, made),
+            ("table", Deed.MAKE): ("create_table_with_environment_context", made, _AS_IT_IS),
+            ("table", Deed.ALTER): (
+                "alter_table_with_environment_context", database(name), name.table, made, _AS_IT_IS,
+            ),
+        }  # fmt: skip
+        if (kind, step.deed) not in arguments:
+            raise LakehouseError(f"{kind} {name}: nobody restores a {kind}", "lakehouse catalog show")
+        if kind == "table":
+            attached.drop_constraints(self._call, step)
+        self._call(*arguments[kind, step.deed])
+
+    def _drop(self, kind: str, name: Name) -> None:
+        if kind == "table":
+            self._call("drop_table", database(name), name.table, _KEEP_FILES)
+        elif kind == "function":
+            self._call("drop_function", database(name), name.function)
+        elif kind == "database":
+            self._call("drop_database", database(name), _KEEP_FILES, _ALONE)
+
+    def _partitions(self, first: Step, some: Sequence[Step]) -> None:
+        above = database(first.name), first.name.table
+        if first.deed is Deed.DROP:
+            for step in some:
+                self._call("drop_partition_by_name", *above, step.name.partition, _KEEP_FILES)
+            return
+        made = [objects.partition(step.name, step.then or {}, self._lost) for step in some]
+        if first.deed is Deed.MAKE:
+            self._call("add_partitions", made)
+        else:
+            self._call("alter_partitions", *above, made)
+
+
+def database(name: Name) -> str:
+    """Return a database as a client of Hive 3 writes it: with its catalog where that is not the default."""
+    return name.database if name.catalog == DEFAULT_CATALOG else f"@{name.catalog}#{name.database}"
+
+
+def _together(seen: Sequence[Seen]) -> Iterator[list[Seen]]:
+    """Give steps one by one, those of a table's partitions in lists."""
+
+    def key(one: Seen) -> tuple[Any, ...]:
+        step = one.step
+        return step.deed, step.kind, step.name.path if step.kind == "partition" else step.name
+
+    for _, group in groupby(seen, key):
+        some = list(group)
+        for start in range(0, len(some), _AT_ONCE):
+            yield some[start : start + _AT_ONCE]

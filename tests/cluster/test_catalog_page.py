@@ -1,0 +1,93 @@
+"""docs/catalog-history.md, command by command: a table changes, a database is dropped, and is there again."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from lakehouse.inventory import Inventory
+from lakehouse.metastore import Metastore
+from lakehouse.run import ROOT
+from ops.clients import MetastoreSession
+from ops.status import placement
+from testbed.engines.trino import Trino
+from tests.cluster.changing import Verb
+
+pytestmark = pytest.mark.cluster
+
+PAGE = ROOT / "docs" / "catalog-history.md"
+COMMAND = re.compile(r"^\.venv/bin/lakehouse (catalog .*)$", re.MULTILINE)
+DATABASE, PARTITION = "sales", "ds=2026-01-02"
+# Ends otherwise than with 0, as the page says.
+ENDS = {"catalog diff --expect before-migration": 1}
+SERVES = "catalog serve before-migration"
+
+
+@pytest.fixture
+def metastore(cluster: Inventory) -> Iterator[Metastore]:
+    with MetastoreSession(placement.read(cluster)) as session:
+        yield session
+
+
+@pytest.fixture
+def sales(trino: Trino, schema: str) -> Iterator[str]:
+    """A database with the tables of the page, an Iceberg one beside them."""
+    trino.sql(
+        f"create table hive.{schema}.orders with (partitioned_by = array['ds'], format = 'PARQUET') as"
+        " select 1 n, '2026-01-01' ds union all select 2, '2026-01-02'"
+    )
+    trino.sql(f"create table iceberg.{schema}.trips as select 1 n")
+    yield schema
+    trino.sql(f"drop table if exists hive.{schema}.orders")
+
+
+def commands() -> list[str]:
+    """Return the commands of the page, without their remarks."""
+    blocks = "".join(
+        re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    )
+    return [shlex.join(shlex.split(found, comments=True)) for found in COMMAND.findall(blocks)]
+
+
+def test_every_command_of_the_page_does_what_it_says(
+    pytestconfig: pytest.Config, tmp_path: Path, metastore: Metastore, trino: Trino, sales: str
+) -> None:
+    verb, store = Verb(str(pytestconfig.getoption("--inventory"))), ("--store", str(tmp_path / "catalog.git"))
+
+    def change() -> None:
+        trino.sql(f"alter table hive.{sales}.orders add column land varchar")
+
+    def drop_database() -> None:
+        # As Spark drops external tables and those of Iceberg: the files stay.
+        for table in ("orders", "trips"):
+            metastore.call("drop_table", sales, table, False)
+        metastore.call("drop_database", sales, False, False)
+
+    def drop_partition() -> None:
+        metastore.call("drop_partition_by_name", sales, "orders", PARTITION, False)
+
+    before: dict[str, Callable[[], None]] = {
+        "catalog diff": change,
+        f"catalog log {DATABASE}": drop_database,
+        f"catalog restore before-migration {DATABASE}.orders/{PARTITION} --yes": drop_partition,
+    }
+    found = commands()
+    assert before.keys() | ENDS.keys() | {SERVES} <= set(found), found
+    for command in found:
+        if command in before:
+            before[command]()
+        words = [re.sub(rf"^{DATABASE}(?=$|[./])", sales, word) for word in [*shlex.split(command), *store]]
+        if command == SERVES:
+            with verb.started(*words, "--port", "0") as process:
+                assert process.stdout is not None
+                assert "read-only" in process.stdout.readline()
+                process.terminate()
+            continue
+        done = verb.run(*words)
+        assert done.returncode == ENDS.get(command, 0), (command, done.stdout, done.stderr)
+    assert trino.value(f"select count(*) from hive.{sales}.orders") == 2
+    assert trino.value(f"select count(*) from iceberg.{sales}.trips") == 1

@@ -1,0 +1,156 @@
+"""`lakehouse catalog restore` of the cluster: what was dropped is there again; nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hive_metastore.ttypes import (
+    AddNotNullConstraintRequest,
+    AddPrimaryKeyRequest,
+    FieldSchema,
+    HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
+    PrincipalType,
+    PrivilegeBag,
+    PrivilegeGrantInfo,
+    SQLNotNullConstraint,
+    SQLPrimaryKey,
+)
+
+from lakehouse.inventory import Inventory
+from lakehouse.metastore import Metastore
+from ops.clients import MetastoreSession
+from ops.status import placement
+from testbed.engines.trino import Trino
+from tests.cluster.changing import Verb
+
+pytestmark = [pytest.mark.cluster]
+
+
+@pytest.fixture
+def verb(pytestconfig: pytest.Config) -> Verb:
+    return Verb(str(pytestconfig.getoption("--inventory")))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> tuple[str, str]:
+    return "--store", str(tmp_path / "catalog.git")
+
+
+@pytest.fixture
+def tables(trino: Trino, schema: str) -> Iterator[str]:
+    """An Iceberg table, and an external Hive table with two partitions: the files of both outlive a drop."""
+    trino.sql(f"create table iceberg.{schema}.ice as select 1 a")
+    trino.sql(
+        f"create table hive.{schema}.days (a integer, ds varchar)"
+        " with (partitioned_by = array['ds'], format = 'PARQUET')"
+    )
+    trino.sql(f"insert into hive.{schema}.days values (1, '1'), (2, '2')")
+    yield schema
+    trino.sql(f"drop table if exists hive.{schema}.days")
+
+
+@pytest.fixture
+def metastore(cluster: Inventory) -> Iterator[Metastore]:
+    with MetastoreSession(placement.read(cluster)) as session:
+        yield session
+
+
+def committed(verb: Verb, store: tuple[str, str]) -> str:
+    done = verb.run("catalog", "commit", *store, "--json")
+    assert done.returncode == 0, done
+    return str(json.loads(done.stdout)["commit"])
+
+
+def restored(verb: Verb, *words: str) -> dict[str, Any]:
+    done = verb.run("catalog", "restore", *words, "--yes", "--json")
+    assert done.returncode == 0, done
+    return dict(json.loads(done.stdout))
+
+
+def test_what_was_dropped_is_there_again_and_a_second_time_nothing_is_done(
+    verb: Verb, store: tuple[str, str], trino: Trino, tables: str
+) -> None:
+    commit = committed(verb, store)
+    # The files stay, as they do of an external table of Spark.
+    trino.sql(f"call iceberg.system.unregister_table('{tables}', 'ice')")
+    trino.sql(f"call hive.system.unregister_partition('{tables}', 'days', array['ds'], array['2'])")
+    assert trino.value(f"select count(*) from hive.{tables}.days") == 1
+    said = restored(verb, commit, tables, *store)
+    assert {one["name"] for one in said["plan"]} == {f"hive.{tables}.ice", f"hive.{tables}.days/ds=2"}
+    assert trino.value(f"select count(*) from iceberg.{tables}.ice") == 1
+    assert trino.value(f"select count(*) from hive.{tables}.days") == 2
+    same = verb.run("catalog", "diff", "--expect", commit, *store)
+    assert same.returncode == 0, same.stdout
+    again = restored(verb, commit, tables, *store)
+    assert again["facts"] == ["there is nothing to do"]
+
+
+def test_a_dropped_table_has_its_partitions_constraints_and_privileges_again(
+    verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
+) -> None:
+    named = {"table_db": tables, "table_name": "days", "column_name": "a", "catName": "hive"}
+    flags = {"enable_cstr": False, "validate_cstr": False, "rely_cstr": True}
+    key = SQLPrimaryKey(key_seq=1, pk_name=f"pk_{tables}", **named, **flags)
+    metastore.call("add_primary_key", AddPrimaryKeyRequest([key]))
+    filled = SQLNotNullConstraint(nn_name=f"nn_{tables}", **named, **flags)
+    metastore.call("add_not_null_constraint", AddNotNullConstraintRequest([filled]))
+    commit = committed(verb, store)
+    metastore.call("drop_table", tables, "days", False)
+    said = restored(verb, commit, f"{tables}.days", *store)
+    assert len(said["plan"]) == 3, said
+    assert trino.value(f"select count(*) from hive.{tables}.days") == 2
+    same = verb.run("catalog", "diff", "--expect", commit, *store)
+    assert same.returncode == 0, same.stdout
+
+
+def test_a_table_that_was_altered_is_as_it_was(
+    verb: Verb, store: tuple[str, str], tables: str, metastore: Metastore
+) -> None:
+    commit = committed(verb, store)
+    there = metastore.call("get_table", tables, "days")
+    there.sd.cols = [*there.sd.cols, FieldSchema("mistake", "string", "")]
+    metastore.call("alter_table", tables, "days", there)
+    days = HiveObjectRef(HiveObjectType.TABLE, tables, "days", [], None, "hive")
+    grant = PrivilegeGrantInfo("select", 0, "ann", PrincipalType.USER, False)
+    someone = HiveObjectPrivilege(days, "someone", PrincipalType.USER, grant, "SQL")
+    metastore.call("grant_privileges", PrivilegeBag([someone]))
+    said = restored(verb, commit, f"{tables}.days", *store)
+    assert [one["deed"] for one in said["plan"]] == ["alter"], said
+    same = verb.run("catalog", "diff", "--expect", commit, *store)
+    assert same.returncode == 0, same.stdout
+
+
+def test_an_iceberg_table_that_is_there_is_not_moved_backwards(
+    verb: Verb, store: tuple[str, str], trino: Trino, tables: str
+) -> None:
+    commit = committed(verb, store)
+    trino.sql(f"insert into iceberg.{tables}.ice values (2)")
+    refused = verb.run("catalog", "restore", commit, f"{tables}.ice", *store, "--yes")
+    assert refused.returncode == 3, refused
+    assert "a table of iceberg that is there keeps its state" in refused.stdout.splitlines()[-1]
+    assert trino.value(f"select count(*) from iceberg.{tables}.ice") == 2
+
+
+def test_what_the_commit_does_not_have_leaves_only_if_asked_and_its_files_stay(
+    verb: Verb, store: tuple[str, str], cluster: Inventory, trino: Trino, tables: str
+) -> None:
+    commit = committed(verb, store)
+    trino.sql(f"create table iceberg.{tables}.more as select 1 a")
+    [metadata] = trino.sql(f'select file from iceberg.{tables}."more$metadata_log_entries"')[-1:]
+    folder, _, file = str(metadata[0]).rpartition("/metadata/")
+    assert restored(verb, commit, tables, *store)["facts"] == ["there is nothing to do"]
+    words = ("catalog", "restore", commit, tables, "--drop", *store)
+    unconfirmed = verb.run(*words, "--yes")
+    assert unconfirmed.returncode == 4, unconfirmed
+    assert "1 objects leave the catalog; their files stay" in unconfirmed.stdout.splitlines()[-1]
+    done = verb.run(*words, "--confirm", str(cluster.hosts[0].variables["lakehouse_cluster"]))
+    assert done.returncode == 0, done
+    assert ("more",) not in [tuple(row) for row in trino.sql(f"show tables from iceberg.{tables}")]
+    trino.sql(f"call iceberg.system.register_table('{tables}', 'more', '{folder}', '{file}')")
+    assert trino.value(f"select count(*) from iceberg.{tables}.more") == 1

@@ -1,0 +1,148 @@
+"""The plan of a restore: what is made, what is altered, and what is left alone with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from lakehouse.catalog import build, documents, names, restoring
+from lakehouse.catalog.names import Name
+from lakehouse.catalog.restoring import Wanted
+from lakehouse.catalog.store import Overlay
+
+ROOT = "hdfs://lake/d"
+Tables = Mapping[str, dict[str, Any]]
+
+
+def hive(name: str, **more: Any) -> dict[str, Any]:
+    columns = [{"name": "a", "type": "int"}]
+    return {"type": "EXTERNAL_TABLE", "storage": {"columns": columns, "location": f"{ROOT}/{name}"}, **more}
+
+
+def iceberg(version: int) -> dict[str, Any]:
+    place = f"{ROOT}/ice/metadata/{version}.json"
+    said = hive("ice", parameters={"table_type": "ICEBERG", "metadata_location": place})
+    return said | {"data": documents.data(said)}
+
+
+def delta() -> dict[str, Any]:
+    said = hive("log", parameters={"spark.sql.sources.provider": "delta"})
+    said["storage"] |= {"serde": {"parameters": {"path": f"{ROOT}/log"}}}
+    return said
+
+
+VIEW = {"type": "VIRTUAL_VIEW", "view": "select 1"}
+
+
+def tree(overlay: Overlay, tables: Tables, days: Collection[str] = (), *, database: bool = True) -> str:
+    """Make the tree of a database `d`; the table `days` has a partition for each day."""
+    root = build.Folder()
+    root.put((build.CATALOG, build.SETTINGS), overlay.add_blob(build.settings()))
+    if database:
+        said = {"location": ROOT, "owner": "eve"}
+        root.put(
+            (build.CATALOG, "hive", "db", "d", "database.json"), overlay.add_blob(documents.pretty(said))
+        )
+    for table, said in tables.items():
+        path = (build.CATALOG, *Name("hive", "d", table).path)
+        root.put((*path, build.TABLE), overlay.add_blob(documents.pretty(said)))
+        if table == "days" and days:
+            shapes = {"s": {"columns": [{"name": "a", "type": "int"}]}}
+            root.put((*path, build.SHAPES), overlay.add_blob(documents.pretty(shapes)))
+            lines = {
+                f"ds={day}": documents.line(
+                    {"name": f"ds={day}", "shape": "s", "values": [day], "location": f"{ROOT}/days/ds={day}"}
+                )
+                for day in days
+            }
+            build.put_lines(root.at(path), overlay, sorted(lines.items()))
+    return root.made(overlay)
+
+
+def planned(
+    now: Tables, then: Tables, scope: str = "d", missing: Collection[str] = (), **more: Any
+) -> list[str]:
+    overlay = Overlay(None)
+    drop, days = more.pop("drop", False), more.pop("days", ())
+    trees = tree(overlay, now, **more), tree(overlay, then, days)
+    wanted = Wanted(trees[1], names.parse(scope), drop)
+    return list(map(str, restoring.plan(overlay, trees[0], wanted, lambda place: place not in missing)))
+
+
+def test_what_is_as_it_was_needs_nothing() -> None:
+    assert planned({"one": hive("one")}, {"one": hive("one")}) == []
+
+
+def test_a_dropped_database_comes_back_parents_first() -> None:
+    then = {"days": hive("days"), "ice": iceberg(1), "log": delta(), "seen": VIEW}
+    assert planned({}, then, database=False, days=["1", "2"]) == [
+        "+ database hive.d",
+        "+ table hive.d.days",
+        "+ table hive.d.ice",
+        "+ table hive.d.log",
+        "+ view hive.d.seen",
+        "+ partition hive.d.days/ds=1",
+        "+ partition hive.d.days/ds=2",
+    ]
+
+
+def test_one_table_takes_its_database_along_and_nothing_beside_it() -> None:
+    then = {"one": hive("one"), "other": hive("other")}
+    assert planned({}, then, "d.one", database=False) == ["+ database hive.d", "+ table hive.d.one"]
+
+
+def test_what_holds_a_table_is_not_altered_for_it() -> None:
+    overlay = Overlay(None)
+    now, then = tree(overlay, {}), tree(overlay, {"one": hive("one")})
+    changed = {"location": ROOT, "owner": "ann"}
+    root = build.Folder()
+    root.put((build.CATALOG, build.SETTINGS), overlay.add_blob(build.settings()))
+    root.put((build.CATALOG, "hive", "db", "d", "database.json"), overlay.add_blob(documents.pretty(changed)))
+    now = root.made(overlay)
+    found = [
+        [str(one) for one in restoring.plan(overlay, now, Wanted(then, names.parse(scope)), lambda _: True)]
+        for scope in ("d.one", "d")
+    ]
+    assert found == [["+ table hive.d.one"], ["~ database hive.d", "+ table hive.d.one"]]
+
+
+def test_one_partition_comes_back_alone() -> None:
+    table = {"days": hive("days")}
+    assert planned(table, table, "d.days/ds=2", days=["1", "2"]) == ["+ partition hive.d.days/ds=2"]
+
+
+def test_a_changed_hive_table_becomes_what_it_was() -> None:
+    assert planned({"one": hive("one", owner="ann")}, {"one": hive("one")}) == ["~ table hive.d.one"]
+
+
+@pytest.mark.parametrize("now", [iceberg(2), hive("ice")])
+def test_a_table_with_a_state_of_its_own_is_never_moved_backwards(now: dict[str, Any]) -> None:
+    why = "a table of iceberg that is there keeps its state; as it was: lakehouse catalog serve"
+    assert planned({"ice": now}, {"ice": iceberg(1)}) == [f"! table hive.d.ice: {why}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "place"),
+    [
+        ("ice", iceberg(1), f"{ROOT}/ice/metadata/1.json"),
+        ("log", delta(), f"{ROOT}/log/_delta_log"),
+        ("one", hive("one"), f"{ROOT}/one"),
+    ],
+)
+def test_a_table_whose_files_are_gone_is_not_made(name: str, said: dict[str, Any], place: str) -> None:
+    assert planned({}, {name: said}, missing=[place]) == [f"! table hive.d.{name}: {place} is not there"]
+
+
+def test_what_the_commit_does_not_have_stays_unless_asked_for_and_goes_last() -> None:
+    now, then = {"new": hive("new")}, {"old": hive("old")}
+    why = "the commit does not have it; --drop takes it out of the catalog"
+    assert planned(now, then) == [f"! table hive.d.new: {why}", "+ table hive.d.old"]
+    assert planned(now, then, drop=True) == ["+ table hive.d.old", "- table hive.d.new"]
+
+
+def test_a_function_is_no_part_of_a_table() -> None:
+    function, table = names.parse("d.f()"), names.parse("d.t")
+    assert not restoring._meant(function, table)
+    assert not restoring._meant(table, function)
