@@ -36,6 +36,9 @@ ACCOUNT = Syntax(
 DATABASE = Syntax(
     r"[a-z_][a-z0-9_]{0,62}", "lower-case letters, digits and underscores", "PostgreSQL takes it unquoted"
 )
+SERVED = Syntax(
+    r"(thrift://[A-Za-z0-9.-]+:\d{2,5})?", "thrift://HOST:PORT", "it is what lakehouse catalog serve says"
+)
 
 NAMES = {
     "lakehouse_cluster": LABEL,
@@ -46,6 +49,7 @@ NAMES = {
     "lakehouse_database.user": DATABASE,
     "lakehouse_federation.name": DATABASE,
     "lakehouse_federation.user": DATABASE,
+    "lakehouse_past_catalog": SERVED,
 }
 DATABASES = ("lakehouse_database", "lakehouse_federation")
 # What pg_hba.conf and the server keep for themselves:
