@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from thrift.Thrift import TException
 
 from lakehouse.errors import LakehouseError
@@ -12,6 +15,7 @@ from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 # A change of many partitions takes its time.
 _SECONDS = 120.0
 _SAID = 300
+Answer = TypeVar("Answer")
 
 
 class MetastoreSession:
@@ -43,17 +47,41 @@ class MetastoreSession:
 
 
 class Files:
-    """The files of a cluster's HDFS; a LakehouseError where the NameNode does not answer."""
+    """The files of a cluster's HDFS, by path or URI; a LakehouseError where it does not answer.
+
+    What is in another file system is taken to be there, and is empty.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         [(_, url)] = cluster.urls({"hdfs": ("namenode", "namenode_http", "")})
-        self.hdfs = WebHdfs(url, superuser(cluster))
+        addresses = {host.name: host.address for host in cluster.hosts}
+        self.hdfs = WebHdfs(url, superuser(cluster), addresses)
         self._following = f"lakehouse status -i {cluster.inventory.path}"
 
-    def exists(self, path: str) -> bool:
+    def exists(self, uri: str) -> bool:
         """Tell whether there is such a file or folder."""
+        return self._asked(uri, lambda path: self.hdfs.status(path) is not None, other=True)
+
+    def read(self, uri: str) -> bytes:
+        """Return what is in a file."""
+        return self._asked(uri, self.hdfs.read, other=b"")
+
+    def names(self, uri: str) -> list[str]:
+        """Return the names in a folder; none where there is no such folder."""
+        return self._asked(uri, self._listed, other=[])
+
+    def _listed(self, path: str) -> list[str]:
+        if self.hdfs.status(path) is None:
+            return []
+        listed = self.hdfs.call("GET", "LISTSTATUS", path)["FileStatuses"]["FileStatus"]
+        return [str(one["pathSuffix"]) for one in listed]
+
+    def _asked(self, uri: str, ask: Callable[[str], Answer], *, other: Answer) -> Answer:
+        scheme, slashes, rest = uri.partition("://")
+        if slashes and scheme != "hdfs":
+            return other
         try:
-            return self.hdfs.status(path) is not None
+            return ask(f"/{rest.partition('/')[2]}" if slashes else uri)
         except WebHdfsError as error:
             raise LakehouseError(str(error), self._following) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -75,6 +75,17 @@ class Past:
             (one, self.said(Name(database.catalog, database.database, one))) for one in self.tables(database)
         )
         return {one: str((said or {}).get("type", "")) for one, said in found}
+
+    def every(self, wanted: Name) -> Iterator[tuple[Name, Document]]:
+        """Give each table and view that is meant, or is in what is meant, with its document."""
+        for catalog in self.catalogs():
+            for database in self.databases(catalog):
+                if wanted.catalog not in {"", catalog} or wanted.database not in {"", database}:
+                    continue
+                for table in self.tables(Name(catalog, database)):
+                    name = Name(catalog, database, table)
+                    if wanted.table in {"", table} and (said := self.said(name)):
+                        yield name, said
 
     def said(self, name: Name) -> Document | None:
         """Return the document of anything but a partition; None where it is not there."""

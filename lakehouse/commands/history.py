@@ -14,6 +14,7 @@ _FUNCTIONS = {
     "diff": f"{_VERB}compare",
     "serve": "ops.catalog.serving:main",
     "restore": "ops.catalog.restoring:main",
+    "check": "ops.catalog.checking:main",
 }
 
 
@@ -46,6 +47,10 @@ def _commit(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
     made.add_argument(
         "--author", metavar="NAME", help="as in 'Ann <ann@example.org>' (default: who you are here)"
     )
+    made.add_argument(
+        "--pin", type=int, nargs="?", const=30, metavar="DAYS",
+        help="tag the snapshots of Iceberg tables, so that no expiry takes them away (default: 30)",
+    )  # fmt: skip
     made.add_argument("--full", action="store_true", help="read everything, not only what has changed")
     json_option(made)
 
@@ -77,10 +82,13 @@ def _looks(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
     blamed = one("blame", "show which commit gave an object each of its values")
     blamed.add_argument("name", help="db, db.table or db.table/partition")
     blamed.add_argument("commit", nargs="?", default="HEAD", help="as of then (default: %(default)s)")
+    readable = one("check", "name the tables of a commit that can no longer be read as they were")
+    readable.add_argument("commit", nargs="?", default="HEAD", help="id, tag, branch (default: %(default)s)")
+    readable.add_argument("name", nargs="?", help="db or db.table (default: all)")
     checked = one("fsck", "read every object of the history, and name those that are damaged")
     forms = compared.add_mutually_exclusive_group()
     forms.add_argument("--sql", action="store_true", help="as statements for Spark, where there are such")
-    json_option(listed, shown, forms, blamed, checked)
+    json_option(listed, shown, forms, blamed, readable, checked)
 
 
 def _names(one: Callable[[str, str], argparse.ArgumentParser]) -> None:

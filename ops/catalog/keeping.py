@@ -7,14 +7,15 @@ import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lakehouse.catalog import build, diff
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.build import Built
 from lakehouse.catalog.diff import Change
 from lakehouse.catalog.store import Batch, Entry, Overlay, Store
-from lakehouse.errors import UsageError
-from ops.catalog import live, marks
+from lakehouse.errors import LakehouseError, UsageError
+from ops.catalog import hooks, live, marks
 from ops.status.placement import Cluster
 
 _AUTHOR = re.compile(r"[^<>\n]+ <[^<>\n]*>")
@@ -41,10 +42,26 @@ def keep(cluster: Cluster, store: Store, author: str, *, message: str | None, fu
         return Kept(parent, new=False, built=built)
     batch.flush()
     found = list(diff.changes(store, parent.tree, built.tree)) if parent else []
+
+    def about() -> dict[str, Any]:
+        # Of the first commit everything is new, and no person is shown that.
+        every = found if parent else diff.changes(store, None, built.tree)
+        return {
+            "cluster": cluster.variable("lakehouse_cluster"),
+            "author": author,
+            "parent": parent.id if parent else None,
+            "changes": [one.json() for one in every],
+        }
+
+    hooks.run(store.path, hooks.PRE_COMMIT, about)
     told = screen.summary(found) or "the same in another form"
     said = f"{message or (told if parent else 'the first commit')}\n\n{_facts(built, cluster)}"
     made = store.record(built.tree, parent, author, int(built.about["time"]), said)
     marks.keep(store, made, built)
+    try:
+        hooks.run(store.path, hooks.POST_COMMIT, lambda: {**about(), "commit": made.id})
+    except LakehouseError as error:
+        raise LakehouseError(f"commit {made.short} is made; {error.message}", error.next_command) from None
     return Kept(made, new=True, built=built, changes=found, written=batch.written)
 
 

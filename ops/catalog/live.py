@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 
@@ -17,7 +17,6 @@ from lakehouse.inventory import Host
 from ops import hosts, remote
 from ops.clients import Files
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 LIMIT_SECONDS = 600.0
 # NameNodes answer a listing in milliseconds; so many are asked for at once.
@@ -88,36 +87,27 @@ def _rows(stream: Iterator[bytes], complaints: list[str]) -> Iterator[bytes]:
 
 def delta_versions(cluster: Cluster) -> build.Versions:
     """Return what looks up versions of Delta tables: the NameNode lists the `_delta_log` of each."""
-    hdfs = Files(cluster).hdfs if cluster.running("namenode") else None
+    files = Files(cluster) if cluster.running("namenode") else None
 
     def ask(places: Collection[str]) -> Mapping[str, str]:
-        if hdfs is None or not places:
+        if files is None or not places:
             return {}
         try:
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                found = dict(zip(places, pool.map(lambda place: _version(hdfs, place), places), strict=True))
-        except WebHdfsError as error:
+                logs = pool.map(lambda place: files.names(f"{place}/_delta_log"), places)
+                found = dict(zip(places, map(newest, logs), strict=True))
+        except LakehouseError as error:
             # Unknown is not another version than the last.
             raise LakehouseError(
-                f"the versions of {len(places)} Delta tables cannot be had: {error}",
-                f".venv/bin/lakehouse status -i {cluster.inventory.path}",
+                f"the versions of {len(places)} Delta tables cannot be had: {error.message}",
+                error.next_command,
             ) from error
         return {place: version for place, version in found.items() if version}
 
     return ask
 
 
-def _version(hdfs: WebHdfs, place: str) -> str | None:
-    """Return the version of the table there; None where no log of Delta is, or HDFS is not the place."""
-    scheme, _, rest = place.partition("://")
-    log = f"/{rest.partition('/')[2]}/_delta_log"
-    if scheme != "hdfs" or hdfs.status(log) is None:
-        return None
-    listed = hdfs.call("GET", "LISTSTATUS", log)["FileStatuses"]["FileStatus"]
-    return newest(one["pathSuffix"] for one in listed)
-
-
-def newest(names: Iterator[str]) -> str | None:
+def newest(names: Iterable[str]) -> str | None:
     """Return the version that the files of a `_delta_log` end with; None where there is none."""
     found = [int(match[1]) for name in names if (match := _VERSION.fullmatch(name))]
     return str(max(found)) if found else None

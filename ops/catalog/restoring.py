@@ -14,7 +14,7 @@ from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Deed, Step, Wanted
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError
-from ops.catalog import keeping
+from ops.catalog import hooks, keeping
 from ops.catalog.opened import path as place
 from ops.catalog.writing import ChangedError, Metadata, Seen
 from ops.change import run
@@ -46,7 +46,7 @@ def prepare(living: Living, request: Request) -> Work:
         scope = names.parse(str(arguments["name"])) if arguments["name"] else Name()
         overlay, built = keeping.now(cluster, store)
         wanted = Wanted(entry.tree, scope, bool(arguments["drop"]))
-        found = restoring.plan(overlay, built.tree, wanted, partial(_exists, Files(cluster)))
+        found = restoring.plan(overlay, built.tree, wanted, Files(cluster).exists)
     steps = [one for one in found if one.deed is not Deed.LEAVE]
     with MetastoreSession(cluster) as metastore:
         seen = Metadata(metastore, _nobody).all(steps)
@@ -63,7 +63,7 @@ def prepare(living: Living, request: Request) -> Work:
         plan=[{"deed": one.deed.name.lower(), "kind": one.kind, "name": str(one.name)} for one in steps],
         lines=_lines(entry.short, found),
         question=f"Write {len(steps)} objects of the metastore?",
-        do=partial(_do, where, seen, len(left)),
+        do=partial(_do, where, entry.id, seen, len(left)),
         danger=f"{len(dropped)} objects leave the catalog; their files stay." if dropped else "",
         words=" ".join([entry.short, *named, *(["--drop"] if wanted.drop else [])]),
         refusal=Refusal(f"{refused.name}: {refused.why}", serve) if refused else None,
@@ -75,10 +75,12 @@ def _lines(commit: str, found: Sequence[Step]) -> list[str]:
     return [f"{VERB} {commit}: files stay as they are", *(f"  {one}" for one in found[:_SHOWN]), *more]
 
 
-def _do(where: Path, seen: Sequence[Seen], left: int, running: Running) -> tuple[str, ...]:
+def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Running) -> tuple[str, ...]:
     living, lost = running.living, set[str]()
     [host, *_] = living.having("metastore")
     with closing(Store(where)) as store, store.locked():
+        told = {"commit": commit, "plan": [str(one.step) for one in seen]}
+        hooks.run(where, hooks.PRE_RESTORE, lambda: told)
         before = keeping.keep(living.cluster, store, keeping.author(), message="before a restore")
     running.say(f"the catalog as it is now is commit {before.entry.short}")
     running.begins(host.name, VERB)
@@ -90,6 +92,7 @@ def _do(where: Path, seen: Sequence[Seen], left: int, running: Running) -> tuple
         raise Stopped(Ending.REFUSED, error.message, error.next_command or "") from None
     except LakehouseError as error:
         raise Stopped(Ending.HALFWAY, error.message, "") from None
+    hooks.run(where, hooks.POST_RESTORE, lambda: {**told, "before": before.entry.id})
     for one in sorted(lost):
         running.say(f"{one}: Thrift has no place for it")
     facts = [f"{len(seen)} objects written", f"before it the catalog was {before.entry.short}"]
@@ -102,9 +105,3 @@ def _nobody(*_: str) -> None:
 
 def _store(arguments: Any, living: Living) -> Path:
     return place(argparse.Namespace(store=arguments["store"] or None), living.cluster)
-
-
-def _exists(files: Files, uri: str) -> bool:
-    """Tell whether a file or folder is there; one that is not in HDFS is taken to be."""
-    scheme, _, rest = uri.partition("://")
-    return scheme != "hdfs" or files.exists(f"/{rest.partition('/')[2]}")

@@ -15,10 +15,12 @@ from lakehouse.catalog import fsck as check
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.build import Built
 from lakehouse.catalog.diff import Look
+from lakehouse.catalog.names import Name
+from lakehouse.catalog.past import Past
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import UsageError
 from ops import tell
-from ops.catalog import keeping
+from ops.catalog import keeping, pinning
 from ops.catalog.opened import end, opened, path, say
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
@@ -28,8 +30,14 @@ def commit(arguments: argparse.Namespace) -> int:
     """Keep the catalog; return 0, 1 if something of it is in no commit, 2 if it could not be read."""
     began = time.monotonic()
     author = keeping.author(arguments.author)
+    if arguments.pin is not None and arguments.pin < 1:
+        raise UsageError(f"--pin {arguments.pin}: days, 1 or more")
     cluster = placement.read(inventory.load(arguments.inventory))
+    unpinned: tuple[Finding, ...] = ()
     with closing(Store.made(path(arguments, cluster))) as store, store.locked():
+        if arguments.pin is not None:
+            overlay, now = keeping.now(cluster, store)
+            unpinned = pinning.pin(cluster, Past(overlay, now.tree).every(Name()), arguments.pin)
         kept = keeping.keep(cluster, store, author, message=arguments.message, full=arguments.full)
     built, made, found = kept.built, kept.entry, kept.changes
     seconds = time.monotonic() - began
@@ -41,7 +49,7 @@ def commit(arguments: argparse.Namespace) -> int:
         Result(
             verb="catalog commit",
             target=target,
-            findings=_findings(built, arguments.inventory),
+            findings=(*_findings(built, arguments.inventory), *unpinned),
             facts=(
                 f"{word} {made.short}",
                 screen.many(built.counts["databases"], "database"),

@@ -9,6 +9,7 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,15 @@ class NoAnswerError(WebHdfsError):
 
 
 class WebHdfs:
-    """One NameNode, as one user (simple authentication)."""
+    """One NameNode, as one user (simple authentication).
 
-    def __init__(self, url: str, user: str) -> None:
+    `addresses` are those of DataNodes by name, where this machine does not know the names.
+    """
+
+    def __init__(self, url: str, user: str, addresses: Mapping[str, str] | None = None) -> None:
         self.url = url
         self.user = user
+        self._addresses = addresses or {}
 
     def call(self, method: str, operation: str, path: str, **query: str) -> dict[str, Any]:
         """Run one operation; return the parsed answer, raise WebHdfsError."""
@@ -66,6 +71,19 @@ class WebHdfs:
             "PUT", "SETXATTR", path,
             **{"xattr.name": name, "xattr.value": f'"{value}"', "flag": "CREATE"},
         )  # fmt: skip
+
+    def read(self, path: str) -> bytes:
+        """Return what is in a file: the NameNode names a DataNode that has it."""
+        place = urllib.parse.urlsplit(self.call("GET", "OPEN", path, noredirect="true")["Location"])
+        address = self._addresses.get(str(place.hostname), place.hostname)
+        url = place._replace(netloc=f"{address}:{place.port}").geturl()
+        try:
+            with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response:
+                return bytes(response.read())
+        except urllib.error.HTTPError as error:
+            raise WebHdfsError(f"OPEN {path}: {self._reason(error)}") from error
+        except OSError as error:
+            raise WebHdfsError(f"OPEN {path}: {error}") from error
 
     def upload(self, source: str, path: str) -> None:
         """Write a local file: the NameNode names the DataNode that takes the bytes."""

@@ -1,0 +1,41 @@
+"""`lakehouse catalog check`: which tables of a commit can no longer be read as they were."""
+
+from __future__ import annotations
+
+import argparse
+from concurrent.futures import ThreadPoolExecutor
+
+from lakehouse import inventory
+from lakehouse.catalog import names, readable
+from lakehouse.catalog import text as screen
+from lakehouse.catalog.names import Name
+from lakehouse.catalog.past import Past
+from ops.catalog.opened import end, opened, say
+from ops.clients import Files
+from ops.outcome import Finding, Outcome
+from ops.status import placement
+
+_AT_ONCE = 16
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Look for the files of a commit's tables; return 0, 1 if any are gone, 2 if nobody could look."""
+    with opened(arguments) as (store, target):
+        entry = store.resolve(arguments.commit)
+        wanted = names.parse(arguments.name) if arguments.name else Name()
+        found = list(Past(store, entry.tree).every(wanted))
+    files = Files(placement.read(inventory.load(arguments.inventory)))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        lost = list(pool.map(lambda one: readable.lost(one[1], files), found))
+    command = f".venv/bin/lakehouse restore --table ... -i {arguments.inventory}"
+    findings = tuple(
+        Finding("catalog.lost", Outcome.DEGRADED, str(name), why, command)
+        for (name, _), why in zip(found, lost, strict=True)
+        if why
+    )
+    if not arguments.json:
+        say(map(str, findings))
+    facts = (entry.short, screen.many(len(found), "table"), f"{len(findings)} lost")
+    return end(
+        arguments, "check", target, facts, {"commit": entry.id}, f"catalog serve {entry.short}", findings
+    )
