@@ -280,7 +280,7 @@ def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> 
         )
     pytest = run.program("pytest")
     # Not before: now there is a Maven.
-    network = timed(phases, "network tests", [pytest, "tests/unit", "-m", "network"])
+    network = timed(phases, "network tests", [pytest, "tests/unit", "-m", f"network and not {LONG}"])
     cluster = timed(phases, "cluster tests", [pytest, "tests/cluster", *_SHORT, "--inventory", path])
     code = report.build(run.BUILD, bill().versions)
     if not keep:
@@ -339,7 +339,8 @@ def drill(phases: Phases, path: str, typed: str | None = None) -> int:
     converge(phases, path)
     load(phases, path)
     endpoints(phases, path)
-    passed = _drilled(phases, "nodes", "tests/cluster", "--inventory", path)
+    passed = _drilled(phases, "control machine", "tests/unit")
+    passed = _drilled(phases, "nodes", "tests/cluster", "--inventory", path) and passed
     nodes.down(path, phases.log)
     settings = _compose_of_tests()
     compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))

@@ -89,6 +89,7 @@ def test_it_is_refused_while_another_datanode_is_stopped_and_changes_nothing(
     changing.healed(namenode)
 
 
+@pytest.mark.longdrill
 def test_a_second_run_is_refused_and_a_killed_one_is_resumed(
     verb: Verb, cluster: Inventory, machines: Machines
 ) -> None:

@@ -17,7 +17,7 @@ from tests.cluster.changing import Verb
 from tests.cluster.looking import Said, look
 from tests.cluster.machines import Machine, Machines
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 SECONDS = 240
 # Each is written by the engine that people write it with. `more` comes after the backup.
@@ -126,7 +126,6 @@ def test_a_table_that_is_there_is_left_alone_until_its_name_is_typed(kept: Kept)
     kept.trino.sql(f"call iceberg.system.unregister_table('{kept.db}', 'newer')")
 
 
-@pytest.mark.longdrill
 @pytest.mark.parametrize("name", ["delta", "hive"])
 def test_a_copy_has_the_old_rows_beside_the_new_ones(kept: Kept, name: str) -> None:
     if name == "delta":
@@ -141,7 +140,6 @@ def test_a_copy_has_the_old_rows_beside_the_new_ones(kept: Kept, name: str) -> N
     assert f"{kept.db}.{name}_then exists" in again.out
 
 
-@pytest.mark.longdrill
 @pytest.mark.parametrize("name", ["delta", "hive"])
 def test_what_is_newer_is_set_aside(kept: Kept, name: str) -> None:
     said = kept.restore("--table", f"{kept.db}.{name}", "--confirm", f"{kept.db}.{name}")
@@ -150,7 +148,6 @@ def test_what_is_newer_is_set_aside(kept: Kept, name: str) -> None:
     assert kept.rows(name) == ROWS
 
 
-@pytest.mark.longdrill
 def test_a_restore_that_was_interrupted_is_completed(kept: Kept) -> None:
     table, verb = f"{kept.db}.ice", Verb(kept.path)
     kept.trino.sql(f"drop table iceberg.{table}")
@@ -170,7 +167,6 @@ def test_a_restore_that_was_interrupted_is_completed(kept: Kept) -> None:
     assert kept.rows("ice", "iceberg") == ROWS
 
 
-@pytest.mark.longdrill
 def test_a_database_that_was_dropped_is_there_again(kept: Kept) -> None:
     kept.spark("DROP DATABASE {db} CASCADE;")
     said = kept.restore("--database", kept.db, "--yes")
@@ -181,7 +177,6 @@ def test_a_database_that_was_dropped_is_there_again(kept: Kept) -> None:
     kept.spark("SELECT id FROM {db}.view;")
 
 
-@pytest.mark.longdrill
 def test_a_database_without_tables_is_there_again(kept: Kept) -> None:
     name = f"{kept.db}_empty"
     kept.spark("DROP DATABASE {db}_empty;")
@@ -193,7 +188,6 @@ def test_a_database_without_tables_is_there_again(kept: Kept) -> None:
     assert (again.code, "there is nothing to do" in again.out) == (0, True), again
 
 
-@pytest.mark.longdrill
 def test_only_what_is_needed_must_be_whole(kept: Kept, keeper: Machine) -> None:
     files = f"{keeper.variable('lakehouse_backup_dir')}/backups/{kept.backup}/files"
     victim = keeper.run(f"find {files} -path '*{kept.db}*/hive/*' -type f -size +0 | sort | head -n 1")

@@ -12,7 +12,7 @@ from tests.cluster import changing
 from tests.cluster.machines import Machines
 from tests.cluster.playbooks import Ansible
 
-pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+pytestmark = [pytest.mark.cluster, pytest.mark.drill, pytest.mark.longdrill]
 
 # No DataNode knows this key, and each one reads the file in which it stands.
 KEY = "kit.rolling"

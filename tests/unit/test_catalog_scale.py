@@ -1,6 +1,6 @@
 """10,000 tables and 200,000 partitions: what a commit takes, what one change writes, how soon it is read.
 
-Too long for `make unit`: `make test` runs it. It shows the seconds (-s), which depend on the machine;
+Too long for `make test`: `make drills` runs it. It shows the seconds (-s), which depend on the machine;
 docs/catalog-history.md has those of one.
 """
 
@@ -36,7 +36,7 @@ from ops.catalog import live, marks
 from tests.unit import metastore_database
 from tests.unit.metastore_database import Database
 
-pytestmark = [pytest.mark.network]
+pytestmark = [pytest.mark.network, pytest.mark.longdrill]
 
 TABLES, FEW, MANY, DATABASES = 10_000, 20, 100_020, 50
 CALLS = 3_000

@@ -148,7 +148,7 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
         monkeypatch.setattr(verbs, verb, done(result))
     monkeypatch.setattr(verbs, "timed", timed)
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == int(bool(broken))
-    assert ran["network tests"] == ["tests/unit", "-m", "network"]
+    assert ran["network tests"] == ["tests/unit", "-m", "network and not longdrill"]
     short = ["-m", "not longdrill", "--durations=20"]
     assert ran["cluster tests"] == ["tests/cluster", *short, "--inventory", "tests/inventory"]
 
