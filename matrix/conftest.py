@@ -80,6 +80,13 @@ def workers(
     workers.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _at_work(request: pytest.FixtureRequest) -> None:
+    """Have all engines begin with their cells at once: most other tests ask one engine at a time."""
+    if any(map(_cell, request.session.items)):
+        request.getfixturevalue("workers")
+
+
 def _cell(item: pytest.Item) -> Cell | None:
     """Return the cell that a test is about."""
     parameters = getattr(item, "callspec", None)
