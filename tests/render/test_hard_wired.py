@@ -29,8 +29,14 @@ COMMON_WORDS = {
 SHIPPED = rendering.REPOSITORY / "roles" / "lakehouse" / "defaults"
 # What a run says of itself is in no inventory.
 RUN = {"lakehouse_run", "lakehouse_bill", "lakehouse_restarts"}
-# Numbers by which memory is divided tell nothing of a cluster, nor does a switch.
-SIZES = {"lakehouse_memory_overcommit", "lakehouse_engine_weights", "lakehouse_backup_enabled", *RUN}
+# Numbers by which memory is divided tell nothing of a cluster, nor does a switch, or an address that is empty.
+SIZES = {
+    "lakehouse_memory_overcommit",
+    "lakehouse_engine_weights",
+    "lakehouse_backup_enabled",
+    "lakehouse_past_catalog",
+    *RUN,
+}
 # The tests have everything on.
 SWITCHES = {"lakehouse_profile", "lakehouse_backup_enabled", *RUN}
 # Where such a word would be the cluster's value after all.
