@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from urllib.parse import unquote_to_bytes
 
 from lakehouse.errors import UsageError
@@ -43,6 +43,12 @@ class Name:
         if self.function:
             words += ["function", f"{escaped(self.function)}.json"]
         return tuple(words)
+
+
+def within(name: Name, scope: Name) -> bool:
+    """Tell whether an object is what a name means, or is in it."""
+    pairs = zip(astuple(name), astuple(scope), strict=True)
+    return all(not asked or own == asked for own, asked in pairs)
 
 
 def parse(text: str) -> Name:

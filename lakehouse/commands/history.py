@@ -15,6 +15,7 @@ _FUNCTIONS = {
     "serve": "ops.catalog.serving:main",
     "restore": "ops.catalog.restoring:main",
     "check": "ops.catalog.checking:main",
+    "picture": "ops.catalog.drawing:main",
 }
 
 
@@ -82,13 +83,19 @@ def _looks(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
     blamed = one("blame", "show which commit gave an object each of its values")
     blamed.add_argument("name", help="db, db.table or db.table/partition")
     blamed.add_argument("commit", nargs="?", default="HEAD", help="as of then (default: %(default)s)")
+    drawn = one("picture", "write a page for a browser: who changed which table when")
+    drawn.add_argument("name", nargs="?", help="of this database or table alone")
+    drawn.add_argument("-n", "--count", type=int, default=40, help="so many commits (default: %(default)s)")
+    drawn.add_argument(
+        "--out", type=Path, default=Path("build/report/history.html"), help="default: %(default)s"
+    )
     readable = one("check", "name the tables of a commit that can no longer be read as they were")
     readable.add_argument("commit", nargs="?", default="HEAD", help="id, tag, branch (default: %(default)s)")
     readable.add_argument("name", nargs="?", help="db or db.table (default: all)")
     checked = one("fsck", "read every object of the history, and name those that are damaged")
     forms = compared.add_mutually_exclusive_group()
     forms.add_argument("--sql", action="store_true", help="as statements for Spark, where there are such")
-    json_option(listed, shown, forms, blamed, readable, checked)
+    json_option(listed, shown, forms, blamed, drawn, readable, checked)
 
 
 def _names(one: Callable[[str, str], argparse.ArgumentParser]) -> None:

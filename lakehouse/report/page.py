@@ -35,7 +35,7 @@ def render(report: Report) -> str:
     cells = [*of_tables.cells, *of_services.cells]
     arranged = engines.arrange(report.cases)
     return (
-        _environment()
+        environment()
         .get_template("index.html.j2")
         .render(
             report=report,
@@ -59,7 +59,7 @@ def render_matrix(report: Report) -> str:
     arranged = engines.arrange(report.cases)
     cells = [*arranged.cells.cells, *arranged.answers.cells, *arranged.proofs.cells]
     return (
-        _environment()
+        environment()
         .get_template("matrix.html.j2")
         .render(
             report=report,
@@ -85,22 +85,23 @@ def _members(arranged: engines.Engines) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Return what renders the pages of reports."""
+    made = Environment(
         loader=PackageLoader("lakehouse.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "seconds": text.seconds,
         "size": text.size,
         "label": _label,
         "few": lambda value: f"{value:.1f}" if value < _LONG else f"{value:.0f}",
         "mark": _MARKS.__getitem__,
     }
-    return environment
+    return made
 
 
 def _bars(phases: tuple[Phase, ...]) -> list[Bar]:

@@ -367,7 +367,7 @@ def test_the_page_tells_what_happens(kit: Kit, database: Database) -> None:
         if words == ["diff"]:
             database.run('UPDATE "TBLS" SET "OWNER" = \'zoe\' WHERE "TBL_NAME" = \'orders\'')
         codes[" ".join(words)] = kit.run(*words)[0]
-    assert len(told) == 10
+    assert len(told) == 11
     assert {command: code for command, code in codes.items() if code} == {"diff --expect before-migration": 1}
 
 
