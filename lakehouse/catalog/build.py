@@ -24,6 +24,7 @@ from lakehouse.catalog import documents, ranges, schema
 from lakehouse.catalog.documents import (
     FORMAT,
     Document,
+    in_order,
     is_volatile,
     line,
     location,
@@ -266,8 +267,7 @@ def _shape(said: Document | None, columns: list[Any] | None) -> dict[str, Any]:
 
 def _sorted(found: list[Any] | None) -> list[Any]:
     """Return a list that has no order of its own, without what says nothing in it."""
-    kept = [without_nothing(one) if isinstance(one, dict) else one for one in found or ()]
-    return sorted(kept, key=lambda one: line({"": one}))
+    return in_order(without_nothing(one) if isinstance(one, dict) else one for one in found or ())
 
 
 def _delta_place(said: Document) -> str | None:

@@ -44,9 +44,7 @@ class Change:
 
     def json(self) -> dict[str, Any]:
         """Return it for programs."""
-        where = {"catalog": self.name.catalog, "database": self.name.database, "table": self.name.table}
-        own = {"partition": self.name.partition, "function": self.name.function, "field": self.field}
-        told = {key: value for key, value in (where | own).items() if value}
+        told = self.name.json() | ({"field": self.field} if self.field else {})
         counted = {"partitions": self.partitions} if self.partitions else {}
         return {
             "action": self.action.value, "kind": self.kind, **told, **counted,
@@ -94,9 +92,9 @@ def fields(said: Document, look: Look = Look()) -> dict[str, Any]:
         elif key == "partition_keys":
             found |= {f"{KEY} {one['name']}": _without(one, "name") for one in value}
         elif key == "constraints":
-            found |= {f"constraint {one['name']} {one.get('position', 0)}": one for one in value}
+            found |= {f"constraint {label(one, ordered=True)}": one for one in value}
         elif key in {"privileges", "roles", "columns"}:
-            found |= {f"{key[:-1]} {_label(one)}": _without(one, CREATED) for one in value}
+            found |= {f"{key[:-1]} {label(one)}": _without(one, CREATED) for one in value}
         elif key != CREATED and (key != DATA or look.data):
             found[key] = value
     return found
@@ -142,12 +140,14 @@ def _stored(said: Document) -> dict[str, Any]:
     return found
 
 
-def _label(one: Document) -> str:
+def label(one: Document, *, ordered: bool = False) -> str:
+    """Return what one of a list of documents is called; `ordered` are those of which a name has several."""
     if "privilege" in one:
         column = f" on {one['column']}" if one.get("column") else ""
         person = f"{one.get('to_type', '')} {one.get('to', '')}"
         return f"{one['privilege']}{column} to {person} by {one.get('by', '')}"
-    return str(one.get("name") or one.get("COLUMN_NAME"))
+    name = str(one.get("name") or one.get("COLUMN_NAME"))
+    return f"{name} {one.get('position', 0)}" if ordered else name
 
 
 def _without(said: Document, key: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 # Of the tree's layout and of the documents' form: with another one, the same catalog is another tree.
@@ -42,6 +42,11 @@ def line(document: Document) -> str:
 def without_nothing(document: Document) -> dict[str, Any]:
     """Return a document without its keys that say nothing: null, no text, an empty list, false, and zero."""
     return {key: value for key, value in document.items() if value}
+
+
+def in_order(found: Iterable[Any]) -> list[Any]:
+    """Return a list that has no order of its own."""
+    return sorted(found, key=lambda one: line({"": one}))
 
 
 def digest(text: str) -> str:

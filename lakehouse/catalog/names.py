@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from urllib.parse import unquote_to_bytes
 
 from lakehouse.errors import UsageError
@@ -29,6 +29,14 @@ class Name:
         head = ".".join(part for part in (self.catalog, self.database, self.table or self.function) if part)
         tail = f"/{self.partition}" if self.partition else "()" if self.function else ""
         return f"{head}{tail}"
+
+    def json(self) -> dict[str, str]:
+        """Return its words for programs, as far as given."""
+        return {word: name for word, name in asdict(self).items() if name}
+
+    def holds(self, other: Name) -> bool:
+        """Tell whether it is another one's own name, or of what that is in."""
+        return all(not own or own == its for own, its in zip(astuple(self), astuple(other), strict=True))
 
     @property
     def path(self) -> tuple[str, ...]:

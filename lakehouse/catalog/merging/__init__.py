@@ -1,0 +1,1 @@
+"""Two states of a catalog become one, by what each has changed since a state that both come from. Pure."""
