@@ -33,18 +33,20 @@ def check(store: Store) -> Checked:
     """Read every object of every branch and tag, each once, and look whether its documents are whole."""
     checked, walk = Checked(), _Walk(store)
     seen: set[str] = set()
-    for number in (*store.names("heads").values(), *store.names("tags").values()):
+    waiting = [*store.names("heads").values(), *store.names("tags").values()][::-1]
+    while waiting:
+        number = waiting.pop()
+        if number in seen:
+            continue
+        seen.add(number)
         try:
-            for entry in store.history(number):
-                if entry.id in seen:
-                    break
-                seen.add(entry.id)
-                checked.commits += 1
-                checked.faults += [
-                    Fault(f"{entry.short}:{path}", what) for path, what in walk.tree(entry.tree, "")
-                ]
+            entry = store.commit(number)
         except DamagedError as error:
             checked.faults.append(Fault(number[:12], error.message))
+            continue
+        checked.commits += 1
+        checked.faults += [Fault(f"{entry.short}:{path}", what) for path, what in walk.tree(entry.tree, "")]
+        waiting += reversed(entry.parents)
     checked.objects = len(walk.seen) + checked.commits
     return checked
 

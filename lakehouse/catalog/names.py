@@ -53,12 +53,6 @@ class Name:
         return tuple(words)
 
 
-def within(name: Name, scope: Name) -> bool:
-    """Tell whether an object is what a name means, or is in it."""
-    pairs = zip(astuple(name), astuple(scope), strict=True)
-    return all(not asked or own == asked for own, asked in pairs)
-
-
 def parse(text: str) -> Name:
     """Read `table` names as people write them: `db`, `db.table`, `catalog.db.table`, `.../ds=1`, `db.f()`.
 

@@ -11,13 +11,14 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from dulwich.errors import NotGitRepository
+from dulwich.graph import find_merge_base
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.refs import Ref
 from dulwich.repo import Repo
@@ -155,6 +156,20 @@ class Store:
             yield entry
             number = next(iter(entry.parents), None)
 
+    def common(self, one: Entry, other: Entry) -> Entry | None:
+        """Return the last commit that two come from, the newest where there are several; None for none."""
+        try:
+            found = find_merge_base(self._repo, [ObjectID(entry.id.encode()) for entry in (one, other)])
+        except KeyError as error:
+            raise DamagedError(
+                f"{self.path}: object {error.args[0].decode()} is missing", self._fsck
+            ) from None
+        except Exception as error:
+            # As in `_object`; which of the commits it is, `fsck` says.
+            raise DamagedError(f"{self.path}: a commit is damaged: {_what(error)}", self._fsck) from error
+        entries = [self.commit(number.decode()) for number in found]
+        return max(entries, key=lambda entry: (entry.time, entry.id), default=None)
+
     def head(self, branch: str = MAIN) -> Entry | None:
         """Return the last commit of a branch; None where it has none."""
         number = self._reference(f"refs/heads/{branch}")
@@ -202,8 +217,9 @@ class Store:
             raise DamagedError(f"{self.path}: object {number} is missing", self._fsck) from None
         except Exception as error:
             # zlib's own error, and those of a pack whose bytes are others, are of no common class.
-            what = " ".join(str(error).split()) or type(error).__name__
-            raise DamagedError(f"{self.path}: object {number} is damaged: {what}", self._fsck) from error
+            raise DamagedError(
+                f"{self.path}: object {number} is damaged: {_what(error)}", self._fsck
+            ) from error
         # Nobody else compares what is there with what it is called.
         head = f"{found.type_name.decode()} {len(content)}\0".encode()
         if hashlib.sha1(head + content, usedforsecurity=False).hexdigest() != number:
@@ -268,22 +284,30 @@ class Store:
         self, tree: str, parent: Entry | None, author: str, moment: int, message: str, branch: str = MAIN
     ) -> Entry:
         """Make a commit of a tree that is kept, the branch's last one; LakehouseError if another was made."""
+        made = self.add(tree, [parent] if parent else [], author, moment, message)
+        self.move(branch, parent, made)
+        return made
+
+    def add(self, tree: str, parents: Iterable[Entry], author: str, moment: int, message: str) -> Entry:
+        """Make a commit of a tree that is kept; no branch has it yet."""
         made = Commit()
         made.tree = ObjectID(tree.encode())
-        made.parents = [ObjectID(parent.id.encode())] if parent else []
+        made.parents = [ObjectID(one.id.encode()) for one in parents]
         made.author = made.committer = author.encode()
         made.author_time = made.commit_time = moment
         made.author_timezone = made.commit_timezone = 0
         made.encoding = b"UTF-8"
         made.message = message.encode()
         self.keep([made])
-        number = made.id.decode()
-        if not self._move(f"refs/heads/{branch}", parent.id if parent else None, number):
+        return self.commit(made.id.decode())
+
+    def move(self, branch: str, before: Entry | None, after: Entry) -> None:
+        """Have a branch end with another commit; LakehouseError if it ends with another one than said."""
+        if not self._move(self._full("heads", branch), before.id if before else None, after.id):
             raise LakehouseError(
                 f"{self.path}: {branch} has another commit by now; this one was dropped",
                 ".venv/bin/lakehouse catalog commit",
             )
-        return self.commit(number)
 
     def name(self, folder: str, name: str, entry: Entry) -> None:
         """Give a commit a name; UsageError where there is one, or it is none."""
@@ -383,6 +407,10 @@ class Batch(Overlay):
             if self._bytes > _PACK_BYTES:
                 self.flush()
         return number
+
+
+def _what(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _entries(found: Tree) -> dict[str, str]:

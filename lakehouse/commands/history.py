@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lakehouse.commands import FAILED, NOT_KNOWN, Add, change_options, json_option, port
 
-_VERB = "ops.catalog.verb:"
+_VERB, _MERGING = "ops.catalog.verb:", "ops.catalog.merging:"
 # Where it is not the function of the verb's name: Python has a word like it, or a file is its own.
 _FUNCTIONS = {
     "diff": f"{_VERB}compare",
@@ -16,6 +16,9 @@ _FUNCTIONS = {
     "restore": "ops.catalog.restoring:main",
     "check": "ops.catalog.checking:main",
     "picture": "ops.catalog.drawing:main",
+    "merge": f"{_MERGING}merge",
+    "cherry-pick": f"{_MERGING}cherry_pick",
+    "revert": f"{_MERGING}revert",
 }
 
 
@@ -40,20 +43,25 @@ def register(add: Add) -> None:
     _names(one)
     _served(one)
     _restored(one)
+    _wished(one)
 
 
 def _commit(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
     made = one("commit", "keep the catalog as it is now")
-    made.add_argument("-m", "--message", metavar="TEXT", help="why (default: what changed)")
-    made.add_argument(
-        "--author", metavar="NAME", help="as in 'Ann <ann@example.org>' (default: who you are here)"
-    )
+    _signed(made, "what changed")
     made.add_argument(
         "--pin", type=int, nargs="?", const=30, metavar="DAYS",
         help="tag the snapshots of Iceberg tables, so that no expiry takes them away (default: 30)",
     )  # fmt: skip
     made.add_argument("--full", action="store_true", help="read everything, not only what has changed")
     json_option(made)
+
+
+def _signed(made: argparse.ArgumentParser, told: str) -> None:
+    made.add_argument("-m", "--message", metavar="TEXT", help=f"why (default: {told})")
+    made.add_argument(
+        "--author", metavar="NAME", help="as in 'Ann <ann@example.org>' (default: who you are here)"
+    )
 
 
 def _looks(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -133,3 +141,27 @@ def _served(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
     )
     served.add_argument("--port", type=port, default=9084, help="default: %(default)s; 0 for any")
     json_option(served)
+
+
+def _wished(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    for verb, text, what in (
+        ("merge", "have what another branch has changed, too", "a branch, a tag, or an id"),
+        ("cherry-pick", "change what another commit has changed", "id, tag, branch, or HEAD~2"),
+        ("revert", "change back what a commit has changed", "id, tag, branch, or HEAD~2"),
+    ):
+        wished = one(verb, f"{text}: as a commit of a branch, which restore writes into the metastore")
+        wished.add_argument("commit", help=what)
+        wished.add_argument(
+            "--into", metavar="BRANCH", help="it goes on with this one (default: a new one, from main)"
+        )
+        _signed(wished, "what was asked for")
+        sides = wished.add_mutually_exclusive_group()
+        for side, whose in (("ours", "the branch's own"), ("theirs", "the other")):
+            sides.add_argument(
+                f"--{side}", dest="side", action="store_const", const=side,
+                help=f"where both have changed a value, {whose} side decides",
+            )  # fmt: skip
+        wished.add_argument(
+            "--no-data", action="store_true", help="new rows in Iceberg and Delta tables are no change"
+        )
+        json_option(wished)

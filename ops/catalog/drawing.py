@@ -25,7 +25,7 @@ def main(arguments: argparse.Namespace) -> int:
         for entry in reversed(list(islice(chosen, arguments.count))):
             parent = store.commit(entry.parents[0]) if entry.parents else None
             changes = list(diff.changes(store, parent.tree, entry.tree)) if parent else None
-            steps.append(Step(entry, changes and [one for one in changes if names.within(one.name, wanted)]))
+            steps.append(Step(entry, changes and [one for one in changes if wanted.holds(one.name)]))
         picture = history.draw(steps)
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(history.render(target, picture), encoding="utf-8")

@@ -45,6 +45,12 @@ def say(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
+def command(arguments: argparse.Namespace, verb: str) -> str:
+    """Return the command of a verb, about the same repository."""
+    where = f"--store {arguments.store}" if arguments.store else f"-i {arguments.inventory}"
+    return f".venv/bin/lakehouse {verb} {where}"
+
+
 def end(  # noqa: PLR0913, PLR0917 -- what a last line has
     arguments: argparse.Namespace,
     verb: str,
@@ -55,9 +61,8 @@ def end(  # noqa: PLR0913, PLR0917 -- what a last line has
     findings: tuple[Finding, ...] = (),
 ) -> int:
     """Say how a verb ended; return its exit code. `after` is the verb to run next."""
-    where = f"--store {arguments.store}" if arguments.store else f"-i {arguments.inventory}"
     result = Result(
         verb=f"catalog {verb}", target=target, findings=findings, facts=facts, hosts={},
-        healthy_next=f".venv/bin/lakehouse {after} {where}", details=details,
+        healthy_next=command(arguments, after), details=details,
     )  # fmt: skip
     return tell.end(result, as_json=arguments.json)

@@ -21,8 +21,16 @@ pytestmark = pytest.mark.cluster
 
 PAGE = ROOT / "docs" / "catalog-history.md"
 COMMAND = re.compile(r"^\.venv/bin/lakehouse (catalog .*)$", re.MULTILINE)
-# Those of the restore; the others are about files, and in test_catalog_pin.py.
-OTHERS = {"catalog commit --pin 90", "catalog check before-migration"}
+# Those of the restore; the others are about files, and in test_catalog_pin.py, or about the history alone,
+# and in tests/unit/test_catalog_database.py.
+OTHERS = {
+    "catalog commit --pin 90",
+    "catalog check before-migration",
+    "catalog branch dev before-migration",
+    "catalog cherry-pick HEAD --into dev",
+    "catalog merge dev --into both",
+    "catalog revert HEAD",
+}
 DATABASE, PARTITION = "sales", "ds=2026-01-02"
 # Ends otherwise than with 0, as the page says.
 ENDS = {"catalog diff --expect before-migration": 1}

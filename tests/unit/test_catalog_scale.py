@@ -29,6 +29,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from lakehouse import cli
 from lakehouse.catalog import build, diff
 from lakehouse.catalog.store import Batch, Store
 from lakehouse.run import ROOT
@@ -67,6 +68,13 @@ def commit(database: Database, path: Path) -> tuple[str, int, int]:
         entry = store.record(built.tree, parent, "a <a@example.org>", int(built.about["time"]), "scale\n")
         marks.keep(store, entry, built)
         return built.tree, int(built.counts["read"]), size(path) - before
+
+
+def verb(path: Path, *words: str) -> str:
+    """Run a verb of the history, and return the tree of the branch `side`."""
+    assert cli.main(["catalog", *words, "--store", str(path)]) == 0
+    with closing(Store(path)) as store:
+        return store.resolve("side").tree
 
 
 def compare(path: Path) -> list[diff.Change]:
@@ -157,6 +165,13 @@ def test_a_large_catalog_is_committed_in_little_memory_and_a_change_writes_littl
     assert [(one.kind, str(one.name), one.field) for one in found] == [
         ("view", "hive.d1.t100", "parameter k")
     ]
+
+    # A branch that has the parameter alone gets the partition from the line that has both.
+    verb(path, "branch", "side", "HEAD~2")
+    picked = alone("one change picked", verb, path, "cherry-pick", "HEAD", "--into", "side")
+    assert picked.said != third.said[0]
+    merged = alone("a merge", verb, path, "merge", "HEAD~1", "--into", "side")
+    assert merged.said == third.said[0]
 
     # Everything read again gives the tree that was made of changes.
     (path / "lakehouse-marks.json").unlink()

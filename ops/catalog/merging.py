@@ -1,0 +1,180 @@
+"""`lakehouse catalog merge`, `cherry-pick` and `revert`: a wish for the catalog, as a commit of a branch.
+
+The metastore is not touched: `catalog restore` writes what is wished for. `main` is what has been.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakehouse.catalog import diff
+from lakehouse.catalog import text as screen
+from lakehouse.catalog.build import CATALOG
+from lakehouse.catalog.diff import Action
+from lakehouse.catalog.merging.sides import Choice, Conflict, Side, Three
+from lakehouse.catalog.merging.trees import merge as merge_trees
+from lakehouse.catalog.store import MAIN, Batch, Entry, Store
+from lakehouse.errors import UsageError
+from ops.catalog import keeping
+from ops.catalog.opened import command, end, opened, say
+from ops.outcome import Finding, Outcome
+
+# What of a commit's message says which one was meant.
+_MEANT = {"merge": "Merged", "cherry-pick": "Picked", "revert": "Reverted"}
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """What is to change: what became of one commit in another one; `meant` is the one that was asked for."""
+
+    verb: str
+    meant: Entry
+    base: Entry | None
+    theirs: Entry
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The branch that a wish goes to, and its last commit; a new one begins at the last commit of `main`."""
+
+    name: str
+    tip: Entry
+    new: bool
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What became of a wish: its commit, or none where there is nothing to do, or somebody has to decide."""
+
+    entry: Entry | None = None
+    conflicts: Sequence[Conflict] = ()
+    facts: tuple[str, ...] = ()
+
+
+def merge(arguments: argparse.Namespace) -> int:
+    """Make a commit of a branch that has what another one has changed, too."""
+    with opened(arguments) as (store, target), store.locked():
+        theirs = store.resolve(arguments.commit)
+        line = _line(store, arguments, "merge", theirs)
+        wish = _Wish("merge", theirs, store.common(line.tip, theirs), theirs)
+        return _carry_out(arguments, (store, target), line, wish)
+
+
+def cherry_pick(arguments: argparse.Namespace) -> int:
+    """Make a commit of a branch that changes what another commit has changed."""
+    with opened(arguments) as (store, target), store.locked():
+        picked = store.resolve(arguments.commit)
+        line = _line(store, arguments, "cherry-pick", picked)
+        wish = _Wish("cherry-pick", picked, _before(store, picked), picked)
+        return _carry_out(arguments, (store, target), line, wish)
+
+
+def revert(arguments: argparse.Namespace) -> int:
+    """Make a commit of a branch that changes back what another commit has changed."""
+    with opened(arguments) as (store, target), store.locked():
+        wrong = store.resolve(arguments.commit)
+        line = _line(store, arguments, "revert", wrong)
+        wish = _Wish("revert", wrong, wrong, _before(store, wrong))
+        return _carry_out(arguments, (store, target), line, wish)
+
+
+def _line(store: Store, arguments: argparse.Namespace, verb: str, meant: Entry) -> _Line:
+    """Return the branch that is asked for, or one that is called after what is done."""
+    name = str(arguments.into or f"{verb}-{meant.short}")
+    if name == MAIN:
+        raise UsageError(
+            f"--into {MAIN}: {MAIN} is what the metastore has been, commit by commit; --into another branch,"
+            " which lakehouse catalog restore writes"
+        )
+    number = store.names("heads").get(name)
+    if number and not arguments.into:
+        raise UsageError(f"{name} is there already; --into {name} to go on with it, or --into another one")
+    return _Line(name, store.commit(number) if number else store.resolve("HEAD"), new=not number)
+
+
+def _before(store: Store, entry: Entry) -> Entry:
+    if not entry.parents:
+        raise UsageError(f"{entry.short} is the first commit: nothing is before it")
+    return store.commit(entry.parents[0])
+
+
+def _carry_out(
+    arguments: argparse.Namespace, opened_store: tuple[Store, str], line: _Line, wish: _Wish
+) -> int:
+    """Do it and say how it ended: 0, or 1 where somebody has to decide, and nothing was written."""
+    began, (store, target) = time.monotonic(), opened_store
+    choice = Choice(Side(arguments.side) if arguments.side else None, data=not arguments.no_data)
+    done = _done(arguments, store, line, wish, choice)
+    entry = done.entry
+    changes = list(diff.changes(store, line.tip.tree, entry.tree)) if entry else []
+    if not arguments.json:
+        say([*map(str, done.conflicts), *map(screen.change, changes)])
+    # What else the branch does not have, nobody has asked to drop.
+    drop = " --drop" if any(one.action is Action.REMOVED for one in changes) else ""
+    made = [f"{entry.short} on {line.name}", screen.many(len(changes), "change")] if entry else []
+    return end(
+        arguments,
+        wish.verb,
+        target,
+        (*made, *done.facts, f"{time.monotonic() - began:.1f} s"),
+        {
+            "commit": entry.id if entry else None,
+            "branch": line.name,
+            "base": wish.base.id if wish.base else None,
+            "ours": line.tip.id,
+            "theirs": wish.theirs.id,
+            "conflicts": [one.json() for one in done.conflicts],
+            "changes": [one.json() for one in changes],
+        },
+        f"catalog restore {entry.short}{drop}" if entry else "catalog log",
+        () if entry else _undecided(arguments, line, wish, done.conflicts),
+    )
+
+
+def _done(arguments: argparse.Namespace, store: Store, line: _Line, wish: _Wish, choice: Choice) -> _Done:
+    """Return what becomes of a wish, which is written where nothing is left to decide."""
+    joins = wish.verb == "merge"
+    if joins and wish.base == wish.theirs:
+        return _Done(facts=(f"nothing to merge: {line.tip.short} has all of {wish.theirs.short}",))
+    before = None if line.new else line.tip
+    if joins and wish.base == line.tip and choice.data:
+        store.move(line.name, before, wish.theirs)
+        return _Done(wish.theirs, facts=("fast-forward",))
+    batch = Batch(store)
+    trees = Three(wish.base.tree if wish.base else None, line.tip.tree, wish.theirs.tree)
+    merged = merge_trees(batch, trees, choice)
+    if merged.conflicts and choice.side is None:
+        return _Done(conflicts=merged.conflicts)
+    if merged.tree == line.tip.tree and not joins:
+        return _Done(facts=(f"nothing to {wish.verb}: {line.tip.short} has it so already",))
+    author, identity = keeping.author(arguments.author), batch.tree(merged.tree)[CATALOG]
+    batch.flush()
+    message = (
+        f"{arguments.message or f'{wish.verb} {arguments.commit}: {wish.meant.subject}'}\n\n"
+        f"{_MEANT[wish.verb]}: {wish.meant.id}\nCatalog: {identity}\n"
+    )
+    # The clock of this machine is another one than that of the database, and history is by time.
+    moment = max(int(time.time()), line.tip.time, wish.theirs.time)
+    parents = [line.tip, *([wish.theirs] if joins else [])]
+    made = store.add(merged.tree, parents, author, moment, message)
+    store.move(line.name, before, made)
+    decided = (
+        (f"{screen.many(len(merged.conflicts), 'conflict')}: {choice.side}",) if merged.conflicts else ()
+    )
+    return _Done(made, merged.conflicts, decided)
+
+
+def _undecided(
+    arguments: argparse.Namespace, line: _Line, wish: _Wish, conflicts: Sequence[Conflict]
+) -> tuple[Finding, ...]:
+    """Return what has to be decided, and the command that shows what the other side has changed."""
+    if not conflicts:
+        return ()
+    what = (
+        f"{screen.many(len(conflicts), 'conflict')}, nothing is written; --ours or --theirs decides them all"
+    )
+    look = f"catalog diff {(wish.base or line.tip).short} {wish.theirs.short}"
+    return (Finding("catalog.conflict", Outcome.DEGRADED, line.name, what, command(arguments, look)),)
