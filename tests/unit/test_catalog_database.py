@@ -15,6 +15,8 @@ import pytest
 from lakehouse import cli
 from lakehouse.catalog import build, diff, query, schema
 from lakehouse.catalog.build import Base, Built
+from lakehouse.catalog.merging.sides import Choice, Three
+from lakehouse.catalog.merging.trees import merge
 from lakehouse.catalog.reading import Stream
 from lakehouse.catalog.store import Overlay, Reader, Store
 from lakehouse.errors import LakehouseError
@@ -125,6 +127,29 @@ def test_numbers_of_the_database_are_in_no_commit(database: Database) -> None:
     )
     database.run(f"SET session_replication_role = replica; {moves}")
     assert read(database)[1].tree == before.tree
+
+
+def test_a_change_of_everything_on_each_side_is_merged_to_what_has_both(template: Database) -> None:
+    changes = {
+        side: ";".join(
+            f"""INSERT INTO "{table}_PARAMS" SELECT "{key}", '{side}', '{side}' FROM "{rows}" """
+            for table, key, rows in (
+                ("TABLE", "TBL_ID", "TBLS"), ("PARTITION", "PART_ID", "PARTITIONS"),
+                ("DATABASE", "DB_ID", "DBS"), ("SD", "SD_ID", "SDS"), ("SERDE", "SERDE_ID", "SERDES"),
+            )
+        )
+        for side in ("ours", "theirs")
+    }  # fmt: skip
+    overlay, trees = Overlay(None), {}
+    for name, sides in (("base", ()), ("ours", ("ours",)), ("theirs", ("theirs",)), ("both", changes)):
+        database = template.copy(f"merging_{name}")
+        for side in sides:
+            database.run(changes[side])
+        trees[name] = read(database, overlay)[1].tree
+    found = merge(overlay, Three(*(trees[name] for name in ("base", "ours", "theirs"))), Choice())
+    assert found.conflicts == ()
+    assert files(overlay, found.tree) == files(overlay, trees["both"])
+    assert found.tree == trees["both"]
 
 
 def test_settings_of_the_server_change_no_tree(database: Database) -> None:
