@@ -126,6 +126,21 @@ def test_a_table_that_was_altered_is_as_it_was(
     assert same.returncode == 0, same.stdout
 
 
+def test_a_change_that_is_reverted_on_a_branch_is_taken_back_alone(
+    verb: Verb, store: tuple[str, str], trino: Trino, tables: str
+) -> None:
+    committed(verb, store)
+    trino.sql(f"alter table hive.{tables}.days add column mistake varchar")
+    mistake = committed(verb, store)
+    trino.sql(f"insert into hive.{tables}.days values (3, null, '3')")
+    committed(verb, store)
+    done = verb.run("catalog", "revert", mistake, "--into", "wish", *store, "--json")
+    assert done.returncode == 0, done
+    restored(verb, "wish", tables, *store)
+    assert [name for name, *_ in trino.sql(f"describe hive.{tables}.days")] == ["a", "ds"]
+    assert trino.value(f"select count(*) from hive.{tables}.days") == 3
+
+
 def test_an_iceberg_table_that_is_there_is_not_moved_backwards(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str
 ) -> None:

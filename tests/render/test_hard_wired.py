@@ -29,7 +29,7 @@ COMMON_WORDS = {
 SHIPPED = rendering.REPOSITORY / "roles" / "lakehouse" / "defaults"
 # What a run says of itself is in no inventory.
 RUN = {"lakehouse_run", "lakehouse_bill", "lakehouse_restarts"}
-# Numbers by which memory is divided tell nothing of a cluster, nor does a switch, or an address that is empty.
+# Numbers by which memory is divided tell nothing of a cluster, nor do switches, nor an address that is empty.
 SIZES = {
     "lakehouse_memory_overcommit",
     "lakehouse_engine_weights",
