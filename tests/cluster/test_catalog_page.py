@@ -34,6 +34,13 @@ OTHERS = {
 DATABASE, PARTITION = "sales", "ds=2026-01-02"
 # Ends otherwise than with 0, as the page says.
 ENDS = {"catalog diff --expect before-migration": 1}
+# Of the README.
+STORY = [
+    "catalog commit",
+    "catalog diff --expect HEAD",
+    "catalog serve HEAD",
+    f"catalog restore HEAD {DATABASE}",
+]
 SERVES = "catalog serve before-migration"
 
 
@@ -55,10 +62,41 @@ def sales(trino: Trino, schema: str) -> Iterator[str]:
     trino.sql(f"drop table if exists hive.{schema}.orders")
 
 
-def commands() -> list[str]:
-    """Return the commands of the page, without their remarks."""
+def test_the_story_of_the_readme(
+    pytestconfig: pytest.Config, tmp_path: Path, metastore: Metastore, trino: Trino, sales: str
+) -> None:
+    verb, store = Verb(str(pytestconfig.getoption("--inventory"))), ("--store", str(tmp_path / "catalog.git"))
+    found = commands(ROOT / "README.md")
+    assert found == STORY
+    for command in found:
+        words = [sales if word == DATABASE else word for word in [*shlex.split(command), *store]]
+        if "serve" in words:
+            dropped(metastore, sales)
+            served(verb, [*words, "--port", "0"])
+            continue
+        done = verb.run(*words, *(["--yes"] if "restore" in words else []))
+        assert done.returncode == 0, (command, done.stdout, done.stderr)
+    assert trino.value(f"select count(*) from hive.{sales}.orders") == 2
+
+
+def served(verb: Verb, words: list[str]) -> None:
+    with verb.started(*words) as process:
+        assert process.stdout is not None
+        assert "read-only" in process.stdout.readline()
+        process.terminate()
+
+
+def dropped(metastore: Metastore, database: str) -> None:
+    """As Spark drops external tables and those of Iceberg: the files stay."""
+    for table in ("orders", "trips"):
+        metastore.call("drop_table", database, table, False)
+    metastore.call("drop_database", database, False, False)
+
+
+def commands(page: Path) -> list[str]:
+    """Return the commands of a page, without their remarks."""
     blocks = "".join(
-        re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     )
     return [shlex.join(shlex.split(found, comments=True)) for found in COMMAND.findall(blocks)]
 
@@ -71,21 +109,15 @@ def test_every_command_of_the_page_does_what_it_says(
     def change() -> None:
         trino.sql(f"alter table hive.{sales}.orders add column land varchar")
 
-    def drop_database() -> None:
-        # As Spark drops external tables and those of Iceberg: the files stay.
-        for table in ("orders", "trips"):
-            metastore.call("drop_table", sales, table, False)
-        metastore.call("drop_database", sales, False, False)
-
     def drop_partition() -> None:
         metastore.call("drop_partition_by_name", sales, "orders", PARTITION, False)
 
     before: dict[str, Callable[[], None]] = {
         "catalog diff": change,
-        f"catalog log {DATABASE}": drop_database,
+        f"catalog log {DATABASE}": lambda: dropped(metastore, sales),
         f"catalog restore before-migration {DATABASE}.orders/{PARTITION} --yes": drop_partition,
     }
-    found = commands()
+    found = commands(PAGE)
     assert before.keys() | ENDS.keys() | {SERVES} <= set(found), found
     assert set(found) >= OTHERS
     for command in (one for one in found if one not in OTHERS):
@@ -93,10 +125,7 @@ def test_every_command_of_the_page_does_what_it_says(
             before[command]()
         words = [re.sub(rf"^{DATABASE}(?=$|[./])", sales, word) for word in [*shlex.split(command), *store]]
         if command == SERVES:
-            with verb.started(*words, "--port", "0") as process:
-                assert process.stdout is not None
-                assert "read-only" in process.stdout.readline()
-                process.terminate()
+            served(verb, [*words, "--port", "0"])
             continue
         done = verb.run(*words)
         assert done.returncode == ENDS.get(command, 0), (command, done.stdout, done.stderr)

@@ -14,7 +14,7 @@ from ops.status import placement
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 
 @pytest.fixture
