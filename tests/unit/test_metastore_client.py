@@ -168,6 +168,8 @@ class TestChanges:
         )
         assert {"get_table", "get_all_databases", "list_roles", "show_locks"} <= questions
         assert not [name for name in questions if name.startswith(changes)]
+        # It gives a compaction to whoever asks.
+        assert not {"find_next_compact", "find_next_compact2"} & questions
 
 
 class TestConnections:
