@@ -61,21 +61,18 @@ class _Target:
 
     def call(self, method: str, arguments: tuple[Any, ...], deadline: Deadline) -> Any:
         """Call a method, or one in its place; _FailedError where nobody answers."""
-        known = self.known.get(method)
-        for variant in (known,) if known else calls.variants(method):
+        every, known = calls.variants(method), self.known.get(method)
+        # The one that answered is asked first; the others in case the metastore has become another release.
+        for variant in sorted(every, key=lambda one: one is not known):
             try:
                 answer = self._try(variant, arguments, deadline)
             except TApplicationException as error:
                 if error.type != TApplicationException.UNKNOWN_METHOD:
                     raise MetastoreError(f"{self.endpoint}: {method}: {error.message}") from None
-                # Of a metastore that has become another release.
-                self.known.pop(method, None)
             else:
                 self.known[method] = variant
                 return variant.answer(answer)
-        if known:
-            return self.call(method, arguments, deadline)
-        tried = ", ".join(variant.method for variant in calls.variants(method))
+        tried = ", ".join(variant.method for variant in every)
         raise UnsupportedError(f"{self.endpoint} knows no {tried}")
 
     def _try(self, variant: Variant, arguments: tuple[Any, ...], deadline: Deadline) -> Any:
@@ -194,21 +191,33 @@ class Metastore:
         self, place: int, target: _Target, method: str, arguments: tuple[Any, ...], deadline: Deadline
     ) -> Any:
         """Call an endpoint, and note whether it answered; a refusal is an answer too."""
-        end = "ok"
         try:
-            return target.call(method, arguments, deadline)
+            answer = target.call(method, arguments, deadline)
         except _FailedError:
-            end = "failed"
+            target.breaker.failed()
+            self._count(target, "failed")
             raise
         except BusyError:
-            end = "busy"
+            target.breaker.unused()
+            self._count(target, "busy")
             raise
-        finally:
-            breaker = target.breaker
-            {"ok": breaker.worked, "failed": breaker.failed, "busy": breaker.unused}[end]()
-            self._metrics.tries.labels(str(target.endpoint), end).inc()
-            if end == "ok":
-                self._first = place
+        except (TException, MetastoreError):
+            self._answered(place, target)
+            raise
+        except BaseException:
+            # Ended from outside: nothing is known of the endpoint.
+            target.breaker.unused()
+            raise
+        self._answered(place, target)
+        return answer
+
+    def _answered(self, place: int, target: _Target) -> None:
+        target.breaker.worked()
+        self._count(target, "ok")
+        self._first = place
+
+    def _count(self, target: _Target, end: str) -> None:
+        self._metrics.tries.labels(str(target.endpoint), end).inc()
 
     def _order(self) -> Iterator[tuple[int, _Target]]:
         first, count = self._first, len(self._targets)
