@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from prometheus_client import CollectorRegistry
 from thrift.protocol.TProtocol import TProtocolException
@@ -15,6 +15,7 @@ from thrift.transport.TTransport import TTransportException
 
 from lakehouse.catalog import partition_names
 from lakehouse.metastore import calls, partitions
+from lakehouse.metastore.api import Client, Reply, Stale
 from lakehouse.metastore.breaker import Breaker
 from lakehouse.metastore.calls import Variant
 from lakehouse.metastore.deadline import Deadline
@@ -95,7 +96,7 @@ class _Target:
         raise refused
 
 
-class Metastore:
+class Metastore(Client):
     """One or several metastores of the same catalog, that many threads may call.
 
     The last endpoint that answered is asked first. Exceptions that the metastore declares, such as
@@ -120,12 +121,6 @@ class Metastore:
             label = str(target.endpoint)
             self._metrics.used.labels(label).set_function(partial(getattr, target.pool, "used"))
             self._metrics.open.labels(label).set_function(partial(getattr, target.breaker, "resting"))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all connections that are not in use."""
@@ -160,6 +155,16 @@ class Metastore:
         finally:
             self._metrics.seconds.labels(method).observe(time.monotonic() - began)
             self._metrics.calls.labels(method, end).inc()
+
+    def ask(
+        self,
+        method: str,
+        *arguments: Any,
+        seconds: float | None = None,
+        stale: Stale | None = None,  # noqa: ARG002 -- nothing older than now is here
+    ) -> Reply:
+        """Return the answer that `call` returns: a fresh one, whatever is taken beside it."""
+        return Reply(self.call(method, *arguments, seconds=seconds))
 
     def _call(
         self,
@@ -231,11 +236,6 @@ class Metastore:
         if deadline.over or deadline.left() <= pause:
             raise _late(method, deadline, why)
         time.sleep(pause)
-
-    def partition_names(self, database: str, table: str) -> list[str]:
-        """Return the names of all partitions of a table, such as `day=2026-01-01`, however many there are."""
-        # -1 is all of them: a number here has 16 bits, and a table may have more partitions.
-        return list(self.call("get_partition_names", database, table, -1))
 
     def partitions(self, database: str, table: str, names: Sequence[str]) -> list[Any]:
         """Return partitions in the order of their names, which are asked for in chunks.

@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, Self
 
@@ -22,19 +22,33 @@ class Catalog:
     def __init__(self, *, count: int = 0, most: int = 0, missing: frozenset[str] = frozenset()) -> None:
         self.count, self.most, self.missing = count, most, missing
         self.comment = ""
+        # The table that there is no more, besides the one that there never was.
+        self.gone = ""
+        # What happens once between the moment a table is read and its answer.
+        self.after_reading: Callable[[], object] = lambda: None
+        # The names of each question for partitions.
+        self.asked: list[list[str]] = []
         # Seconds that the next answers take, one after the other.
         self.slow: list[float] = []
 
     def get_table(self, dbname: str, tbl_name: str) -> ttypes.Table:
         if self.slow:
             time.sleep(self.slow.pop(0))
-        if tbl_name == "nobody":
-            raise ttypes.NoSuchObjectException(message="nobody")
+        if tbl_name in {"nobody", self.gone}:
+            raise ttypes.NoSuchObjectException(message=tbl_name)
         parameters = {"comment": self.comment}
+        meanwhile, self.after_reading = self.after_reading, lambda: None
+        meanwhile()
         return ttypes.Table(dbName=dbname, tableName=tbl_name, parameters=parameters, partitionKeys=[])
 
     def get_table_req(self, req: ttypes.GetTableRequest) -> ttypes.GetTableResult:
         return ttypes.GetTableResult(table=self.get_table(req.dbName, req.tblName))
+
+    def get_all_databases(self) -> list[str]:
+        return ["d", "e"]
+
+    def get_database(self, name: str) -> ttypes.Database:
+        return ttypes.Database(name=name, description=self.comment)
 
     def get_all_tables(self, db_name: str) -> list[str]:
         return [f"{db_name}_{number}" for number in range(3)]
@@ -52,6 +66,7 @@ class Catalog:
         tbl_name: str,  # noqa: ARG002
         names: list[str],
     ) -> list[ttypes.Partition]:
+        self.asked.append(names)
         if self.most and len(names) > self.most:
             raise ttypes.MetaException(message=f"{len(names)} are too many")
         found = [name for name in names if name not in self.missing]

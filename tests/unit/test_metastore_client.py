@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,8 +30,10 @@ from lakehouse.metastore import (
     options,
 )
 from lakehouse.metastore.breaker import Breaker, State
+from lakehouse.run import ROOT
 from tests.unit.metastore_fake import Catalog, Fake, dead
 
+PAGE = ROOT / "docs" / "metastore-client.md"
 FAST = Options(backoff=0.01, longest_backoff=0.02)
 Start = Callable[[Fake], Fake]
 
@@ -335,3 +338,13 @@ def test_prometheus_reads_what_was_done(start: Start) -> None:
     assert samples["lakehouse_metastore_tries_total", "failed", gone] == 1
     assert samples["lakehouse_metastore_tries_total", "ok", fake.uri] == 4
     assert samples["lakehouse_metastore_connections_used", fake.uri] == 0
+
+
+def test_the_page_shows_what_can_be_run(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+    fake = start(Fake())
+    [example] = re.findall(
+        r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    exec(example.replace("thrift://node1:9083,thrift://node2:9083", fake.uri), {})  # noqa: S102 -- our own page
+    assert capsys.readouterr().out == "None 0.0 False\n"
+    assert fake.catalog.comment == "of the shop"
