@@ -4,7 +4,7 @@
         metastore.table("sales", "orders")
         metastore.partitions("sales", "orders", ["day=2026-01-01", "day=2026-01-02"])
 
-`Cached` stands before another client and keeps what it answers.
+`Cached` stands before another client and keeps what it answers; `Pair` stands before two of them.
 
 The bindings are those in PyIceberg's wheel (`hive_metastore`): `call` takes their methods and their types.
 """
@@ -13,9 +13,11 @@ from lakehouse.metastore.about import Kind, Name
 from lakehouse.metastore.api import Client, Reply, Stale
 from lakehouse.metastore.cached import Cached, Limits
 from lakehouse.metastore.client import Metastore
+from lakehouse.metastore.divergence import Divergence, DivergenceLog
 from lakehouse.metastore.errors import (
     BusyError,
     DeadlineError,
+    DivergedError,
     IncompleteError,
     MetastoreError,
     OutcomeError,
@@ -23,21 +25,27 @@ from lakehouse.metastore.errors import (
     UnsupportedError,
 )
 from lakehouse.metastore.options import Endpoint, Options
+from lakehouse.metastore.pair import Mode, Pair
 
 __all__ = [
     "BusyError",
     "Cached",
     "Client",
     "DeadlineError",
+    "DivergedError",
+    "Divergence",
+    "DivergenceLog",
     "Endpoint",
     "IncompleteError",
     "Kind",
     "Limits",
     "Metastore",
     "MetastoreError",
+    "Mode",
     "Name",
     "Options",
     "OutcomeError",
+    "Pair",
     "Reply",
     "Stale",
     "UnavailableError",

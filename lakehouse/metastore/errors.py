@@ -30,6 +30,10 @@ class OutcomeError(MetastoreError):
     """A connection ended after a change was sent: nobody knows whether the metastore has made it."""
 
 
+class DivergedError(MetastoreError):
+    """One of two metastores has a change that the other one has to have, and has not."""
+
+
 class UnsupportedError(MetastoreError):
     """The metastore knows neither a method nor another one in its place."""
 

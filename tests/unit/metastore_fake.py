@@ -24,6 +24,7 @@ class Catalog:
         self.comment = ""
         # The table that there is no more, besides the one that there never was.
         self.gone = ""
+        self.refuses = False
         # What happens once between the moment a table is read and its answer.
         self.after_reading: Callable[[], object] = lambda: None
         # The names of each question for partitions.
@@ -54,7 +55,12 @@ class Catalog:
         return [f"{db_name}_{number}" for number in range(3)]
 
     def alter_table(self, dbname: str, tbl_name: str, new_tbl: ttypes.Table) -> None:  # noqa: ARG002
+        if self.refuses:
+            raise ttypes.InvalidOperationException(message="not now")
         self.comment = new_tbl.parameters["comment"]
+
+    def unlock(self, rqst: ttypes.UnlockRequest) -> None:
+        pass
 
     def get_partition_names(self, db_name: str, tbl_name: str, max_parts: int) -> list[str]:  # noqa: ARG002
         names = [f"n={number}" for number in range(self.count)]
