@@ -4,7 +4,8 @@
         metastore.table("sales", "orders")
         metastore.partitions("sales", "orders", ["day=2026-01-01", "day=2026-01-02"])
 
-`Cached` stands before another client and keeps what it answers; `Pair` stands before two of them.
+`Cached` stands before another client and keeps what it answers; `Pair` stands before two of
+them. A `Follower` has a cache forget what others change.
 
 The bindings are those in PyIceberg's wheel (`hive_metastore`): `call` takes their methods and their types.
 """
@@ -24,6 +25,7 @@ from lakehouse.metastore.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from lakehouse.metastore.follower import Follower, Look
 from lakehouse.metastore.options import Endpoint, Options
 from lakehouse.metastore.pair import Mode, Pair
 
@@ -36,9 +38,11 @@ __all__ = [
     "Divergence",
     "DivergenceLog",
     "Endpoint",
+    "Follower",
     "IncompleteError",
     "Kind",
     "Limits",
+    "Look",
     "Metastore",
     "MetastoreError",
     "Mode",

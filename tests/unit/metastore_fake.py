@@ -25,6 +25,10 @@ class Catalog:
         # The table that there is no more, besides the one that there never was.
         self.gone = ""
         self.refuses = False
+        # The notification log, its last number, and who writes it.
+        self.events: list[ttypes.NotificationEvent] = []
+        self.newest = 0
+        self.listeners = "org.example.DbNotificationListener"
         # What happens once between the moment a table is read and its answer.
         self.after_reading: Callable[[], object] = lambda: None
         # The names of each question for partitions.
@@ -78,6 +82,28 @@ class Catalog:
         found = [name for name in names if name not in self.missing]
         # Hive answers in an order of its own.
         return [ttypes.Partition(values=[name.partition("=")[2]]) for name in reversed(found)]
+
+    def get_config_value(self, name: str, defaultValue: str) -> str:  # noqa: N803 -- Thrift's name
+        return self.listeners if "transactional" in name else defaultValue
+
+    def get_current_notificationEventId(self) -> ttypes.CurrentNotificationEventId:  # noqa: N802 -- the same
+        return ttypes.CurrentNotificationEventId(eventId=self.newest)
+
+    def get_next_notification(
+        self, rqst: ttypes.NotificationEventRequest
+    ) -> ttypes.NotificationEventResponse:
+        newer = [one for one in self.events if one.eventId > rqst.lastEvent]
+        return ttypes.NotificationEventResponse(events=newer[: rqst.maxEvents])
+
+    def happens(self, kind: str, database: str | None = "d", table: str | None = "t", **more: str) -> None:
+        """Write an event, as a change of somebody else does."""
+        self.newest += 1
+        self.events.append(
+            ttypes.NotificationEvent(
+                eventId=self.newest, eventTime=0, eventType=kind, dbName=database, tableName=table,
+                **{"message": "", **more},
+            )
+        )  # fmt: skip
 
     def set_ugi(self, user_name: str, group_names: list[str]) -> list[str]:  # noqa: ARG002
         return group_names

@@ -29,6 +29,8 @@ from lakehouse.metastore.divergence import DONE
 from tests.unit.metastore_fake import Catalog, Fake
 
 FAST = Options(rounds=1)
+# On a busy machine, too: without a deadline of its own a call ends after 10 or 20 seconds.
+LONG_BEFORE = 5.0
 BOTH = Mode.PRIMARY_SECONDARY_FAILURE
 UP, PRIMARY_DOWN, SECONDARY_DOWN = "both up", "primary down", "secondary down"
 OK, DOWN, HALF = "ok", UnavailableError, DivergedError
@@ -120,7 +122,7 @@ class TestModes:
         began = time.monotonic()
         with Fake() as one, Fake(silent=True) as two, paired(one, two, BOTH, log) as pair:
             pair.call("alter_table", "d", "t", table("new"), seconds=0.5)
-        assert time.monotonic() - began < 1.0
+        assert time.monotonic() - began < LONG_BEFORE
         assert [entry.primary for entry in log] == [DONE]
 
 
@@ -222,7 +224,7 @@ class TestFailover:
             assert reply.stale_possible
             with pytest.raises(DeadlineError):
                 pair.ask("get_table", "d", "t", seconds=0.3)
-        assert time.monotonic() - began < 2.0
+        assert time.monotonic() - began < LONG_BEFORE
 
     def test_it_is_not_kept_as_if_it_were_fresh(self, log: DivergenceLog) -> None:
         with Fake() as one, Fake(Catalog()) as two, paired(one, two, BOTH, log) as pair:
