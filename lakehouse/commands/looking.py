@@ -34,7 +34,18 @@ def register(add: Add) -> None:
     shown.add_argument(
         "--every", type=_pause, default=10.0, metavar="SECONDS", help="how often to look (default: every 10)"
     )
+    _metastore(add)
     _remote(add)
+
+
+def _metastore(add: Add) -> None:
+    top = add("metastore", "ops.metastore:main", "look at the metastore alone")
+    verbs = top.add_subparsers(required=True, metavar="work")
+    text = "ask each address of the metastore, its database and HDFS, and say what does not answer"
+    checked = verbs.add_parser("check", help=text, description=text)
+    checked.add_argument("-i", "--inventory", default=argparse.SUPPRESS, help="inventory")
+    checked.set_defaults(failure=NOT_KNOWN)
+    json_option(checked)
 
 
 def _remote(add: Add) -> None:

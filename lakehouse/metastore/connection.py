@@ -62,7 +62,7 @@ class Connection:
         """Connect within the deadline; OSError or DeadlineError where that fails."""
         self.made = time.monotonic()
         self._read = options.read
-        self._plug = _connected(endpoint, deadline, options.connect)
+        self._plug = connected(endpoint, deadline, options.connect)
         self._stream = _Stream(self._plug)
         protocol = TBinaryProtocolAccelerated(TBufferedTransport(self._stream))
         self._client = ThriftHiveMetastore.Client(protocol)
@@ -94,7 +94,8 @@ class Connection:
             self._plug.close()
 
 
-def _connected(endpoint: Endpoint, deadline: Deadline, most: float) -> socket.socket:
+def connected(endpoint: Endpoint, deadline: Deadline, most: float) -> socket.socket:
+    """Return a socket to an endpoint, made in `most` seconds of the deadline; OSError where none can be."""
     until = Deadline(deadline.left(most))
     looked_up = _NAMES.submit(socket.getaddrinfo, endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     try:

@@ -53,7 +53,10 @@ class Catalog:
         return ["d", "e"]
 
     def get_database(self, name: str) -> ttypes.Database:
-        return ttypes.Database(name=name, description=self.comment)
+        return ttypes.Database(name=name, description=self.comment, locationUri="hdfs://lake/w")
+
+    def getVersion(self) -> str:  # noqa: N802 -- Thrift's name
+        return "4.1"
 
     def get_all_tables(self, db_name: str) -> list[str]:
         return [f"{db_name}_{number}" for number in range(3)]

@@ -1,0 +1,174 @@
+"""The verb `metastore check`: each address of the metastore, its database, and where new tables go."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from lakehouse import inventory, shipped
+from lakehouse.errors import LakehouseError
+from lakehouse.metastore import Endpoint
+from lakehouse.metastore.health import Health, Step, check
+from ops import hosts, tell
+from ops.answer import Answer, unknown
+from ops.asking import Asker, Http, Question, Reply, Shell
+from ops.outcome import Finding, Outcome, Result
+from ops.status import placement, questions
+from ops.status.placement import Cluster
+from ops.status.screen import aligned
+
+_VERB = "metastore check"
+# For the addresses, and for what is asked after them.
+_SECONDS, _MORE_SECONDS = 5.0, 5.0
+_SCHEMA, _WAREHOUSE = "schema", "warehouse"
+_SQL = """SELECT string_agg("SCHEMA_VERSION", ',') FROM "VERSION" """
+_WHAT = {
+    Step.TCP: "it takes no connection",
+    Step.THRIFT: "it does not answer by Thrift",
+    Step.DATABASE: "it cannot say which databases there are",
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was answered of a cluster's metastore."""
+
+    cluster: str
+    inventory: str
+    healths: tuple[Health, ...]
+    # On which host the metastore's database is, and the version of the schema in it.
+    database: str
+    schema: Answer[str]
+    expected: str
+    # Where new tables go, as the metastore says, and whether its user may make files there.
+    warehouse: str
+    writable: Answer[str]
+
+    @property
+    def well(self) -> int:
+        """How many addresses have answered everything."""
+        return sum(not health.failed for health in self.healths)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Ask everybody once, and say how it is."""
+    began = time.monotonic()
+    with closing(Asker()) as asker:
+        seen = _look(asker, placement.read(inventory.load(arguments.inventory)))
+    if not arguments.json:
+        for line in table(seen.healths):
+            sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    return tell.end(result(seen, time.monotonic() - began), as_json=arguments.json)
+
+
+def _look(asker: Asker, cluster: Cluster) -> Seen:
+    path = str(cluster.inventory.path)
+    places = cluster.running("metastore")
+    if not places:
+        raise LakehouseError("nobody runs the metastore", f".venv/bin/lakehouse status -i {path}")
+    endpoints = [
+        Endpoint(host.address or host.name, int(host.variables["lakehouse_ports"]["metastore"]))
+        for host in places
+    ]
+    healths = check(endpoints, seconds=_SECONDS)
+    warehouse = next((health.warehouse for health in healths if health.warehouse), "")
+    [keeper, *_] = cluster.running("postgresql")
+    asked: list[Question] = [Shell(_SCHEMA, keeper.name, questions.psql(keeper, _SQL))]
+    asked += _of_warehouse(cluster, warehouse)
+    answers = asker.ask({keeper.name: hosts.connection(keeper)}, asked, time.monotonic() + _MORE_SECONDS)
+    none: Answer[Reply] = unknown("no address says where it is")
+    return Seen(
+        cluster=str(cluster.variable("lakehouse_cluster")),
+        inventory=path,
+        healths=healths,
+        database=keeper.name,
+        schema=answers[_SCHEMA].then(lambda reply: reply.text.strip()),
+        expected=str(shipped.role("hive_metastore")["hive_metastore_schema_version"]),
+        warehouse=warehouse,
+        writable=answers.get(_WAREHOUSE, none).then(lambda reply: reply.text),
+    )
+
+
+def _of_warehouse(cluster: Cluster, warehouse: str) -> Iterator[Question]:
+    """Ask HDFS whether the metastore's user may make something there."""
+    place = urlsplit(warehouse)
+    if place.scheme == "hdfs" and (found := cluster.address("namenode", "namenode_http")):
+        user = cluster.variable("lakehouse_users")["hive"]
+        query = f"op=CHECKACCESS&fsaction=-wx&user.name={user}"
+        yield Http(
+            _WAREHOUSE, f"http://{found[0]}:{found[1]}/webhdfs/v1{quote(place.path)}?{query}", headers={}
+        )
+
+
+def findings(seen: Seen) -> Iterator[Finding]:
+    """Give every fault, the cause before what follows from it: nothing answers without PostgreSQL."""
+    logs = f".venv/bin/lakehouse logs {{}} -i {seen.inventory}"
+    if not seen.schema.known:
+        # Where an address has answered from it, only the way to its host is at fault.
+        outcome = Outcome.DEGRADED if seen.well else Outcome.DOWN
+        what = f"PostgreSQL does not answer: {seen.schema.why}"
+        yield Finding("metastore.database", outcome, seen.database, what, logs.format("postgresql"))
+    elif seen.schema.value != seen.expected:
+        what = f"the schema has version {seen.schema.value or 'none'} (expected {seen.expected})"
+        yield Finding("metastore.schema", Outcome.DEGRADED, seen.database, what, logs.format("metastore"))
+    for health in seen.healths:
+        if failed := health.failed:
+            outcome = Outcome.DEGRADED if seen.well else Outcome.DOWN
+            what = f"{_WHAT[failed]}: {health.why}"
+            yield Finding(
+                f"metastore.{failed}", outcome, str(health.endpoint), what, logs.format("metastore")
+            )
+    if seen.warehouse and not seen.writable.known:
+        what = f"nothing can be made there by the metastore: {seen.writable.why}"
+        yield Finding("metastore.warehouse", Outcome.DEGRADED, seen.warehouse, what, logs.format("namenode"))
+
+
+def result(seen: Seen, seconds: float) -> Result:
+    """Return how the verb ends."""
+    return Result(
+        verb=_VERB,
+        target=seen.cluster,
+        findings=tuple(findings(seen)),
+        facts=(
+            f"{seen.well} of {len(seen.healths)} addresses answer",
+            f"schema {seen.schema.value or 'unknown'}",
+            f"{seconds:.1f} s",
+        ),
+        hosts={},
+        healthy_next=f".venv/bin/lakehouse status -i {seen.inventory}",
+        details={
+            "endpoints": [_json(health) for health in seen.healths],
+            "schema": seen.schema.value,
+            "warehouse": {"location": seen.warehouse or None, "writable": seen.writable.known},
+            "seconds": round(seconds, 1),
+        },
+    )
+
+
+def table(healths: Sequence[Health]) -> list[str]:
+    """Return a line for each address: the milliseconds of each step, and what it says of itself."""
+    rows = [("ADDRESS", *(step.upper() for step in Step), "DATABASES", "VERSION")]
+    for health in healths:
+        steps = (f"{health.steps[step]:.1f} ms" if step in health.steps else "-" for step in Step)
+        known = "-" if health.databases is None else str(health.databases)
+        rows.append((str(health.endpoint), *steps, known, health.version or "-"))
+    return aligned(rows)
+
+
+def _json(health: Health) -> Mapping[str, Any]:
+    return {
+        "endpoint": str(health.endpoint),
+        "milliseconds": {step.value: spent for step, spent in health.steps.items()},
+        "failed": health.failed,
+        "why": health.why,
+        "databases": health.databases,
+        "version": health.version,
+        "warehouse": health.warehouse,
+    }
