@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -62,7 +63,7 @@ class Connection:
         """Connect within the deadline; OSError or DeadlineError where that fails."""
         self.made = time.monotonic()
         self._read = options.read
-        self._plug = connected(endpoint, deadline, options.connect)
+        self._plug = connected(endpoint, deadline, options.connect, options.tls)
         self._stream = _Stream(self._plug)
         protocol = TBinaryProtocolAccelerated(TBufferedTransport(self._stream))
         self._client = ThriftHiveMetastore.Client(protocol)
@@ -86,7 +87,8 @@ class Connection:
 
     def usable(self) -> bool:
         """Tell whether nothing waits to be read: the end of the connection, or an answer nobody waits for."""
-        return not select.select([self._plug], [], [], 0)[0]
+        decrypted = isinstance(self._plug, ssl.SSLSocket) and self._plug.pending()
+        return not decrypted and not select.select([self._plug], [], [], 0)[0]
 
     def close(self) -> None:
         """End it."""
@@ -94,7 +96,9 @@ class Connection:
             self._plug.close()
 
 
-def connected(endpoint: Endpoint, deadline: Deadline, most: float) -> socket.socket:
+def connected(
+    endpoint: Endpoint, deadline: Deadline, most: float, tls: ssl.SSLContext | None = None
+) -> socket.socket:
     """Return a socket to an endpoint, made in `most` seconds of the deadline; OSError where none can be."""
     until = Deadline(deadline.left(most))
     looked_up = _NAMES.submit(socket.getaddrinfo, endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
@@ -109,6 +113,9 @@ def connected(endpoint: Endpoint, deadline: Deadline, most: float) -> socket.soc
             plug.settimeout(until.left())
             plug.connect(place)
             plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if tls:
+                plug.settimeout(until.left())
+                plug = tls.wrap_socket(plug, server_hostname=endpoint.host)
         except OSError as error:
             plug.close()
             last = error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -50,15 +50,20 @@ class Health:
         return next((step for step in Step if step not in self.steps), None)
 
 
-def check(endpoints: Sequence[Endpoint], user: str = "", seconds: float = 5.0) -> tuple[Health, ...]:
-    """Ask all of them at once, in the name of a user if there is one; return what each answered in time."""
+def check(
+    endpoints: Sequence[Endpoint], options: Options | None = None, seconds: float = 5.0
+) -> tuple[Health, ...]:
+    """Ask all of them at once; return what each answered within so many seconds.
+
+    Of the options, user and encryption are those of the calls.
+    """
+    once = replace(options or Options(), total=seconds, connect=seconds, read=seconds, rounds=1)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="metastore-health") as pool:
-        return tuple(pool.map(lambda one: _one(one, user, seconds), endpoints))
+        return tuple(pool.map(lambda one: _one(one, once), endpoints))
 
 
-def _one(endpoint: Endpoint, user: str, seconds: float) -> Health:
-    deadline = Deadline(seconds)
-    options = Options(user=user, total=seconds, connect=seconds, read=seconds, rounds=1)
+def _one(endpoint: Endpoint, options: Options) -> Health:
+    deadline = Deadline(options.total)
     steps: dict[Step, float] = {}
 
     def step(name: Step, work: Callable[[], Any]) -> Any:
@@ -73,7 +78,7 @@ def _one(endpoint: Endpoint, user: str, seconds: float) -> Health:
             return metastore.call(method, *arguments, seconds=deadline.left())
 
         try:
-            step(Step.TCP, lambda: connected(endpoint, deadline, seconds).close())
+            step(Step.TCP, lambda: connected(endpoint, deadline, options.connect).close())
             # The database has no part in it, and a refusal is an answer too.
             version = step(Step.THRIFT, lambda: _version(call))
             names = step(Step.DATABASE, lambda: call("get_all_databases"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -31,7 +32,8 @@ class Options:
     the endpoints `rounds` times, with a pause before each round but the first: up to `backoff`, doubled each
     time up to `longest_backoff`, and a random part of that. After `failures` in a row an endpoint is left
     alone for `rest`; then one call tries it. `connections` is the most per endpoint, `borrow` how long a call
-    waits for one, and `lifetime` after how long one is replaced.
+    waits for one, and `lifetime` after how long one is replaced. With `tls` connections are encrypted, and a
+    metastore is refused that cannot prove that it has the name of its endpoint.
     """
 
     user: str = ""
@@ -48,6 +50,7 @@ class Options:
     borrow: float = 5.0
     lifetime: float = 300.0
     chunk: int = 1000
+    tls: ssl.SSLContext | None = None
 
 
 def endpoints(text: str) -> tuple[Endpoint, ...]:

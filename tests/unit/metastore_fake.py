@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
@@ -128,6 +129,8 @@ class Fake:
         self.seen: Counter[str] = Counter()
         self.connections = self.most_at_once = 0
         self._cut, self._silent, self._trickle = frozenset(cut), silent, trickle
+        # With what its connections are encrypted, if they are.
+        self.tls: ssl.SSLContext | None = None
         self._processor = ThriftHiveMetastore.Processor(self.catalog)
         methods = self._processor._processMap
         for name in [name for name in methods if name in without or not hasattr(self.catalog, name)]:
@@ -175,7 +178,8 @@ class Fake:
     def _serve(self, plug: socket.socket) -> None:
         try:
             with suppress(OSError, TTransportException):
-                while self._answer(plug):
+                wire = self.tls.wrap_socket(plug, server_side=True) if self.tls else plug
+                while self._answer(wire):
                     pass
         finally:
             with self._lock:
