@@ -69,7 +69,7 @@ class Client(Protocol):
 
     @abstractmethod
     def close(self) -> None:
-        """End what it has begun: threads, and connections that are not in use."""
+        """End what it has begun: threads, and connections, those in use as soon as they are not."""
 
     def databases(self) -> list[str]:
         """Return the names of all databases."""

@@ -123,7 +123,7 @@ class Metastore(Client):
             self._metrics.open.labels(label).set_function(partial(getattr, target.breaker, "resting"))
 
     def close(self) -> None:
-        """Close all connections that are not in use."""
+        """Close all connections, those in use as soon as they are not."""
         for target in self._targets:
             target.pool.close()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import select
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
 from typing import Any
@@ -18,9 +19,6 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportBase, TTra
 
 from lakehouse.metastore.deadline import Deadline
 from lakehouse.metastore.options import Endpoint, Options
-
-# The system looks names up, and takes no deadline: it is waited for no longer than the call may last.
-_NAMES = ThreadPoolExecutor(4, thread_name_prefix="metastore-names")
 
 
 class _Stream(TTransportBase):  # type: ignore[misc]  # the bindings have no types
@@ -101,11 +99,7 @@ def connected(
 ) -> socket.socket:
     """Return a socket to an endpoint, made in `most` seconds of the deadline; OSError where none can be."""
     until = Deadline(deadline.left(most))
-    looked_up = _NAMES.submit(socket.getaddrinfo, endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
-    try:
-        places = looked_up.result(until.left())
-    except TooLate:
-        raise TimeoutError(f"the name {endpoint.host} is not looked up in time") from None
+    places = _places(endpoint, until.left())
     last: OSError = OSError(f"{endpoint.host} has no address")
     for family, kind, protocol, _, place in places:
         plug = socket.socket(family, kind, protocol)
@@ -125,3 +119,23 @@ def connected(
         else:
             return plug
     raise last
+
+
+def _places(endpoint: Endpoint, seconds: float) -> list[Any]:
+    """Look an endpoint's name up. The system takes no deadline for that: it is waited for no longer.
+
+    By a thread of its own, since one that hangs must keep no other name from being looked up.
+    """
+    found: Future[list[Any]] = Future()
+
+    def look_up() -> None:
+        try:
+            found.set_result(socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as error:
+            found.set_exception(OSError(f"the name {endpoint.host} is not known: {error}"))
+
+    threading.Thread(target=look_up, name="metastore-names", daemon=True).start()
+    try:
+        return found.result(seconds)
+    except TooLate:
+        raise TimeoutError(f"the name {endpoint.host} is not looked up in time") from None

@@ -22,6 +22,8 @@ class Pool:
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
         self._used = 0
+        # How often it was closed: what was lent before is closed when it comes back.
+        self._closed = 0
 
     @property
     def used(self) -> int:
@@ -43,6 +45,7 @@ class Pool:
         try:
             with self._lock:
                 self._used += 1
+                closed = self._closed
             connection = self._idling() or Connection(self._endpoint, self._options, deadline)
             yield connection
         except BaseException:
@@ -51,7 +54,10 @@ class Pool:
             raise
         else:
             with self._lock:
-                self._idle.append(connection)
+                if current := closed == self._closed:
+                    self._idle.append(connection)
+            if not current:
+                connection.close()
         finally:
             with self._lock:
                 self._used -= 1
@@ -68,8 +74,9 @@ class Pool:
             found.close()
 
     def close(self) -> None:
-        """Close those that nobody uses."""
+        """Close those that nobody uses now, and the others as soon as nobody does."""
         with self._lock:
             idle, self._idle = self._idle, []
+            self._closed += 1
         for one in idle:
             one.close()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from hive_metastore import ThriftHiveMetastore, ttypes
@@ -119,6 +121,24 @@ class TestDeadlines:
         with Metastore(f"{silent.uri},{alive.uri}", Options(read=0.2)) as metastore:
             assert metastore.call("get_table", "d", "t").tableName == "t"
 
+    def test_a_name_that_is_not_looked_up_keeps_nobody_from_the_next(
+        self, start: Start, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """However many ask for it at once; no resolver can be made to hang."""
+        alive, ended, looks = start(Fake()), threading.Event(), socket.getaddrinfo
+
+        def look_up(host: str, *arguments: Any, **more: Any) -> Any:
+            if host == "hangs":
+                ended.wait()
+            return looks(host, *arguments, **more)
+
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        options = Options(connect=0.2, failures=1000)
+        with Metastore(f"thrift://hangs,{alive.uri}", options) as metastore, ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(metastore.call, "get_table", "d", "t") for _ in range(8)]
+            assert [one.result().tableName for one in asked] == ["t"] * 8
+        ended.set()
+
     def test_nobody_there_is_said_with_every_address(self) -> None:
         one, two = dead(), dead()
         with Metastore(f"{one},{two}", FAST) as metastore, pytest.raises(UnavailableError) as error:
@@ -226,6 +246,19 @@ class TestConnections:
             for _ in range(3):
                 metastore.call("get_all_tables", "d")
         assert fake.connections == 3
+
+    def test_one_that_was_in_use_at_the_end_is_closed_when_it_comes_back(self, start: Start) -> None:
+        fake = start(Fake())
+        metastore = Metastore(fake.uri, FAST)
+        fake.catalog.after_reading = metastore.close
+        metastore.call("get_table", "d", "t")
+        until = time.monotonic() + 10
+        while fake._open:
+            assert time.monotonic() < until, "the connection is open"
+            threading.Event().wait(0.01)
+        metastore.call("get_table", "d", "t")
+        metastore.close()
+        assert fake.connections == 2
 
     def test_it_is_a_persons(self, start: Start) -> None:
         fake = start(Fake())
