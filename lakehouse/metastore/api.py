@@ -62,7 +62,7 @@ class Client(Protocol):
 
     @abstractmethod
     def partitions(self, database: str, table: str, names: Sequence[str]) -> list[Any]:
-        """Return partitions in the order of their names.
+        """Return partitions in the order of their names. Many are several calls, each with a call's time.
 
         Raises IncompleteError with the first name that the metastore does not know.
         """

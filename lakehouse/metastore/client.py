@@ -141,9 +141,9 @@ class Metastore(Client):
         """Call a method of the bindings, and return its answer within `seconds` (`Options.total`).
 
         What changes something is sent a second time only where the first was not sent at all. Where the
-        connection ends after that, `applied` is asked whether the change is there: then it is done, and
-        None is returned; otherwise OutcomeError. Raises DeadlineError, UnavailableError, BusyError and
-        UnsupportedError, and the exceptions that the metastore declares.
+        connection ends after that, `applied` is asked whether the change is there, in time of its own: then
+        it is done, and None is returned; otherwise OutcomeError. Raises DeadlineError, UnavailableError,
+        BusyError and UnsupportedError, and the exceptions that the metastore declares.
         """
         began = time.monotonic()
         end = "ok"
