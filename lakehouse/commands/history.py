@@ -123,6 +123,13 @@ def _restored(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
     back.add_argument(
         "--drop", action="store_true", help="take what the commit does not have out of the catalog"
     )
+    back.add_argument(
+        "--as", dest="other", metavar="NAME", help="a database as another one, on the same files: a clone"
+    )
+    back.add_argument(
+        "--rewrite", metavar="FROM=TO", action="append", default=[],
+        help="have what is below FROM be below TO: files that were copied to another cluster",
+    )  # fmt: skip
     json_option(back)
     change_options(back)
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lakehouse.catalog import names, restoring
+from lakehouse.catalog import moving, names, restoring
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Deed, Step, Wanted
-from lakehouse.catalog.store import Store
-from lakehouse.errors import LakehouseError
+from lakehouse.catalog.store import Store, Writer
+from lakehouse.errors import LakehouseError, UsageError
 from ops.catalog import hooks, keeping
 from ops.catalog.opened import path as place
 from ops.catalog.writing import ChangedError, Metadata, Seen
@@ -30,7 +31,10 @@ _SHOWN = 40
 def main(options: argparse.Namespace) -> int:
     """Bring back what is asked for; return the exit code of a verb that changes."""
     store = str(options.store) if options.store else ""
-    arguments = {"commit": options.commit, "name": options.name or "", "drop": options.drop, "store": store}
+    arguments = {
+        "commit": options.commit, "name": options.name or "", "drop": options.drop, "store": store,
+        "other": options.other or "", "rules": list(options.rewrite),
+    }  # fmt: skip
     return run.carry_out(options, VERB, prepare, arguments)
 
 
@@ -45,16 +49,16 @@ def prepare(living: Living, request: Request) -> Work:
         entry = store.resolve(str(arguments["commit"]))
         scope = names.parse(str(arguments["name"])) if arguments["name"] else Name()
         overlay, built = keeping.now(cluster, store)
-        wanted = Wanted(entry.tree, scope, bool(arguments["drop"]))
+        wanted = _wanted(overlay, entry.tree, scope, arguments)
         found = restoring.plan(overlay, built.tree, wanted, Files(cluster).exists)
     steps = [one for one in found if one.deed is not Deed.LEAVE]
     with MetastoreSession(cluster) as metastore:
         seen = Metadata(metastore, _nobody).all(steps)
     left = [one for one in found if one.deed is Deed.LEAVE]
     # What is asked for by its name and cannot be done is refused; what is in the way of more is said.
-    refused = next((one for one in left if scope.table and one.name == scope), None)
+    refused = next((one for one in left if wanted.scope.table and one.name == wanted.scope), None)
     dropped = [one for one in steps if one.deed is Deed.DROP]
-    named = [str(scope)] if arguments["name"] else []
+    named = _words(scope, arguments)
     serve = f"lakehouse catalog serve {entry.short}"
     return Work(
         target=" ".join([entry.short, *named]),
@@ -68,6 +72,26 @@ def prepare(living: Living, request: Request) -> Work:
         words=" ".join([entry.short, *named, *(["--drop"] if wanted.drop else [])]),
         refusal=Refusal(f"{refused.name}: {refused.why}", serve) if refused else None,
     )
+
+
+def _wanted(writer: Writer, tree: str, scope: Name, arguments: Mapping[str, Any]) -> Wanted:
+    """Return what the metastore is to become: the commit, elsewhere or as another database if asked."""
+    rules = tuple(map(moving.rule, arguments.get("rules", ())))
+    other = str(arguments.get("other", ""))
+    if other and (not scope.database or scope.table or scope.function):
+        raise UsageError("--as NAME: of one database, as in: catalog restore HEAD sales --as dev_sales")
+    if rules:
+        tree = moving.moved(writer, tree, rules)
+    if other:
+        tree, scope = moving.cloned(writer, tree, scope, other), replace(scope, database=other)
+    return Wanted(tree, scope, bool(arguments["drop"]))
+
+
+def _words(scope: Name, arguments: Mapping[str, Any]) -> list[str]:
+    """Return what a person typed after the commit, but for --drop."""
+    other = ["--as", str(arguments["other"])] if arguments.get("other") else []
+    rules = [word for one in arguments.get("rules", ()) for word in ("--rewrite", str(one))]
+    return [*([str(scope)] if arguments["name"] else []), *other, *rules]
 
 
 def _lines(commit: str, found: Sequence[Step]) -> list[str]:

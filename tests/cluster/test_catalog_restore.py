@@ -141,6 +141,36 @@ def test_a_change_that_is_reverted_on_a_branch_is_taken_back_alone(
     assert trino.value(f"select count(*) from hive.{tables}.days") == 3
 
 
+def test_a_clone_is_another_database_on_the_same_files(
+    verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
+) -> None:
+    commit, other = committed(verb, store), f"{tables}_dev"
+    said = restored(verb, commit, tables, "--as", other, *store)
+    assert {one["name"] for one in said["plan"]} >= {
+        f"hive.{other}",
+        f"hive.{other}.ice",
+        f"hive.{other}.days",
+    }
+    try:
+        assert trino.value(f"select count(*) from iceberg.{other}.ice") == 1
+        assert trino.value(f"select count(*) from hive.{other}.days") == 2
+        again = restored(verb, commit, tables, "--as", other, *store)
+        assert again["facts"] == ["there is nothing to do"]
+        trino.sql(f"alter table hive.{other}.days add column tried varchar")
+        trino.sql(f"insert into iceberg.{other}.ice values 2")
+        assert trino.value(f"select count(*) from iceberg.{tables}.ice") == 1
+        same = verb.run("catalog", "diff", commit, "HEAD", *store, "--json")
+        own = [one for one in json.loads(same.stdout)["changes"] if one.get("database") == tables]
+        assert own == []
+    finally:
+        for table in ("ice", "days"):
+            trino.sql(f"drop table hive.{other}.{table}")
+        metastore.call("drop_database", other, False, False)
+    # Whoever drops the clone leaves the files.
+    assert trino.value(f"select count(*) from iceberg.{tables}.ice") == 1
+    assert trino.value(f"select count(*) from hive.{tables}.days") == 2
+
+
 def test_an_iceberg_table_that_is_there_is_not_moved_backwards(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str
 ) -> None:

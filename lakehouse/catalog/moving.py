@@ -1,0 +1,144 @@
+"""A commit's objects at other places, or as another database: for a clone, or for another cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakehouse.catalog import build
+from lakehouse.catalog.documents import Document, digest, line, pretty, table_format
+from lakehouse.catalog.names import Name, escaped
+from lakehouse.catalog.store import Writer
+from lakehouse.errors import UsageError
+
+_LINES = ".jsonl"
+_DATABASE = "database.json"
+# Whoever drops a table of a clone leaves the files, which are the other one's.
+_NOT_OURS = {"EXTERNAL": "TRUE", "external.table.purge": "FALSE"}
+# Makes another document of one in a file of this name.
+_Change = Callable[[str, Document], Document]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Everything below a place is below another one."""
+
+    old: str
+    new: str
+
+    def __call__(self, place: str) -> str:
+        """Return where a place is by it: unchanged, unless it is that of the rule, or below."""
+        if place == self.old or place.startswith(f"{self.old}/"):
+            return f"{self.new}{place.removeprefix(self.old)}"
+        return place
+
+
+def rule(text: str) -> Rule:
+    """Read a rule as people write it, such as hdfs://old/lakehouse=hdfs://new/lakehouse."""
+    old, _, new = (part.rstrip("/") for part in text.partition("="))
+    if not old or not new or "://" not in old or "://" not in new:
+        raise UsageError(f"--rewrite {text}: FROM=TO, as in hdfs://old/lakehouse=hdfs://new/lakehouse")
+    return Rule(old, new)
+
+
+def moved(writer: Writer, tree: str, rules: Sequence[Rule]) -> str:
+    """Return the tree with each place by the first rule that is about it."""
+
+    def value(said: Any) -> Any:
+        if isinstance(said, str):
+            return next((found for one in rules if (found := one(said)) != said), said)
+        if isinstance(said, dict):
+            return {key: value(one) for key, one in said.items()}
+        return [value(one) for one in said] if isinstance(said, list) else said
+
+    roots = writer.tree(tree)
+    catalog = _Copy(writer, lambda _, said: value(dict(said))).folder(roots[build.CATALOG])
+    return _put(writer, {**roots, build.CATALOG: catalog})
+
+
+def cloned(writer: Writer, tree: str, database: Name, other: str) -> str:
+    """Return the tree with a database more: another one with all that is in it, on the same files.
+
+    Raises UsageError where there is no such database, or the other one is there.
+    """
+
+    def change(file: str, said: Document) -> Document:
+        if file == _DATABASE and said.get("location"):
+            return {**said, "location": _beside(str(said["location"]), other)}
+        return _not_ours(said, database, other) if file == build.TABLE else said
+
+    *above, own = (build.CATALOG, *database.path)
+    folders = [dict(writer.tree(tree))]
+    for word in above:
+        number = folders[-1].get(word)
+        folders.append(dict(writer.tree(number)) if number else {})
+    databases = folders[-1]
+    if own not in databases:
+        raise UsageError(f"{database} is no database of the commit")
+    if escaped(other) in databases:
+        raise UsageError(f"--as {other}: the commit has a database of that name")
+    databases[escaped(other)] = _Copy(writer, change).folder(databases[own])
+    for word, parent, child in reversed([*zip(above, folders, folders[1:], strict=False)]):
+        parent[word] = _put(writer, child)
+    return _put(writer, folders[0])
+
+
+def _put(writer: Writer, entries: Mapping[str, str]) -> str:
+    return writer.add_tree({name: ("." not in name, number) for name, number in entries.items()})
+
+
+def _beside(place: str, other: str) -> str:
+    """Return the folder of another database beside that of one."""
+    parent, _, last = place.rpartition("/")
+    return f"{parent}/{other}{'.db' if last.endswith('.db') else ''}"
+
+
+def _not_ours(said: Document, database: Name, other: str) -> Document:
+    made = dict(said)
+    if table_format(said) != "view":
+        made |= {"type": "EXTERNAL_TABLE", "parameters": {**said.get("parameters", {}), **_NOT_OURS}}
+    for one in made.get("constraints", ()):
+        if one.get("references") and one["references"][1] == database.database:
+            one["references"] = [one["references"][0], other, *one["references"][2:]]
+    return made
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """Copies a folder with each document in it, and below, changed."""
+
+    writer: Writer
+    change: _Change
+
+    def folder(self, number: str, shapes: Mapping[str, str] | None = None) -> str:
+        """Return the id of the copy; `shapes` are the new names of those that partitions below have."""
+        entries, made = dict(self.writer.tree(number)), {}
+        if own := entries.pop(build.SHAPES, None):
+            shapes, made[build.SHAPES] = self._shapes(own)
+        for file, one in entries.items():
+            if "." not in file:
+                made[file] = self.folder(one, shapes)
+            elif file.endswith(_LINES):
+                made[file] = self._lines(one, shapes or {})
+            else:
+                made[file] = self._document(file, one)
+        return _put(self.writer, made)
+
+    def _document(self, file: str, number: str) -> str:
+        return self.writer.add_blob(pretty(self.change(file, json.loads(self.writer.blob(number)))))
+
+    def _shapes(self, number: str) -> tuple[dict[str, str], str]:
+        """Return the new name of each shape, which is made of what is in it, and the id of the copy."""
+        known = json.loads(self.writer.blob(number)).items()
+        made = {old: dict(self.change(build.SHAPES, said)) for old, said in known}
+        names = {old: digest(line(said)) for old, said in made.items()}
+        return names, self.writer.add_blob(pretty({names[old]: said for old, said in made.items()}))
+
+    def _lines(self, number: str, shapes: Mapping[str, str]) -> str:
+        texts = []
+        for text in self.writer.blob(number).splitlines():
+            said = dict(self.change(build.PARTITIONS, json.loads(text)))
+            texts.append(line(said | ({"shape": shapes[said["shape"]]} if "shape" in said else {})))
+        return self.writer.add_blob("".join(f"{text}\n" for text in texts).encode())

@@ -1,0 +1,169 @@
+"""A clone has the same files under another database; a catalog that moved has the new cluster's places."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lakehouse.catalog import build, diff, documents, moving, restoring
+from lakehouse.catalog.diff import Action
+from lakehouse.catalog.moving import Rule
+from lakehouse.catalog.names import Name
+from lakehouse.catalog.past import Past
+from lakehouse.catalog.restoring import Deed, Wanted
+from lakehouse.catalog.store import Overlay
+from lakehouse.errors import UsageError
+from tests.unit import catalog_states as states
+from tests.unit.catalog_states import LAKE
+
+SALES, DEV = Name("hive", "sales"), Name("hive", "dev")
+DAYS = Name("hive", "sales", "days")
+OTHER = "hdfs://other/copy"
+
+
+@pytest.fixture
+def overlay() -> Overlay:
+    return Overlay(None)
+
+
+@pytest.fixture
+def tree(overlay: Overlay) -> str:
+    serde = {"buckets": -1, "serde": {"parameters": {"path": f"{LAKE}/t"}}}
+    tables = {
+        "days": states.table(partitions=states.days(*range(200)) | states.day("x", storage=serde)),
+        "ice": states.iceberg(3),
+        "look": states.table(type="VIRTUAL_VIEW", view="select 1"),
+        "child": states.table(
+            constraints=[
+                {"name": "fk", "references": ["hive", "sales", "days", "a"]},
+                {"name": "far", "references": ["hive", "hr", "people", "a"]},
+            ]
+        ),
+    }
+    return states.tree(overlay, {"sales": tables, "hr": {"people": states.table()}})
+
+
+def said(overlay: Overlay, tree: str, database: Name, table: str) -> dict[str, Any]:
+    return dict(Past(overlay, tree).said(Name(database.catalog, database.database, table)) or {})
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Give every text in a document."""
+    if isinstance(value, str):
+        yield value
+    elif value is not None and not isinstance(value, (int, float)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from texts(one)
+
+
+def test_a_clone_is_a_database_more_and_nothing_else(overlay: Overlay, tree: str) -> None:
+    clone = moving.cloned(overlay, tree, SALES, "dev")
+    found = list(diff.changes(overlay, tree, clone))
+    assert {(one.action, one.name.database) for one in found} == {(Action.ADDED, "dev")}
+    assert {one.name.table for one in found} == {"", "days", "ice", "look", "child"}
+    past = Past(overlay, clone)
+    days = Name("hive", "dev", "days")
+    own = Name("hive", "sales", "days")
+    assert past.partitions(days) == past.partitions(own)
+    assert past.partition(Name("hive", "dev", "days", "ds=x")) == past.partition(
+        Name("hive", "sales", "days", "ds=x")
+    )
+
+
+def test_the_files_of_a_clone_are_not_its_own(overlay: Overlay, tree: str) -> None:
+    clone = moving.cloned(overlay, tree, SALES, "dev")
+    ice, before = said(overlay, clone, DEV, "ice"), said(overlay, tree, SALES, "ice")
+    assert ice["type"] == "EXTERNAL_TABLE"
+    assert ice["parameters"] == before["parameters"] | {"EXTERNAL": "TRUE", "external.table.purge": "FALSE"}
+    assert ice["storage"] == before["storage"]
+    assert said(overlay, clone, DEV, "look") == said(overlay, tree, SALES, "look")
+    # New tables of the clone do not land among the other's.
+    assert (Past(overlay, clone).said(DEV) or {})["location"] == "hdfs://dev"
+    assert (Past(overlay, clone).said(SALES) or {})["location"] == LAKE
+
+
+def test_keys_of_a_clone_refer_to_the_clone(overlay: Overlay, tree: str) -> None:
+    child = said(overlay, moving.cloned(overlay, tree, SALES, "dev"), DEV, "child")
+    assert [one["references"][1] for one in child["constraints"]] == ["dev", "hr"]
+
+
+@pytest.mark.parametrize(
+    ("database", "other", "why"),
+    [
+        (SALES, "hr", "--as hr: the commit has a database of that name"),
+        (Name("hive", "nobody"), "dev", "hive.nobody is no database of the commit"),
+        (Name("spark", "sales"), "dev", "spark.sales is no database of the commit"),
+    ],
+)
+def test_a_clone_needs_a_database_and_a_new_name(
+    overlay: Overlay, tree: str, database: Name, other: str, why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        moving.cloned(overlay, tree, database, other)
+
+
+def test_a_clone_is_planned_like_a_restore(overlay: Overlay, tree: str) -> None:
+    clone = moving.cloned(overlay, tree, SALES, "dev")
+    steps = restoring.plan(overlay, tree, Wanted(clone, DEV), lambda _: True)
+    assert {one.deed for one in steps} == {Deed.MAKE}
+    assert len(steps) == 1 + 4 + 201
+    assert restoring.plan(overlay, clone, Wanted(clone, DEV), lambda _: True) == ()
+
+
+def test_every_place_moves_and_what_is_beside_it_stays(overlay: Overlay, tree: str) -> None:
+    made = moving.moved(overlay, tree, [Rule(f"{LAKE}/t", f"{OTHER}/t")])
+    past = Past(overlay, made)
+    known = [one for _, one in past.every(Name())]
+    known += [past.partition(replace(DAYS, partition=one)) or {} for one in past.partitions(DAYS)]
+    found = [text for one in known for text in texts(one) if "hdfs://" in text]
+    assert {text.split("/t")[0] for text in found if "/m3" not in text} == {OTHER}
+    # Not below the place of the rule.
+    assert said(overlay, made, SALES, "ice")["data"]["metadata"] == f"{LAKE}/m3.json"
+    moved = moving.moved(overlay, tree, [Rule(LAKE, OTHER)])
+    assert said(overlay, moved, SALES, "ice")["data"]["metadata"] == f"{OTHER}/m3.json"
+
+
+def test_partitions_that_moved_are_as_a_read_would_have_them(overlay: Overlay, tree: str) -> None:
+    made = moving.moved(overlay, tree, [Rule(LAKE, OTHER)])
+    files = overlay.tree(made)
+    for word in (build.CATALOG, *Name("hive", "sales", "days").path):
+        number = files[word]
+        files = overlay.tree(number)
+    shapes = json.loads(overlay.blob(files[build.SHAPES]))
+    assert {documents.digest(documents.line(one)) for one in shapes.values()} == set(shapes)
+    used = {
+        json.loads(text)["shape"]
+        for one in diff.ranges_of(overlay, files)
+        for text in overlay.blob(one).splitlines()
+    }
+    assert used == set(shapes)
+    assert f"{OTHER}/t" in set(texts(shapes))
+
+
+def test_there_and_back_is_the_same_tree(overlay: Overlay, tree: str) -> None:
+    there = moving.moved(overlay, tree, [Rule(LAKE, OTHER)])
+    assert there != tree
+    assert moving.moved(overlay, there, [Rule(OTHER, LAKE)]) == tree
+
+
+@pytest.mark.parametrize(
+    ("place", "found"),
+    [
+        ("hdfs://a/x", "hdfs://b/y/x"),
+        ("hdfs://a", "hdfs://b/y"),
+        ("hdfs://ab/x", "hdfs://ab/x"),
+        ("s3://a/x", "s3://a/x"),
+    ],
+)
+def test_a_rule_is_about_whole_words_of_a_path(place: str, found: str) -> None:
+    assert moving.rule("hdfs://a/=hdfs://b/y/")(place) == found
+
+
+@pytest.mark.parametrize("text", ["", "hdfs://a", "=hdfs://a", "hdfs://a=", "/a=/b"])
+def test_a_rule_names_two_places(text: str) -> None:
+    with pytest.raises(UsageError, match="FROM=TO"):
+        moving.rule(text)
