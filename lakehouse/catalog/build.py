@@ -248,7 +248,7 @@ def _tables(rows: Iterable[bytes], lists: Mapping[int, list[Any]]) -> Iterator[t
             _Row(
                 whole,
                 without_nothing(
-                    {"parameters": volatile, "last_access": access, "columns": _sorted(statistics)}
+                    {"parameters": volatile, "last_access": access, "columns": _counted(statistics)}
                 ),
             ),
         )
@@ -268,6 +268,12 @@ def _shape(said: Document | None, columns: list[Any] | None) -> dict[str, Any]:
 def _sorted(found: list[Any] | None) -> list[Any]:
     """Return a list that has no order of its own, without what says nothing in it."""
     return in_order(without_nothing(one) if isinstance(one, dict) else one for one in found or ())
+
+
+def _counted(found: list[Any] | None) -> list[Any]:
+    """Return statistics of columns, without what is unknown: zero is a number like others."""
+    kept = ({key: value for key, value in one.items() if value is not None} for one in found or ())
+    return sorted(kept, key=line)
 
 
 def _delta_place(said: Document) -> str | None:
@@ -328,7 +334,7 @@ class _Partitions:
         volatile = {
             "parameters": document(row[_VOLATILE]),
             "last_access": access,
-            "columns": _sorted(document(row[_COLUMNS])),
+            "columns": _counted(document(row[_COLUMNS])),
         }
         said = without_nothing(volatile)
         return name, line(without_nothing(whole)), line({"name": name, **said}) if said else ""

@@ -17,6 +17,8 @@ from lakehouse.catalog import build, diff, query, schema
 from lakehouse.catalog.build import Base, Built
 from lakehouse.catalog.merging.sides import Choice, Three
 from lakehouse.catalog.merging.trees import merge
+from lakehouse.catalog.names import Name
+from lakehouse.catalog.past import Past
 from lakehouse.catalog.reading import Stream
 from lakehouse.catalog.store import Overlay, Reader, Store
 from lakehouse.errors import LakehouseError
@@ -421,6 +423,16 @@ def test_statistics_are_no_change(kit: Kit, database: Database) -> None:
     database.run('UPDATE "TBLS" SET "OWNER" = \'zoe\' WHERE "TBL_NAME" = \'ice\'')
     kit.run("commit")
     assert kit.json("diff", "--statistics")["changes"] == []
+
+
+def test_a_zero_among_statistics_is_known_and_nothing_is_unknown(kit: Kit, database: Database) -> None:
+    database.run('UPDATE "TAB_COL_STATS" SET "LONG_LOW_VALUE" = 0, "LONG_HIGH_VALUE" = NULL')
+    kit.run("commit")
+    with closing(Store(kit.store)) as store:
+        said = Past(store, store.resolve("HEAD").tree).volatile(Name("hive", "sales", "orders")) or {}
+    [column] = said["columns"]
+    assert column["LONG_LOW_VALUE"] == 0
+    assert "LONG_HIGH_VALUE" not in column
 
 
 def test_new_rows_are_one_change_of_data_and_may_be_none(kit: Kit, database: Database) -> None:
