@@ -107,15 +107,19 @@ def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Runn
         hooks.run(where, hooks.PRE_RESTORE, lambda: told)
         before = keeping.keep(living.cluster, store, keeping.author(), message="before a restore")
     running.say(f"the catalog as it is now is commit {before.entry.short}")
-    running.begins(host.name, VERB)
     try:
         with MetastoreSession(living.cluster) as metastore:
             metadata = Metadata(metastore, lambda name, field: lost.add(f"{name} {field}"))
-            metadata.write(seen, lambda step: running.done(host.name, str(step)))
+            metadata.write(
+                seen,
+                lambda step: running.begins(host.name, str(step)),
+                lambda step: running.done(host.name, str(step)),
+            )
     except ChangedError as error:
         raise Stopped(Ending.REFUSED, error.message, error.next_command or "") from None
     except LakehouseError as error:
-        raise Stopped(Ending.HALFWAY, error.message, "") from None
+        ending = Ending.HALFWAY if running.changed else Ending.FAILED
+        raise Stopped(ending, error.message, "") from None
     hooks.run(where, hooks.POST_RESTORE, lambda: {**told, "before": before.entry.id})
     for one in sorted(lost):
         running.say(f"{one}: Thrift has no place for it")

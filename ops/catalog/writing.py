@@ -68,8 +68,8 @@ class Metadata:
         """Return steps with what they are about, as it is now."""
         return [Seen(step, self.seen(step)) for step in steps]
 
-    def write(self, seen: Sequence[Seen], told: Told) -> None:
-        """Do steps in their order, partitions of a table together.
+    def write(self, seen: Sequence[Seen], begins: Told, told: Told) -> None:
+        """Do steps in their order, partitions of a table together; each is told before and after.
 
         Raises ChangedError before the first whose object is not what was seen, and what the metastore raises.
         """
@@ -78,6 +78,7 @@ class Metadata:
                 if self.seen(one.step) != one.object:
                     raise ChangedError(one.step.name)
             steps = [one.step for one in some]
+            begins(steps[0])
             if steps[0].kind == "partition":
                 self._partitions(steps[0], steps)
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from hive_metastore.ttypes import (
 
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
+from ops.catalog import hooks
 from ops.clients import MetastoreSession
 from ops.status import placement
 from testbed.engines.trino import Trino
@@ -139,6 +141,34 @@ def test_a_change_that_is_reverted_on_a_branch_is_taken_back_alone(
     restored(verb, "wish", tables, *store)
     assert [name for name, *_ in trino.sql(f"describe hive.{tables}.days")] == ["a", "ds"]
     assert trino.value(f"select count(*) from hive.{tables}.days") == 3
+
+
+def test_a_table_that_changes_after_the_plan_is_left_as_it_is(
+    verb: Verb, store: tuple[str, str], tables: str, cluster: Inventory, metastore: Metastore
+) -> None:
+    commit = committed(verb, store)
+    there = metastore.call("get_table", tables, "days")
+    there.parameters["mine"] = "1"
+    metastore.call("alter_table", tables, "days", there)
+    # Between plan and writing.
+    hook = Path(store[1]) / "hooks" / hooks.PRE_RESTORE
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        f"#!{sys.executable}\n"
+        "from lakehouse import inventory\n"
+        "from ops.clients import MetastoreSession\n"
+        "from ops.status import placement\n"
+        f"with MetastoreSession(placement.read(inventory.load({str(cluster.path)!r}))) as metastore:\n"
+        f"    there = metastore.call('get_table', {tables!r}, 'days')\n"
+        "    there.parameters['mine'] = '2'\n"
+        f"    metastore.call('alter_table', {tables!r}, 'days', there)\n",
+        encoding="utf-8",
+    )
+    hook.chmod(0o700)
+    refused = verb.run("catalog", "restore", commit, f"{tables}.days", *store, "--yes")
+    assert refused.returncode == 3, refused
+    assert f"hive.{tables}.days has changed since the plan was made" in refused.stdout
+    assert metastore.call("get_table", tables, "days").parameters["mine"] == "2"
 
 
 def test_a_clone_is_another_database_on_the_same_files(
