@@ -1,0 +1,138 @@
+"""What the catalog's history promises in seconds: a database with 500 partitions, a list of 1,000 tables."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hive_metastore.ttypes import Partition
+
+from lakehouse.inventory import Inventory
+from lakehouse.metastore import Metastore
+from ops.clients import MetastoreSession
+from ops.status import placement
+from testbed.engines.trino import Trino
+from tests.cluster.changing import Verb
+from tests.cluster.machines import Machine, Machines
+from tests.cluster.test_catalog_serve import served
+
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
+
+Record = Callable[[str, object], None]
+PARTITIONS, TABLES = 500, 1_000
+RESTORE_SECONDS, MORE_SECONDS = 60.0, 2.0
+# Once for the first answer of a session, and once for the seconds.
+ASKS = """
+import sys, time
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+for _ in range(2):
+    began = time.monotonic()
+    found = len(spark.sql(f"show tables in {sys.argv[1]}").collect())
+print("FOUND", found, time.monotonic() - began)
+"""
+
+
+@pytest.fixture
+def verb(pytestconfig: pytest.Config) -> Verb:
+    return Verb(str(pytestconfig.getoption("--inventory")))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return str(tmp_path / "catalog.git")
+
+
+@pytest.fixture
+def metastore(cluster: Inventory) -> Iterator[Metastore]:
+    with MetastoreSession(placement.read(cluster)) as session:
+        yield session
+
+
+@pytest.fixture
+def days(trino: Trino, schema: str) -> Iterator[str]:
+    """A Hive table with one partition, in a database of its own."""
+    trino.sql(
+        f"create table hive.{schema}.days with (partitioned_by = array['ds'], format = 'PARQUET') as"
+        " select 1 a, 'first' ds"
+    )
+    yield f"{schema}.days"
+    trino.sql(f"drop table if exists hive.{schema}.days")
+
+
+def committed(verb: Verb, store: str) -> str:
+    done = verb.run("catalog", "commit", "--store", store, "--json")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return str(json.loads(done.stdout)["commit"])
+
+
+def test_a_database_with_many_partitions_is_restored_within_a_minute(  # noqa: PLR0913, PLR0917 -- fixtures
+    verb: Verb, store: str, metastore: Metastore, trino: Trino, days: str, record_property: Record
+) -> None:
+    database, table = days.split(".")
+    [first] = metastore.partitions(database, table, ["ds=first"])
+    made: list[Partition] = []
+    for number in range(PARTITIONS - 1):
+        one = copy.deepcopy(first)
+        one.values, one.sd.location = [str(number)], f"{first.sd.location[: -len('first')]}{number}"
+        made.append(one)
+    metastore.call("add_partitions", made)
+    commit = committed(verb, store)
+    metastore.call("drop_table", database, table, False)
+    metastore.call("drop_database", database, False, False)
+    began = time.monotonic()
+    done = verb.run("catalog", "restore", commit, database, "--store", store, "--yes", "--json")
+    seconds = time.monotonic() - began
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert len(json.loads(done.stdout)["plan"]) == PARTITIONS + 2
+    record_property("seconds of the restore", round(seconds, 1))
+    assert seconds <= RESTORE_SECONDS
+    assert trino.value(f'select count(*) from hive.{database}."{table}$partitions"') == PARTITIONS
+
+
+def test_spark_lists_many_tables_of_a_served_commit_as_fast_as_the_live_ones(  # noqa: PLR0913, PLR0917 -- fixtures
+    verb: Verb,
+    store: str,
+    cluster: Inventory,
+    machines: Machines,
+    metastore: Metastore,
+    days: str,
+    record_property: Record,
+) -> None:
+    uri = str(cluster.hosts[0].variables["lakehouse_past_catalog"])
+    if not uri:
+        pytest.skip("this inventory names no served commit")
+    database, table = days.split(".")
+    there = metastore.call("get_table", database, table)
+    there.partitionKeys, there.tableType = [], "EXTERNAL_TABLE"
+    for number in range(TABLES - 1):
+        there.tableName = f"many_{number:04}"
+        metastore.call("create_table", there)
+    try:
+        client = machines[cluster.group("clients")[0].name]
+        live = listed(client, database)
+        with served(verb, committed(verb, store), store, uri):
+            past = listed(client, database, "--conf", f"spark.hadoop.hive.metastore.uris={uri}")
+        record_property("seconds live and of a commit", [round(live, 2), round(past, 2)])
+        assert past <= live + MORE_SECONDS
+    finally:
+        for number in range(TABLES - 1):
+            metastore.call("drop_table", database, f"many_{number:04}", False)
+
+
+def listed(client: Machine, database: str, *options: str) -> float:
+    """Return the seconds in which Spark lists the tables of a database."""
+    user = client.variable("lakehouse_users")["spark"]
+    words = ["runuser", "-u", user, "--", "spark-submit", "--master", "local[1]", *options]
+    with client.scratch("catalog-numbers") as folder:
+        client.run("chmod 755 %s && printf %%s %s > %s/ask.py", folder, ASKS, folder)
+        said = client.run(
+            " ".join(["%s"] * len(words)) + " %s/ask.py %s 2>/dev/null", *words, folder, database
+        )
+    [_, found, seconds] = next(line for line in said.splitlines() if line.startswith("FOUND")).split()
+    assert int(found) == TABLES
+    return float(seconds)
