@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
@@ -32,6 +34,16 @@ class Verb:
             out, err = process.communicate(timeout=SECONDS)
         assert "Traceback" not in err, err
         return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def json(self, *words: str) -> Any:
+        """Return what the verb, which has to succeed, says to programs."""
+        done = self.run(*words, "--json")
+        assert done.returncode == 0, (done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def committed(self, *words: str) -> str:
+        """Keep the catalog of the cluster; return the commit's id."""
+        return str(self.json("catalog", "commit", *words)["commit"])
 
     def started(self, *words: str) -> subprocess.Popen[str]:
         argv = [sys.executable, "-m", "lakehouse.cli", *words, "-i", self.path]

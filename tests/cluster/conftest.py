@@ -17,8 +17,12 @@ import pytest
 
 from lakehouse import inventory
 from lakehouse.inventory import Inventory
+from lakehouse.metastore import Metastore
+from ops.clients import MetastoreSession
+from ops.status import placement
 from testbed.engines.trino import Trino
 from testbed.namenode import NameNode
+from tests.cluster.changing import Verb
 from tests.cluster.daemons import Daemon, placements
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
@@ -72,6 +76,23 @@ def cluster(pytestconfig: pytest.Config) -> Inventory:
 @pytest.fixture(scope="session")
 def ansible(pytestconfig: pytest.Config) -> Ansible:
     return Ansible(pytestconfig.getoption("--inventory"))
+
+
+@pytest.fixture(scope="session")
+def verb(pytestconfig: pytest.Config) -> Verb:
+    return Verb(str(pytestconfig.getoption("--inventory")))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> tuple[str, str]:
+    """Where a test keeps a history of the catalog, as the words of a command."""
+    return "--store", str(tmp_path / "catalog.git")
+
+
+@pytest.fixture
+def metastore(cluster: Inventory) -> Iterator[Metastore]:
+    with MetastoreSession(placement.read(cluster)) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -22,16 +20,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.drill, pytest.mark.longdrill]
 SEEDS = range(10)
 COMMIT_SECONDS, RESTORE_SECONDS = 3, 5
 PARTITIONS = 60
-
-
-@pytest.fixture
-def verb(pytestconfig: pytest.Config) -> Verb:
-    return Verb(str(pytestconfig.getoption("--inventory")))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> tuple[str, str]:
-    return "--store", str(tmp_path / "catalog.git")
 
 
 @pytest.fixture
@@ -52,23 +40,17 @@ def killed(verb: Verb, seconds: float, *words: str) -> None:
         process.communicate()
 
 
-def succeeded(verb: Verb, *words: str) -> str:
-    done = verb.run(*words)
-    assert done.returncode == 0, (done.stdout, done.stderr)
-    return done.stdout
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_commit(verb: Verb, store: tuple[str, str], table: str, trino: Trino, seed: int) -> None:
     chance = Random(seed)  # noqa: S311 -- no secret
     if seed % 2:
         # Of a history that there is already.
-        succeeded(verb, "catalog", "commit", *store)
+        verb.committed(*store)
         trino.sql(f"insert into hive.{table} values (0, '0')")
     killed(verb, chance.uniform(0, COMMIT_SECONDS), "catalog", "commit", *store)
-    commit = json.loads(succeeded(verb, "catalog", "commit", *store, "--json"))["commit"]
-    succeeded(verb, "catalog", "fsck", *store)
-    succeeded(verb, "catalog", "diff", "--expect", commit, *store)
+    commit = verb.committed(*store)
+    verb.json("catalog", "fsck", *store)
+    verb.json("catalog", "diff", "--expect", commit, *store)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -76,15 +58,15 @@ def test_a_restore(  # noqa: PLR0913, PLR0917 -- fixtures
     verb: Verb, store: tuple[str, str], table: str, trino: Trino, cluster: Inventory, seed: int
 ) -> None:
     chance = Random(seed)  # noqa: S311 -- no secret
-    commit = json.loads(succeeded(verb, "catalog", "commit", *store, "--json"))["commit"]
+    commit = verb.committed(*store)
     with MetastoreSession(placement.read(cluster)) as metastore:
         metastore.call("drop_table", *table.split("."), False)
     words = ("catalog", "restore", commit, table, *store, "--yes")
     killed(verb, chance.uniform(0, RESTORE_SECONDS), *words)
-    listed = json.loads(verb.run("runs", "--json").stdout)["runs"]
+    listed = verb.json("runs")["runs"]
     # One that was killed before it began left nothing to resume.
     resumed = bool(listed) and listed[-1]["resumable"]
-    succeeded(verb, *(("resume", "--yes") if resumed else words))
+    verb.json(*(("resume", "--yes") if resumed else words))
     assert trino.value(f"select count(*) from hive.{table}") == PARTITIONS
-    succeeded(verb, "catalog", "diff", "--expect", commit, *store)
-    succeeded(verb, "catalog", "fsck", *store)
+    verb.json("catalog", "diff", "--expect", commit, *store)
+    verb.json("catalog", "fsck", *store)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import copy
-import json
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from hive_metastore.ttypes import Partition
 
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
-from ops.clients import MetastoreSession
-from ops.status import placement
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines
@@ -38,22 +34,6 @@ print("FOUND", found, time.monotonic() - began)
 
 
 @pytest.fixture
-def verb(pytestconfig: pytest.Config) -> Verb:
-    return Verb(str(pytestconfig.getoption("--inventory")))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> str:
-    return str(tmp_path / "catalog.git")
-
-
-@pytest.fixture
-def metastore(cluster: Inventory) -> Iterator[Metastore]:
-    with MetastoreSession(placement.read(cluster)) as session:
-        yield session
-
-
-@pytest.fixture
 def days(trino: Trino, schema: str) -> Iterator[str]:
     """A Hive table with one partition, in a database of its own."""
     trino.sql(
@@ -64,14 +44,8 @@ def days(trino: Trino, schema: str) -> Iterator[str]:
     trino.sql(f"drop table if exists hive.{schema}.days")
 
 
-def committed(verb: Verb, store: str) -> str:
-    done = verb.run("catalog", "commit", "--store", store, "--json")
-    assert done.returncode == 0, (done.stdout, done.stderr)
-    return str(json.loads(done.stdout)["commit"])
-
-
 def test_a_database_with_many_partitions_is_restored_within_a_minute(  # noqa: PLR0913, PLR0917 -- fixtures
-    verb: Verb, store: str, metastore: Metastore, trino: Trino, days: str, record_property: Record
+    verb: Verb, store: tuple[str, str], metastore: Metastore, trino: Trino, days: str, record_property: Record
 ) -> None:
     database, table = days.split(".")
     [first] = metastore.partitions(database, table, ["ds=first"])
@@ -81,14 +55,13 @@ def test_a_database_with_many_partitions_is_restored_within_a_minute(  # noqa: P
         one.values, one.sd.location = [str(number)], f"{first.sd.location[: -len('first')]}{number}"
         made.append(one)
     metastore.call("add_partitions", made)
-    commit = committed(verb, store)
+    commit = verb.committed(*store)
     metastore.call("drop_table", database, table, False)
     metastore.call("drop_database", database, False, False)
     began = time.monotonic()
-    done = verb.run("catalog", "restore", commit, database, "--store", store, "--yes", "--json")
+    done = verb.json("catalog", "restore", commit, database, *store, "--yes")
     seconds = time.monotonic() - began
-    assert done.returncode == 0, (done.stdout, done.stderr)
-    assert len(json.loads(done.stdout)["plan"]) == PARTITIONS + 2
+    assert len(done["plan"]) == PARTITIONS + 2
     record_property("seconds of the restore", round(seconds, 1))
     assert seconds <= RESTORE_SECONDS
     assert trino.value(f'select count(*) from hive.{database}."{table}$partitions"') == PARTITIONS
@@ -96,7 +69,7 @@ def test_a_database_with_many_partitions_is_restored_within_a_minute(  # noqa: P
 
 def test_spark_lists_many_tables_of_a_served_commit_as_fast_as_the_live_ones(  # noqa: PLR0913, PLR0917 -- fixtures
     verb: Verb,
-    store: str,
+    store: tuple[str, str],
     cluster: Inventory,
     machines: Machines,
     metastore: Metastore,
@@ -115,7 +88,7 @@ def test_spark_lists_many_tables_of_a_served_commit_as_fast_as_the_live_ones(  #
     try:
         client = machines[cluster.group("clients")[0].name]
         live = listed(client, database)
-        with served(verb, committed(verb, store), store, uri):
+        with served(verb, verb.committed(*store), store, uri):
             past = listed(client, database, "--conf", f"spark.hadoop.hive.metastore.uris={uri}")
         record_property("seconds live and of a commit", [round(live, 2), round(past, 2)])
         assert past <= live + MORE_SECONDS

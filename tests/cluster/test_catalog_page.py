@@ -9,11 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
 from lakehouse.run import ROOT
-from ops.clients import MetastoreSession
-from ops.status import placement
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 
@@ -45,12 +42,6 @@ SERVES = "catalog serve before-migration"
 
 
 @pytest.fixture
-def metastore(cluster: Inventory) -> Iterator[Metastore]:
-    with MetastoreSession(placement.read(cluster)) as session:
-        yield session
-
-
-@pytest.fixture
 def sales(trino: Trino, schema: str) -> Iterator[str]:
     """A database with the tables of the page, an Iceberg one beside them."""
     trino.sql(
@@ -63,9 +54,8 @@ def sales(trino: Trino, schema: str) -> Iterator[str]:
 
 
 def test_the_story_of_the_readme(
-    pytestconfig: pytest.Config, tmp_path: Path, metastore: Metastore, trino: Trino, sales: str
+    verb: Verb, store: tuple[str, str], metastore: Metastore, trino: Trino, sales: str
 ) -> None:
-    verb, store = Verb(str(pytestconfig.getoption("--inventory"))), ("--store", str(tmp_path / "catalog.git"))
     found = commands(ROOT / "README.md")
     assert found == STORY
     for command in found:
@@ -102,9 +92,8 @@ def commands(page: Path) -> list[str]:
 
 
 def test_every_command_of_the_page_does_what_it_says(
-    pytestconfig: pytest.Config, tmp_path: Path, metastore: Metastore, trino: Trino, sales: str
+    verb: Verb, store: tuple[str, str], metastore: Metastore, trino: Trino, sales: str
 ) -> None:
-    verb, store = Verb(str(pytestconfig.getoption("--inventory"))), ("--store", str(tmp_path / "catalog.git"))
 
     def change() -> None:
         trino.sql(f"alter table hive.{sales}.orders add column land varchar")

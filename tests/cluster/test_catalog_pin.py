@@ -18,16 +18,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 
 @pytest.fixture
-def verb(pytestconfig: pytest.Config) -> Verb:
-    return Verb(str(pytestconfig.getoption("--inventory")))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> tuple[str, str]:
-    return "--store", str(tmp_path / "catalog.git")
-
-
-@pytest.fixture
 def tables(trino: Trino, schema: str) -> str:
     """Two Iceberg tables with a row each."""
     for table in ("kept", "late"):
@@ -35,20 +25,14 @@ def tables(trino: Trino, schema: str) -> str:
     return schema
 
 
-def committed(verb: Verb, *words: str) -> str:
-    done = verb.run("catalog", "commit", *words, "--json")
-    assert done.returncode == 0, (done.stdout, done.stderr)
-    return str(json.loads(done.stdout)["commit"])
-
-
 def test_a_pinned_snapshot_outlives_an_expiry_and_another_is_said_to_be_gone(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str
 ) -> None:
-    pinned = committed(verb, "--pin", *store)
+    pinned = verb.committed("--pin", *store)
     again = verb.run("catalog", "commit", "--pin", *store)
     assert "unchanged since" in again.stderr, again
     trino.sql(f"insert into iceberg.{tables}.late values 2")
-    bare = committed(verb, *store)
+    bare = verb.committed(*store)
     # Trino keeps a week unless told otherwise.
     trino.sql("set session iceberg.expire_snapshots_min_retention = '0s'")
     for table in ("kept", "late"):
@@ -69,7 +53,7 @@ def test_a_pinned_snapshot_outlives_an_expiry_and_another_is_said_to_be_gone(
 def test_a_hook_refuses_a_commit_and_a_restore(
     verb: Verb, store: tuple[str, str], cluster: Inventory, tables: str
 ) -> None:
-    first = committed(verb, *store)
+    first = verb.committed(*store)
     folder = Path(store[1]) / "hooks"
     refuses = (
         "#!/usr/bin/env python3\n"
@@ -85,7 +69,7 @@ def test_a_hook_refuses_a_commit_and_a_restore(
     refused = verb.run("catalog", "commit", *store)
     assert refused.returncode == 2, refused
     assert "the hook catalog-pre-commit refuses: nobody drops kept" in refused.stderr + refused.stdout
-    listed = json.loads(verb.run("catalog", "log", *store, "--json").stdout)["commits"]
+    listed = verb.json("catalog", "log", *store)["commits"]
     assert [one["id"] for one in listed] == [first]
     (folder / hooks.PRE_COMMIT).unlink()
     hook(folder / hooks.PRE_RESTORE, "#!/bin/sh\necho 'not on a Friday' >&2\nexit 1\n")

@@ -26,22 +26,10 @@ from hive_metastore.ttypes import (
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
 from ops.catalog import hooks
-from ops.clients import MetastoreSession
-from ops.status import placement
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
-
-
-@pytest.fixture
-def verb(pytestconfig: pytest.Config) -> Verb:
-    return Verb(str(pytestconfig.getoption("--inventory")))
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> tuple[str, str]:
-    return "--store", str(tmp_path / "catalog.git")
 
 
 @pytest.fixture
@@ -57,28 +45,14 @@ def tables(trino: Trino, schema: str) -> Iterator[str]:
     trino.sql(f"drop table if exists hive.{schema}.days")
 
 
-@pytest.fixture
-def metastore(cluster: Inventory) -> Iterator[Metastore]:
-    with MetastoreSession(placement.read(cluster)) as session:
-        yield session
-
-
-def committed(verb: Verb, store: tuple[str, str]) -> str:
-    done = verb.run("catalog", "commit", *store, "--json")
-    assert done.returncode == 0, done
-    return str(json.loads(done.stdout)["commit"])
-
-
-def restored(verb: Verb, *words: str) -> dict[str, Any]:
-    done = verb.run("catalog", "restore", *words, "--yes", "--json")
-    assert done.returncode == 0, done
-    return dict(json.loads(done.stdout))
+def restored(verb: Verb, *words: str) -> Any:
+    return verb.json("catalog", "restore", *words, "--yes")
 
 
 def test_what_was_dropped_is_there_again_and_a_second_time_nothing_is_done(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str
 ) -> None:
-    commit = committed(verb, store)
+    commit = verb.committed(*store)
     # The files stay, as they do of an external table of Spark.
     trino.sql(f"call iceberg.system.unregister_table('{tables}', 'ice')")
     trino.sql(f"call hive.system.unregister_partition('{tables}', 'days', array['ds'], array['2'])")
@@ -102,7 +76,7 @@ def test_a_dropped_table_has_its_partitions_constraints_and_privileges_again(
     metastore.call("add_primary_key", AddPrimaryKeyRequest([key]))
     filled = SQLNotNullConstraint(nn_name=f"nn_{tables}", **named, **flags)
     metastore.call("add_not_null_constraint", AddNotNullConstraintRequest([filled]))
-    commit = committed(verb, store)
+    commit = verb.committed(*store)
     metastore.call("drop_table", tables, "days", False)
     said = restored(verb, commit, f"{tables}.days", *store)
     assert len(said["plan"]) == 3, said
@@ -114,7 +88,7 @@ def test_a_dropped_table_has_its_partitions_constraints_and_privileges_again(
 def test_a_table_that_was_altered_is_as_it_was(
     verb: Verb, store: tuple[str, str], tables: str, metastore: Metastore
 ) -> None:
-    commit = committed(verb, store)
+    commit = verb.committed(*store)
     there = metastore.call("get_table", tables, "days")
     there.sd.cols = [*there.sd.cols, FieldSchema("mistake", "string", "")]
     metastore.call("alter_table", tables, "days", there)
@@ -131,11 +105,11 @@ def test_a_table_that_was_altered_is_as_it_was(
 def test_a_change_that_is_reverted_on_a_branch_is_taken_back_alone(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str
 ) -> None:
-    committed(verb, store)
+    verb.committed(*store)
     trino.sql(f"alter table hive.{tables}.days add column mistake varchar")
-    mistake = committed(verb, store)
+    mistake = verb.committed(*store)
     trino.sql(f"insert into hive.{tables}.days values (3, null, '3')")
-    committed(verb, store)
+    verb.committed(*store)
     done = verb.run("catalog", "revert", mistake, "--into", "wish", *store, "--json")
     assert done.returncode == 0, done
     restored(verb, "wish", tables, *store)
@@ -146,7 +120,7 @@ def test_a_change_that_is_reverted_on_a_branch_is_taken_back_alone(
 def test_a_table_that_changes_after_the_plan_is_left_as_it_is(
     verb: Verb, store: tuple[str, str], tables: str, cluster: Inventory, metastore: Metastore
 ) -> None:
-    commit = committed(verb, store)
+    commit = verb.committed(*store)
     there = metastore.call("get_table", tables, "days")
     there.parameters["mine"] = "1"
     metastore.call("alter_table", tables, "days", there)
@@ -174,7 +148,7 @@ def test_a_table_that_changes_after_the_plan_is_left_as_it_is(
 def test_a_clone_is_another_database_on_the_same_files(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
 ) -> None:
-    commit, other = committed(verb, store), f"{tables}_dev"
+    commit, other = verb.committed(*store), f"{tables}_dev"
     said = restored(verb, commit, tables, "--as", other, *store)
     assert {one["name"] for one in said["plan"]} >= {
         f"hive.{other}",
@@ -204,7 +178,7 @@ def test_a_clone_is_another_database_on_the_same_files(
 def test_an_iceberg_table_that_is_there_is_not_moved_backwards(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str
 ) -> None:
-    commit = committed(verb, store)
+    commit = verb.committed(*store)
     trino.sql(f"insert into iceberg.{tables}.ice values (2)")
     refused = verb.run("catalog", "restore", commit, f"{tables}.ice", *store, "--yes")
     assert refused.returncode == 3, refused
@@ -215,7 +189,7 @@ def test_an_iceberg_table_that_is_there_is_not_moved_backwards(
 def test_what_the_commit_does_not_have_leaves_only_if_asked_and_its_files_stay(
     verb: Verb, store: tuple[str, str], cluster: Inventory, trino: Trino, tables: str
 ) -> None:
-    commit = committed(verb, store)
+    commit = verb.committed(*store)
     trino.sql(f"create table iceberg.{tables}.more as select 1 a")
     [metadata] = trino.sql(f'select file from iceberg.{tables}."more$metadata_log_entries"')[-1:]
     folder, _, file = str(metadata[0]).rpartition("/metadata/")

@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -33,10 +32,10 @@ class Past:
 
 
 @contextmanager
-def served(verb: Verb, commit: str, store: str, uri: str) -> Iterator[None]:
+def served(verb: Verb, commit: str, store: tuple[str, str], uri: str) -> Iterator[None]:
     place = urlsplit(uri)
     where = ["--address", str(place.hostname), "--port", str(place.port)]
-    with verb.started("catalog", "serve", commit, "--store", store, *where, "--json") as process:
+    with verb.started("catalog", "serve", commit, *store, *where, "--json") as process:
         try:
             assert process.stdout is not None
             said = process.stdout.readline()
@@ -50,17 +49,14 @@ def served(verb: Verb, commit: str, store: str, uri: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def past(
-    pytestconfig: pytest.Config, cluster: Inventory, trino: Trino, tmp_path_factory: pytest.TempPathFactory
+    verb: Verb, cluster: Inventory, trino: Trino, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Past]:
     """An Iceberg table with a row of then, and a Hive table: the live catalog knows neither any more."""
     variables = cluster.hosts[0].variables
     uri = str(variables["lakehouse_past_catalog"])
     if not uri:
         pytest.skip("this inventory names no served commit")
-    verb, store = (
-        Verb(str(pytestconfig.getoption("--inventory"))),
-        tmp_path_factory.mktemp("past") / "catalog.git",
-    )
+    store = "--store", str(tmp_path_factory.mktemp("past") / "catalog.git")
     database = f"kit_past_{secrets.token_hex(4)}"
     place = f"hdfs://{variables['lakehouse_nameservice']}{variables['lakehouse_root']}/hive/tables/{database}"
     trino.sql(f"create schema hive.{database} with (location = '{place}')")
@@ -69,28 +65,22 @@ def past(
         f"create table hive.{database}.days with (partitioned_by = array['ds'], format = 'PARQUET') as"
         " select n a, cast(n as varchar) ds from unnest(sequence(1, 3)) as t (n)"
     )
-    commit = _commit(verb, store)
+    commit = verb.committed(*store)
     trino.sql(f"insert into iceberg.{database}.ice values 2")
     listing = f'select "$path" from hive.{database}.days order by 1'
     files = trino.sql(listing)
     with MetastoreSession(placement.read(cluster)) as metastore:
         for table in ("ice", "days"):
             metastore.call("drop_table", database, table, False)
-        with served(verb, commit, str(store), uri):
+        with served(verb, commit, store, uri):
             yield Past(uri, database)
         # What nobody knows any more nobody would remove.
-        restored = verb.run("catalog", "restore", commit, database, "--store", str(store), "--yes")
+        restored = verb.run("catalog", "restore", commit, database, *store, "--yes")
         assert restored.returncode == 0, restored
         assert trino.sql(listing) == files
         for name in (f"iceberg.{database}.ice", f"hive.{database}.days"):
             trino.sql(f"drop table {name}")
         trino.sql(f"drop schema hive.{database}")
-
-
-def _commit(verb: Verb, store: Path) -> str:
-    done = verb.run("catalog", "commit", "--store", str(store), "--json")
-    assert done.returncode == 0, done
-    return str(json.loads(done.stdout)["commit"])
 
 
 def test_trino_reads_dropped_tables_with_their_rows_of_then(trino: Trino, past: Past) -> None:

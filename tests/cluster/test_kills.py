@@ -46,11 +46,6 @@ SITE_SECONDS = 60
 KEY = "kit.killed"
 
 
-@pytest.fixture(scope="module")
-def verb(pytestconfig: pytest.Config) -> Verb:
-    return Verb(str(pytestconfig.getoption("--inventory")))
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_verb_is_completed_by_resume(verb: Verb, seed: int, namenode: NameNode, cluster: Inventory) -> None:
     chance = Random(seed)  # noqa: S311 -- no secret

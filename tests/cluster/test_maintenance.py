@@ -15,11 +15,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
 
 @pytest.fixture(scope="module")
-def verb(pytestconfig: pytest.Config) -> Verb:
-    return Verb(str(pytestconfig.getoption("--inventory")))
-
-
-@pytest.fixture(scope="module")
 def host(cluster: Inventory) -> Host:
     """One whose services all run elsewhere too."""
     roles = {host.name: host.groups for host in cluster.group("datanodes")}

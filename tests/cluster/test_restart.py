@@ -23,11 +23,6 @@ ALL_SECONDS = 360
 
 
 @pytest.fixture(scope="module")
-def verb(pytestconfig: pytest.Config) -> Verb:
-    return Verb(str(pytestconfig.getoption("--inventory")))
-
-
-@pytest.fixture(scope="module")
 def trino(cluster: Inventory) -> Trino:
     if not cluster.group("trino_coordinator"):
         pytest.skip("this inventory has no Trino")

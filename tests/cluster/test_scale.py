@@ -34,11 +34,6 @@ FOURTH = "delta4"
 GROUPS = ("datanodes", "spark_workers", "trino_workers", "flink_taskmanagers")
 
 
-@pytest.fixture(scope="module")
-def verb(pytestconfig: pytest.Config) -> Verb:
-    return Verb(str(pytestconfig.getoption("--inventory")))
-
-
 def test_three_datanodes_cannot_lose_one_of_three_replicas(verb: Verb, cluster: Inventory) -> None:
     """Nothing is asked and nothing begun: HDFS would wait for ever."""
     host = changing.follower(cluster)

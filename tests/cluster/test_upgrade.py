@@ -26,11 +26,6 @@ _SCHEMAS = ("iceberg.nycflights", "delta.nycflights_delta")
 _READY = "150"
 
 
-@pytest.fixture(scope="module")
-def verb(pytestconfig: pytest.Config) -> Verb:
-    return Verb(str(pytestconfig.getoption("--inventory")))
-
-
 @contextmanager
 def returning(verb: Verb, component: str) -> Iterator[None]:
     """What a test leaves is what versions.yml says."""
