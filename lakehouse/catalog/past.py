@@ -80,11 +80,9 @@ class Past:
         """Give each table and view that is meant, or is in what is meant, with its document."""
         for catalog in self.catalogs():
             for database in self.databases(catalog):
-                if wanted.catalog not in {"", catalog} or wanted.database not in {"", database}:
-                    continue
                 for table in self.tables(Name(catalog, database)):
                     name = Name(catalog, database, table)
-                    if wanted.table in {"", table} and (said := self.said(name)):
+                    if wanted.holds(name) and (said := self.said(name)):
                         yield name, said
 
     def said(self, name: Name) -> Document | None:

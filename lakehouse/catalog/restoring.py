@@ -73,19 +73,7 @@ def plan(reader: Reader, now: str, wanted: Wanted, exists: Exists) -> tuple[Step
 
 def _meant(name: Name, scope: Name) -> bool:
     """Tell whether an object is what is asked for, is in it, or holds it."""
-    if (name.function and scope.table) or (name.table and scope.function):
-        return False
-    pairs = zip(_words(name), _words(scope), strict=True)
-    return all(not own or not asked or own == asked for own, asked in pairs)
-
-
-def _holds(name: Name, scope: Name) -> bool:
-    """Tell whether what is asked for is in an object."""
-    return any(asked and not own for own, asked in zip(_words(name), _words(scope), strict=True))
-
-
-def _words(name: Name) -> tuple[str, ...]:
-    return name.catalog, name.database, name.table, name.function, name.partition
+    return scope.holds(name) or name.holds(scope)
 
 
 def _place(step: Step) -> tuple[bool, int, Name]:
@@ -114,13 +102,14 @@ class _Planner:
                 )
             return
         before, after = (self._said(past, name) for past in (self.now, self.then))
-        holds = _holds(name, self.scope)
+        # It is here for what is in it.
+        above = name.holds(self.scope) and name != self.scope
         if after is None:
-            if not holds:
+            if not above:
                 yield self._gone(kind, name, before)
         elif before is None:
             yield from self._made(kind, name, after)
-        elif not holds:
+        elif not above:
             yield self._altered(kind, name, before, after)
 
     def _said(self, past: Past, name: Name) -> Document | None:
