@@ -131,12 +131,12 @@ def replaced(running: Running, step: Step, where: str, ready: float, *, alone: b
     living, before = running.living, running.living.members(step)
     [now] = noted(living, [step])
     began = time.monotonic()
-    running.say(f"{where}: {step.service} restarts")
+    running.say(f"{where}: restarts")
     done: Answer[str] = living.do(step.host, script(living, step), _RESTART_SECONDS)
     if not done.known:
         raise Stopped(Ending.HALFWAY, f"at {step}: systemctl restart: {done.why}", "")
     serves = partial(living.serves, now, before, alone=alone)
-    running.wait(f"{where}: {step.service}", serves, ready, _QUIET_SECONDS)
+    running.wait(where, serves, ready, _QUIET_SECONDS)
     return time.monotonic() - began
 
 

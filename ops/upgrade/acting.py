@@ -106,7 +106,7 @@ def _forward(
         _switch(upgrade, row, row.new, "switch", running)
         for step in row.units:
             alone = row.mixed and number < len(own)
-            restart.replaced(running, step, where, upgrade.ready, alone=alone)
+            restart.replaced(running, step, f"{where}: {step.service}", upgrade.ready, alone=alone)
         running.say(f"{where}: runs {row.new}")
     restart.settle(running, [step for row in own for step in row.units], upgrade.ready)
     found = proved.again(running.living.cluster) if proved else ""
@@ -127,7 +127,9 @@ def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) 
             _switch(upgrade, row, row.old, "back", running)
             for step in row.units:
                 alone = row.mixed and row is not touched[0]
-                restart.replaced(running, step, where, restart.READY_SECONDS, alone=alone)
+                restart.replaced(
+                    running, step, f"{where}: {step.service}", restart.READY_SECONDS, alone=alone
+                )
             running.say(f"{where}: runs {row.old}")
             running.done(row.host, f"{component} back")
     except (Stopped, LakehouseError) as error:

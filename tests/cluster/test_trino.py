@@ -29,6 +29,8 @@ LONG = "select count(*) from tpch.sf1.lineitem a cross join (select * from tpch.
 ACTIVE = "select count(*) from system.runtime.nodes where state = 'active'"
 TRINO = {"trino_coordinator", "trino_workers"}
 OWN_CATALOGS = {"iceberg", "delta", "hive", "tpch", "postgresql"}
+# Where the inventory names a served commit.
+OF_THE_PAST = {"iceberg_past", "delta_past", "hive_past"}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,8 @@ def test_the_catalogs_are_the_same_on_all_nodes(cluster: Inventory, machines: Ma
 
 
 def test_the_catalogs_are_those_of_the_role_and_of_the_inventory(trino: Trino, coordinator: Machine) -> None:
-    wished = OWN_CATALOGS | {each["name"] for each in coordinator.variable("trino_catalogs") or []}
+    past = OF_THE_PAST if coordinator.variable("lakehouse_past_catalog") else set()
+    wished = OWN_CATALOGS | past | {each["name"] for each in coordinator.variable("trino_catalogs") or []}
     assert {name for (name,) in trino.sql("show catalogs")} - {"system"} == wished
 
 
