@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lakehouse.catalog import build
 from lakehouse.catalog.documents import Document, digest, line, pretty, table_format
 from lakehouse.catalog.names import Name, escaped
+from lakehouse.catalog.past import Past
+from lakehouse.catalog.restoring import SELF_DESCRIBED, Deed, Step
 from lakehouse.catalog.store import Writer
 from lakehouse.errors import UsageError
 
 _LINES = ".jsonl"
 _DATABASE = "database.json"
+_SECOND = "two tables of {} on the same files"
 # Whoever drops a table of a clone leaves the files, which are the other one's.
 _NOT_OURS = {"EXTERNAL": "TRUE", "external.table.purge": "FALSE"}
 # Makes another document of one in a file of this name.
@@ -58,10 +61,11 @@ def moved(writer: Writer, tree: str, rules: Sequence[Rule]) -> str:
     return _put(writer, {**roots, build.CATALOG: catalog})
 
 
-def cloned(writer: Writer, tree: str, database: Name, other: str) -> str:
-    """Return the tree with a database more: another one with all that is in it, on the same files.
+def cloned(writer: Writer, tree: str, database: Name, other: str) -> tuple[str, list[Step]]:
+    """Return the tree with another database, which has what is in one, on the same files, and what it lacks.
 
-    Raises UsageError where there is no such database, or the other one is there.
+    It lacks tables of Iceberg and Delta: their files say what they are, and Trino's DROP of a second one
+    removes them. Raises UsageError where there is no such database, or the other one is there.
     """
 
     def change(file: str, said: Document) -> Document:
@@ -79,10 +83,19 @@ def cloned(writer: Writer, tree: str, database: Name, other: str) -> str:
         raise UsageError(f"{database} is no database of the commit")
     if escaped(other) in databases:
         raise UsageError(f"--as {other}: the commit has a database of that name")
-    databases[escaped(other)] = _Copy(writer, change).folder(databases[own])
+    left = [
+        Step(Deed.LEAVE, "table", replace(name, database=other), then=said, why=_SECOND.format(found))
+        for name, said in Past(writer, tree).every(database)
+        if (found := table_format(said)) in SELF_DESCRIBED
+    ]
+    out = {escaped(step.name.table) for step in left}
+    copy = dict(writer.tree(_Copy(writer, change).folder(databases[own])))
+    tables = writer.tree(copy["table"]) if "table" in copy else {}
+    copy["table"] = _put(writer, {file: one for file, one in tables.items() if file not in out})
+    databases[escaped(other)] = _put(writer, copy)
     for word, parent, child in reversed([*zip(above, folders, folders[1:], strict=False)]):
         parent[word] = _put(writer, child)
-    return _put(writer, folders[0])
+    return _put(writer, folders[0]), left
 
 
 def _put(writer: Writer, entries: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from lakehouse.catalog.store import Reader
 # Tells whether a file or folder is there.
 Exists = Callable[[str], bool]
 # Of which the truth about columns and rows is in files of its own, and the metastore names them.
-_SELF_DESCRIBED = frozenset({"iceberg", "delta", "hudi"})
+SELF_DESCRIBED = frozenset({"iceberg", "delta", "hudi"})
 _EXTRA = "the commit does not have it; --drop takes it out of the catalog"
 # Parents first.
 _ORDER = ("catalog", "database", "function", "table", "view", "partition")
@@ -133,7 +133,7 @@ class _Planner:
 
     def _altered(self, kind: str, name: Name, before: Document, after: Document) -> Step:
         formats = {table_format(before), table_format(after)} if kind == "table" else set()
-        if own := sorted(formats & _SELF_DESCRIBED):
+        if own := sorted(formats & SELF_DESCRIBED):
             why = f"a table of {own[0]} that is there keeps its state; as it was: lakehouse catalog serve"
             return Step(Deed.LEAVE, kind, name, before, after, why)
         if lacking := self._lacking(kind, after):

@@ -49,8 +49,8 @@ def prepare(living: Living, request: Request) -> Work:
         entry = store.resolve(str(arguments["commit"]))
         scope = names.parse(str(arguments["name"])) if arguments["name"] else Name()
         overlay, built = keeping.now(cluster, store)
-        wanted = _wanted(overlay, entry.tree, scope, arguments)
-        found = restoring.plan(overlay, built.tree, wanted, Files(cluster).exists)
+        wanted, uncloned = _wanted(overlay, entry.tree, scope, arguments)
+        found = (*restoring.plan(overlay, built.tree, wanted, Files(cluster).exists), *uncloned)
     steps = [one for one in found if one.deed is not Deed.LEAVE]
     with MetastoreSession(cluster) as metastore:
         seen = Metadata(metastore, _nobody).all(steps)
@@ -74,17 +74,24 @@ def prepare(living: Living, request: Request) -> Work:
     )
 
 
-def _wanted(writer: Writer, tree: str, scope: Name, arguments: Mapping[str, Any]) -> Wanted:
-    """Return what the metastore is to become: the commit, elsewhere or as another database if asked."""
+def _wanted(
+    writer: Writer, tree: str, scope: Name, arguments: Mapping[str, Any]
+) -> tuple[Wanted, list[Step]]:
+    """Return what the metastore is to become: the commit, elsewhere or as another database if asked.
+
+    With what is not in that other database.
+    """
     rules = tuple(map(moving.rule, arguments.get("rules", ())))
     other = str(arguments.get("other", ""))
     if other and (not scope.database or scope.table or scope.function):
         raise UsageError("--as NAME: of one database, as in: catalog restore HEAD sales --as dev_sales")
     if rules:
         tree = moving.moved(writer, tree, rules)
+    left: list[Step] = []
     if other:
-        tree, scope = moving.cloned(writer, tree, scope, other), replace(scope, database=other)
-    return Wanted(tree, scope, bool(arguments["drop"]))
+        tree, left = moving.cloned(writer, tree, scope, other)
+        scope = replace(scope, database=other)
+    return Wanted(tree, scope, bool(arguments["drop"])), left
 
 
 def _words(scope: Name, arguments: Mapping[str, Any]) -> list[str]:

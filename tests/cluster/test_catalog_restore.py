@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,28 +149,16 @@ def test_a_clone_is_another_database_on_the_same_files(
 ) -> None:
     commit, other = verb.committed(*store), f"{tables}_dev"
     said = restored(verb, commit, tables, "--as", other, *store)
-    assert {one["name"] for one in said["plan"]} >= {
-        f"hive.{other}",
-        f"hive.{other}.ice",
-        f"hive.{other}.days",
-    }
-    try:
-        assert trino.value(f"select count(*) from iceberg.{other}.ice") == 1
-        assert trino.value(f"select count(*) from hive.{other}.days") == 2
-        again = restored(verb, commit, tables, "--as", other, *store)
-        assert again["facts"] == ["there is nothing to do"]
-        trino.sql(f"alter table hive.{other}.days add column tried varchar")
-        trino.sql(f"insert into iceberg.{other}.ice values 2")
-        assert trino.value(f"select count(*) from iceberg.{tables}.ice") == 1
-        same = verb.run("catalog", "diff", commit, "HEAD", *store, "--json")
-        own = [one for one in json.loads(same.stdout)["changes"] if one.get("database") == tables]
-        assert own == []
-    finally:
-        for table in ("ice", "days"):
-            trino.sql(f"drop table hive.{other}.{table}")
-        metastore.call("drop_database", other, False, False)
+    names = {f"hive.{other}", f"hive.{other}.days", *(f"hive.{other}.days/ds={number}" for number in (1, 2))}
+    assert {one["name"] for one in said["plan"]} == names
+    assert "1 left alone" in said["facts"]
+    assert trino.value(f"select count(*) from hive.{other}.days") == 2
+    assert restored(verb, commit, tables, "--as", other, *store)["facts"] == ["there is nothing to do"]
+    trino.sql(f"alter table hive.{other}.days add column tried varchar")
+    assert [name for name, *_ in trino.sql(f"describe hive.{tables}.days")] == ["a", "ds"]
+    trino.sql(f"drop table hive.{other}.days")
+    metastore.call("drop_database", other, False, False)
     # Whoever drops the clone leaves the files.
-    assert trino.value(f"select count(*) from iceberg.{tables}.ice") == 1
     assert trino.value(f"select count(*) from hive.{tables}.days") == 2
 
 

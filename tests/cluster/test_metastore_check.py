@@ -1,0 +1,35 @@
+"""`lakehouse metastore check`: each address answers, and what is behind a silent one is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakehouse.inventory import Inventory
+from testbed.waiting import wait_for
+from tests.cluster.changing import Verb, stopped
+from tests.cluster.machines import Machines
+
+pytestmark = pytest.mark.cluster
+
+
+def test_a_healthy_metastore_answers_everything(verb: Verb) -> None:
+    said = verb.json("metastore", "check")
+    assert said["outcome"] == "OK", said
+    [one] = said["endpoints"]
+    assert one["failed"] is None
+    assert one["milliseconds"].keys() == {"tcp", "thrift", "database"}
+    assert said["schema"]
+    assert said["warehouse"]["writable"]
+
+
+@pytest.mark.drill
+def test_without_its_database_the_database_is_named(
+    verb: Verb, cluster: Inventory, machines: Machines
+) -> None:
+    machine = machines[cluster.group("postgresql")[0].name]
+    with stopped(machine, "postgresql"):
+        done = verb.run("metastore", "check")
+    assert done.returncode == 2, done
+    assert "DOWN metastore.database" in done.stdout + done.stderr, done
+    assert "PostgreSQL does not answer" in done.stdout + done.stderr
+    wait_for("the metastore", lambda: verb.run("metastore", "check").returncode == 0, seconds=60)
