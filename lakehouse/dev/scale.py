@@ -35,7 +35,8 @@ SUBNET = "172.28.9"
 ADDED_GROUPS = ("datanodes", "spark_workers")
 # What leaves room on a computer of 24 GiB for a cluster that runs already.
 LEAST_FREE_MIB = 4096
-ADDED_NODE = {"node_memory_mb": 2048, "node_cores": 1}
+# Smaller than preflight lets a node be for users: a DataNode and a Spark worker are all that it has.
+ADDED_NODE = {"node_memory_mb": 2048, "node_min_memory_mb": 1536, "node_cores": 1}
 
 
 def inventory(count: int, local: dict[str, Any]) -> dict[str, Any]:
