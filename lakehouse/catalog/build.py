@@ -203,6 +203,16 @@ def settings() -> bytes:
     )
 
 
+def is_folder(file: str) -> bool:
+    """Tell by its name whether something in a tree is a folder: the name of an object has no dot."""
+    return "." not in file
+
+
+def folder(writer: Writer, ids: Mapping[str, str]) -> str:
+    """Keep a folder of what is kept already, by name; return its id."""
+    return writer.add_tree({name: (is_folder(name), number) for name, number in ids.items()})
+
+
 def _small(stream: Stream, catalog: Folder, writer: Writer) -> dict[str, int]:
     """Put everything that is no table; return how many there are of each."""
     [access] = stream.rows("access")

@@ -58,7 +58,7 @@ def moved(writer: Writer, tree: str, rules: Sequence[Rule]) -> str:
 
     roots = writer.tree(tree)
     catalog = _Copy(writer, lambda _, said: value(dict(said))).folder(roots[build.CATALOG])
-    return _put(writer, {**roots, build.CATALOG: catalog})
+    return build.folder(writer, {**roots, build.CATALOG: catalog})
 
 
 def cloned(writer: Writer, tree: str, database: Name, other: str) -> tuple[str, list[Step]]:
@@ -89,17 +89,14 @@ def cloned(writer: Writer, tree: str, database: Name, other: str) -> tuple[str, 
         if (found := table_format(said)) in SELF_DESCRIBED
     ]
     out = {escaped(step.name.table) for step in left}
-    copy = dict(writer.tree(_Copy(writer, change).folder(databases[own])))
-    tables = writer.tree(copy["table"]) if "table" in copy else {}
-    copy["table"] = _put(writer, {file: one for file, one in tables.items() if file not in out})
-    databases[escaped(other)] = _put(writer, copy)
+    source = dict(writer.tree(databases[own]))
+    if tables := source.pop("table", None):
+        kept = {file: one for file, one in writer.tree(tables).items() if file not in out}
+        source |= {"table": build.folder(writer, kept)} if kept else {}
+    databases[escaped(other)] = _Copy(writer, change).folder(build.folder(writer, source))
     for word, parent, child in reversed([*zip(above, folders, folders[1:], strict=False)]):
-        parent[word] = _put(writer, child)
-    return _put(writer, folders[0]), left
-
-
-def _put(writer: Writer, entries: Mapping[str, str]) -> str:
-    return writer.add_tree({name: ("." not in name, number) for name, number in entries.items()})
+        parent[word] = build.folder(writer, child)
+    return build.folder(writer, folders[0]), left
 
 
 def _beside(place: str, other: str) -> str:
@@ -131,13 +128,13 @@ class _Copy:
         if own := entries.pop(build.SHAPES, None):
             shapes, made[build.SHAPES] = self._shapes(own)
         for file, one in entries.items():
-            if "." not in file:
+            if build.is_folder(file):
                 made[file] = self.folder(one, shapes)
             elif file.endswith(_LINES):
                 made[file] = self._lines(one, shapes or {})
             else:
                 made[file] = self._document(file, one)
-        return _put(self.writer, made)
+        return build.folder(self.writer, made)
 
     def _document(self, file: str, number: str) -> str:
         return self.writer.add_blob(pretty(self.change(file, json.loads(self.writer.blob(number)))))

@@ -70,7 +70,7 @@ class _Walk:
         return self.writer.tree(number) if number else {}
 
     def _top(self, file: str, ids: Ids) -> str | None:
-        if _is_folder(file):
+        if build.is_folder(file):
             return self._object(Name(plain(file)), ids, self._catalog)
         return self._document("access" if file == build.ACCESS else "format", Name(), ids)
 
@@ -104,7 +104,7 @@ class _Walk:
         made = (
             Partitions(self.writer, partitions, decide).merged()
             if partitions.apart
-            else {file: (_is_folder(file), number) for file, number in partitions.clean.items()}
+            else {file: (build.is_folder(file), number) for file, number in partitions.clean.items()}
         )
         return self.writer.add_tree(made | ({build.TABLE: (False, document)} if document else {}))
 
@@ -158,7 +158,7 @@ class _Walk:
         """Merge the folder of an object: its document, and folders of what is in it."""
 
         def part(file: str, one: Ids) -> str | None:
-            if _is_folder(file):
+            if build.is_folder(file):
                 return self._folder((*name.path, file), one, inside[file])
             return self._document(kind, name, one)
 
@@ -167,15 +167,15 @@ class _Walk:
     def _folder(self, place: tuple[str, ...], ids: Ids, below: Below) -> str | None:
         """Merge folders name by name, those that only one side has changed unread; None for an empty one."""
         folders = ids.each(self.entries)
-        made: build.Entries = {}
+        made: dict[str, str] = {}
         for file in sorted({name for one in folders for name in one}):
             one = at(folders, file, None)
             number = below(file, one) if self._is_open(one) else one.clean
             if number:
-                made[file] = (_is_folder(file), number)
+                made[file] = number
             if one.ours != number == one.theirs:
                 self.taken.append((*place, file))
-        return self.writer.add_tree(made) if made else None
+        return build.folder(self.writer, made) if made else None
 
     def _is_open(self, ids: Ids) -> bool:
         """Tell whether it takes a look into an object to know what it becomes."""
@@ -198,11 +198,6 @@ def _other_keys(said: Three[Document | None], partitions: Three[Files]) -> Clash
     return Clash(_KEYS.replace("_", " "), said.each(lambda one: (one or {}).get(_KEYS)))
 
 
-def _is_folder(file: str) -> bool:
-    """Tell by its name whether something in a tree is a folder: the name of an object has no dot."""
-    return "." not in file
-
-
 def _replaced(writer: Writer, ids: Ids, places: Collection[tuple[str, ...]]) -> str | None:
     """Return our folder with what theirs has at these places; None where nothing is left."""
     if not places:
@@ -220,6 +215,4 @@ def _replaced(writer: Writer, ids: Ids, places: Collection[tuple[str, ...]]) -> 
             made[word] = number
         else:
             made.pop(word, None)
-    return (
-        writer.add_tree({name: (_is_folder(name), number) for name, number in made.items()}) if made else None
-    )
+    return build.folder(writer, made) if made else None
