@@ -27,10 +27,9 @@ class MetastoreSession:
 
     def __init__(self, cluster: Cluster) -> None:
         self._following = f"lakehouse status -i {cluster.inventory.path}"
-        hosts = cluster.running("metastore")
-        if not hosts:
+        found = metastores(cluster)
+        if not found:
             raise LakehouseError("nobody runs the metastore", self._following)
-        found = [Endpoint(one.address, int(one.variables["lakehouse_ports"]["metastore"])) for one in hosts]
         options = Options(user=superuser(cluster), total=_SECONDS, read=_SECONDS)
         self._metastore = Metastore(found, options)
 
@@ -84,6 +83,14 @@ class Files:
             return ask(f"/{rest.partition('/')[2]}" if slashes else uri)
         except WebHdfsError as error:
             raise LakehouseError(str(error), self._following) from error
+
+
+def metastores(cluster: Cluster) -> list[Endpoint]:
+    """Return the addresses of a cluster's metastore; none where nobody runs it."""
+    return [
+        Endpoint(host.address or host.name, int(host.variables["lakehouse_ports"]["metastore"]))
+        for host in cluster.running("metastore")
+    ]
 
 
 def superuser(cluster: Cluster) -> str:

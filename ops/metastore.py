@@ -13,9 +13,8 @@ from urllib.parse import quote, urlsplit
 
 from lakehouse import inventory, shipped
 from lakehouse.errors import LakehouseError
-from lakehouse.metastore import Endpoint
 from lakehouse.metastore.health import Health, Step, check
-from ops import hosts, tell
+from ops import clients, hosts, tell
 from ops.answer import Answer, unknown
 from ops.asking import Asker, Http, Question, Reply, Shell
 from ops.outcome import Finding, Outcome, Result
@@ -70,13 +69,9 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _look(asker: Asker, cluster: Cluster) -> Seen:
     path = str(cluster.inventory.path)
-    places = cluster.running("metastore")
-    if not places:
+    endpoints = clients.metastores(cluster)
+    if not endpoints:
         raise LakehouseError("nobody runs the metastore", f".venv/bin/lakehouse status -i {path}")
-    endpoints = [
-        Endpoint(host.address or host.name, int(host.variables["lakehouse_ports"]["metastore"]))
-        for host in places
-    ]
     healths = check(endpoints, seconds=_SECONDS)
     warehouse = next((health.warehouse for health in healths if health.warehouse), "")
     [keeper, *_] = cluster.running("postgresql")
