@@ -36,10 +36,7 @@ TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
 # Variables with a password in them.
 PASSWORDS = ("lakehouse_database", "lakehouse_federation")
-FAST_CHECKS = {
-    "lint": ["make", "--no-print-directory", "lint"],
-    "unit": ["make", "--no-print-directory", "unit"],
-}
+FAST_CHECKS = {name: ["make", "--no-print-directory", name] for name in ("lint", "unit")}
 
 
 def bill() -> manifest.Manifest:
@@ -264,9 +261,14 @@ def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> 
             f"{names.HOSTS} belongs to root, and lacks names that the tests of docker compose need",
             f"sudo make compose-names ENV_FILE={COMPOSE_TESTS.relative_to(run.ROOT) / 'test.env'}",
         )
-    for name, argv in FAST_CHECKS.items():
-        if not timed(phases, name, argv):
+    # Beside the first checks comes what the unit tests read of the releases.
+    with ThreadPoolExecutor() as pool:
+        artifacts_there = pool.submit(fetch, phases, core=is_core(path))
+        if not timed(phases, "lint", FAST_CHECKS["lint"]):
             return 1
+        artifacts_there.result()
+    if not timed(phases, "unit", FAST_CHECKS["unit"]):
+        return 1
     if not is_local(path):
         engine(phases)  # the tests of local nodes and of docker compose need one all the same
     machines(phases, path, bare=True)

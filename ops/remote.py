@@ -30,12 +30,13 @@ _LINES_AHEAD = 10_000
 # So often Ctrl-C is looked for.
 _LOOK_SECONDS = 0.5
 # Watches the other end of the connection while the script runs. What the script reads comes first, so many
-# bytes of it; the connection's end is the end of what comes after. `timeout` ends the whole process group.
+# bytes of it; the connection's end is the end of what comes after. `timeout` ends the whole process group,
+# but told to end before it has noted its child, it ends alone: so the group is told as well.
 _GUARD = """\
 given=$(head -c {size})
 exec 3<&0
 printf '%s' "$given" | timeout -k {grace} {limit} sh -c {script} 3<&- & ran=$!
-{{ cat <&3; kill "$ran"; }} >/dev/null 2>&1 & watch=$!
+{{ cat <&3; kill -s TERM -- "$ran" "-$ran"; }} >/dev/null 2>&1 & watch=$!
 wait "$ran"; code=$?
 kill "$watch" 2>/dev/null
 echo "{mark} $code" >&2

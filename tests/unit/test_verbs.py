@@ -119,6 +119,7 @@ def test_a_failed_check_ends_the_test_before_any_cluster(
     monkeypatch.setattr(names, "unknown", lambda _: [])
     monkeypatch.setattr(nodes, "down", untouched)
     monkeypatch.setattr(verbs, "machines", untouched)
+    monkeypatch.setattr(verbs, "fetch", lambda *_, **__: None)
     monkeypatch.setattr(verbs, "FAST_CHECKS", {"lint": ["true"], "unit": ["true"], broken: ["false"]})
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == 1
     assert statuses()[broken] == phases.FAILED
