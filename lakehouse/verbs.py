@@ -28,7 +28,15 @@ NIGHTLY = run.BUILD / "nightly"
 # Marks what `make drills` runs and `make test` leaves out.
 LONG = "longdrill"
 # Arguments of pytest for the tests of `make test`; the slowest are shown, for who wants it faster.
-_SHORT = ["-m", f"not {LONG}", "--durations=20"]
+_SLOWEST = "--durations=20"
+_SHORT = ["-m", f"not {LONG}", _SLOWEST]
+# Those of a cluster: files that do not disturb each other side by side, then what has to be alone on it.
+CLUSTER_TESTS = {
+    "cluster tests": [
+        "-m", f"not (alone or drill or {LONG})", "--numprocesses", "2", "--dist", "loadfile", _SLOWEST,
+    ],
+    "drills": ["-m", f"(alone or drill) and not {LONG}", _SLOWEST],
+}  # fmt: skip
 # The folders of the two suites.
 SMOKE, MATRIX = "smoke", "matrix"
 # The cluster of `make test` alone: nobody else's data is on it.
@@ -283,12 +291,19 @@ def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> 
     pytest = run.program("pytest")
     # Not before: now there is a Maven.
     network = timed(phases, "network tests", [pytest, "tests/unit", "-m", f"network and not {LONG}"])
-    cluster = timed(phases, "cluster tests", [pytest, "tests/cluster", *_SHORT, "--inventory", path])
+    cluster = cluster_test(phases, path)
     code = report.build(run.BUILD, bill().versions)
     if not keep:
         nodes.down(path, phases.log)
     passed = small and network and cluster and not code and not changed
     return int(not (passed and compose_test(phases, keep=keep)))
+
+
+def cluster_test(phases: Phases, path: str) -> bool:
+    """The tests of a cluster that runs; all of them are run, whichever fail."""
+    pytest = [run.program("pytest"), "tests/cluster", "--inventory", path]
+    passed = [timed(phases, name, [*pytest, *chosen]) for name, chosen in CLUSTER_TESTS.items()]
+    return all(passed)
 
 
 def core_first(phases: Phases, path: str) -> bool:

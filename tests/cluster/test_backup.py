@@ -12,7 +12,7 @@ from lakehouse.inventory import Inventory
 from tests.cluster.looking import Said, look, secrets
 from tests.cluster.machines import Machine, Machines
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 # What docs/operations/backup.md promises for the smoke lakehouse is 60 s; a busy machine takes longer.
 BACKUP_SECONDS = 180

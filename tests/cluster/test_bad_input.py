@@ -16,7 +16,7 @@ from testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible, Outcome
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 FOREIGN = "CID-of-somebody-else"
 SQUATTER = "kit-squatter"

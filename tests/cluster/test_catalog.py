@@ -16,7 +16,7 @@ from lakehouse.run import ROOT
 from testbed.engines.trino import Trino
 from tests.cluster import looking
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 LIMIT_SECONDS = 150
 

@@ -14,7 +14,7 @@ from lakehouse.run import ROOT
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 PAGE = ROOT / "docs" / "catalog-history.md"
 COMMAND = re.compile(r"^\.venv/bin/lakehouse (catalog .*)$", re.MULTILINE)

@@ -20,7 +20,7 @@ from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 
 @dataclass(frozen=True)

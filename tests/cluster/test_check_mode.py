@@ -10,7 +10,7 @@ from lakehouse.inventory import Inventory
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 KEY = "kit.check"
 

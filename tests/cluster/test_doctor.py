@@ -11,7 +11,7 @@ from lakehouse.inventory import Host, Inventory
 from tests.cluster.looking import Said, look, paused, secrets
 from tests.cluster.machines import Machine, Machines
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 # What the verb promises.
 LIMIT_SECONDS = 20

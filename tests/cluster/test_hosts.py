@@ -14,7 +14,7 @@ from testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 LOGIN = "/etc/login.defs"
 SECONDS_TO_RETURN = 90

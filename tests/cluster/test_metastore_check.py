@@ -9,7 +9,7 @@ from testbed.waiting import wait_for
 from tests.cluster.changing import Verb, stopped
 from tests.cluster.machines import Machines
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 
 def test_a_healthy_metastore_answers_everything(verb: Verb) -> None:

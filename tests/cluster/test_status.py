@@ -9,7 +9,7 @@ from tests.cluster.daemons import placements
 from tests.cluster.looking import Said, look, paused, secrets
 from tests.cluster.machines import Machines
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 # Without one of them it is down, and not merely degraded.
 NEEDED = {"namenode", "metastore", "postgresql"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ def test_a_failed_check_ends_the_test_before_any_cluster(
     assert statuses()[broken] == phases.FAILED
 
 
-@pytest.mark.parametrize("broken", ["", "network tests", "cluster tests"])
+@pytest.mark.parametrize("broken", ["", "network tests", *verbs.CLUSTER_TESTS])
 def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     ran: dict[str, list[str]] = {}
 
@@ -150,8 +151,17 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
     monkeypatch.setattr(verbs, "timed", timed)
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == int(bool(broken))
     assert ran["network tests"] == ["tests/unit", "-m", "network and not longdrill"]
-    short = ["-m", "not longdrill", "--durations=20"]
-    assert ran["cluster tests"] == ["tests/cluster", *short, "--inventory", "tests/inventory"]
+    for name, chosen in verbs.CLUSTER_TESTS.items():
+        assert ran[name] == ["tests/cluster", "--inventory", "tests/inventory", *chosen]
+
+
+def test_what_is_no_long_drill_is_run_once_on_the_cluster() -> None:
+    expressions = [arguments[1] for arguments in verbs.CLUSTER_TESTS.values()]
+    for flags in product([False, True], repeat=3):
+        marks = dict(zip(("alone", "drill", verbs.LONG), flags, strict=True))
+        # Pytest's grammar is a part of Python's.
+        run_in = [bool(eval(one, {}, marks)) for one in expressions]  # noqa: S307 -- our own text
+        assert sum(run_in) == int(not marks[verbs.LONG])
 
 
 class TestConfirm:
