@@ -15,6 +15,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.lakehouse import programs
 from ansible.module_utils.lakehouse.probes import ask
 from ansible.module_utils.lakehouse.refused import RefusedError
+from ansible.module_utils.parsing.convert_bool import boolean
 
 DOCUMENTATION = r"""
 module: lakehouse_daemon
@@ -27,7 +28,7 @@ description:
     of the log.
   - The action plugin of the same name lets one host after the other restart what runs.
 options:
-  name: {type: str, required: true, description: The unit.}
+  name: {type: str, description: The unit; required, but for C(look).}
   enabled: {type: bool, default: true, description: Whether it runs now and after a boot; if not, it stops.}
   files: {type: list, elements: path, default: [], description: What the daemon reads when it starts.}
   pending:
@@ -71,6 +72,12 @@ options:
     default: true
     description: Whether what serves is restarted at all; the action plugin's.
   hold: {type: bool, default: false, description: Leave the restart of a unit that serves to another call.}
+  look:
+    type: list
+    elements: dict
+    description: >-
+      Units with these options, of which the answer names those that are not as they should be; nothing is
+      done. The action plugin's, for its C(units).
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -83,8 +90,9 @@ EXAMPLES = r"""
 RETURN = r"""
 action:
   type: str
-  returned: always
+  returned: for a unit
   description: "What was done: none, started, restarted or stopped; held where that is left to another call."
+unsettled: {type: list, elements: str, returned: for C(look), description: Names of units.}
 """
 POLL_SECONDS = 0.25
 LOG_LINES = 20
@@ -162,6 +170,29 @@ def needed(known: dict[str, str], enabled: bool, files: list[str], pending: Sequ
     return "restarted" if is_stale(known, files, pending) else "none"
 
 
+def is_switched(known: dict[str, str], enabled: bool) -> bool:
+    """Whether the unit starts at a boot as it should.
+
+    Debian's template units are enabled by their generator and cannot be switched.
+    """
+    is_enabled = known["UnitFileState"] in ("enabled", "enabled-runtime")
+    return is_enabled == enabled or known["UnitFileState"] not in ("enabled", "disabled")
+
+
+def is_settled(known: dict[str, str], unit: dict[str, Any]) -> bool:
+    """Whether nothing is to be done to a unit, and it answers."""
+    enabled = boolean(unit.get("enabled", True))
+    as_desired = (
+        known["LoadState"] == "loaded"
+        and known["NeedDaemonReload"] == "no"
+        and is_switched(known, enabled)
+        and needed(known, enabled, unit.get("files", [])) == "none"
+    )
+    if not enabled or not as_desired:
+        return as_desired
+    return not is_deaf(known, unit.get("listens", [])) and wrong(unit.get("ready", [])) is None
+
+
 def wait(module: AnsibleModule, unit: str, probes: list[dict[str, Any]], seconds: int) -> None:
     """Ask until every answer is right; fail with the last wrong one."""
     deadline = time.monotonic() + seconds
@@ -210,7 +241,7 @@ def main() -> None:
     """Entry point."""
     module = AnsibleModule(
         argument_spec={
-            "name": {"type": "str", "required": True},
+            "name": {"type": "str"},
             "enabled": {"type": "bool", "default": True},
             "files": {"type": "list", "elements": "path", "default": []},
             "pending": {"type": "list", "elements": "path", "default": []},
@@ -222,10 +253,15 @@ def main() -> None:
             "turns": {"type": "bool", "default": True},
             "restarts": {"type": "bool", "default": True},
             "hold": {"type": "bool", "default": False},
+            "look": {"type": "list", "elements": "dict"},
         },
+        required_one_of=[("name", "look")],
         supports_check_mode=True,
     )
     try:
+        if (units := module.params["look"]) is not None:
+            unsettled = [unit["name"] for unit in units if not is_settled(properties(unit["name"]), unit)]
+            module.exit_json(changed=False, unsettled=unsettled)
         bring(module)
     except RefusedError as error:
         module.fail_json(**error.result())
@@ -257,9 +293,7 @@ def bring(module: AnsibleModule) -> None:
         action = "restarted"
     if action == "restarted" and module.params["hold"] and serves(known, module.params["ready"]):
         module.exit_json(changed=False, action="held")
-    switch = (known["UnitFileState"] in ("enabled", "enabled-runtime")) != enabled
-    # Debian's template units are enabled by their generator and cannot be switched.
-    switch = switch and known["UnitFileState"] in ("enabled", "disabled")
+    switch = not is_switched(known, enabled)
     if not module.check_mode:
         if switch:
             systemctl("enable" if enabled else "disable", unit)

@@ -10,7 +10,13 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.lakehouse.preflight_accounts import check_accounts
 from ansible.module_utils.lakehouse.preflight_away import check_away, check_lock
-from ansible.module_utils.lakehouse.preflight_machine import check_disk, check_kind, check_memory, memory_mb
+from ansible.module_utils.lakehouse.preflight_machine import (
+    check_disk,
+    check_kind,
+    check_memory,
+    facts,
+    memory_mb,
+)
 from ansible.module_utils.lakehouse.preflight_names import (
     HOSTS_FILE,
     check_cloud_init,
@@ -73,6 +79,7 @@ findings:
   returned: always
   description: One entry per fault, with check, fact, action and expected.
 memory_mb: {type: int, returned: always, description: Memory that the node may use, in MiB.}
+facts: {type: dict, returned: always, description: C(memtotal_mb) and C(processor_vcpus) and C(architecture).}
 formats: {type: bool, returned: always, description: Whether a NameNode is to run here that has no data yet.}
 datanodes: {type: list, elements: str, returned: always, description: Uuids in the DataNode's directories.}
 started: {type: float, returned: always, description: The node's clock before the checks, in seconds.}
@@ -131,6 +138,7 @@ def main() -> None:
         changed=False,
         findings=findings,
         memory_mb=memory_mb(root),
+        facts=facts(root),
         formats=formats(options["services"]),
         datanodes=datanodes(options["services"]),
         started=started,

@@ -3,6 +3,9 @@
 Hosts are worked on side by side, so that a first start is as fast as the slowest of them. A unit that serves
 and has to be restarted waits for its turn, which ends when it answers again. Where that fails, nobody else's
 is restarted in this run: they still serve. With ``restarts: false`` nothing that serves is restarted.
+
+Several units of a host are a list, ``units``, whose entries are arguments of the module: one call looks at
+all of them, and only those that are not as they should be are brought there, in the order of the list.
 """
 
 from __future__ import annotations
@@ -35,30 +38,50 @@ class ActionModule(ActionBase):
     TRANSFERS_FILES = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> Result:
-        """Return the module's result."""
+        """Return the module's result; that of the last of ``units`` that was brought into its state."""
         variables = task_vars or {}
         super().run(tmp, variables)
-        restarts = boolean(self._task.args.get("restarts", True))
-        if restarts and (self._task.check_mode or not self._task.args.get("turns", True)):
-            return self._call(variables)
-        result = self._call(variables, hold=True)
+        shared = dict(self._task.args)
+        units = shared.pop("units", None)
+        if units is None:
+            return self._bring(variables, shared)
+        result: Result = {"changed": False, "action": "none"}
+        for unit in self._unsettled(variables, units):
+            before, result = result, self._bring(variables, {**shared, **unit})
+            result["changed"] = before["changed"] or result.get("changed", False)
+            if result.get("failed"):
+                break
+        return result
+
+    def _unsettled(self, variables: dict[str, Any], units: list[Result]) -> list[Result]:
+        """The units that are not as they should be; in check mode all: the host knows of no pending file."""
+        if self._task.check_mode:
+            return units
+        looked = self._call(variables, {"look": units})
+        return [unit for unit in units if unit["name"] in looked.get("unsettled", [unit["name"]])]
+
+    def _bring(self, variables: dict[str, Any], arguments: Result) -> Result:
+        """Bring a unit into the desired state."""
+        restarts = boolean(arguments.get("restarts", True))
+        if restarts and (self._task.check_mode or not arguments.get("turns", True)):
+            return self._call(variables, arguments)
+        result = self._call(variables, arguments | {"hold": True})
         if result.get("action") != "held" or not restarts:
             return result
         # Of this run alone, and shared by the processes of all its hosts.
         with turn(Path(constants.DEFAULT_LOCAL_TMP)) as file:
+            name = arguments["name"]
             if failed := file.read():
-                name = self._task.args["name"]
                 return {"failed": True, "msg": f"{name}: not restarted, because {failed} did not come back"}
             # Stands there, too, if this machine is lost on the way.
-            file.write(f"{self._task.args['name']} on {variables['inventory_hostname']}")
+            file.write(f"{name} on {variables['inventory_hostname']}")
             file.flush()
-            result = self._call(variables)
+            result = self._call(variables, arguments)
             if not result.get("failed"):
                 file.truncate(0)
         return result
 
-    def _call(self, variables: dict[str, Any], **more: object) -> Result:
-        arguments = {**self._task.args, **more}
+    def _call(self, variables: dict[str, Any], arguments: Result) -> Result:
         return dict(
             self._execute_module(module_name="lakehouse_daemon", module_args=arguments, task_vars=variables)
         )

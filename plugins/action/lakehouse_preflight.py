@@ -45,15 +45,17 @@ class ActionModule(ActionBase):
         options = dict(self._task.args)
         tolerance = float(options.pop("max_clock_offset_seconds", 1))
         host = str(variables["inventory_hostname"])
-        findings, datanodes = self._look(host, options, tolerance, variables)
+        findings, looked = self._look(host, options, tolerance, variables)
         lines = [str(finding) for finding in findings]
         result = {"changed": False, "failed": bool(lines), "msg": report(findings), "lines": lines}
-        return {**result, "datanodes": datanodes}
+        # What the play that follows would have to ask for.
+        facts = {"ansible_facts": looked["facts"]} if looked else {}
+        return {**result, **facts, "datanodes": looked.get("datanodes", [])}
 
     def _look(
         self, host: str, options: dict[str, Any], tolerance: float, variables: dict[str, Any]
-    ) -> tuple[list[Finding], list[str]]:
-        """Return the findings, and the uuids of the DataNodes whose data is here."""
+    ) -> tuple[list[Finding], dict[str, Any]]:
+        """Return the findings, and what the module has seen: nothing where it could not look."""
         before = time.time()
         try:
             result = self._execute_module(
@@ -61,12 +63,12 @@ class ActionModule(ActionBase):
             )
         except AnsibleConnectionFailure as error:
             advice = f"check the address, the key and the machine: ansible {host} -m ansible.builtin.ping"
-            return [Finding("net.ssh", host, f"unreachable: {_last_line(str(error))}", advice)], []
+            return [Finding("net.ssh", host, f"unreachable: {_last_line(str(error))}", advice)], {}
         after = time.time()
         if result.get("failed"):
             reason = _last_line(str(result.get("module_stderr") or result.get("msg")))
             advice = f"check Python and sudo: ansible {host} --become -m ansible.builtin.ping"
-            return [Finding("node.python", host, f"cannot run a module: {reason}", advice)], []
+            return [Finding("node.python", host, f"cannot run a module: {reason}", advice)], {}
         findings = [Finding(host=host, **found) for found in result["findings"]]
         wished = self._sizes(options.get("services", []), variables, result["memory_mb"])
         findings += memory.sizes(host, wished, result["memory_mb"])
@@ -78,7 +80,7 @@ class ActionModule(ActionBase):
             fact = f"the clock is {abs(offset):.1f} s {side} the control machine's"
             advice = "set both clocks by NTP: timedatectl set-ntp true"
             findings.append(Finding("time.offset", host, fact, advice, f"at most {tolerance:g} s"))
-        return findings, list(result["datanodes"])
+        return findings, dict(result)
 
     def _sizes(
         self, services: list[dict[str, Any]], variables: dict[str, Any], memory_mb: int

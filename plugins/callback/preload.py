@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import suppress
+from pathlib import Path
 
 from ansible.errors import AnsibleError
 from ansible.playbook import Playbook
@@ -22,12 +23,11 @@ short_description: load the plugins of templates before tasks are forked
 description: The processes of tasks inherit them.
 author: The lakehouse kit
 """
-# By name, for there are more of them than a task uses.
+# The kit's own, and of Ansible's, by name, those that tasks use.
 ACTIONS = (
-    "config_files",
-    "packages",
-    "release",
+    *sorted(path.stem for path in (Path(__file__).parents[1] / "action").glob("*.py")),
     "ansible.legacy.normal",
+    "ansible.builtin.raw",
     "ansible.builtin.validate_argument_spec",
 )
 CONNECTIONS = ("ansible.builtin.ssh", "ansible.builtin.local")

@@ -47,6 +47,7 @@ def test_a_timer_is_as_old_as_it_is_active(file: Path) -> None:
     assert not daemon.is_stale(timer, [])
 
 
+RIGHT, WRONG = ({"kind": "command", "argv": ["echo", said], "prints": "alive"} for said in ("alive", "no"))
 BEFORE, AFTER = time.time() - HOUR, time.time() + HOUR
 
 
@@ -194,3 +195,39 @@ class TestGate:
         ready: Any = [own, ["its leader is in safe mode"]]
         assert daemon.serves(known(state), ready) is serves
         assert daemon.serves(known(state), []) is (state == "active")
+
+
+class TestSettled:
+    """Of several units, those of which nothing is to be done and that answer."""
+
+    UNIT = known() | {"LoadState": "loaded", "NeedDaemonReload": "no", "UnitFileState": "enabled"}
+    OFF = UNIT | {"ActiveState": "inactive", "UnitFileState": "disabled"}
+
+    def test_one_that_runs_and_answers(self) -> None:
+        assert daemon.is_settled(self.UNIT, {"name": "a", "ready": [RIGHT]})
+
+    def test_one_that_is_off_and_shall_be(self) -> None:
+        assert daemon.is_settled(self.OFF, {"name": "a", "enabled": False, "ready": [WRONG]})
+
+    @pytest.mark.parametrize(
+        "differs",
+        [
+            {"ActiveState": "failed"},
+            {"LoadState": "not-found"},
+            {"NeedDaemonReload": "yes"},
+            {"UnitFileState": "disabled"},
+        ],
+        ids=lambda differs: next(iter(differs)),
+    )
+    def test_what_systemd_has_otherwise(self, differs: dict[str, str]) -> None:
+        assert not daemon.is_settled(self.UNIT | differs, {"name": "a"})
+
+    def test_a_wrong_answer(self) -> None:
+        assert not daemon.is_settled(self.UNIT, {"name": "a", "ready": [RIGHT, WRONG]})
+
+    def test_a_file_that_changed_since(self, file: Path) -> None:
+        old = known(started=BEFORE)
+        assert not daemon.is_settled(self.UNIT | old, {"name": "a", "files": [str(file)]})
+
+    def test_one_that_runs_and_shall_not(self) -> None:
+        assert not daemon.is_settled(self.UNIT, {"name": "a", "enabled": False})

@@ -122,7 +122,7 @@ def test_tasks_main_is_a_table_of_contents(role: Path) -> None:
 def test_what_makes_a_daemon_restart_is_derived_from_the_list_of_files(role: Path) -> None:
     tasks = [task for file in (role / "tasks").glob("*.yml") for task in load(file) or ()]
     daemons = [task["lakehouse_daemon"] for task in tasks if "lakehouse_daemon" in task]
-    given = [daemon["files"] for daemon in daemons if "files" in daemon]
+    given = [daemon[key] for daemon in daemons for key in ("files", "units") if key in daemon]
     derived = f"_{role.name}_reads"
     assert all(derived in files for files in given)
     assert (derived in own_names(role)) == bool(given)

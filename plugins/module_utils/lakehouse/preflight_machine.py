@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ansible.module_utils.lakehouse.findings import finding
 
@@ -46,11 +47,23 @@ def check_kind(root: Path, supported_os: list[str], architectures: list[str]) ->
 
 def memory_mb(root: Path) -> int:
     """Return the memory that the machine may use: what it has, or the limit of its control group if lower."""
-    total = 0
+    return min([_memory(root), *_group_limits(root)]) // MIB
+
+
+def facts(root: Path) -> dict[str, Any]:
+    """Return what sizes follow from, under the names that Ansible's own facts have."""
+    return {
+        "memtotal_mb": _memory(root) // MIB,
+        "processor_vcpus": os.cpu_count(),
+        "architecture": os.uname().machine,
+    }
+
+
+def _memory(root: Path) -> int:
     for line in (root / "proc/meminfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("MemTotal:"):
-            total = int(line.split()[1]) * 1024
-    return min([total, *_group_limits(root)]) // MIB
+            return int(line.split()[1]) * 1024
+    return 0
 
 
 def _group_limits(root: Path) -> list[int]:
