@@ -48,6 +48,9 @@ def register(add: Add) -> None:
         "recommission", "ops.change.departure:back", "have a host serve again that left, or was about to"
     )
     undone.add_argument("node", help="a host of the inventory")
+    removed = add("remove", "ops.change.removal:main", "take off what the inventory places nowhere any more")
+    removed.add_argument("component", help="trino or flink")
+    removed.add_argument("--data", action="store_true", help="with what it has on the disks of its hosts")
     raised = add(
         "upgrade", "ops.upgrade.verb:main", "switch to the releases of versions.yml, or back by itself"
     )
@@ -55,11 +58,16 @@ def register(add: Add) -> None:
         "component",
         nargs="?",
         default="all",
-        help="or a version of versions.yml, such as iceberg (default: all)",
+        help="postgresql, or a version of versions.yml, such as iceberg (default: all of these)",
     )
-    raised.add_argument("--to", metavar="VERSION", help="refuse unless versions.yml has this version of it")
+    raised.add_argument(
+        "--to", metavar="VERSION", help="refuse unless versions.yml has it; of postgresql: this one"
+    )
     raised.add_argument(
         "--bill", default=BILL, metavar="FILE", help="below the kit's folder (default: %(default)s)"
+    )
+    raised.add_argument(
+        "--finalize", action="store_true", help="of hadoop: keep what HDFS has; there is no way back then"
     )
     raised.add_argument("--force", action="store_true", help="although versions were never run together")
     raised.add_argument(
@@ -76,8 +84,8 @@ def register(add: Add) -> None:
     resumed = add("resume", "ops.change.runs:resume", "go on with a run that was stopped")
     resumed.add_argument("run", nargs="?", help="such as r17 (default: the last one)")
     listed = add("runs", "ops.change.runs:main", "show what was changed from here, and how it ended")
-    json_option(restarted, away, joined, left, undone, raised, resumed, listed)
-    change_options(restarted, away, joined, left, undone, raised, resumed)
+    json_option(restarted, away, joined, left, undone, removed, raised, resumed, listed)
+    change_options(restarted, away, joined, left, undone, removed, raised, resumed)
 
 
 def _positive(text: str) -> int:

@@ -13,7 +13,7 @@ from lakehouse import inventory
 from ops.backup import making
 from ops.backup import verb as backups
 from ops.catalog import restoring as catalog
-from ops.change import departure, joining, journal, maintenance, restart, run
+from ops.change import departure, joining, journal, maintenance, removal, restart, run
 from ops.change.journal import Run
 from ops.change.run import Prepare
 from ops.outcome import SCHEMA
@@ -30,6 +30,7 @@ VERBS: dict[str, Prepare] = {
     joining.VERB: joining.prepare,
     departure.VERB: departure.prepare,
     departure.BACK: departure.prepare_back,
+    removal.VERB: removal.prepare,
     backups.BACKUP: making.prepare,
     backups.RESTORE: backups.prepare_restore,
     catalog.VERB: catalog.prepare,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from lakehouse import services as catalogue
 from lakehouse.inventory import Host
 from ops.asking import Http, Question, Thrift
 from ops.status import placement, questions
@@ -85,6 +86,7 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
     yield "packages", _packages()
     units = (shlex.quote(placement.unit(service)) for service in services)
     yield "daemons", "\n".join([SHOW, *(f"show {unit}" for unit in units)])
+    yield "left", _active(sorted(_units_but(names)))
     if "namenode" in names:
         yield "hdfs_site", f"cat {shlex.quote(f'{config}/hadoop/namenode/hdfs-site.xml')}"
         yield "core_site", f"cat {shlex.quote(f'{config}/hadoop/core-site.xml')}"
@@ -112,6 +114,19 @@ def more(cluster: Cluster) -> Iterator[Question]:
 
 def _place(host: Host, port: str) -> tuple[str, int]:
     return host.address, int(host.variables["lakehouse_ports"][port])
+
+
+def _units_but(names: set[str]) -> set[str]:
+    """Return the units of the catalogue that none of these services has."""
+    known = catalogue.load().services.values()
+    own = {placement.unit(row) for row in known if row.name in names}
+    return {placement.unit(row) for row in known} - own
+
+
+def _active(units: list[str]) -> str:
+    """Print those units that run."""
+    named = shlex.join(f"{unit}.service" for unit in units)
+    return f"systemctl list-units --plain --no-legend --state=active -- {named} | cut -d ' ' -f 1"
 
 
 def _pages() -> str:

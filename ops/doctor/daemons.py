@@ -12,7 +12,9 @@ from operator import itemgetter
 from lakehouse import services
 from lakehouse.validation.finding import Level
 from ops.answer import both
+from ops.change import removal
 from ops.doctor.model import SETTLED_SECONDS, Case, Check, Fault, Seen, judged, runs
+from ops.status import placement
 from ops.status.model import RUNNING, Placed, Unit
 
 # A daemon that waited for what it needs came back a few times before it stayed.
@@ -93,6 +95,23 @@ def _states(seen: Seen) -> Iterator[Case]:
             yield Fault(fact, seen.journal(placed), RUNNING)
 
     return _of_units(seen, wrong)
+
+
+def _left(seen: Seen) -> Iterator[Case]:
+    """A unit runs on a host where the inventory does not place it."""
+    known = {placement.unit(row): row for row in services.load().services.values()}
+    everywhere = {row.role for rows in seen.cluster.services.values() for row in rows}
+
+    def there(host: str, text: str) -> Iterator[Fault]:
+        for name in text.split():
+            row = known[name.removesuffix(".service")]
+            gone = row.role not in everywhere and row.role in removal.removable()
+            stop = seen.on(host, f"systemctl disable --now {name}")
+            action = f".venv/bin/lakehouse remove {row.role} -i {seen.status.inventory}" if gone else stop
+            yield Fault(f"{row.name} runs, and the inventory has none here", action, level=Level.WARNING)
+
+    for host in seen.cluster.hosts:
+        yield Case(host.name, judged(seen.part(host.name, "left"), partial(there, host.name)))
 
 
 def _restarts(seen: Seen) -> Iterator[Case]:
@@ -189,6 +208,7 @@ def _address(text: str) -> str:
 
 CHECKS = (
     Check("unit.state", "a service does not run", _states),
+    Check("unit.left", "a service runs on a host where the inventory does not place it", _left),
     Check("unit.restarts", "a service ends and comes back, again and again", _restarts),
     Check("unit.limits", "a process runs with less open files or processes than its unit gives it", _limits),
     Check("unit.swap", "most of a daemon is swapped out", _swapped),

@@ -116,6 +116,14 @@ def _reach(seen: Seen) -> Iterator[Case]:
         yield Case(host.name, judged(seen.part(host.name, "reach"), closed))
 
 
+def _upgrade(seen: Seen) -> Iterator[Case]:
+    def open_end(hdfs: Hdfs) -> Iterator[Fault]:
+        if fact := judge.unfinished(seen.status, hdfs):
+            yield Fault(fact, judge.finalize(seen.status), "finalized, or taken back", Level.WARNING)
+
+    yield from _case(seen, judged(seen.status.hdfs, open_end))
+
+
 def _checkpoint(seen: Seen) -> Iterator[Case]:
     placed = seen.the("namenode")
     own = seen.variable(placed.host, "hdfs_namenode_checkpoint_calendar") is not None
@@ -161,6 +169,7 @@ CHECKS = (
     Check("hdfs.replicas", "a block lacks a replica", _counted("replicas", Level.WARNING)),
     Check("hdfs.volumes", "a disk of a DataNode has failed", _counted("volumes", Level.FAULT)),
     Check("hdfs.capacity", "HDFS is nearly full", _counted("capacity", Level.WARNING)),
+    Check("hdfs.upgrade", "another version of HDFS came in, and nobody has said that it stays", _upgrade),
     Check("hdfs.checkpoint", "the image is old, or many edits are not in it", _checkpoint),
     Check("hdfs.timer", "nobody makes checkpoints, or the last has failed", _timer),
 )

@@ -129,6 +129,8 @@ def _storage(status: Status) -> Iterator[Finding]:
     for code, wrong, what in of_hdfs(status, hdfs):
         if wrong:
             yield Finding(f"hdfs.{code}", DOWN if hdfs.live == 0 else DEGRADED, namenode.host, what, report)
+    if what := unfinished(status, hdfs):
+        yield Finding("hdfs.upgrade", DEGRADED, namenode.host, what, finalize(status))
 
 
 def of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
@@ -142,6 +144,19 @@ def of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
     yield "volumes", hdfs.failed_volumes > 0, f"{hdfs.failed_volumes} disks of DataNodes have failed"
     full = hdfs.remaining < DISK_SHARE * hdfs.capacity
     yield "capacity", full, f"{hdfs.remaining * 100 // max(hdfs.capacity, 1)} % of HDFS is left"
+
+
+def unfinished(status: Status, hdfs: Hdfs) -> str:
+    """Return that an upgrade of HDFS is not finalized, and since when; empty where none is."""
+    if hdfs.upgrade is None:
+        return ""
+    hours = max(status.at - hdfs.upgrade, 0) / 3600
+    return f"an upgrade of HDFS is prepared and not finalized, for {hours:.0f} h: files that go take space"
+
+
+def finalize(status: Status) -> str:
+    """Return the command that finalizes an upgrade of HDFS."""
+    return f".venv/bin/lakehouse upgrade hadoop --finalize -i {status.inventory}"
 
 
 def _catalogue(status: Status) -> Iterator[Finding]:

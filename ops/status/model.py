@@ -81,7 +81,10 @@ class Placed:
 
 @dataclass(frozen=True)
 class Hdfs:
-    """What the NameNode counts. `safemode` is what it says of it, empty when it is off."""
+    """What the NameNode counts. `safemode` is what it says of it, empty when it is off.
+
+    `upgrade` is since when one is prepared and not finalized, in seconds since the epoch; None where none is.
+    """
 
     capacity: int
     used: int
@@ -95,6 +98,7 @@ class Hdfs:
     corrupt: int
     low: int
     safemode: str
+    upgrade: float | None = None
 
 
 @dataclass(frozen=True)

@@ -208,6 +208,12 @@ def beans(reply: Reply) -> dict[str, Any]:
     return {key: value for bean in json.loads(reply.text)["beans"] for key, value in bean.items()}
 
 
+def upgrade(info: Mapping[str, Any]) -> float | None:
+    """Return since when an upgrade of HDFS is prepared and not finalized; None where none is."""
+    found = info["RollingUpgradeStatus"]
+    return int(found["startTime"]) / 1000 if found and not int(found["finalizeTime"]) else None
+
+
 def _counted(counters: Mapping[str, Any], info: Mapping[str, Any]) -> Hdfs:
     return Hdfs(
         capacity=int(counters["CapacityTotal"]),
@@ -222,6 +228,7 @@ def _counted(counters: Mapping[str, Any], info: Mapping[str, Any]) -> Hdfs:
         corrupt=int(counters["CorruptBlocks"]),
         low=int(counters["LowRedundancyBlocks"]),
         safemode=str(info["Safemode"]),
+        upgrade=upgrade(info),
     )
 
 

@@ -16,7 +16,7 @@ from lakehouse.errors import LakehouseError
 from ops.change import journal, restart
 from ops.change.ending import Ending, Stopped, said
 from ops.change.run import Request, Running
-from ops.upgrade import proof
+from ops.upgrade import hdfs, proof
 from ops.upgrade.planner import Row
 from ops.upgrade.proof import Proof
 
@@ -77,6 +77,8 @@ def carry_out(upgrade: Upgrade, task: Task, running: Running) -> tuple[str, ...]
             if not touched:
                 raise
             _back(upgrade, touched, said(error), running)
+    if any(row.returns for row in task.every):
+        hdfs.finish(running)
     return tuple(facts)
 
 
@@ -96,23 +98,28 @@ def _forward(
 ) -> str:
     """Switch a component host by host; `touched` grows by each. Stopped where one does not serve in time."""
     component, began = own[0].component, time.monotonic()
+    noticed = []
     for number, row in enumerate(own, 1):
         where = f"{component} {number}/{len(own)} on {row.host}"
         for step in row.units:
             restart.wait_for_gate(running, step, where, upgrade.request)
         running.begins(row.host, component)
+        if row.prepares:
+            noticed.append(hdfs.prepare(running, row.old))
         if row not in touched:
             touched.append(row)
         _switch(upgrade, row, row.new, "switch", running)
         for step in row.units:
             alone = row.mixed and number < len(own)
-            restart.replaced(running, step, f"{where}: {step.service}", upgrade.ready, alone=alone)
+            took = restart.replaced(running, step, f"{where}: {step.service}", upgrade.ready, alone=alone)
+            if step.service == "namenode":
+                noticed.append(f"HDFS did not answer for {took:.1f} s")
         running.say(f"{where}: runs {row.new}")
     restart.settle(running, [step for row in own for step in row.units], upgrade.ready)
     found = proved.again(running.living.cluster) if proved else ""
     for row in own:
         running.done(row.host, component)
-    shown = f", {found}" if found else ""
+    shown = "".join(f", {each}" for each in (found, *noticed) if each)
     return f"{component} {own[0].new} on {len(own)} hosts in {time.monotonic() - began:.0f} s{shown}"
 
 
@@ -121,17 +128,22 @@ def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) 
     component = touched[0].component
     running.say(f"{component}: goes back: {why}")
     running.journal.write(journal.BACK, what=component)
+    over = any(row.rolling and not row.returns for row in touched)
+    if over and (refusal := hdfs.unreadable(running.living)):
+        raise Stopped(Ending.HALFWAY, f"{component}: {why}; {refusal.fact}", refusal.next)
     try:
         for row in reversed(touched):
             where = f"{component} back on {row.host}"
             _switch(upgrade, row, row.old, "back", running)
-            for step in row.units:
+            for step in reversed(row.units):
                 alone = row.mixed and row is not touched[0]
                 restart.replaced(
                     running, step, f"{where}: {step.service}", restart.READY_SECONDS, alone=alone
                 )
             running.say(f"{where}: runs {row.old}")
             running.done(row.host, f"{component} back")
+        if over:
+            hdfs.finish(running)
     except (Stopped, LakehouseError) as error:
         what = f"{component}: {why}; and on the way back: {said(error)}"
         raise Stopped(Ending.HALFWAY, what, "") from error

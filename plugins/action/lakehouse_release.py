@@ -3,9 +3,10 @@
 The archive is built once on the control machine (``lakehouse.artifacts.releases``), sent only where it is
 missing, compared there with what was built, and unpacked beside the releases that are there. Arguments:
 ``component`` and ``root`` (its folder on the host), optional ``conf`` (a folder that the release shall offer
-as ``conf``), ``switch`` (false: it lies beside the one in use) and ``pinned`` (by component a release that
-the host has, in place of the one that the bill of materials describes). The variable ``lakehouse_bill``
-names another bill of materials than the kit's.
+as ``conf``), ``switch`` (false: it lies beside the one in use), ``pinned`` (by component a release that the
+host has, in place of the one that the bill of materials describes) and ``keeps_version`` (a host that has
+another version is refused: `lakehouse upgrade` is what may change it). The variable ``lakehouse_bill`` names
+another bill of materials than the kit's.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class ActionModule(ActionBase):
             }
             if self._is_current(**arguments):
                 return {"changed": False, "path": f"{arguments['root']}/releases/{arguments['release']}"}
+            if boolean(self._task.args.get("keeps_version", False)) and arguments["switch"]:
+                self._refuse_another_version(component.name, arguments["root"], arguments["release"])
             result = self._execute_module(
                 module_name="lakehouse_release", module_args=arguments, task_vars=variables
             )
@@ -99,6 +102,16 @@ class ActionModule(ActionBase):
         lines, links = str(answer["stdout"]).splitlines(), list(wanted.values())
         fits = not switch or len(lines) - len(links) <= max(keep, 1)
         return bool(answer["rc"] == 0 and lines[: len(links)] == links and fits)
+
+    def _refuse_another_version(self, component: str, root: str, release: str) -> None:
+        """Fail if the host has another version than a release: its data may want more than a switch."""
+        there = str(self._low_level_execute_command(f"readlink {shlex.quote(root)}/current")["stdout"])
+        old, new = (name.rpartition("-")[0] for name in (there.strip().rpartition("/")[2], release))
+        if old and old != new:
+            raise AnsibleActionFail(
+                f"{component} is {old} here, and {new} in versions.yml: nothing was touched;"
+                f' next: lakehouse upgrade {component}, or {component}: "{old}" there'
+            )
 
     def _install(
         self, bill: Manifest, provide: Provide, arguments: dict[str, Any], variables: dict[str, Any]

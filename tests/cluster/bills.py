@@ -32,6 +32,25 @@ def delta() -> str:
     return _written("delta-4.3.1", _bumped("delta", "4.3.1", _DELTA))
 
 
+def hadoop() -> str:
+    """Hadoop 3.4.2, from which 3.5.0 is an upgrade of HDFS; most of its files are others."""
+    text, version = _text(), "3.4.2"
+    files: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name(f"hadoop-{version}.lock").read_text(encoding="utf-8").splitlines():
+        layer, coordinate, sha256, size = line.split()
+        locked = f'{{coordinate: "{coordinate}", sha256: "{sha256}", bytes: {size}, licence: NOASSERTION}}'
+        files.setdefault(layer, []).append(f"      - {locked}\n")
+    block = "".join(f"    {layer}:\n{''.join(lines)}" for layer, lines in files.items())
+    text, lock = re.sub(
+        r'^  hadoop: "[^"]+"', f'  hadoop: "{version}"', text, count=1, flags=re.MULTILINE
+    ).split("\nlock:\n")
+    lock, count = re.subn(
+        r"^  hadoop:\n(    .*\n)+", f"  hadoop:\n{block}", lock, count=1, flags=re.MULTILINE
+    )
+    assert count == 1
+    return _written(f"hadoop-{version}", f"{text}\nlock:\n{lock}")
+
+
 def broken_trino() -> str:
     """The Trino of the kit without the plugin that its catalogs need: it starts, and ends."""
     text, line = _text(), "          plugin/iceberg: plugin/iceberg\n"

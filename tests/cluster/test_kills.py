@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -14,7 +15,7 @@ import pytest
 from lakehouse.inventory import Inventory
 from lakehouse.run import ROOT, program
 from testbed.namenode import NameNode
-from tests.cluster import changing
+from tests.cluster import bills, changing
 from tests.cluster.changing import Verb
 from tests.cluster.playbooks import Ansible
 
@@ -41,6 +42,9 @@ VERBS = (
     Work(("backup",), 45),
     Work(("restore", "--confirm", CLUSTER), 90),
 )
+# Each has another release than versions.yml, and the way there and back takes some minutes.
+UPGRADES = (("iceberg", bills.iceberg), ("hadoop", bills.hadoop))
+UPGRADE_SECONDS = 240
 SITE_SECONDS = 60
 # No process knows the key, and each one that reads the file restarts for it.
 KEY = "kit.killed"
@@ -52,18 +56,36 @@ def test_a_verb_is_completed_by_resume(verb: Verb, seed: int, namenode: NameNode
     work = chance.choice(VERBS)
     name = str(cluster.hosts[0].variables["lakehouse_cluster"])
     typed = [name if word == CLUSTER else word for word in work.words]
-    process = verb.started(*typed)
+    complete(verb, typed, chance.uniform(0, work.seconds))
+    changing.healed(namenode)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:4])
+def test_an_upgrade_is_completed_by_resume_there_and_back(verb: Verb, seed: int, namenode: NameNode) -> None:
+    chance = Random(seed)  # noqa: S311 -- no secret
+    component, bill = UPGRADES[seed % len(UPGRADES)]
+    for way in (["--bill", bill()], []):
+        words = ["upgrade", component, *way, "--force", "--yes"]
+        complete(verb, words, chance.uniform(0, UPGRADE_SECONDS))
+        # What was killed before it began is done by now, and so is what was not.
+        again = verb.run(*words)
+        assert "there is nothing to do" in again.stdout.splitlines()[-1], again
+    changing.healed(namenode)
+
+
+def complete(verb: Verb, words: Sequence[str], seconds: float) -> None:
+    """Kill a verb after some time, and have it completed by the next run."""
+    process = verb.started(*words)
     try:
-        process.communicate(timeout=chance.uniform(0, work.seconds))
+        process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
         process.communicate()
     listed = json.loads(verb.run("runs", "--json").stdout)["runs"]
     # One that was killed before it began left nothing to resume.
-    words = ["resume", "--yes"] if listed and listed[-1]["resumable"] else typed
-    done = verb.run(*words)
-    assert done.returncode == 0, (work, done)
-    changing.healed(namenode)
+    left = listed and listed[-1]["resumable"]
+    done = verb.run(*(["resume", "--yes"] if left else words))
+    assert done.returncode == 0, (words, seconds, done)
 
 
 @pytest.mark.parametrize("seed", SEEDS[:3])

@@ -82,6 +82,7 @@ class Told:
             "reach": "tried\n",
             "packages": "ii  openjdk-17-jre-headless 17.0.16+8-1\n",
             "daemons": "".join(daemon(name) for name in self._units(host)),
+            "left": "",
             "checkpoint": "Id=hdfs-checkpoint.timer\nActiveState=active\nResult=success\n\n"
                           "Id=hdfs-checkpoint.service\nActiveState=inactive\nResult=success\n",
             "catalog": "schema|3.1.0\nused|41\nallowed|97\nlock_seconds|\nmisplaced|0\n",
@@ -124,7 +125,9 @@ class Told:
         config = {key: value if isinstance(value, str) else json.dumps(value) for key, value in FLINK.items()}
         return {
             "hdfs": {"beans": [counters]},
-            "namenode": {"beans": [{"Safemode": "", "LiveNodes": json.dumps(live)}]},
+            "namenode": {
+                "beans": [{"Safemode": "", "RollingUpgradeStatus": None, "LiveNodes": json.dumps(live)}]
+            },
             "namenode_conf": {"properties": conf},
             "spark": {
                 "workers": [{"host": name, "state": "ALIVE", "cores": 2} for name in self.addresses],
@@ -286,6 +289,8 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
      N1, "spark_history is stopped (inactive/dead)"),
     (lambda told: told.stop("spark_worker", N2), F, "unit.state", N2, "spark_worker is stopped"),
     (lambda told: told.stop("datanode", N2), F, "unit.state", N2, "datanode is stopped"),
+    (lambda told: told.parts[N2].__setitem__("left", "flink-jobmanager.service\n"), W, "unit.left", N2,
+     "flink_jobmanager runs, and the inventory has none here"),
     (restarted, W, "unit.restarts", N2, "datanode came back 9 times, 20 s ago the last"),
     (part(N2, "daemons", "Max open files            131072", "Max open files            1024"),
      F, "unit.limits", N2,
@@ -301,6 +306,8 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (bean("namenode", "Safemode", "Safe mode is ON. The reported blocks 390 needs additional 17. Then."), F,
      "hdfs.safemode",
      N1, "nothing can be written, safe mode is on: The reported blocks 390 needs additional 17"),
+    (bean("namenode", "RollingUpgradeStatus", {"startTime": 1_799_990_000_000, "finalizeTime": 0}), W,
+     "hdfs.upgrade", N1, "an upgrade of HDFS is prepared and not finalized, for 3 h"),
     (node(N2), F, "hdfs.datanodes", N2, "its DataNode runs, and the NameNode does not count it"),
     (node(N2, lastContact=34), F, "hdfs.datanodes", N2, "has not heard of it for 34 s"),
     (node(N2, xferaddr="172.18.0.5:9866"), F, "hdfs.addresses",

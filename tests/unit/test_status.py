@@ -144,6 +144,7 @@ class TestJudge:
             ({"low": 1}, "hdfs.replicas"),
             ({"failed_volumes": 1}, "hdfs.volumes"),
             ({"remaining": 4 * GIB}, "hdfs.capacity"),
+            ({"upgrade": NOW - 7200}, "hdfs.upgrade"),
         ],
     )
     def test_what_the_namenode_counts(self, change: dict[str, Any], code: str) -> None:
