@@ -216,3 +216,24 @@ def test_a_pinned_release_that_is_gone_is_one_line(node: Node) -> None:
     with pytest.raises(AnsibleActionFail, match=r"app: 9-gone is not there any more; next: ls .*/releases"):
         node.run()
     assert node.sent == 0
+
+
+def test_a_host_that_keeps_its_version_is_refused_another(node: Node, tmp_path: Path) -> None:
+    root = tmp_path / "app"
+    node._task.args["keeps_version"] = True
+    assert node.run()["changed"], "a host without one gets it"
+    [used] = [path.name for path in root.joinpath("releases").iterdir() if path.is_dir()]
+    version = used.rpartition("-")[0]
+    for other, refused in ((f"{version}-other", False), ("0-old", True)):
+        root.joinpath("releases", other).mkdir()
+        root.joinpath("current").unlink()
+        root.joinpath("current").symlink_to(f"releases/{other}")
+        if refused:
+            with pytest.raises(
+                AnsibleActionFail, match=r"app is 0 here, .* next: lakehouse upgrade app, or "
+            ):
+                node.run()
+        else:
+            assert node.run()["changed"]
+        current = root.joinpath("current").readlink().name
+        assert current == (other if refused else used)
