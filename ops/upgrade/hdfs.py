@@ -76,13 +76,16 @@ def layouts(living: Living) -> frozenset[str]:
 def unreadable(living: Living) -> Refusal | None:
     """Return why the release before could not read what is there now; None if it can.
 
-    The NameNode is not asked: it may be the one that does not start.
+    The NameNode is not asked: it may be the one that does not start. Before it was prepared no other release
+    has written.
     """
     [host] = living.having("namenode")
-    noted = living.do(host.name, f"sed -n 's/^{_LAYOUTS}=//p' {_DROP_IN}", _SECONDS)
+    script = f"[ ! -e {_DROP_IN} ] || sed -n 's/^{_LAYOUTS}=//p' {_DROP_IN}"
+    noted = living.do(host.name, script, _SECONDS)
     if noted.value is None:
         return Refusal(f"nobody knows what the release before wrote: {noted.why}", PAGE)
-    return otherwise(frozenset(noted.value.strip().split(", ")), layouts(living))
+    before = noted.value.strip()
+    return otherwise(frozenset(before.split(", ")), layouts(living)) if before else None
 
 
 def otherwise(before: frozenset[str], now: frozenset[str]) -> Refusal | None:

@@ -91,8 +91,14 @@ def prepare(living: Living, request: Request) -> Work:
         do=partial(_do, change, request),
         following=f"lakehouse doctor -i {path}",
         refusal=None if there and arguments["to"] is None else refusal,
-        words=shlex.join([COMPONENT, *(["--to", str(arguments["to"])] if arguments["to"] else [])]),
+        words=_words(arguments),
     )
+
+
+def _words(arguments: Mapping[str, Any]) -> str:
+    """Return what a person typed after the verb."""
+    to = ["--to", str(arguments["to"])] if arguments["to"] else []
+    return shlex.join([COMPONENT, *to, *(["--force"] if arguments["force"] else [])])
 
 
 def chosen(found: Packages, to: str | None) -> tuple[str, Refusal | None]:
@@ -167,6 +173,8 @@ def told_packages(server: str, text: str) -> Packages:
 
 def _do(change: Change, request: Request, running: Running) -> tuple[str, ...]:
     living, host = running.living, running.living.host(change.host)
+    if request.stopped and request.stopped.back:
+        _back(running, change, host, "it was on its way back", request)
     proved = None if request.stopped else proof.made(living.cluster, _PROVEN)
     if proved and proved.complaint:
         raise Stopped(Ending.REFUSED, proved.complaint, f"lakehouse doctor -i {request.path}")
