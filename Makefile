@@ -1,6 +1,7 @@
 # `make` shows what there is. INVENTORY= names other machines: make lakehouse INVENTORY=inventory/three-node
 # PROFILE=core leaves Trino, Flink and the Python clients out, now and in every later run; PROFILE=full brings them.
 # TARGET=compose asks the stack of docker compose: make smoke TARGET=compose
+# BUNDLE=build/lakehouse-full.bundle.tar installs out of that file alone, where there is no network: make lakehouse BUNDLE=...
 # CONFIRM=<cluster> lets make bench, make drills and make test INVENTORY=inventory/local remove the nodes that there are.
 TARGET ?= nodes
 # Before the default of the other targets: `make test` has a cluster of its own.
@@ -11,6 +12,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export LAKEHOUSE_PROFILE := $(PROFILE)
+export LAKEHOUSE_BUNDLE := $(if $(BUNDLE),$(abspath $(BUNDLE)),$(LAKEHOUSE_BUNDLE))
 LAKEHOUSE = .venv/bin/lakehouse
 STARTED := $(shell date +%s)
 ENV_OPTION = $(if $(ENV_FILE),--env-file $(ENV_FILE))
@@ -24,6 +26,10 @@ help: ## Show the targets
 .PHONY: lakehouse
 lakehouse: tools ## From a fresh machine to a verified lakehouse, with a report
 	@$(LAKEHOUSE) deploy --inventory $(INVENTORY) --started $(STARTED)
+
+.PHONY: bundle
+bundle: tools ## Write all that `make lakehouse BUNDLE=file` needs where there is no network into that file
+	@$(LAKEHOUSE) bundle --inventory $(INVENTORY) --started $(STARTED)
 
 .PHONY: test
 test: tools-dev ## Lint, unit, render, and every cluster test on nodes of their own

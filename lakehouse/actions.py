@@ -33,6 +33,12 @@ def drills(arguments: argparse.Namespace) -> int:
     return verbs.drill(verbs.start(arguments.started), arguments.inventory, arguments.confirm)
 
 
+def bundle(arguments: argparse.Namespace) -> int:
+    """Write a bundle for machines without a network."""
+    verbs.bundle(verbs.start(arguments.started), arguments.inventory, arguments.output)
+    return 0
+
+
 def up(arguments: argparse.Namespace) -> int:
     """Start the local nodes."""
     verbs.up(verbs.start(), arguments.inventory)

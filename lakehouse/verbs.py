@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lakehouse import artifacts, inventory, nodes, profile, report, run, services
+from lakehouse.airgap import writing
 from lakehouse.artifacts import manifest, releases
 from lakehouse.compose import addresses, images, names, owner, stack
 from lakehouse.compose import settings as compose_settings
@@ -91,6 +92,16 @@ def fetch(phases: Phases, *, core: bool = False, names: Collection[str] | None =
         artifacts.fetch(materials, names, cache, phases.log)
         for name in names:
             releases.ensure(materials, name, cache, phases.log)
+
+
+def bundle(phases: Phases, path: str, output: Path | None) -> None:
+    """Write all that an installation of the inventory's profile needs into one file."""
+    core, materials = is_core(path), bill()
+    names = [name for name, part in materials.components.items() if not core or part.profile == profile.CORE]
+    target = output or run.BUILD / f"lakehouse-{profile.of(path)}.bundle.tar"
+    with phases.phase("bundle"):
+        line = writing.write(materials, names, artifacts.cache_dir(), target.absolute(), phases.log)
+    phases.log(f"bundle: {line}; next: make lakehouse BUNDLE={target}")
 
 
 def engine(phases: Phases) -> None:

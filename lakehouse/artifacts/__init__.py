@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from lakehouse import airgap
 from lakehouse.artifacts import maven, pypi, tools
 from lakehouse.artifacts.cache import Cache, translated_disk_errors
 from lakehouse.artifacts.manifest import Artifact, Manifest
@@ -25,9 +26,9 @@ def fetch(manifest: Manifest, components: Iterable[str], cache: Cache, log: tool
     """Make the cache hold every file of these components.
 
     Warm, it compares sizes and times with the index and starts no process. Otherwise Maven and pip run side
-    by side into a staging folder, and a file is moved into the cache only if its sha256 is the one in
-    `versions.yml`. Raises LakehouseError for whatever a person can mend; good files stay, so that the next
-    run asks for the rest alone.
+    by side into a staging folder, or a bundle that is in use is read, and a file is moved into the cache only
+    if its sha256 is the one in `versions.yml`. Raises LakehouseError for whatever a person can mend; good
+    files stay, so that the next run asks for the rest alone.
     """
     started = time.monotonic()
     layers = [layer for name in components for layer in manifest.component(name).layers]
@@ -37,9 +38,30 @@ def fetch(manifest: Manifest, components: Iterable[str], cache: Cache, log: tool
     with translated_disk_errors(cache.root):
         if cache.missing(wanted):
             with cache.exclusive(log):
-                _fetch_missing(cache.missing(wanted), pythons, cache, log)
+                if bundle := airgap.folder():
+                    _take(cache.missing(wanted), bundle, cache)
+                else:
+                    _fetch_missing(cache.missing(wanted), pythons, cache, log)
     size = sum(artifact.size for artifact in wanted)
     log(f"{len(wanted)} files ({size >> 20} MB) verified in {time.monotonic() - started:.1f} s")
+
+
+def _take(missing: list[Artifact], bundle: Path, cache: Cache) -> None:
+    """Take files out of an unpacked bundle: as other names of the same, for it lies on the cache's disk."""
+    with cache.staging() as staging:
+        for artifact in missing:
+            source = bundle / "content" / airgap.ARTIFACTS / artifact.coordinate.path
+            staged = staging / artifact.coordinate.path
+            if source.is_file():
+                staged.parent.mkdir(parents=True, exist_ok=True)
+                staged.hardlink_to(source)
+        for artifact, fault in cache.adopt(missing, staging).items():
+            raise LakehouseError(f"{artifact.coordinate} in {bundle}: {fault}", f"rm -r {bundle}; then again")
+    if absent := cache.missing(missing):
+        raise LakehouseError(
+            f"{len(absent)} files are not in the bundle, first {absent[0].coordinate}",
+            "make bundle, with this version of the kit and this profile",
+        )
 
 
 def _fetch_missing(

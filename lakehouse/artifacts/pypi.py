@@ -58,6 +58,12 @@ def wheels(destination: Path) -> Iterator[Coordinate]:
         yield Coordinate("", name, "whl", tag, version)
 
 
+def download_locked(lock: Path, workdir: Path, destination: Path) -> Tool:
+    """Plan a run that places what a lock file pins, for this Python, in `destination`."""
+    options = ["--require-hashes", "--no-deps", "--no-build-isolation"]
+    return _downloader("pip-locked", lock, workdir, destination, *options)
+
+
 def _wheels_for(python: str) -> list[str]:
     platforms = [f"--platform={system}_{MACHINE}" for system in _SYSTEMS]
     return ["--only-binary=:all:", "--implementation=cp", f"--python-version={python}", *platforms]
@@ -93,6 +99,10 @@ def _tool(lines: list[str], workdir: Path, destination: Path, *options: str) -> 
     name = "pip" if "--no-binary=:all:" in options else "pip-wheels"
     requirements = workdir / f"{name}.txt"
     requirements.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return _downloader(name, requirements, workdir, destination / "pypi", *options)
+
+
+def _downloader(name: str, requirements: Path, workdir: Path, destination: Path, *options: str) -> Tool:
     temporary = workdir / name
     temporary.mkdir(exist_ok=True)
     command = [
@@ -105,7 +115,7 @@ def _tool(lines: list[str], workdir: Path, destination: Path, *options: str) -> 
         "--no-cache-dir",  # one cache is enough, and a bad file must not come back from another
         *options,
         f"--requirement={requirements}",
-        f"--dest={destination / 'pypi'}",
+        f"--dest={destination}",
     ]
     return Tool(
         name="pip",

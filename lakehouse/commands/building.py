@@ -19,6 +19,10 @@ def register(add: Add) -> None:
     drilled = add("drills", "drills", "take a cluster of its own apart, longer than `test` may")
     add("up", "up", "start the local nodes")
     add("down", "down", "remove the local nodes and their data")
+    bundled = add("bundle", "bundle", "write all that an installation without a network needs into one file")
+    bundled.add_argument(
+        "--output", type=Path, help="where to (default: build/lakehouse-<profile>.bundle.tar)"
+    )
     add("nodes", "show_nodes", "show the local nodes")
     add("take-over", "take_over", "make another checkout's local nodes this one's").add_argument(
         "cluster", help="the cluster's name"

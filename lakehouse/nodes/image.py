@@ -15,13 +15,14 @@ from typing import IO
 import docker
 from docker.errors import ImageNotFound
 
+from lakehouse import airgap
 from lakehouse.errors import LakehouseError
 from lakehouse.nodes import apt
 
 REPOSITORY = "lakehouse-node"
 
 # What a small Debian server has. What the services need (Java, PostgreSQL) is the roles' business.
-_PACKAGES = (
+PACKAGES = (
     "ca-certificates",
     "dbus",
     "iproute2",
@@ -40,6 +41,7 @@ _UNIT = Path(__file__).with_name("node-identity.service")
 _AUTHORITIES = Path("/usr/local/share/ca-certificates")
 # Where mmdebstrap writes what it was told with --aptopt.
 _APT_SETTINGS = "/etc/apt/apt.conf.d/99mmdebstrap"
+_APT_SOURCES = "/etc/apt/sources.list"
 _UNIT_FOLDER = "/etc/systemd/system"
 # By this systemd knows where it runs and leaves the hardware alone.
 _CHANGES = ("ENV container=docker",)
@@ -53,7 +55,7 @@ class Recipe:
     sources: tuple[str, ...]
     settings: tuple[str, ...]
     authorities: tuple[tuple[str, str], ...]
-    packages: tuple[str, ...] = _PACKAGES
+    packages: tuple[str, ...] = PACKAGES
     left_out: tuple[str, ...] = _LEFT_OUT
     changes: tuple[str, ...] = _CHANGES
     unit: str = _UNIT.read_text()
@@ -70,19 +72,24 @@ class Recipe:
         return f"{REPOSITORY}:{self.tag}"
 
 
-def recipe(suite: str) -> Recipe:
-    """Return the recipe for this computer: its mirrors, its proxies, the authorities it was told to trust."""
+def recipe(suite: str, *added: str) -> Recipe:
+    """Return the recipe for this computer: its mirrors, its proxies, the authorities it was told to trust.
+
+    Where a bundle is in use, that is its mirror. `added` are packages beside those that every node has.
+    """
+    bundle = airgap.folder()
     return Recipe(
         suite=suite,
-        sources=tuple(apt.sources(suite)),
+        sources=tuple(airgap.sources(bundle) if bundle else apt.sources(suite)),
         settings=tuple(apt.settings()),
         authorities=tuple((str(path), path.read_text()) for path in sorted(_AUTHORITIES.rglob("*.crt"))),
+        packages=(*PACKAGES, *added),
     )
 
 
-def ensure(client: docker.DockerClient, suite: str, log: Callable[[str], None]) -> str:
+def ensure(client: docker.DockerClient, suite: str, log: Callable[[str], None], *added: str) -> str:
     """Return the reference of the image for `suite`, making it when this Docker does not have it."""
-    wanted = recipe(suite)
+    wanted = recipe(suite, *added)
     try:
         client.images.get(wanted.reference)
     except ImageNotFound:
@@ -139,6 +146,8 @@ def command(wanted: Recipe) -> list[str]:
         'install -m 0644 /dev/null "$1"/etc/hosts',
         # A proxy with a password in its URL: whoever has the image could read it.
         rf"""sed -i '\|://.*@|d' "$1"{_APT_SETTINGS}""",
+        # Nor is there a mirror where the packages came out of a folder of this computer.
+        rf"""sed -i '\| copy:/|d' "$1"{_APT_SOURCES}""",
     ]
     if wanted.authorities:
         hooks += [f"upload {path} {_AUTHORITIES}/{Path(path).name}" for path, _ in wanted.authorities]

@@ -1,20 +1,32 @@
 """Install packages of Debian that are missing, and ask apt about nothing where none is.
 
-Argument: ``name``, a list. Package lists that are older than a day are refreshed first.
+Argument: ``name``, a list. Package lists that are older than a day are refreshed first. Where a bundle is in
+use (``lakehouse.airgap``), its packages are brought to the host, and apt reads these and no others.
 """
 
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+try:
+    from lakehouse import airgap
+    from lakehouse.errors import LakehouseError
+except ImportError as error:  # Ansible runs in another Python than the kit's
+    raise AnsibleActionFail(
+        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
+    ) from error
+
 # One line for each package that is installed, in the order of dpkg; and the package lists that are there.
 INSTALLED = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\\n"]
 LISTS = "ls /var/lib/apt/lists/*Release"
 DAY = 86400
+# Where scripts/unpack-bundle makes a bundle's packages for.
+BUNDLES = "/var/lib/lakehouse-bundle"
 
 
 def missing(names: list[str], shown: str) -> list[str]:
@@ -25,7 +37,7 @@ def missing(names: list[str], shown: str) -> list[str]:
 class ActionModule(ActionBase):
     """A question to dpkg, and apt where the answer is no."""
 
-    TRANSFERS_FILES = False
+    TRANSFERS_FILES = True
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the result of apt, or ``changed: false``."""
@@ -41,10 +53,16 @@ class ActionModule(ActionBase):
         lacking = missing(names, str(shown))
         if not lacking:
             return {"changed": False}
+        try:
+            bundle = airgap.folder()
+        except LakehouseError as error:
+            raise AnsibleActionFail(str(error)) from error
         # An image without package lists looks freshly updated to apt's module: it goes by the folder's age.
-        lists = self._low_level_execute_command(LISTS)["rc"] == 0
+        lists = not bundle and self._low_level_execute_command(LISTS)["rc"] == 0
         if self._task.check_mode and not lists:
             return {"changed": True, "msg": f"would install {', '.join(lacking)}"}
+        if bundle:
+            self._task.environment = [*(self._task.environment or []), {"APT_CONFIG": self._brought(bundle)}]
         arguments = {
             "name": names,
             "install_recommends": False,
@@ -57,3 +75,21 @@ class ActionModule(ActionBase):
                 module_name="ansible.builtin.apt", module_args=arguments, task_vars=variables
             )
         )
+
+    def _brought(self, bundle: Path) -> str:
+        """Return the settings by which apt on the host reads the bundle's packages, brought there once."""
+        settings = f"{BUNDLES}/{bundle.name}/apt.conf"
+        if self._low_level_execute_command(f"test -f {settings}")["rc"]:
+            archive = bundle / "nodes.tar"
+            remote = self._connection._shell.join_path(self._make_tmp_path(), archive.name)
+            self._transfer_file(str(archive), remote)
+            # Of an earlier bundle, or of a run that was interrupted.
+            unpack = f"rm -rf {BUNDLES} && tar --extract --file {shlex.quote(remote)} --directory /"
+            done = self._low_level_execute_command(unpack)
+            self._remove_tmp_path(self._connection._shell.tmpdir)
+            if done["rc"]:
+                said = str(done["stderr"]).strip().splitlines() or ["no output"]
+                raise AnsibleActionFail(
+                    f"the bundle cannot be unpacked: {said[-1]}; next: df -h {Path(BUNDLES).parent}"
+                )
+        return settings

@@ -10,7 +10,17 @@ import pytest
 from lakehouse.run import ROOT
 
 # What a `make` that runs these tests hands down.
-HANDED_DOWN = ("CONFIRM", "INVENTORY", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PROFILE", "TARGET")
+HANDED_DOWN = (
+    "BUNDLE",
+    "CONFIRM",
+    "INVENTORY",
+    "LAKEHOUSE_BUNDLE",
+    "MAKEFLAGS",
+    "MAKELEVEL",
+    "MFLAGS",
+    "PROFILE",
+    "TARGET",
+)
 
 
 def called(*words: str) -> str:
@@ -42,3 +52,9 @@ def test_a_target_has_an_inventory_of_its_own_unless_one_is_named(target: str, d
 def test_a_cluster_is_removed_only_by_its_name(target: str) -> None:
     assert "--confirm" not in called(target)
     assert " --confirm lakehouse-local" in called(target, "CONFIRM=lakehouse-local")
+
+
+def test_a_bundle_is_handed_down_by_its_whole_path() -> None:
+    shown = called("--eval=shown: ; @echo bundle=$(LAKEHOUSE_BUNDLE)", "shown", "BUNDLE=build/it.tar")
+    assert f"bundle={ROOT}/build/it.tar" in shown
+    assert "bundle=\n" in called("--eval=shown: ; @echo bundle=$(LAKEHOUSE_BUNDLE)", "shown")

@@ -123,6 +123,7 @@ def test_a_make_command_names_targets_of_the_makefile(words: list[str]) -> None:
     asked = {word for word in words[1:] if "=" not in word}
     assert asked <= targets
     assert {word.partition("=")[0] for word in words[1:] if "=" in word} <= {
+        "BUNDLE",
         "COMPOSE_PROFILES",
         "CONFIRM",
         "DATANODES",

@@ -1,0 +1,154 @@
+"""The Debian packages of a bundle: all that apt would install on a machine that has nothing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from lakehouse.artifacts import tools
+from lakehouse.artifacts.tools import Failure, Log, Tool
+from lakehouse.errors import LakehouseError
+from lakehouse.nodes import apt
+
+# What every Debian has. Whatever a machine lacks of it, or has in an older version, is there.
+BASE = ("?essential", "?priority(required)", "apt")
+# apt keeps an index as the mirror sent it, and so as Debian's signature knows it.
+_AS_SENT = ("KeepCompressed=true", "KeepCompressedAs=xz")
+_INDEX = "$(REPO_URI)|$(RELEASE)|$(METAKEY)|$(FILENAME)"
+_HELPER = "/usr/lib/apt/apt-helper"
+_UPDATE = "sudo apt-get update"
+
+
+@dataclass(frozen=True)
+class Index:
+    """A list of packages: the repository's URI, the release's name, the path below it, and apt's copy."""
+
+    repository: str
+    release: str
+    path: str
+    file: Path
+
+
+def collect(suite: str, packages: Iterable[str], target: Path, log: Log) -> None:
+    """Make a repository of these packages and all they need in `target`, from this computer's mirrors.
+
+    `dists/` holds indexes and signatures as they are on the mirror, `pool/` what is wanted alone.
+    Raises LakehouseError where apt knows no mirror of this release of Debian, or a package cannot be had.
+    """
+    lines = apt.sources(suite)
+    if not lines:
+        raise LakehouseError(
+            f"this computer's apt knows no mirror of Debian {suite}; a bundle is written on Debian", _UPDATE
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        asking = _Apt(Path(folder), lines, log)
+        asking.run("update", "--error-on=any")
+        indexes = asking.indexes()
+        for index in indexes:
+            _keep_index(index, target)
+        wanted = ("install", "--yes", "--no-install-recommends", *BASE, *packages)
+        found = located(asking.answer(*wanted, "--print-uris"), [index.repository for index in indexes])
+        asking.run(*wanted, "--download-only")
+        for name, path in found.items():
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(asking.archives / name, target / path)
+        log(f"{len(found)} packages of Debian {suite}")
+
+
+def located(printed: str, repositories: Iterable[str]) -> dict[str, Path]:
+    """Return where a package lies below its repository, by the name that apt gives it.
+
+    `printed` is what `apt-get --print-uris` says: the quoted URI, the name, size and hash of each.
+    """
+    roots = tuple(f"{root.rstrip('/')}/" for root in repositories)
+    found = {}
+    for line in printed.splitlines():
+        if line.startswith("'"):
+            uri, name = line.split()[:2]
+            address = uri.strip("'")
+            root = next(root for root in roots if address.startswith(root))
+            found[name] = Path(unquote(address.removeprefix(root)))
+    return found
+
+
+class _Apt:
+    """apt with sources, lists and archives of its own, that believes that nothing is installed."""
+
+    def __init__(self, folder: Path, lines: Iterable[str], log: Log) -> None:
+        self._folder, self._log = folder, log
+        self.archives = folder / "archives"
+        for each in (self.archives / "partial", folder / "lists" / "partial"):
+            each.mkdir(parents=True)
+        (folder / "status").touch()
+        # Nothing but the lists of packages.
+        text = "".join(f"{line.replace('deb ', 'deb [target=Packages lang=none] ', 1)}\n" for line in lines)
+        (folder / "sources.list").write_text(text, encoding="utf-8")
+        settings = {
+            "Dir::Etc::SourceList": folder / "sources.list",
+            "Dir::Etc::SourceParts": "/dev/null",
+            "Dir::Etc::Preferences": "/dev/null",
+            "Dir::Etc::PreferencesParts": "/dev/null",
+            "Dir::State": folder,
+            "Dir::State::Lists": folder / "lists",
+            "Dir::State::Status": folder / "status",
+            "Dir::Cache": folder,
+            "Dir::Cache::Archives": self.archives,
+            "APT::Sandbox::User": "root",
+        }
+        options = [f"{name}={value}" for name, value in settings.items()]
+        options += [f"Acquire::IndexTargets::deb::Packages::{word}" for word in _AS_SENT]
+        self._options = [word for option in options for word in ("-o", option)]
+
+    def run(self, *words: str) -> None:
+        """Run apt-get; LakehouseError with the line of its output that matters."""
+        log = self._folder / f"{words[0]}.log"
+        tool = Tool(
+            "apt", ("apt-get", "--quiet", *self._options, *words), {"LC_ALL": "C.UTF-8"}, log, explain, ""
+        )
+        for failure in tools.run([tool], self._log):
+            raise failure.error()
+
+    def answer(self, *words: str) -> str:
+        """Return what apt-get says on its standard output."""
+        done = subprocess.run(
+            ["apt-get", *self._options, *words], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise explain(done.stderr).error()
+        return done.stdout
+
+    def indexes(self) -> list[Index]:
+        """Return the lists of packages that were read."""
+        rows = self.answer("indextargets", "--format", _INDEX, "Created-By: Packages").splitlines()
+        return [
+            Index(uri, release, path, Path(file))
+            for uri, release, path, file in (row.split("|") for row in rows)
+        ]
+
+
+def _keep_index(index: Index, target: Path) -> None:
+    """Move a list of packages and copy the signed file that names it, which apt keeps beside it.
+
+    apt goes on with the list as text: in a compressed one it would look up each package from the beginning.
+    """
+    release = target / "dists" / index.release
+    path = release / f"{index.path}{index.file.name.rpartition('Packages')[2]}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(index.file, path)
+    text = index.file.with_name(f"{index.file.name.rpartition('Packages')[0]}Packages")
+    with text.open("wb") as stream:
+        subprocess.run([_HELPER, "cat-file", path], stdout=stream, check=True)
+    prefix = index.file.name.partition(f"_dists_{index.release}_")[0]
+    shutil.copyfile(index.file.with_name(f"{prefix}_dists_{index.release}_InRelease"), release / "InRelease")
+
+
+def explain(output: str) -> Failure:
+    """Find the one line that matters in what apt says."""
+    lines = [line.removeprefix("E: ") for line in output.splitlines() if line.startswith("E: ")]
+    said = lines or [line for line in output.splitlines() if line.strip()] or ["no output"]
+    return Failure(f"apt: {said[0].strip()}", _UPDATE, transient="Failed to fetch" in output)

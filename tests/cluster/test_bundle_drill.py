@@ -1,0 +1,113 @@
+"""A machine without a way to any registry installs a lakehouse out of one file, but not if it was changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import docker
+import pytest
+
+from lakehouse import airgap, profile, run
+from lakehouse.nodes import docker_api
+from tests.cluster import airgapped
+from tests.cluster.airgapped import Control
+
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a bundle of the small profile."""
+    # Not below pytest's folder of three runs: it is 1.3 GiB.
+    folder = tmp_path_factory.mktemp("bundles")
+    command = [
+        run.program("lakehouse"),
+        "bundle",
+        "-i",
+        "inventory/local",
+        "--output",
+        str(folder / "core.tar"),
+    ]
+    assert not run.shown(command, {profile.VARIABLE: profile.CORE, airgap.VARIABLE: ""})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def control(bundles: Path) -> Iterator[Control]:
+    client = docker.from_env(timeout=600)
+    with airgapped.control(client, {bundles: "/bundles"}) as machine:
+        yield machine
+    client.close()
+    for bundle in bundles.glob("*.tar"):
+        bundle.unlink()
+
+
+def mirrors(control: Control) -> set[str]:
+    """Return the hosts of this computer's mirrors, which stand in the control machine's sources too."""
+    found = set(re.findall(r"://([^/:\s]+)", control.run("cat", "/etc/apt/sources.list")[1]))
+    assert found
+    return found
+
+
+def test_there_is_no_way_out(control: Control) -> None:
+    code, said = control.run("apt-get", "update", "--error-on=any", "-o", "Acquire::Retries=0")
+    assert code
+    assert "Get:" not in said
+    for host in mirrors(control):
+        assert control.run("getent", "hosts", host)[0]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "listed", "reason"),
+    [
+        ("_amd64.deb", False, "not the file that was packed"),
+        ("_amd64.deb", True, "in no index that Debian has signed"),
+        ("Packages.xz", True, "apt does not trust it"),
+        ("InRelease", True, "apt does not trust it"),
+        (".whl", True, "its checksum is neither in versions.yml nor in requirements/runtime.lock"),
+        (".jar", True, "its checksum is neither in versions.yml nor in requirements/runtime.lock"),
+    ],
+)
+def test_a_changed_byte_is_refused_before_anything_is_used(
+    control: Control, bundles: Path, suffix: str, listed: bool, reason: str
+) -> None:
+    bad = bundles / "bad.tar"
+    name = airgapped.altered(bundles / "core.tar", bad, suffix, listed=listed)
+    code, said = control.run("make", "lakehouse", "BUNDLE=/bundles/bad.tar")
+    bad.unlink()
+    last = said.splitlines()[-2]
+    assert code
+    assert reason in last, said
+    assert Path(name).name in last or "debian/" in last, said
+    assert control.run("test", "-e", ".venv")[0], "something was installed"
+    assert control.run("sh", "-c", "command -v mmdebstrap")[0], "something was installed"
+
+
+def test_a_lakehouse_is_installed_and_verified(control: Control) -> None:
+    words = ["PROFILE=core", "BUNDLE=/bundles/core.tar", f"INVENTORY={airgapped.INVENTORY}"]
+    code, said = control.run("make", "lakehouse", *words)
+    assert not code, said[-4000:]
+    assert f"VERIFIED: {airgapped.CLUSTER}" in said
+
+
+def test_its_nodes_have_no_way_out_either(control: Control) -> None:
+    client = docker.from_env()
+    assert client.networks.get(airgapped.CLUSTER).attrs["Internal"]
+    nodes = docker_api.containers(client, airgapped.CLUSTER)
+    assert len(nodes) == 3
+    for node in nodes:
+        assert list(node.attrs["NetworkSettings"]["Networks"]) == [airgapped.CLUSTER]
+        for host in mirrors(control):
+            assert node.exec_run(["getent", "hosts", host]).exit_code
+        # Nor has one an apt source.
+        assert not node.exec_run(["sh", "-c", "cat /etc/apt/sources.list | grep ."]).output
+    client.close()
+
+
+def test_a_second_run_changes_nothing(control: Control) -> None:
+    site = [".venv/bin/ansible-playbook", "-i", airgapped.INVENTORY, "playbooks/site.yml"]
+    code, said = control.run(*site)
+    assert not code, said[-4000:]
+    assert not sum(map(int, run.CHANGED.findall(said)))
