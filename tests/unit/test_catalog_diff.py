@@ -93,7 +93,7 @@ def test_a_column_in_the_middle_is_one_change_with_its_place() -> None:
     assert (field, before, after) == ("column b", None, {"type": "int", "position": 2})
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(DATES, DATES)
 def test_partitions_are_told_one_by_one_whatever_file_they_are_in(one: list[Any], other: list[Any]) -> None:
     overlay = Overlay(None)

@@ -17,7 +17,7 @@ from lakehouse.sizing.postgresql import POOLS
 from lakehouse.sizing.units import GIB, LEAST_WIDE, MOST_COMPRESSED, step
 
 # The same machines in every run: a failure is found again by whoever looks for it.
-check = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+check = settings(max_examples=100)
 
 MASTERS = sorted(FIXED.keys() - {"spark_worker"})
 memories = st.one_of(st.integers(2048, 16384), st.integers(2048, 1024 * GIB))

@@ -141,6 +141,7 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
     monkeypatch.setattr(nodes, "down", done(None))
     monkeypatch.setattr(report, "build", done(0))
     for verb, result in {
+        "fetch": None,
         "machines": None,
         "core_first": True,
         "serve": None,
