@@ -10,7 +10,7 @@ import re
 import shlex
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, NoReturn
@@ -229,12 +229,13 @@ def _installed(running: Running, change: Change, version: str, host: Host, ready
     """Install a version, have it run, and return for how many seconds PostgreSQL did not answer."""
     living, unit = running.living, change.unit
     running.say(f"postgresql: {change.host} installs {version}")
-    [now] = restart.noted(living, [unit])
     script = installing(host, unit.unit, f"{_place(living, change.host)}/{version}", version)
     done = living.do(change.host, detached(script), _INSTALL_SECONDS)
     if done.value is None:
         raise Stopped(Ending.HALFWAY, f"{change.host} does not install {version}: {done.why}", "")
-    running.wait(str(unit), lambda: living.serves(now, Answer(frozenset())), ready)
+    # Its process may be that of a run which was killed: the version was asked, and not the process.
+    serves = partial(living.serves, replace(unit, invocation=""), Answer(frozenset()))
+    running.wait(str(unit), serves, ready)
     return gap(done.value)
 
 
@@ -251,6 +252,7 @@ dpkg --configure --pending && apt-get install -qq --allow-downgrades --no-instal
   {shlex.quote(folder)}/*.deb || exit 1
 case "$(show 2>/dev/null)" in *" {version})") ;; *) systemctl restart {unit} || exit 1 ;; esac
 n=0; until ask >/dev/null 2>&1; do [ $((n = n + 1)) -le {_START_SECONDS} ] || exit 1; sleep 1; done
+case "$(show)" in *" {version})") ;; *) show; exit 1 ;; esac
 sleep 1; cat "$up"
 """
 
