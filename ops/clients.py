@@ -67,13 +67,7 @@ class Files:
 
     def names(self, uri: str) -> list[str]:
         """Return the names in a folder; none where there is no such folder."""
-        return self._asked(uri, self._listed, other=[])
-
-    def _listed(self, path: str) -> list[str]:
-        if self.hdfs.status(path) is None:
-            return []
-        listed = self.hdfs.call("GET", "LISTSTATUS", path)["FileStatuses"]["FileStatus"]
-        return [str(one["pathSuffix"]) for one in listed]
+        return self._asked(uri, self.hdfs.names, other=[])
 
     def _asked(self, uri: str, ask: Callable[[str], Answer], *, other: Answer) -> Answer:
         scheme, slashes, rest = uri.partition("://")

@@ -9,17 +9,19 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from dulwich.errors import NotGitRepository
 from dulwich.graph import find_merge_base
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from dulwich.pack import Pack, UnpackedObject, write_pack_data
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
@@ -143,9 +145,10 @@ class Store:
         found = self._object(number)
         if not isinstance(found, Commit):
             raise DamagedError(f"{self.path}: {number} is no commit", self._fsck)
+        parents = () if number in self.ends() else tuple(one.decode() for one in found.parents)
         return Entry(
-            number, found.tree.decode(), tuple(one.decode() for one in found.parents), found.author.decode(),
-            int(found.author_time), found.message.decode(),
+            number, found.tree.decode(), parents, found.author.decode(), int(found.author_time),
+            found.message.decode(),
         )  # fmt: skip
 
     def history(self, start: str) -> Iterator[Entry]:
@@ -169,6 +172,10 @@ class Store:
             raise DamagedError(f"{self.path}: a commit is damaged: {_what(error)}", self._fsck) from error
         entries = [self.commit(number.decode()) for number in found]
         return max(entries, key=lambda entry: (entry.time, entry.id), default=None)
+
+    def descends(self, entry: Entry, other: Entry) -> bool:
+        """Tell whether a commit comes from another one."""
+        return other in (entry, self.common(entry, other))
 
     def head(self, branch: str = MAIN) -> Entry | None:
         """Return the last commit of a branch; None where it has none."""
@@ -204,6 +211,10 @@ class Store:
         """Return the branches (`heads`) or `tags` with the ids of their commits."""
         found = self._repo.refs.as_dict(Ref(f"refs/{folder}".encode()))
         return {name.decode(): number.decode() for name, number in sorted(found.items())}
+
+    def ends(self) -> frozenset[str]:
+        """Return the commits whose parents were forgotten, or never fetched: git's own `shallow`."""
+        return frozenset(one.decode() for one in self._repo.get_shallow())
 
     def __contains__(self, number: str) -> bool:
         """Tell whether there is an object of this id."""
@@ -262,11 +273,79 @@ class Store:
             for one in objects:
                 self._write(one)
             return
-        pack = self._repo.object_store.add_objects([(one, None) for one in objects])
+        self._synced(self._repo.object_store.add_objects([(one, None) for one in objects]))
+
+    def _synced(self, pack: Pack | None) -> None:
+        """Have a pack on the disk."""
         if pack:
             for suffix in (".pack", ".idx"):
                 _to_disk(Path(f"{os.fsdecode(pack._basename)}{suffix}"))  # its only name
             _to_disk(self.path / "objects" / "pack")
+
+    def pack(self, have: Iterable[str], wanted: Iterable[str]) -> tuple[int, Iterator[UnpackedObject]]:
+        """Return what commits lead to and others do not: how many objects, and the objects of a pack."""
+        return self._repo.object_store.generate_pack_data(
+            [ObjectID(one.encode()) for one in have if one in self],
+            [ObjectID(one.encode()) for one in wanted],
+            shallow=self._repo.get_shallow(),
+        )
+
+    def write_pack(self, have: Iterable[str], wanted: Iterable[str], stream: IO[bytes]) -> None:
+        """Write what commits lead to and others do not as a pack; nothing where that is nothing."""
+        count, found = self.pack(have, wanted)
+        if count:
+            write_pack_data(stream.write, found, self._repo.object_format, num_records=count)
+
+    def read_pack(self, stream: IO[bytes]) -> None:
+        """Keep the objects of a pack, if there is one; DamagedError where it is not whole."""
+        file, keep, drop = self._repo.object_store.add_pack()
+        try:
+            shutil.copyfileobj(stream, file)
+            pack = keep()
+        except Exception as error:
+            # As in `_object`.
+            drop()
+            raise DamagedError(f"{self.path}: what came is no whole pack: {_what(error)}") from error
+        self._synced(pack)
+
+    def end_where_needed(self, told: Iterable[str]) -> None:
+        """Have the history end at those of these commits, and of its own ends, whose parents are not there."""
+        here = {one for one in {*told, *self.ends()} if one in self}
+        self._end_at({one for one in here if not all(above in self for above in self._parents(one))})
+
+    def _parents(self, number: str) -> list[str]:
+        found = self._object(number)
+        return [one.decode() for one in found.parents] if isinstance(found, Commit) else []
+
+    def _end_at(self, commits: Collection[str]) -> None:
+        if commits == self.ends():
+            return
+        path = self.path / "shallow"
+        new = path.with_suffix(".new")
+        with new.open("w", encoding="ascii") as stream:
+            stream.writelines(f"{one}\n" for one in sorted(commits))
+            stream.flush()
+            os.fsync(stream.fileno())
+        new.replace(path)
+        _to_disk(self.path)
+
+    def forget_all_but(self, ends: Iterable[str]) -> None:
+        """Keep what the names lead to and no more, with histories that end at these commits, as one pack.
+
+        A kill leaves what was there, with or without what is kept twice. `self` is locked.
+        """
+        self._end_at(set(ends))
+        objects = self._repo.object_store
+        before = list(objects.packs)
+        loose = [one for one in (self.path / "objects").glob("??/*") if one.is_file()]
+        count, found = self.pack((), {*self.names("heads").values(), *self.names("tags").values()})
+        kept = objects.add_pack_data(count, found)
+        self._synced(kept)
+        for pack in before:
+            if kept is None or pack.name() != kept.name():
+                objects._remove_pack(pack)  # as its own repack does
+        for one in loose:
+            one.unlink(missing_ok=True)
 
     def _write(self, one: ShaFile) -> None:
         number = one.id.decode()
@@ -325,6 +404,16 @@ class Store:
             raise UsageError(f"{name}: no such name in {self.path}")
         self._repo.refs.remove_if_equals(Ref(full.encode()), None)
 
+    def put(self, place: str, before: str | None, after: str | None) -> bool:
+        """Have a name (`heads/main`) name another commit, or none; tell whether it was what was said."""
+        folder, _, name = place.partition("/")
+        full = self._full(folder, name)
+        if after:
+            return self._move(full, before, after)
+        self._unlock(full)
+        old = ObjectID(before.encode()) if before else None
+        return bool(self._repo.refs.remove_if_equals(Ref(full.encode()), old))
+
     def _full(self, folder: str, name: str) -> str:
         if not _WORD.fullmatch(name) or name.endswith(".lock") or ".." in name or _ID.fullmatch(name):
             raise UsageError(
@@ -333,17 +422,20 @@ class Store:
         return f"refs/{folder}/{name}"
 
     def _move(self, name: str, old: str | None, new: str) -> bool:
-        reference, lock = Ref(name.encode()), self.path / f"{name}.lock"
-        until = time.monotonic() + _REF_SECONDS
+        self._unlock(name)
+        before = ObjectID(old.encode() if old else b"0" * 40)
+        moved = self._repo.refs.set_if_equals(Ref(name.encode()), before, ObjectID(new.encode()))
+        _to_disk((self.path / name).parent)
+        return moved
+
+    def _unlock(self, name: str) -> None:
+        """Wait for whoever has the file of a reference, and take it from one who was killed."""
+        lock, until = self.path / f"{name}.lock", time.monotonic() + _REF_SECONDS
         while lock.exists():
             if time.monotonic() > until:
                 # Who has the lock of the repository is the only one who could hold it.
                 lock.unlink(missing_ok=True)
             time.sleep(_AGAIN_SECONDS)
-        before = ObjectID(old.encode() if old else b"0" * 40)
-        moved = self._repo.refs.set_if_equals(reference, before, ObjectID(new.encode()))
-        _to_disk((self.path / name).parent)
-        return moved
 
 
 class Overlay:

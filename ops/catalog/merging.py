@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakehouse.catalog import diff
+from lakehouse.catalog import diff, keeping
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.build import CATALOG
 from lakehouse.catalog.diff import Action
@@ -18,7 +18,6 @@ from lakehouse.catalog.merging.sides import Choice, Conflict, Side, Three
 from lakehouse.catalog.merging.trees import merge as merge_trees
 from lakehouse.catalog.store import MAIN, Batch, Entry, Store
 from lakehouse.errors import UsageError
-from ops.catalog import keeping
 from ops.catalog.opened import command, end, opened, say
 from ops.outcome import Finding, Outcome
 
@@ -56,7 +55,7 @@ class _Done:
 
 def merge(arguments: argparse.Namespace) -> int:
     """Make a commit of a branch that has what another one has changed, too."""
-    with opened(arguments) as (store, target), store.locked():
+    with opened(arguments, writes=True) as (store, target), store.locked():
         theirs = store.resolve(arguments.commit)
         line = _line(store, arguments, "merge", theirs)
         wish = _Wish("merge", theirs, store.common(line.tip, theirs), theirs)
@@ -65,7 +64,7 @@ def merge(arguments: argparse.Namespace) -> int:
 
 def cherry_pick(arguments: argparse.Namespace) -> int:
     """Make a commit of a branch that changes what another commit has changed."""
-    with opened(arguments) as (store, target), store.locked():
+    with opened(arguments, writes=True) as (store, target), store.locked():
         picked = store.resolve(arguments.commit)
         line = _line(store, arguments, "cherry-pick", picked)
         wish = _Wish("cherry-pick", picked, _before(store, picked), picked)
@@ -74,7 +73,7 @@ def cherry_pick(arguments: argparse.Namespace) -> int:
 
 def revert(arguments: argparse.Namespace) -> int:
     """Make a commit of a branch that changes back what another commit has changed."""
-    with opened(arguments) as (store, target), store.locked():
+    with opened(arguments, writes=True) as (store, target), store.locked():
         wrong = store.resolve(arguments.commit)
         line = _line(store, arguments, "revert", wrong)
         wish = _Wish("revert", wrong, wrong, _before(store, wrong))

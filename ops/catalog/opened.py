@@ -11,8 +11,11 @@ from typing import Any
 
 from lakehouse import inventory, state
 from lakehouse.catalog.store import Store
+from lakehouse.errors import LakehouseError
 from ops import tell
+from ops.catalog import shared
 from ops.outcome import Finding, Result
+from ops.status import placement
 from ops.status.placement import Cluster
 
 _STORE = "catalog.git"
@@ -20,22 +23,49 @@ _STORE = "catalog.git"
 
 def path(arguments: argparse.Namespace, cluster: Cluster) -> Path:
     """Return where the repository of a cluster's catalog is."""
-    if arguments.store:
-        return Path(arguments.store)
+    return Path(arguments.store) if arguments.store else place(cluster)
+
+
+def place(cluster: Cluster) -> Path:
+    """Return where this checkout has the repository of a cluster's catalog."""
     return state.folder(cluster.inventory.path, str(cluster.variable("lakehouse_cluster"))) / _STORE
 
 
 @contextmanager
-def opened(arguments: argparse.Namespace) -> Iterator[tuple[Store, str]]:
-    """Open the repository, for what is said of a cluster, or of a path."""
+def opened(arguments: argparse.Namespace, *, writes: bool = False) -> Iterator[tuple[Store, str]]:
+    """Open the repository, for what is said of a cluster, or of a path.
+
+    A copy of the cluster's own history has what that has; what is written is there at the end, too.
+    """
     if arguments.store:
-        place, target = Path(arguments.store), str(arguments.store)
-    else:
-        known = inventory.load(arguments.inventory)
-        target = str(known.hosts[0].variables["lakehouse_cluster"])
-        place = state.folder(known.path, target) / _STORE
-    with closing(Store(place)) as store:
-        yield store, target
+        with closing(Store(Path(arguments.store))) as store:
+            yield store, str(arguments.store)
+        return
+    cluster = placement.read(inventory.load(arguments.inventory))
+    with history(cluster, writes=writes) as store:
+        yield store, str(cluster.variable("lakehouse_cluster"))
+
+
+@contextmanager
+def history(cluster: Cluster, *, writes: bool = False) -> Iterator[Store]:
+    """Open the repository of a cluster that this checkout has."""
+    node, where = shared.node(cluster), place(cluster)
+    with closing(Store.made(where) if node else Store(where)) as store:
+        if node:
+            _current(store, node, needed=writes)
+        yield store
+        if node and writes:
+            shared.synchronize(store, node, tell.progress)
+
+
+def _current(store: Store, node: shared.Node, *, needed: bool) -> None:
+    """Have a copy hold what the cluster's history holds; without it, what is here may be enough to read."""
+    try:
+        shared.synchronize(store, node, tell.progress)
+    except LakehouseError as error:
+        if needed or not store.head():
+            raise
+        tell.progress(f"DEGRADED catalog.copy {store.path} may be old: {error}")
 
 
 def say(lines: Iterable[str]) -> None:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lakehouse.catalog import moving, names, restoring
+from lakehouse.catalog import hooks, keeping, moving, names, restoring
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Deed, Step, Wanted
 from lakehouse.catalog.store import Store, Writer
 from lakehouse.errors import LakehouseError, UsageError
-from ops.catalog import hooks, keeping
-from ops.catalog.opened import path as place
+from ops.catalog import committing, live
+from ops.catalog.opened import history, place
 from ops.catalog.writing import ChangedError, Metadata, Seen
 from ops.change import run
 from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.clients import Files, MetastoreSession
+from ops.status.placement import Cluster
 
 VERB = "catalog restore"
 _SHOWN = 40
@@ -44,11 +45,11 @@ def prepare(living: Living, request: Request) -> Work:
     Raises LakehouseError where the commit is not there or damaged, or the catalog cannot be read.
     """
     arguments, cluster = request.arguments, living.cluster
-    where = _store(arguments, living)
-    with closing(Store(where)) as store:
+    with _opened(arguments, cluster) as store:
+        where = store.path
         entry = store.resolve(str(arguments["commit"]))
         scope = names.parse(str(arguments["name"])) if arguments["name"] else Name()
-        overlay, built = keeping.now(cluster, store)
+        overlay, built = keeping.now(live.source(cluster), store)
         wanted, uncloned = _wanted(overlay, entry.tree, scope, arguments)
         found = (*restoring.plan(overlay, built.tree, wanted, Files(cluster).exists), *uncloned)
     steps = [one for one in found if one.deed is not Deed.LEAVE]
@@ -109,11 +110,13 @@ def _lines(commit: str, found: Sequence[Step]) -> list[str]:
 def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Running) -> tuple[str, ...]:
     living, lost = running.living, set[str]()
     [host, *_] = living.having("metastore")
-    with closing(Store(where)) as store, store.locked():
-        told = {"commit": commit, "plan": [str(one.step) for one in seen]}
-        hooks.run(where, hooks.PRE_RESTORE, lambda: told)
-        before = keeping.keep(living.cluster, store, keeping.author(), message="before a restore")
-    running.say(f"the catalog as it is now is commit {before.entry.short}")
+    told = {"commit": commit, "plan": [str(one.step) for one in seen]}
+    hooks.run(where, hooks.PRE_RESTORE, lambda: told)
+    asked = {"author": keeping.author(), "message": "before a restore", "full": False}
+    with closing(Store(where)) as store:
+        kept = committing.commit(living.cluster, store, asked, shared=where == place(living.cluster))
+        before = store.commit(kept["commit"])
+    running.say(f"the catalog as it is now is commit {before.short}")
     try:
         with MetastoreSession(living.cluster) as metastore:
             metadata = Metadata(metastore, lambda name, field: lost.add(f"{name} {field}"))
@@ -127,10 +130,10 @@ def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Runn
     except LakehouseError as error:
         ending = Ending.HALFWAY if running.changed else Ending.FAILED
         raise Stopped(ending, error.message, "") from None
-    hooks.run(where, hooks.POST_RESTORE, lambda: {**told, "before": before.entry.id})
+    hooks.run(where, hooks.POST_RESTORE, lambda: {**told, "before": before.id})
     for one in sorted(lost):
         running.say(f"{one}: Thrift has no place for it")
-    facts = [f"{len(seen)} objects written", f"before it the catalog was {before.entry.short}"]
+    facts = [f"{len(seen)} objects written", f"before it the catalog was {before.short}"]
     return (*facts, *([f"{left} left alone"] if left else []))
 
 
@@ -138,5 +141,5 @@ def _nobody(*_: str) -> None:
     """Tell nobody: nothing is converted."""
 
 
-def _store(arguments: Any, living: Living) -> Path:
-    return place(argparse.Namespace(store=arguments["store"] or None), living.cluster)
+def _opened(arguments: Mapping[str, Any], cluster: Cluster) -> AbstractContextManager[Store]:
+    return closing(Store(Path(arguments["store"]))) if arguments["store"] else history(cluster)

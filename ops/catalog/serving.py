@@ -8,18 +8,18 @@ import signal
 import sys
 import time
 from ipaddress import ip_address
-from threading import Lock
 from typing import Any, NoReturn
 
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.served.asking import Asked
 from lakehouse.catalog.served.handler import Handler
+from lakehouse.catalog.served.server import COMMAND, Server
+from lakehouse.catalog.served.told import Told
 from lakehouse.catalog.store import Entry
+from lakehouse.listening import LOOPBACK
 from lakehouse.validation.finding import Finding, Level
 from ops import tell
 from ops.catalog.opened import opened
-from ops.catalog.server import COMMAND, Server
-from ops.listening import LOOPBACK
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -31,27 +31,11 @@ def main(arguments: argparse.Namespace) -> int:
     with opened(arguments) as (store, target):
         entry = store.resolve(arguments.commit)
         past = Past(store, entry.tree)
-        handler = Handler(Asked(past, entry, Told(), int(time.time())), tell.progress)
-        with Server(arguments.address, arguments.port, handler) as server:
+        handler = Handler(Asked(past, entry, Told(tell.progress), int(time.time())), tell.progress)
+        with Server(arguments.address, arguments.port, lambda: handler) as server:
             _say(arguments, server, entry, target)
             server.serve_forever()
     return 0
-
-
-class Told:
-    """Says once what of the commit no client can see, since Thrift has no place for it."""
-
-    def __init__(self) -> None:
-        self._known: set[tuple[str, str]] = set()
-        self._lock = Lock()
-
-    def __call__(self, name: str, field: str) -> None:
-        """Say it, unless it was said."""
-        with self._lock:
-            if (name, field) in self._known:
-                return
-            self._known.add((name, field))
-        tell.progress(f"DEGRADED catalog.left_out {name}: {field}: Thrift has no place for it")
 
 
 def _ended(*_: Any) -> NoReturn:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from typing import Any
 
 from lakehouse import inventory
-from lakehouse.catalog import ddl, diff, names, objects
+from lakehouse.catalog import ddl, diff, keeping, names, objects
 from lakehouse.catalog import fsck as check
 from lakehouse.catalog import text as screen
-from lakehouse.catalog.build import Built
 from lakehouse.catalog.diff import Look
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import UsageError
 from ops import tell
-from ops.catalog import keeping, pinning
+from ops.catalog import committing, live, pinning
 from ops.catalog.opened import end, opened, path, say
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
@@ -34,39 +33,43 @@ def commit(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--pin {arguments.pin}: days, 1 or more")
     cluster = placement.read(inventory.load(arguments.inventory))
     unpinned: tuple[Finding, ...] = ()
-    with closing(Store.made(path(arguments, cluster))) as store, store.locked():
+    with closing(Store.made(path(arguments, cluster))) as store:
         if arguments.pin is not None:
-            overlay, now = keeping.now(cluster, store)
+            overlay, now = keeping.now(live.source(cluster), store)
             unpinned = pinning.pin(cluster, Past(overlay, now.tree).every(Name()), arguments.pin)
-        kept = keeping.keep(cluster, store, author, message=arguments.message, full=arguments.full)
-    built, made, found = kept.built, kept.entry, kept.changes
+        asked = {"author": author, "message": arguments.message, "full": arguments.full}
+        kept = committing.commit(cluster, store, asked, shared=not arguments.store)
+        made = store.commit(kept["commit"])
+        parent = store.commit(made.parents[0]) if kept["new"] and made.parents else None
+        found = list(diff.changes(store, parent.tree, made.tree)) if parent else []
+    counts, event = kept["counts"], kept["event"]
     seconds = time.monotonic() - began
     if not arguments.json:
         say([screen.change(one) for one in found])
     target = str(cluster.variable("lakehouse_cluster"))
-    word = "committed" if kept.new else "unchanged since"
+    word = "committed" if kept["new"] else "unchanged since"
     return tell.end(
         Result(
             verb="catalog commit",
             target=target,
-            findings=(*_findings(built, arguments.inventory), *unpinned),
+            findings=(*_findings(kept["strangers"], kept["unversioned"], arguments.inventory), *unpinned),
             facts=(
                 f"{word} {made.short}",
-                screen.many(built.counts["databases"], "database"),
-                f"{screen.many(built.counts['tables'], 'table')} ({built.counts['read']} read)",
-                screen.many(built.counts["partitions"], "partition"),
-                f"event {built.event or 'none: no listener writes any'}",
-                f"{screen.many(kept.written, 'object')} written",
+                screen.many(counts["databases"], "database"),
+                f"{screen.many(counts['tables'], 'table')} ({counts['read']} read)",
+                screen.many(counts["partitions"], "partition"),
+                f"event {event or 'none: no listener writes any'}",
+                f"{screen.many(kept['written'], 'object')} written",
                 f"{seconds:.1f} s",
             ),
             hosts={},
             healthy_next=f".venv/bin/lakehouse catalog show -i {arguments.inventory}",
             details={
                 "commit": made.id,
-                "identity": built.identity,
-                "changed": kept.new,
-                "counts": dict(built.counts),
-                "event": built.event,
+                "identity": kept["identity"],
+                "changed": kept["new"],
+                "counts": counts,
+                "event": event,
                 "changes": [one.json() for one in found],
                 "seconds": round(seconds, 1),
             },
@@ -137,9 +140,11 @@ def compare(arguments: argparse.Namespace) -> int:
             found = list(diff.changes(store, old.tree, new.tree, look))
             other = new.short
         else:
-            overlay, built = keeping.now(placement.read(inventory.load(arguments.inventory)), store)
+            cluster = placement.read(inventory.load(arguments.inventory))
+            overlay, built = keeping.now(live.source(cluster), store)
             found = list(diff.changes(overlay, old.tree, built.tree, look))
-            findings = _findings(built, arguments.inventory)
+            strangers = [[one.where, one.what] for one in built.strangers]
+            findings = _findings(strangers, built.unversioned, arguments.inventory)
             other = "now"
     if arguments.expect and found:
         again = f".venv/bin/lakehouse catalog diff {old.short} -i {arguments.inventory}"
@@ -215,8 +220,9 @@ def fsck(arguments: argparse.Namespace) -> int:
 def _name(arguments: argparse.Namespace, verb: str, folder: str) -> int:
     if arguments.delete and arguments.name:
         raise UsageError(f"{arguments.name} and --delete: one of them")
-    with opened(arguments) as (store, target):
-        if arguments.delete or arguments.name:
+    writes = bool(arguments.delete or arguments.name)
+    with opened(arguments, writes=writes) as (store, target):
+        if writes:
             with store.locked():
                 if arguments.delete:
                     store.forget(folder, arguments.delete)
@@ -230,20 +236,20 @@ def _name(arguments: argparse.Namespace, verb: str, folder: str) -> int:
         )
 
 
-def _findings(built: Built, path: str) -> tuple[Finding, ...]:
+def _findings(
+    strangers: Iterable[Sequence[str]], unversioned: Iterable[str], path: str
+) -> tuple[Finding, ...]:
     """Return what of the catalog is in no commit."""
     sql = f".venv/bin/lakehouse exec -i {path} postgresql -- runuser -u postgres -- psql -c 'TABLE ...'"
-    unknown = (
-        Finding("catalog.left_out", Outcome.DEGRADED, one.where, one.what, sql) for one in built.strangers
-    )
-    unversioned = (
+    unknown = (Finding("catalog.left_out", Outcome.DEGRADED, where, what, sql) for where, what in strangers)
+    unasked = (
         Finding(
             "catalog.unversioned", Outcome.DEGRADED, name, "a Delta table whose version cannot be had",
             f".venv/bin/lakehouse status -i {path}",
         )
-        for name in built.unversioned
+        for name in unversioned
     )  # fmt: skip
-    return (*unknown, *unversioned)
+    return (*unknown, *unasked)
 
 
 def _called(store: Store) -> dict[str, list[str]]:

@@ -102,6 +102,11 @@ def _metastore(cluster: Cluster, _: Host) -> Question:
     return Probe("ready", {"kind": "thrift", **place, "call": "get_all_databases"})
 
 
+def _past(_: Cluster, host: Host) -> Question:
+    place = {"host": host.address, "port": host.variables["lakehouse_ports"]["catalog_past"]}
+    return Probe("ready", {"kind": "thrift", **place, "call": "get_all_databases"})
+
+
 def _postgresql(_: Cluster, host: Host) -> Question:
     return Shell("ready", host.name, questions.psql(host, "select 'alive'"))
 
@@ -129,6 +134,7 @@ def _trino(cluster: Cluster, _: Host) -> Question:
 
 _SPECIAL: Mapping[str, Callable[[Cluster, Host], Question]] = {
     "metastore": _metastore,
+    "catalog_past": _past,
     "postgresql": _postgresql,
     "spark_connect": _connect,
     "spark_thrift": _thrift_server,

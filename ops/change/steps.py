@@ -20,6 +20,7 @@ _NOTICED = {
     "namenode": "HDFS waits until it is out of safe mode; clients wait",
     "postgresql": "the metastore makes new connections",
     "metastore": "whoever opens a table at that moment waits or fails",
+    "catalog_past": "whoever reads tables as they were fails at that moment",
     "spark_master": "no application starts meanwhile; those that run go on",
     "spark_worker": "its executors end; their tasks run again elsewhere",
     "spark_thrift": "its sessions end",

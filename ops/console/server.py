@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from typing import Any
 
-from ops import listening
+from lakehouse import listening
 from ops.console.pages import METHODS, Pages, Response, refusal
 
 _COMMAND, _PORT = ".venv/bin/lakehouse console", 8765

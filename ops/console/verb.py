@@ -8,9 +8,9 @@ import sys
 from threading import Thread
 from typing import Any, NoReturn
 
+from lakehouse.listening import LOOPBACK
 from lakehouse.validation.finding import Finding, Level
 from ops.console.server import Server
-from ops.listening import LOOPBACK
 
 # After fsck, which walks through all files, the NameNode rests nine times as long.
 _REST = 9.0

@@ -19,6 +19,7 @@ TRIED = "tried"
 # What a connection to a DataNode may take, and the start of the shell that makes it.
 _REACH_SECONDS = 3
 CHECKPOINT = ("hdfs-checkpoint.timer", "hdfs-checkpoint.service")
+HISTORY = ("lakehouse-catalog.timer", "lakehouse-catalog.service")
 BACKUP = ("lakehouse-backup.timer", "lakehouse-backup.service")
 # One segment that failed may be taken the next time: then nothing waits.
 _ARCHIVE = """
@@ -95,9 +96,11 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
         yield "catalog", questions.psql(host, _SQL)
         if host.variables["lakehouse_backup_enabled"]:
             yield "archive", questions.psql(host, _ARCHIVE)
+    shown = "systemctl show --timestamp=unix --property=Id,ActiveState,Result,ActiveEnterTimestamp"
     if questions.backups(host):
-        shown = "Id,ActiveState,Result,ActiveEnterTimestamp"
-        yield "backup_units", f"systemctl show --timestamp=unix --property={shown} {shlex.join(BACKUP)}"
+        yield "backup_units", f"{shown} {shlex.join(BACKUP)}"
+    if questions.commits(host):
+        yield "history_units", f"{shown} {shlex.join(HISTORY)}"
     if "trino" in names:
         yield "catalogs", f"cd {shlex.quote(f'{config}/trino/catalog')} && sha256sum -- *.properties"
     if names & {"flink_jobmanager", "flink_taskmanager"}:

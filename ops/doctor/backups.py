@@ -31,7 +31,7 @@ def _age(seen: Seen) -> Iterator[Case]:
         hours = _OWN_CALENDAR_HOURS if own else _HOURS
 
         def old(kept: Kept | None, host: str = host, hours: int = hours) -> Iterator[Fault]:
-            since = _since(seen, host)
+            since = started(seen, host, "backup_units", BACKUP[0])
             good = kept.good if kept else None
             # What could not be made before there was a timer is not missed.
             age = seen.status.at - max(good or 0.0, since if good is None else 0.0)
@@ -46,13 +46,6 @@ def _age(seen: Seen) -> Iterator[Case]:
 
 # What a run says of itself until it is at its end: it may still be at work.
 INTERRUPTED = "it was interrupted"
-
-
-def _since(seen: Seen, host: str) -> float:
-    """Return when the timer was started; now, where that is not known."""
-    blocks = seen.part(host, "backup_units").then(reading.units).value or []
-    stamp = next((one.get("ActiveEnterTimestamp", "") for one in blocks if one["Id"] == BACKUP[0]), "")
-    return float(stamp.removeprefix("@")) if stamp.removeprefix("@") not in {"", "0"} else seen.status.at
 
 
 def _timer(seen: Seen) -> Iterator[Case]:
@@ -90,6 +83,13 @@ def _archive(seen: Seen) -> Iterator[Case]:
 
     rows = seen.part(placed.host, "archive").then(lambda text: dict(line.split("|") for line in text.split()))
     yield Case(placed.host, judged(rows, behind), placed)
+
+
+def started(seen: Seen, host: str, part: str, timer: str) -> float:
+    """Return when a timer was started; now, where that is not known."""
+    blocks = seen.part(host, part).then(reading.units).value or []
+    stamp = next((one.get("ActiveEnterTimestamp", "") for one in blocks if one["Id"] == timer), "")
+    return float(stamp.removeprefix("@")) if stamp.removeprefix("@") not in {"", "0"} else seen.status.at
 
 
 CHECKS = (

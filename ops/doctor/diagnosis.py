@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lakehouse.validation.finding import Finding, Level
-from ops.doctor import alike, backups, catalog, daemons, engines, machines, storage
+from ops.doctor import alike, backups, catalog, daemons, engines, history, machines, storage
 from ops.doctor.model import Case, Check, Seen, runs
 from ops.status import judge
 
@@ -15,6 +15,7 @@ CHECKS: tuple[Check, ...] = (
     *daemons.CHECKS,
     *storage.CHECKS,
     *catalog.CHECKS,
+    *history.CHECKS,
     *backups.CHECKS,
     *engines.CHECKS,
     *alike.CHECKS,

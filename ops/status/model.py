@@ -139,7 +139,7 @@ class Verified:
 
 @dataclass(frozen=True)
 class Kept:
-    """When the last good backup was made (seconds since the epoch), None for never, and why not since."""
+    """When the last good one was made (seconds since the epoch), None for never, and why not since."""
 
     good: float | None
     why: str
@@ -164,6 +164,8 @@ class Status:
     clock_limit: float
     # None where the inventory wants none.
     backup: Answer[Kept | None] = Answer(None)  # noqa: RUF009 -- it is frozen
+    # The same of commits of the catalog by the clock.
+    history: Answer[Kept | None] = Answer(None)  # noqa: RUF009 -- it is frozen
     # The mark of each host, empty where it serves. One that is away is none of `machines`, unless nobody else
     # runs what it does.
     away: Mapping[str, Answer[Mark]] = field(default_factory=dict)

@@ -148,6 +148,8 @@ def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, 
         )
     if kept := backups(host):
         yield "backup", kept
+    if kept := commits(host):
+        yield "history", kept
     yield "ended", "date +%s.%N"
 
 
@@ -161,7 +163,20 @@ def backups(host: Host) -> str | None:
     variables = host.variables
     if not variables["lakehouse_backup_enabled"] or variables["lakehouse_backup_host"] != host.name:
         return None
-    path = shlex.quote(f"{variables['lakehouse_backup_dir']}/last.json")
+    return _if_there(f"{variables['lakehouse_backup_dir']}/last.json")
+
+
+def commits(host: Host) -> str | None:
+    """Return the command that prints what came of the last commit by the clock; None where none is made."""
+    variables = host.variables
+    if not variables["lakehouse_catalog_enabled"] or "postgresql" not in host.groups:
+        return None
+    return _if_there(f"{variables['lakehouse_catalog_dir']}/last.json")
+
+
+def _if_there(file: str) -> str:
+    """Return the command that prints a file that root alone may read, and nothing where there is none."""
+    path = shlex.quote(file)
     read = f"if [ -e {path} ]; then cat {path}; fi"
     return f'if [ "$(id -u)" = 0 ]; then {read}; else sudo -n sh -c {shlex.quote(read)}; fi'
 

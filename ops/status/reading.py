@@ -68,6 +68,7 @@ def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Statu
         verified=verified(report, name),
         clock_limit=cluster.clock_limit,
         backup=_backup(cluster, seen, parts),
+        history=_history(cluster, seen, parts),
         away=marks,
     )
 
@@ -102,6 +103,19 @@ def _backup(
 ) -> Answer[Kept | None]:
     keeper = next((host.name for host in cluster.hosts if questions.backups(host)), None)
     return part(seen[keeper], parts[keeper], "backup").then(kept) if keeper else Answer(None)
+
+
+def _history(
+    cluster: Cluster, seen: Answers, parts: Mapping[str, Mapping[str, Answer[str]]]
+) -> Answer[Kept | None]:
+    keeper = next((host.name for host in cluster.hosts if questions.commits(host)), None)
+    return part(seen[keeper], parts[keeper], "history").then(committed) if keeper else Answer(None)
+
+
+def committed(text: str) -> Kept:
+    """Read what the last commit by the clock left for those who look; nothing is before the first."""
+    said = json.loads(text) if text.strip() else {"good": None, "why": ""}
+    return Kept(said["good"], str(said["why"]))
 
 
 def kept(text: str) -> Kept:

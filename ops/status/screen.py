@@ -11,7 +11,7 @@ from lakehouse.report.text import size
 from ops.answer import Answer
 from ops.outcome import Result
 from ops.status.judge import findings
-from ops.status.model import RUNNING, Engine, Hdfs, Machine, Memory, Placed, Status
+from ops.status.model import RUNNING, Engine, Hdfs, Kept, Machine, Memory, Placed, Status
 
 VERB = "status"
 _UNKNOWN = "unknown"
@@ -31,7 +31,7 @@ def result(status: Status, seconds: float) -> Result:
             f"{status.answered} of {len(status.machines)} hosts answered",
             f"{status.running} of {len(status.services)} services run",
             _datanodes(status),
-            f"backup {_backup(status)}",
+            f"backup {_kept(status, status.backup)}",
             f"{seconds:.1f} s",
         ),
         hosts=hosts,
@@ -156,7 +156,8 @@ def areas(status: Status) -> Iterator[tuple[str, str]]:
     for name, answer in status.engines.items():
         yield name.capitalize(), _engine(answer)
     yield "Verified", _verified(status)
-    yield "Backup", _backup(status)
+    yield "Backup", _kept(status, status.backup)
+    yield "History", _kept(status, status.history)
 
 
 def _hdfs(answer: Answer[Hdfs], placed: int) -> str:
@@ -193,11 +194,11 @@ def _engine(answer: Answer[Engine]) -> str:
     return ", ".join([f"{found.members} of {found.placed} workers", *counts])
 
 
-def _backup(status: Status) -> str:
-    """Return how old the last good backup is."""
-    if not status.backup.known:
-        return f"unknown: {status.backup.why}"
-    found = status.backup.value
+def _kept(status: Status, answer: Answer[Kept | None]) -> str:
+    """Return how old the last good one is, of backups or of commits by the clock."""
+    if not answer.known:
+        return f"unknown: {answer.why}"
+    found = answer.value
     if found is None or found.good is None:
         return "none"
     return f"{age(status.at - found.good)} old"
@@ -254,4 +255,5 @@ def _cluster_json(status: Status) -> dict[str, Any]:
         "engines": {name: _answer(answer) for name, answer in status.engines.items()},
         "verified": _answer(status.verified),
         "backup": _answer(status.backup),
+        "history": _answer(status.history),
     }

@@ -103,14 +103,19 @@ def unit_files(
     ]
 
 
-def timer_files(service: dict[str, Any], name: str, description: str, calendar: str) -> list[dict[str, Any]]:
-    """Entries for a unit that does its work and ends, and for the timer that starts it (systemd.time(7))."""
+def timer_files(
+    service: dict[str, Any], name: str, description: str, calendar: str, more: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """Entries for a unit that does its work and ends, and for the timer that starts it (systemd.time(7)).
+
+    ``more`` are settings of the timer beside its calendar.
+    """
     work = unit_file(service | {"Type": "oneshot", "Restart": "no"}, name, description)
     del work["vars"]["sections"]["Install"]
     timer = {
         "Unit": {"Description": f"{description}, by the clock"},
         # A machine that was off at that time does it when it is back.
-        "Timer": {"OnCalendar": calendar, "Persistent": True, "RandomizedDelaySec": "10min"},
+        "Timer": {"OnCalendar": calendar, "Persistent": True, "RandomizedDelaySec": "10min", **(more or {})},
         "Install": {"WantedBy": "timers.target"},
     }
     return [work, work | {"dest": f"/etc/systemd/system/{name}.timer", "vars": {"sections": timer}}]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.catalog import hooks
 from lakehouse.inventory import Inventory
-from ops.catalog import hooks
 from ops.clients import MetastoreSession
 from ops.status import placement
 from testbed.engines.trino import Trino

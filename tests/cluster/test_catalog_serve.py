@@ -17,7 +17,7 @@ from ops.clients import MetastoreSession
 from ops.status import placement
 from testbed.engines import EngineError
 from testbed.engines.trino import Trino
-from tests.cluster.changing import Verb
+from tests.cluster.changing import Verb, stopped
 from tests.cluster.machines import Machine, Machines
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
@@ -148,3 +148,22 @@ def test_a_session_of_spark_in_the_past_reads_and_is_refused(client: Machine, pa
     refused = _spark(client, *session, statement=f"drop table {past.database}.days")
     assert refused.returncode != 0, refused
     assert "read-only; drop_table" in refused.stdout + refused.stderr, refused
+
+
+def test_the_service_of_the_cluster_follows_the_last_commit(
+    verb: Verb, cluster: Inventory, machines: Machines, client: Machine, trino: Trino, schema: str
+) -> None:
+    host = machines[cluster.group("postgresql")[0].name]
+    uri = f"thrift://{host.host.address}:{host.variable('lakehouse_ports')['catalog_past']}"
+    session = ("--conf", f"spark.hadoop.hive.metastore.uris={uri}")
+    with stopped(host, "lakehouse-catalog.timer"):
+        trino.sql(f"create table hive.{schema}.days as select 41 a")
+        verb.committed()
+        trino.sql(f"drop table hive.{schema}.days")
+        then = _spark(client, *session, statement=f"show tables in {schema}")
+        assert then.returncode == 0, then
+        assert "days" in then.stdout, then
+        verb.committed()
+        now = _spark(client, *session, statement=f"show tables in {schema}")
+        assert now.returncode == 0, now
+        assert "days" not in now.stdout, now

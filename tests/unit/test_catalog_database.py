@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lakehouse import cli
-from lakehouse.catalog import build, diff, query, schema
+from lakehouse.catalog import build, diff, query, schema, source
 from lakehouse.catalog.build import Base, Built
 from lakehouse.catalog.merging.sides import Choice, Three
 from lakehouse.catalog.merging.trees import merge
@@ -48,7 +48,7 @@ def database(template: Database) -> Database:
     return template.copy("mine")
 
 
-def ask(database: Database) -> live.Ask:
+def ask(database: Database) -> source.Ask:
     @contextmanager
     def asked(script: str) -> Iterator[Iterator[bytes]]:
         with closing(database.lines(script)) as lines:
@@ -65,7 +65,7 @@ def read(
     database: Database, writer: Overlay | None = None, base: Base | None = None
 ) -> tuple[Overlay, Built]:
     overlay = writer or Overlay(None)
-    return overlay, live.read(ask(database), overlay, base, versions)
+    return overlay, source.read(ask(database), overlay, base, versions)
 
 
 def files(reader: Reader, tree: str, path: str = "") -> dict[str, str]:
@@ -218,16 +218,16 @@ def test_a_table_knows_the_state_of_its_files(database: Database) -> None:
         "orders": {"format": "hive"},
     }  # fmt: skip
     assert "data" not in json.loads(found[ORDERS.replace("orders", "seen")])
-    silent = live.read(ask(database), overlay, None, build.no_versions)
+    silent = source.read(ask(database), overlay, None, build.no_versions)
     assert silent.unversioned == ("hive.sales.trips",)
 
 
 def test_the_newest_file_of_a_log_is_the_version() -> None:
     listed = [f"{number:020d}.json" for number in (3, 12, 7)]
     others = ["_last_checkpoint", "00000000000000000099.crc", ".00000000000000000098.json.crc", "x.json"]
-    assert live.newest(iter([*listed, *others])) == "12"
-    assert live.newest(iter([f"{20:020d}.checkpoint.0000000001.0000000002.parquet", *listed])) == "20"
-    assert live.newest(iter(others)) is None
+    assert source.newest(iter([*listed, *others])) == "12"
+    assert source.newest(iter([f"{20:020d}.checkpoint.0000000001.0000000002.parquet", *listed])) == "20"
+    assert source.newest(iter(others)) is None
 
 
 def test_what_nobody_knows_is_named(database: Database) -> None:

@@ -30,10 +30,9 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from lakehouse import cli
-from lakehouse.catalog import build, diff
+from lakehouse.catalog import build, diff, marks, source
 from lakehouse.catalog.store import Batch, Store
 from lakehouse.run import ROOT
-from ops.catalog import live, marks
 from tests.unit import metastore_database
 from tests.unit.metastore_database import Database
 
@@ -63,7 +62,7 @@ def commit(database: Database, path: Path) -> tuple[str, int, int]:
 
     with closing(Store.made(path)) as store, store.locked():
         parent, batch, before = store.head(), Batch(store), size(path)
-        built = live.read(ask, batch, marks.base(store, parent) if parent else None, build.no_versions)
+        built = source.read(ask, batch, marks.base(store, parent) if parent else None, build.no_versions)
         batch.flush()
         entry = store.record(built.tree, parent, "a <a@example.org>", int(built.about["time"]), "scale\n")
         marks.keep(store, entry, built)

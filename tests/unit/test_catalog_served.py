@@ -27,16 +27,16 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from lakehouse import cli
+from lakehouse.catalog import source
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.served.asking import Asked
 from lakehouse.catalog.served.handler import ANSWERED, METHODS, Handler, refused, waits
+from lakehouse.catalog.served.server import Server
 from lakehouse.catalog.store import Batch, Entry, Store
+from lakehouse.listening import LOOPBACK
 from lakehouse.metastore import model
 from lakehouse.run import ROOT
-from ops.catalog import live
-from ops.catalog.server import Server
-from ops.listening import LOOPBACK
 from tests.unit import metastore_database
 
 KINDS = Path(__file__).with_name("metastore_kinds.sql").read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
                 yield lines
 
         batch = Batch(store)
-        built = live.read(ask, batch, None, lambda _: {TRIPS: "12"})
+        built = source.read(ask, batch, None, lambda _: {TRIPS: "12"})
         batch.flush()
         store.record(built.tree, None, "a <a@example.org>", 1_800_000_000, "all kinds\n\nEvent: none\n")
         yield path
@@ -88,7 +88,8 @@ def served(history: Path) -> Iterator[Served]:
         asked = Asked(
             Past(store, entry.tree), entry, lambda name, field: reports.append(f"{name}: {field}"), 7
         )
-        with Server(LOOPBACK, 0, Handler(asked, reports.append)) as server:
+        handler = Handler(asked, reports.append)
+        with Server(LOOPBACK, 0, lambda: handler) as server:
             thread = Thread(target=server.serve_forever)
             thread.start()
             yield Served(server, entry, reports)

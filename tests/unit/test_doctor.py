@@ -91,6 +91,10 @@ class Told:
             "backup_units": f"Id=lakehouse-backup.timer\nActiveState=active\nResult=success\n"
                             f"ActiveEnterTimestamp=@{STARTED:.0f}\n\n"
                             "Id=lakehouse-backup.service\nActiveState=inactive\nResult=success\n",
+            "history": json.dumps({"good": NOW - 1800, "why": ""}),
+            "history_units": f"Id=lakehouse-catalog.timer\nActiveState=active\nResult=success\n"
+                             f"ActiveEnterTimestamp=@{STARTED:.0f}\n\n"
+                             "Id=lakehouse-catalog.service\nActiveState=inactive\nResult=success\n",
             "catalogs": f"{DIGEST}  delta.properties\n",
             "flink_config": "".join(f"{key}: {json.dumps(value)}\n" for key, value in FLINK.items()),
             **sites,
@@ -238,6 +242,11 @@ def restarted(told: Told) -> None:
     told.change(N2, "units", unit("hdfs-datanode"), unit("hdfs-datanode", restarts=9, since=NOW - 20))
 
 
+def silent_history(told: Told) -> None:
+    told.change(N1, "history", str(NOW - 1800), str(NOW - 9 * 3600))
+    told.change(N1, "history_units", f"@{STARTED:.0f}", f"@{NOW - 48 * 3600:.0f}")
+
+
 def gone(told: Told) -> None:
     """Nothing runs there, and nobody misses it."""
     told.parts[N2]["away"] = away.written(away.LEFT, "r7", NOW)
@@ -333,6 +342,13 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
      "lakehouse-backup.timer is inactive: nobody makes backups"),
     (part(N2, "backup_units", "inactive\nResult=success", "failed\nResult=signal"), F, "backup.timer", N2,
      "the last backup was ended (signal)"),
+    (silent_history, W, "catalog.commits", N1, "nobody has looked at the catalog for 9 h"),
+    (part(N1, "history", '"why": ""', '"why": "a disk is full"'), F, "catalog.commits", N1,
+     "the last commit of the catalog has failed: a disk is full"),
+    (part(N1, "history_units", "ActiveState=active", "ActiveState=inactive"), F, "catalog.timer", N1,
+     "lakehouse-catalog.timer is inactive: nobody commits the catalog"),
+    (part(N1, "history_units", "inactive\nResult=success", "failed\nResult=signal"), F, "catalog.timer", N1,
+     "the last commit of the catalog was ended (signal)"),
     (part(N1, "archive", "failing|false\nwaiting|0", "failing|true\nwaiting|7"), F, "backup.archive", N1,
      "the repository takes no WAL: 7 segments wait in pg_wal"),
     (part(N1, "archive", "waiting|0", "waiting|40"), W, "backup.archive", N1, "40 segments wait in pg_wal"),
@@ -507,6 +523,7 @@ PARTS = (
     "began", "units", "memory", "space", "inodes", "thp", "names", "listening", "reach",
     "packages", "daemons", "checkpoint", "catalog", "catalogs", "flink_config", "hdfs_site",
     "core_site", "releases", "backup", "backup_units", "archive",
+    "history", "history_units",
 )  # fmt: skip
 
 

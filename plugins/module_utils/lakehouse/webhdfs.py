@@ -60,6 +60,13 @@ class WebHdfs:
                 return None
             raise
 
+    def names(self, path: str) -> list[str]:
+        """Return the names in a folder; none where there is no such folder."""
+        if self.status(path) is None:
+            return []
+        listed = self.call("GET", "LISTSTATUS", path)["FileStatuses"]["FileStatus"]
+        return [str(one["pathSuffix"]) for one in listed]
+
     def attributes(self, path: str) -> dict[str, str]:
         """Return the extended attributes of a path that have text for their value."""
         found = self.call("GET", "GETXATTRS", path, encoding="text")["XAttrs"]

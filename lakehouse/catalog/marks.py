@@ -6,6 +6,7 @@ It is a file beside the objects, and no part of the history: without it, everyth
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from lakehouse.catalog.build import CATALOG, SETTINGS, Base, Built, settings
 from lakehouse.catalog.store import Entry, Store
@@ -15,10 +16,7 @@ _FILE = "lakehouse-marks.json"
 
 def base(store: Store, entry: Entry) -> Base | None:
     """Return the commit with its marks; None where none of it are known, or it was made in another way."""
-    try:
-        said = json.loads((store.path / _FILE).read_bytes())
-    except (OSError, ValueError):
-        return None
+    said = read(store)
     if said.get("commit") != entry.id or not isinstance(said.get("marks"), dict):
         return None
     made = store.tree(store.tree(entry.tree)[CATALOG]).get(SETTINGS)
@@ -29,7 +27,20 @@ def base(store: Store, entry: Entry) -> Base | None:
 
 def keep(store: Store, entry: Entry, built: Built) -> None:
     """Keep the marks of a commit that was made."""
+    write(store, {"commit": entry.id, "marks": dict(built.marks)})
+
+
+def read(store: Store) -> dict[str, Any]:
+    """Return what is kept, marks and the commit that they are of; nothing where that is not known."""
+    try:
+        return dict(json.loads((store.path / _FILE).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def write(store: Store, said: dict[str, Any]) -> None:
+    """Keep what another repository of the same history has."""
     path = store.path / _FILE
     new = path.with_suffix(".new")
-    new.write_text(json.dumps({"commit": entry.id, "marks": dict(built.marks)}), encoding="utf-8")
+    new.write_text(json.dumps(said), encoding="utf-8")
     new.replace(path)

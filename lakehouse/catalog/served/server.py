@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import socketserver
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -14,8 +15,8 @@ from thrift.Thrift import TException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from lakehouse import listening
 from lakehouse.catalog.served.handler import Handler
-from ops import listening
 
 COMMAND, PORT = ".venv/bin/lakehouse catalog serve", 9084
 # Of what a client may send: nothing that asks for metadata is longer.
@@ -30,11 +31,11 @@ class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     request_queue_size = 128
 
-    def __init__(self, address: str, port: int, handler: Handler) -> None:
-        """LakehouseError where nobody can listen there."""
+    def __init__(self, address: str, port: int, handler: Callable[[], Handler]) -> None:
+        """LakehouseError where nobody can listen there. `handler` is asked for what answers a new client."""
         # The processor tells every refusal with its traceback otherwise.
         logging.getLogger().addHandler(logging.NullHandler())
-        self.processor = ThriftHiveMetastore.Processor(handler)
+        self.handler = handler
         self.address_family, place = listening.place(address, port, COMMAND)
         try:
             super().__init__(place, _Client)
@@ -65,6 +66,7 @@ class _Client(socketserver.BaseRequestHandler):
         protocol = TBinaryProtocolAccelerated(
             transport, strictRead=True, string_length_limit=_LONGEST, container_length_limit=_MOST
         )
+        processor = ThriftHiveMetastore.Processor(self.server.handler())
         with suppress(TException, OSError, EOFError):
             while True:
-                self.server.processor.process(protocol, protocol)
+                processor.process(protocol, protocol)

@@ -5,39 +5,48 @@ from __future__ import annotations
 import getpass
 import re
 import socket
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lakehouse.catalog import build, diff
+from lakehouse.catalog import build, diff, hooks, marks, source
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.build import Built
-from lakehouse.catalog.diff import Change
+from lakehouse.catalog.source import Source
 from lakehouse.catalog.store import Batch, Entry, Overlay, Store
 from lakehouse.errors import LakehouseError, UsageError
-from ops.catalog import hooks, live, marks
-from ops.status.placement import Cluster
 
 _AUTHOR = re.compile(r"[^<>\n]+ <[^<>\n]*>")
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The commit that has the catalog, whether it is a new one, what changed, and how much was written."""
+    """The commit that has the catalog, whether it is a new one, and how much was written."""
 
     entry: Entry
     new: bool
     built: Built
-    changes: Sequence[Change] = ()
     written: int = 0
 
+    def json(self) -> dict[str, Any]:
+        """For whoever asked, which may be another machine."""
+        return {
+            "commit": self.entry.id,
+            "new": self.new,
+            "written": self.written,
+            "identity": self.built.identity,
+            "event": self.built.event,
+            "counts": dict(self.built.counts),
+            "strangers": [[one.where, one.what] for one in self.built.strangers],
+            "unversioned": list(self.built.unversioned),
+        }
 
-def keep(cluster: Cluster, store: Store, author: str, *, message: str | None, full: bool = False) -> Kept:
+
+def keep(asked: Source, store: Store, *, author: str, message: str | None = None, full: bool = False) -> Kept:
     """Return the commit with the catalog as it is now; a new one where it has changed. `store` is locked."""
     parent = store.head()
     batch = Batch(store)
     base = None if full or not parent else marks.base(store, parent)
-    built = live.read(live.database(cluster), batch, base, live.delta_versions(cluster))
+    built = source.read(asked.ask, batch, base, asked.versions)
     if parent and store.tree(parent.tree)[build.CATALOG] == built.identity:
         return Kept(parent, new=False, built=built)
     batch.flush()
@@ -47,7 +56,7 @@ def keep(cluster: Cluster, store: Store, author: str, *, message: str | None, fu
         # Of the first commit everything is new, and no person is shown that.
         every = found if parent else diff.changes(store, None, built.tree)
         return {
-            "cluster": cluster.variable("lakehouse_cluster"),
+            "cluster": asked.cluster,
             "author": author,
             "parent": parent.id if parent else None,
             "changes": [one.json() for one in every],
@@ -55,21 +64,21 @@ def keep(cluster: Cluster, store: Store, author: str, *, message: str | None, fu
 
     hooks.run(store.path, hooks.PRE_COMMIT, about)
     told = screen.summary(found) or "the same in another form"
-    said = f"{message or (told if parent else 'the first commit')}\n\n{_facts(built, cluster)}"
+    said = f"{message or (told if parent else 'the first commit')}\n\n{_facts(built, asked.cluster)}"
     made = store.record(built.tree, parent, author, int(built.about["time"]), said)
     marks.keep(store, made, built)
     try:
         hooks.run(store.path, hooks.POST_COMMIT, lambda: {**about(), "commit": made.id})
     except LakehouseError as error:
         raise LakehouseError(f"commit {made.short} is made; {error.message}", error.next_command) from None
-    return Kept(made, new=True, built=built, changes=found, written=batch.written)
+    return Kept(made, new=True, built=built, written=batch.written)
 
 
-def now(cluster: Cluster, store: Store) -> tuple[Overlay, Built]:
+def now(asked: Source, store: Store) -> tuple[Overlay, Built]:
     """Return the catalog as it is now, of which nothing is kept."""
     last, overlay = store.head(), Overlay(store)
     base = marks.base(store, last) if last else None
-    return overlay, live.read(live.database(cluster), overlay, base, live.delta_versions(cluster))
+    return overlay, source.read(asked.ask, overlay, base, asked.versions)
 
 
 def author(given: str | None = None) -> str:
@@ -82,10 +91,10 @@ def author(given: str | None = None) -> str:
     return found
 
 
-def _facts(built: Built, cluster: Cluster) -> str:
+def _facts(built: Built, cluster: str) -> str:
     """Return the end of a message: what the commit corresponds to."""
     lines = {
-        "Cluster": cluster.variable("lakehouse_cluster"),
+        "Cluster": cluster,
         "Catalog": built.identity,
         "Event": built.event or "none",
         "Snapshot": built.about["snapshot"],

@@ -1,0 +1,108 @@
+"""The programs of the cluster's history: `clock` is the timer's, `commit`, `give` and `take` are for copies.
+
+These three read what they are asked as a line of JSON, and answer with one; `give` has a pack behind it.
+`serve` is a metastore as of a commit, until it is ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import io
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from lakehouse.catalog import exchange, forgetting, keeping
+from lakehouse.catalog.hosted import local
+from lakehouse.catalog.hosted.settings import Settings, load
+from lakehouse.catalog.store import Store
+from lakehouse.errors import LakehouseError, UsageError
+
+# Of the last commit by the clock, good or not; status and doctor read it.
+_LAST = "last.json"
+
+
+def _commit(settings: Settings, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the catalog, and forget what is too old."""
+    author = str(asked.get("author") or keeping.author())
+    with store.locked():
+        kept = keeping.keep(
+            local.source(settings), store,
+            author=author, message=asked.get("message"), full=bool(asked.get("full")),
+        )  # fmt: skip
+        forgotten = forgetting.forget(store, settings.keep_days, time.time())
+    return kept.json() | {"forgotten": forgotten}
+
+
+def _give(_: Settings, store: Store, asked: Mapping[str, Any]) -> None:
+    with store.locked():
+        exchange.give(store, asked, sys.stdout.buffer)
+
+
+def _take(_: Settings, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
+    with store.locked():
+        return {"refused": exchange.take(store, asked, io.BytesIO(base64.b64decode(asked["pack"])))}
+
+
+def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the catalog; what came of it is kept for those who look."""
+    path = Path(settings.folder) / _LAST
+    try:
+        good = json.loads(path.read_bytes())["good"]
+    except (OSError, ValueError, KeyError):
+        good = None
+    try:
+        kept = _commit(settings, store, {})
+    except (LakehouseError, OSError) as error:
+        _keep(path, {"good": good, "why": " ".join(str(error).split())})
+        raise
+    _keep(path, {"good": time.time(), "why": ""})
+    return kept
+
+
+def _keep(path: Path, document: Mapping[str, Any]) -> None:
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(json.dumps(document), encoding="utf-8")
+    new.replace(path)
+
+
+def _serve(settings: Settings, _: Store, __: Mapping[str, Any]) -> None:
+    # Thrift's bindings take longer to load than a commit takes.
+    from lakehouse.catalog.hosted import serving  # noqa: PLC0415
+
+    serving.serve(settings.repository, settings.past_commit, settings.past_address, settings.past_port)
+
+
+_ASKED = {"commit", "give", "take"}
+_PROGRAMS = {"commit": _commit, "clock": _clock, "give": _give, "take": _take, "serve": _serve}
+
+
+def main() -> int:
+    """Run one of them; 0, or 1 where it has failed, with a document that says why."""
+    parser = argparse.ArgumentParser(prog="lakehouse-catalog", description=__doc__)
+    parser.add_argument("--settings", required=True)
+    parser.add_argument("program", choices=_PROGRAMS)
+    arguments = parser.parse_args()
+    os.umask(0o077)
+    try:
+        settings = load(arguments.settings)
+        asked = json.loads(sys.stdin.readline()) if arguments.program in _ASKED else {}
+        with closing(Store.made(settings.repository)) as store:
+            answer = _PROGRAMS[arguments.program](settings, store, asked)
+    except (LakehouseError, OSError) as error:
+        said = error.message if isinstance(error, LakehouseError) else str(error)
+        after = error.next_command if isinstance(error, LakehouseError) else None
+        answer = {"why": " ".join(said.split()), "next": after, "usage": isinstance(error, UsageError)}
+    if answer is not None:
+        sys.stdout.write(f"{json.dumps(answer)}\n")
+    return int(answer is not None and "why" in answer)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The catalog, read on the host of its database."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lakehouse.catalog.hosted.settings import Settings
+from lakehouse.catalog.source import Ask, Source, listed_versions, rows
+from lakehouse.errors import LakehouseError
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
+
+
+def source(settings: Settings) -> Source:
+    """Return what reads the catalog of the cluster that this host is of."""
+    hdfs = WebHdfs(settings.namenode, settings.superuser)
+
+    def names(uri: str) -> list[str]:
+        scheme, slashes, rest = uri.partition("://")
+        if slashes and scheme != "hdfs":
+            return []
+        try:
+            return hdfs.names(f"/{rest.partition('/')[2]}" if slashes else uri)
+        except WebHdfsError as error:
+            raise LakehouseError(str(error), "lakehouse status") from error
+
+    return Source(settings.cluster, ask=database(settings.psql), versions=listed_versions(names))
+
+
+def database(psql: list[str]) -> Ask:
+    """Return what runs scripts by psql here, as whoever this is."""
+
+    @contextmanager
+    def ask(script: str) -> Iterator[Iterator[bytes]]:
+        with tempfile.TemporaryFile() as given:
+            given.write(script.encode())
+            given.seek(0)
+            with subprocess.Popen(
+                [*psql, "-f", "-"], stdin=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            ) as process:
+                assert process.stdout is not None
+                complaints: list[str] = []
+                try:
+                    yield rows(process.stdout, complaints)
+                except LakehouseError as error:
+                    why = next(iter(complaints), "")
+                    if not why:
+                        raise
+                    raise LakehouseError(f"{why}: {error.message}", error.next_command) from error
+                finally:
+                    process.kill()
+
+    return ask

@@ -1,0 +1,30 @@
+"""Keeps the catalog of a cluster as a commit: where the cluster has a history of its own, there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakehouse.catalog import keeping
+from lakehouse.catalog.store import Store
+from ops import tell
+from ops.catalog import live
+from ops.catalog import shared as sharing
+from ops.status.placement import Cluster
+
+
+def commit(cluster: Cluster, store: Store, asked: Mapping[str, Any], *, shared: bool) -> dict[str, Any]:
+    """Return what `Kept.json` says of the commit with the catalog as it is now, which `store` has at the end.
+
+    `asked` is `author`, `message` and `full`. With `shared` the repository is a copy of the cluster's history, if
+    the cluster has one: then the commit is made there, by the program that the timer starts.
+    """
+    node = sharing.node(cluster) if shared else None
+    if node is None:
+        with store.locked():
+            return keeping.keep(live.source(cluster), store, **asked).json()
+    # What this checkout has from before the timer is the beginning, where nobody has committed yet.
+    sharing.synchronize(store, node, tell.progress)
+    kept = sharing.told(node, "commit", asked)
+    sharing.synchronize(store, node, tell.progress)
+    return kept

@@ -1,0 +1,116 @@
+"""The cluster's own history, which its timer writes, and the copy of it that this checkout has."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import IO, Any
+
+from lakehouse.catalog import exchange, marks
+from lakehouse.catalog.store import Store
+from lakehouse.errors import LakehouseError, UsageError
+from ops import remote
+from ops.catalog import live
+from ops.status.placement import Cluster
+
+PROGRAM = "/usr/local/sbin/lakehouse-catalog"
+_SECONDS = 900.0
+# Somebody else may move the same names meanwhile, but hardly so often.
+_TRIES = 5
+_NOT_FOUND = 127
+
+# Runs a program of the cluster's history with what it is asked; gives its line of JSON, and what is behind that.
+Node = Callable[[str, Mapping[str, Any]], AbstractContextManager[tuple[bytes, IO[bytes]]]]
+
+
+def node(cluster: Cluster) -> Node | None:
+    """Return what runs the programs of a cluster's history, as its owner; None where the inventory wants none."""
+    if not cluster.variable("lakehouse_catalog_enabled"):
+        return None
+    host = live.database_host(cluster)
+    person = str(cluster.variable("lakehouse_users")["hive"])
+
+    @contextmanager
+    def run(program: str, asked: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
+        script = f"cd / && exec {shlex.join(['runuser', '-u', person, '--', PROGRAM, program])}"
+        with remote.output(host, script, _SECONDS, f"{json.dumps(asked)}\n") as (stdout, ended):
+            head = stdout.readline()
+            if not head:
+                answer = ended()
+                install = f"make lakehouse INVENTORY={cluster.inventory.path}"
+                if answer.value == _NOT_FOUND:
+                    raise LakehouseError(f"{host.name} keeps no history yet", install)
+                why = answer.why or f"{PROGRAM} ended with {answer.value}"
+                raise LakehouseError(f"{host.name}: {why}", f"lakehouse doctor -i {cluster.inventory.path}")
+            yield head, stdout
+
+    return run
+
+
+def told(node: Node, program: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a program answers; LakehouseError with what it refuses."""
+    with node(program, asked) as (line, _):
+        return _document(line)
+
+
+def synchronize(store: Store, node: Node, say: Callable[[str], object]) -> None:
+    """Have the copy and the cluster's history hold the same; what was not yet there is brought there.
+
+    A kill leaves what the next one completes. Raises LakehouseError where the host is silent.
+    """
+    with store.locked():
+        for _ in range(_TRIES):
+            theirs = _fetched(store, node)
+            before = exchange.met(store, theirs["id"])
+            moves = _reconciled(store, theirs["names"], before)
+            for name, other in moves.renamed.items():
+                say(f"{name} is otherwise in the cluster's history; what was here is {other}")
+            while moves.here:
+                for name, (old, new) in moves.here.items():
+                    store.put(name, old, new)
+                moves = _reconciled(store, theirs["names"], before)
+            if not moves.there or not _sent(store, node, theirs["names"], moves.there):
+                exchange.meet(store, theirs["id"])
+                return
+    raise LakehouseError(f"{store.path}: others change the history all the time", "the same again")
+
+
+def _reconciled(store: Store, theirs: Mapping[str, str], before: Mapping[str, str]) -> exchange.Moves:
+    def descends(one: str, other: str) -> bool:
+        return store.descends(store.commit(one), store.commit(other))
+
+    return exchange.reconcile(exchange.names(store), theirs, before, descends)
+
+
+def _fetched(store: Store, node: Node) -> dict[str, Any]:
+    """Keep what the cluster's history has and this copy has not; return what it says of itself."""
+    with node("give", exchange.question(store)) as (line, stream):
+        said = _document(line)
+        store.read_pack(stream)
+    store.end_where_needed(said["ends"])
+    if said["marks"] is not None:
+        marks.write(store, said["marks"])
+    return said
+
+
+def _sent(
+    store: Store, node: Node, theirs: Mapping[str, str], moves: Mapping[str, exchange.Move]
+) -> list[str]:
+    """Bring commits and their names to the cluster's history; return the names that others have moved."""
+    pack = io.BytesIO()
+    store.write_pack(theirs.values(), [new for _, new in moves.values() if new], pack)
+    asked = {
+        "moves": dict(moves), "ends": sorted(store.ends()), "pack": base64.b64encode(pack.getvalue()).decode(),
+    }  # fmt: skip
+    return list(told(node, "take", asked)["refused"])
+
+
+def _document(line: bytes) -> dict[str, Any]:
+    said = dict(json.loads(line))
+    if "why" in said:
+        raise (UsageError if said["usage"] else LakehouseError)(said["why"], said["next"])
+    return said

@@ -1,0 +1,63 @@
+"""Checks of the history of the catalog: that somebody commits to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lakehouse.validation.finding import Level
+from ops.doctor.asks import HISTORY
+from ops.doctor.backups import started
+from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.status import questions, reading
+from ops.status.model import Kept
+
+# Its hourly run and some more; a week and a day where an inventory has a calendar of its own.
+_HOURS, _OWN_CALENDAR_HOURS = 3, 8 * 24
+_HOUR = 3600
+
+
+def _keeper(seen: Seen) -> Iterator[str]:
+    yield from (host.name for host in seen.cluster.hosts if questions.commits(host))
+
+
+def _age(seen: Seen) -> Iterator[Case]:
+    for host in _keeper(seen):
+        hours = _HOURS if seen.variable(host, "catalog_calendar") is None else _OWN_CALENDAR_HOURS
+
+        def old(kept: Kept | None, host: str = host, hours: int = hours) -> Iterator[Fault]:
+            # A machine that was off, or had no timer, has missed nothing.
+            since = started(seen, host, "history_units", HISTORY[0])
+            age = seen.status.at - max((kept and kept.good) or 0.0, since)
+            if kept and kept.why:
+                yield Fault(f"the last commit of the catalog has failed: {kept.why}", _run(seen))
+            elif age > hours * _HOUR:
+                fact = f"nobody has looked at the catalog for {age / _HOUR:.0f} h"
+                yield Fault(fact, _run(seen), f"each {hours} h", Level.WARNING)
+
+        yield Case(host, judged(seen.status.history, old))
+
+
+def _timer(seen: Seen) -> Iterator[Case]:
+    for host in _keeper(seen):
+
+        def off(blocks: list[dict[str, str]], host: str = host) -> Iterator[Fault]:
+            timer, work = map({one["Id"]: one for one in blocks}.__getitem__, HISTORY)
+            if timer["ActiveState"] != "active":
+                yield Fault(
+                    f"{HISTORY[0]} is {timer['ActiveState']}: nobody commits the catalog", seen.site, "active"
+                )
+            if work["Result"] not in {"success", "exit-code"}:
+                action = seen.on(host, "journalctl -u lakehouse-catalog -n 50 --no-pager")
+                yield Fault(f"the last commit of the catalog was ended ({work['Result']})", action)
+
+        yield Case(host, judged(seen.part(host, "history_units").then(reading.units), off))
+
+
+def _run(seen: Seen) -> str:
+    return f".venv/bin/lakehouse catalog commit -i {seen.status.inventory}"
+
+
+CHECKS = (
+    Check("catalog.commits", "no commit was made for long, or the last has failed", _age),
+    Check("catalog.timer", "nobody commits the catalog by the clock", _timer),
+)

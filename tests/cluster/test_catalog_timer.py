@@ -1,0 +1,98 @@
+"""The cluster's own history: the clock and people commit to one line, and a kill loses none of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hive_metastore.ttypes import Database
+
+from lakehouse.inventory import Inventory
+from ops.catalog.shared import PROGRAM
+from ops.clients import MetastoreSession
+from ops.status import placement
+from tests.cluster.changing import Verb, stopped
+from tests.cluster.machines import Machine, Machines
+
+pytestmark = pytest.mark.cluster
+
+UNIT, TIMER = "lakehouse-catalog.service", "lakehouse-catalog.timer"
+DATABASE = "kit_clock"
+
+
+@pytest.fixture
+def keeper(cluster: Inventory, machines: Machines) -> Iterator[Machine]:
+    """The host that keeps the history, without its clock for the time of a test."""
+    host = machines[cluster.group("postgresql")[0].name]
+    with stopped(host, TIMER):
+        yield host
+
+
+@pytest.fixture
+def change(cluster: Inventory) -> Iterator[Any]:
+    """What makes the catalog another one: the text is a parameter of a database that goes at the end."""
+    with MetastoreSession(placement.read(cluster)) as metastore:
+        made = Database(name=DATABASE, description="", parameters={})
+        metastore.call("create_database", made)
+        made = metastore.call("get_database", DATABASE)
+
+        def change(text: str) -> None:
+            made.parameters = {"step": text}
+            metastore.call("alter_database", DATABASE, made)
+
+        yield change
+        metastore.call("drop_database", DATABASE, True, False)
+
+
+def ids(verb: Verb) -> list[str]:
+    return [one["id"] for one in verb.json("catalog", "log", "-n", "1000")["commits"]]
+
+
+def test_a_timer_is_enabled_and_runs(cluster: Inventory, machines: Machines) -> None:
+    host = machines[cluster.group("postgresql")[0].name]
+    assert host.run("systemctl is-enabled %s", TIMER).strip() == "enabled"
+    assert host.run("systemctl is-active %s", TIMER).strip() == "active"
+
+
+def test_the_clock_and_people_commit_to_one_line(verb: Verb, keeper: Machine, change: Any) -> None:
+    change("a person's")
+    own = verb.committed("-m", "by hand")
+    change("the clock's")
+    keeper.run("systemctl start %s", UNIT)
+    clock, before, *_ = verb.json("catalog", "log")["commits"]
+    assert before["id"] == own
+    assert clock["parents"] == [own]
+    assert clock["message"].startswith("1 database changed")
+    keeper.run("systemctl start %s", UNIT)
+    assert ids(verb)[0] == clock["id"]
+    verb.json("catalog", "tag", f"clock-{clock['id'][:7]}-is")
+    folder = keeper.variable("lakehouse_catalog_dir")
+    assert f"clock-{clock['id'][:7]}-is" in keeper.run("ls %s", f"{folder}/catalog.git/refs/tags")
+    verb.json("catalog", "tag", "--delete", f"clock-{clock['id'][:7]}-is")
+    assert verb.json("catalog", "fsck")["findings"] == []
+
+
+def test_who_was_killed_is_completed_by_the_next(verb: Verb, keeper: Machine, change: Any) -> None:
+    verb.committed()
+    before, user = ids(verb), keeper.variable("lakehouse_users")["hive"]
+    for tenths in range(3, 24, 4):
+        change(f"killed after {tenths}")
+        program = f"timeout -s KILL {tenths / 10} runuser -u {user} -- {PROGRAM} clock"
+        # Some of them may have come to their end.
+        assert keeper.shell.run(f"cd / && {program}").rc in {0, 137}
+    change("whole")
+    keeper.run("systemctl start %s", UNIT)
+    after = ids(verb)
+    assert after[-len(before) :] == before
+    assert len(after) > len(before)
+    assert verb.json("catalog", "diff", "--expect", "HEAD", "--no-data")["changes"] == []
+    assert verb.json("catalog", "fsck")["findings"] == []
+
+
+def test_status_and_doctor_have_nothing_to_say(verb: Verb, keeper: Machine) -> None:
+    keeper.run("systemctl start %s", UNIT)
+    last = json.loads(keeper.run("cat %s", f"{keeper.variable('lakehouse_catalog_dir')}/last.json"))
+    assert last["why"] == ""
+    assert verb.json("status")["cluster"]["history"]["value"]["good"] == pytest.approx(last["good"])

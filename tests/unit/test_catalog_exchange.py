@@ -1,0 +1,342 @@
+"""Several copies and a clock commit to one history: nothing is lost, whoever is killed when."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from lakehouse.catalog import exchange, forgetting, fsck
+from lakehouse.catalog.exchange import reconcile
+from lakehouse.catalog.store import Batch, Entry, Store
+from lakehouse.errors import LakehouseError
+from lakehouse.run import ROOT
+from ops.catalog import shared
+
+WHO = "Ann <ann@example.org>"
+DAY = 24 * 3600
+
+
+class Cluster:
+    """The cluster's history in a folder, whose programs are run here as on its host."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.repository = folder / "catalog.git"
+        self.settings = folder / "settings.json"
+        folder.mkdir()
+        self.settings.write_text(json.dumps({
+            "cluster": "test", "folder": str(folder), "keep_days": 0, "psql": ["false"],
+            "namenode": "http://127.0.0.1:1", "superuser": "hdfs",
+            "past_commit": "HEAD", "past_address": "127.0.0.1", "past_port": 0, **settings,
+        }))  # fmt: skip
+
+    @property
+    def argv(self) -> list[str]:
+        return [sys.executable, "-m", "lakehouse.catalog.hosted", "--settings", str(self.settings)]
+
+    @contextmanager
+    def node(self, program: str, asked: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
+        done = subprocess.run(
+            [*self.argv, program], input=f"{json.dumps(asked)}\n".encode(), capture_output=True, check=False,
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        line, _, rest = done.stdout.partition(b"\n")
+        assert line, done.stderr.decode()
+        yield line, io.BytesIO(rest)
+
+    def store(self) -> Store:
+        return Store.made(self.repository)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path / "node")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Callable[[str], Store]:
+    return lambda name: Store.made(tmp_path / name)
+
+
+def commit(store: Store, text: str, branch: str = "main", moment: int = 1000) -> Entry:
+    """Make a commit whose one file says this."""
+    batch, parent = Batch(store), store.head(branch)
+    tree = batch.add_tree({"a.json": (False, batch.add_blob(json.dumps(text).encode()))})
+    batch.flush()
+    with store.locked():
+        return store.record(tree, parent, WHO, moment + (parent.time if parent else 0), text, branch)
+
+
+def meet(store: Store, cluster: Cluster) -> list[str]:
+    said: list[str] = []
+    shared.synchronize(store, cluster.node, said.append)
+    return said
+
+
+def subjects(store: Store, branch: str = "HEAD") -> list[str]:
+    return [one.subject for one in store.history(store.resolve(branch).id)]
+
+
+def test_a_copy_has_what_the_clock_commits(cluster: Cluster, copy: Callable[[str], Store]) -> None:
+    with closing(cluster.store()) as node, closing(copy("mine")) as mine:
+        commit(node, "one")
+        meet(mine, cluster)
+        commit(node, "two")
+        meet(mine, cluster)
+        assert subjects(mine) == ["two", "one"]
+        assert mine.resolve("HEAD") == node.resolve("HEAD")
+        assert fsck.check(mine).faults == []
+
+
+def test_what_one_operator_names_another_one_sees(cluster: Cluster, copy: Callable[[str], Store]) -> None:
+    with closing(cluster.store()) as node, closing(copy("ann")) as ann, closing(copy("bob")) as bob:
+        commit(node, "one")
+        meet(ann, cluster)
+        ann.name("tags", "before", ann.resolve("HEAD"))
+        ann.name("heads", "dev", ann.resolve("HEAD"))
+        commit(ann, "wish", "dev")
+        meet(ann, cluster)
+        meet(bob, cluster)
+        assert exchange.names(bob) == exchange.names(ann) == exchange.names(node)
+        assert subjects(bob, "dev") == ["wish", "one"]
+        bob.forget("tags", "before")
+        meet(bob, cluster)
+        meet(ann, cluster)
+        assert "tags/before" not in exchange.names(ann)
+
+
+def test_two_who_go_on_with_a_branch_lose_nothing(cluster: Cluster, copy: Callable[[str], Store]) -> None:
+    with closing(cluster.store()) as node, closing(copy("ann")) as ann, closing(copy("bob")) as bob:
+        first = commit(node, "one")
+        node.name("heads", "dev", first)
+        meet(ann, cluster)
+        meet(bob, cluster)
+        commit(ann, "of ann", "dev")
+        meet(ann, cluster)
+        own = commit(bob, "of bob", "dev")
+        [said] = meet(bob, cluster)
+        assert (
+            said == f"heads/dev is otherwise in the cluster's history; what was here is heads/dev-{own.short}"
+        )
+        assert subjects(bob, "dev") == ["of ann", "one"]
+        assert subjects(node, f"dev-{own.short}") == ["of bob", "one"]
+        meet(ann, cluster)
+        assert exchange.names(ann) == exchange.names(bob)
+
+
+def test_a_history_from_before_the_timer_is_its_beginning(
+    cluster: Cluster, copy: Callable[[str], Store]
+) -> None:
+    with closing(copy("mine")) as mine:
+        commit(mine, "one")
+        mine.name("tags", "before", mine.resolve("HEAD"))
+        meet(mine, cluster)
+        with closing(cluster.store()) as node:
+            commit(node, "two")
+        meet(mine, cluster)
+        assert subjects(mine) == ["two", "one"]
+
+
+def test_a_history_that_the_timer_did_not_wait_for_is_a_branch(
+    cluster: Cluster, copy: Callable[[str], Store]
+) -> None:
+    with closing(cluster.store()) as node, closing(copy("mine")) as mine:
+        commit(node, "of the timer", moment=7)
+        own = commit(mine, "mine")
+        meet(mine, cluster)
+        assert subjects(mine) == ["of the timer"]
+        assert subjects(node, f"main-{own.short}") == ["mine"]
+
+
+def test_a_host_that_was_made_anew_gets_its_history_back(
+    tmp_path: Path, cluster: Cluster, copy: Callable[[str], Store]
+) -> None:
+    with closing(copy("mine")) as mine:
+        with closing(cluster.store()) as node:
+            commit(node, "one")
+        meet(mine, cluster)
+        other = Cluster(tmp_path / "anew")
+        meet(mine, other)
+        with closing(other.store()) as node:
+            assert subjects(node) == subjects(mine) == ["one"]
+
+
+@pytest.mark.parametrize("killed_after", ["give", "take"])
+def test_who_was_killed_between_goes_on_with_the_next(
+    cluster: Cluster, copy: Callable[[str], Store], killed_after: str
+) -> None:
+    class Killed(Exception):
+        pass
+
+    @contextmanager
+    def broken(program: str, asked: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
+        with cluster.node(program, asked) as answer:
+            if program == killed_after:
+                raise Killed
+            yield answer
+
+    with closing(cluster.store()) as node, closing(copy("mine")) as mine:
+        commit(node, "one")
+        meet(mine, cluster)
+        mine.name("heads", "dev", mine.resolve("HEAD"))
+        wish = commit(mine, "wish", "dev")
+        with pytest.raises(Killed):
+            shared.synchronize(mine, broken, print)
+        assert meet(mine, cluster) == []
+        assert node.names("heads")["dev"] == mine.names("heads")["dev"] == wish.id
+
+
+def test_half_an_answer_moves_nothing(cluster: Cluster, copy: Callable[[str], Store]) -> None:
+    @contextmanager
+    def cut(program: str, asked: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
+        with cluster.node(program, asked) as (line, rest):
+            yield line, io.BytesIO(rest.read()[:-30])
+
+    with closing(cluster.store()) as node, closing(copy("mine")) as mine:
+        commit(node, "one")
+        with pytest.raises(LakehouseError, match="what came is no whole pack"):
+            shared.synchronize(mine, cut, print)
+        assert exchange.names(mine) == {}
+        meet(mine, cluster)
+        assert subjects(mine) == ["one"]
+
+
+def test_main_never_goes_back(cluster: Cluster) -> None:
+    with closing(cluster.store()) as node:
+        first, second = commit(node, "one"), commit(node, "two")
+        asked = {"moves": {"heads/main": [second.id, first.id]}, "ends": []}
+        with node.locked():
+            assert exchange.take(node, asked, io.BytesIO()) == ["heads/main"]
+        assert node.resolve("HEAD") == second
+
+
+def test_what_is_too_old_is_forgotten_and_ids_stay(cluster: Cluster, copy: Callable[[str], Store]) -> None:
+    with closing(cluster.store()) as node, closing(copy("mine")) as mine, closing(copy("late")) as late:
+        made = [commit(node, f"day {day}", moment=DAY) for day in range(1, 11)]
+        node.name("tags", "release", made[2])
+        meet(mine, cluster)
+        with node.locked():
+            assert forgetting.forget(node, 4, 10.5 * DAY)
+            assert not forgetting.forget(node, 4, 10.6 * DAY)
+        assert subjects(node) == [f"day {day}" for day in (10, 9, 8, 7, 6, 5)]
+        assert subjects(node, "release") == ["day 3"]
+        assert fsck.check(node).faults == []
+        assert made[0].id not in node
+        git = subprocess.run(
+            ["git", "--git-dir", str(node.path), "fsck", "--strict"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert git.returncode == 0, git.stderr
+        # A copy keeps what it has fetched, and one that comes later ends where the cluster's does.
+        commit(node, "day 11", moment=DAY)
+        meet(mine, cluster)
+        meet(late, cluster)
+        assert len(subjects(mine)) == 11
+        assert subjects(late) == subjects(node)
+        assert fsck.check(mine).faults == fsck.check(late).faults == []
+        # And what is written in either goes on.
+        late.name("heads", "dev", late.resolve("HEAD"))
+        commit(late, "wish", "dev")
+        meet(late, cluster)
+        assert subjects(node, "dev")[:2] == ["wish", "day 11"]
+
+
+def test_forgetting_that_was_killed_is_done_by_the_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(cluster.store()) as node:
+        for day in range(1, 11):
+            commit(node, f"day {day}", moment=DAY)
+        packed = Store._synced
+
+        def killed(store: Store, pack: Any) -> None:
+            packed(store, pack)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Store, "_synced", killed)
+        with node.locked(), pytest.raises(KeyboardInterrupt):
+            forgetting.forget(node, 4, 10.5 * DAY)
+        monkeypatch.undo()
+    with closing(cluster.store()) as node:
+        assert fsck.check(node).faults == []
+        commit(node, "day 11", moment=DAY)
+        with node.locked():
+            forgetting.forget(node, 4, 11.5 * DAY)
+        assert subjects(node) == [f"day {day}" for day in (11, 10, 9, 8, 7, 6)]
+        assert fsck.check(node).faults == []
+        assert len(list((node.path / "objects" / "pack").glob("*.pack"))) == 1
+
+
+def test_without_days_nothing_is_forgotten(cluster: Cluster) -> None:
+    with closing(cluster.store()) as node:
+        commit(node, "one")
+        commit(node, "two")
+        with node.locked():
+            assert forgetting.forget(node, 0, 1e12) == 0
+        assert subjects(node) == ["two", "one"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "before", "expected"),
+    [
+        ("a", "a", "b", {}),
+        ("a", "b", "a", {"here": ("a", "b")}),
+        ("b", "a", "a", {"there": ("a", "b")}),
+        (None, "a", None, {"here": (None, "a")}),
+        ("a", None, None, {"there": (None, "a")}),
+        (None, "a", "a", {"there": ("a", None)}),
+        ("a", None, "a", {"here": ("a", None)}),
+        (None, "b", "a", {"here": (None, "b")}),
+        ("b", None, "a", {"there": (None, "b")}),
+        ("b", "c", "a", {"renamed": True}),
+    ],
+)  # fmt: skip
+def test_who_wins(ours: str | None, theirs: str | None, before: str | None, expected: dict[str, Any]) -> None:
+    def sides(name: str) -> tuple[dict[str, str], ...]:
+        return tuple({name: one} if one else {} for one in (ours, theirs, before))
+
+    for name in ("heads/dev", "tags/dev"):
+        found = reconcile(*sides(name), lambda *_: False)
+        assert found.here.get(name) == (("b", "c") if "renamed" in expected else expected.get("here"))
+        assert found.there.get(name) == expected.get("there")
+        assert bool(found.renamed) == ("renamed" in expected)
+
+
+def test_main_goes_on_and_is_never_taken_away() -> None:
+    main = "heads/main"
+    ahead = reconcile({main: "b"}, {main: "a"}, {main: "a"}, lambda one, other: (one, other) == ("b", "a"))
+    assert (ahead.here, ahead.there) == ({}, {main: ("a", "b")})
+    lost = reconcile({main: "a"}, {}, {main: "a"}, lambda *_: False)
+    assert (lost.here, lost.there) == ({}, {main: (None, "a")})
+
+
+def test_the_modules_that_the_role_installs_are_enough(tmp_path: Path, cluster: Cluster) -> None:
+    module = tmp_path / "module"
+    folders = [Path("lakehouse/catalog") / one for one in ("", "bindings", "hosted", "served")]
+    single = [*(f"lakehouse/{one}.py" for one in ("__init__", "errors", "listening", "locks")),
+              "plugins/module_utils/lakehouse/webhdfs.py"]  # fmt: skip
+    for path in [
+        *single,
+        *(str(file.relative_to(ROOT)) for one in folders for file in (ROOT / one).glob("*.py")),
+    ]:
+        (module / path).parent.mkdir(parents=True, exist_ok=True)
+        (module / path).write_bytes((ROOT / path).read_bytes())
+    vars_file = (ROOT / "roles" / "catalog" / "vars" / "main.yml").read_text(encoding="utf-8")
+    assert all(path in vars_file for path in single)
+    for words in (["give"], ["serve"]):
+        done = subprocess.run(
+            [*cluster.argv, *words], input="{}\n", cwd=tmp_path, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(module)},
+        )  # fmt: skip
+        assert "Traceback" not in done.stderr
+        assert json.loads(done.stdout.splitlines()[0]).keys() >= ({"names"} if words == ["give"] else {"why"})
