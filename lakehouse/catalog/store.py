@@ -309,7 +309,7 @@ class Store:
         self._synced(pack)
 
     def end_where_needed(self, told: Iterable[str]) -> None:
-        """Have the history end at those of these commits, and of its own ends, whose parents are not there."""
+        """Have the history end at those of these commits, and of its ends, whose parents are not there."""
         here = {one for one in {*told, *self.ends()} if one in self}
         self._end_at({one for one in here if not all(above in self for above in self._parents(one))})
 

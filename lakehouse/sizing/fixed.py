@@ -63,7 +63,7 @@ FIXED: Mapping[str, Fixed] = {
     # No JVM: the budget is all of it, and half of the budget is shared_buffers.
     "postgresql": Fixed(("postgresql_shared_buffers_mb",), part(32), 192, 8192, beside=0, share=0, unit=2),
     # No JVM: what it has read, it keeps by numbers of files and tables.
-    "catalog_past": Fixed(("catalog_past_memory_mb",), part(64), 192, 2048, beside=0, share=0),
+    "catalog_past": Fixed(("catalog_past_memory_mb",), part(64), 256, 2048, beside=0, share=0),
     "spark_master": Fixed(("spark_master_heap_mb", "spark_daemon_memory_mb"), part(96), 192, 1024),
     # It serves the shuffle files of every application that has been here.
     "spark_worker": Fixed(("spark_daemon_memory_mb",), part(48), 192, 1024),

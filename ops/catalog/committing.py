@@ -16,8 +16,8 @@ from ops.status.placement import Cluster
 def commit(cluster: Cluster, store: Store, asked: Mapping[str, Any], *, shared: bool) -> dict[str, Any]:
     """Return what `Kept.json` says of the commit with the catalog as it is now, which `store` has at the end.
 
-    `asked` is `author`, `message` and `full`. With `shared` the repository is a copy of the cluster's history, if
-    the cluster has one: then the commit is made there, by the program that the timer starts.
+    `asked` is `author`, `message` and `full`. With `shared` the repository is a copy of the cluster's
+    history, if the cluster has one: then the commit is made there, by the program that the timer starts.
     """
     node = sharing.node(cluster) if shared else None
     if node is None:

@@ -23,12 +23,12 @@ _SECONDS = 900.0
 _TRIES = 5
 _NOT_FOUND = 127
 
-# Runs a program of the cluster's history with what it is asked; gives its line of JSON, and what is behind that.
+# Runs a program of the cluster's history with what it is asked; gives its line of JSON, and what follows.
 Node = Callable[[str, Mapping[str, Any]], AbstractContextManager[tuple[bytes, IO[bytes]]]]
 
 
 def node(cluster: Cluster) -> Node | None:
-    """Return what runs the programs of a cluster's history, as its owner; None where the inventory wants none."""
+    """Return what runs the programs of a cluster's history, as its owner; None where there is none."""
     if not cluster.variable("lakehouse_catalog_enabled"):
         return None
     host = live.database_host(cluster)
@@ -103,9 +103,8 @@ def _sent(
     """Bring commits and their names to the cluster's history; return the names that others have moved."""
     pack = io.BytesIO()
     store.write_pack(theirs.values(), [new for _, new in moves.values() if new], pack)
-    asked = {
-        "moves": dict(moves), "ends": sorted(store.ends()), "pack": base64.b64encode(pack.getvalue()).decode(),
-    }  # fmt: skip
+    text = base64.b64encode(pack.getvalue()).decode()
+    asked = {"moves": dict(moves), "ends": sorted(store.ends()), "pack": text}
     return list(told(node, "take", asked)["refused"])
 
 

@@ -114,7 +114,9 @@ def _history(
 
 def committed(text: str) -> Kept:
     """Read what the last commit by the clock left for those who look; nothing is before the first."""
-    said = json.loads(text) if text.strip() else {"good": None, "why": ""}
+    if not text.strip():
+        return Kept(None, "")
+    said = json.loads(text)
     return Kept(said["good"], str(said["why"]))
 
 

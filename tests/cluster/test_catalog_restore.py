@@ -22,9 +22,9 @@ from hive_metastore.ttypes import (
     SQLPrimaryKey,
 )
 
+from lakehouse.catalog import hooks
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
-from ops.catalog import hooks
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 

@@ -150,20 +150,26 @@ def test_a_session_of_spark_in_the_past_reads_and_is_refused(client: Machine, pa
     assert "read-only; drop_table" in refused.stdout + refused.stderr, refused
 
 
-def test_the_service_of_the_cluster_follows_the_last_commit(
-    verb: Verb, cluster: Inventory, machines: Machines, client: Machine, trino: Trino, schema: str
-) -> None:
+@pytest.fixture
+def keeper(cluster: Inventory, machines: Machines) -> Iterator[Machine]:
+    """The host of the cluster's own history, without its clock for the time of a test."""
     host = machines[cluster.group("postgresql")[0].name]
-    uri = f"thrift://{host.host.address}:{host.variable('lakehouse_ports')['catalog_past']}"
-    session = ("--conf", f"spark.hadoop.hive.metastore.uris={uri}")
     with stopped(host, "lakehouse-catalog.timer"):
-        trino.sql(f"create table hive.{schema}.days as select 41 a")
-        verb.committed()
-        trino.sql(f"drop table hive.{schema}.days")
-        then = _spark(client, *session, statement=f"show tables in {schema}")
-        assert then.returncode == 0, then
-        assert "days" in then.stdout, then
-        verb.committed()
-        now = _spark(client, *session, statement=f"show tables in {schema}")
-        assert now.returncode == 0, now
-        assert "days" not in now.stdout, now
+        yield host
+
+
+def test_the_service_of_the_cluster_follows_the_last_commit(
+    verb: Verb, keeper: Machine, client: Machine, trino: Trino, schema: str
+) -> None:
+    uri = f"thrift://{keeper.host.address}:{keeper.variable('lakehouse_ports')['catalog_past']}"
+    session = ("--conf", f"spark.hadoop.hive.metastore.uris={uri}")
+    trino.sql(f"create table hive.{schema}.days as select 41 a")
+    verb.committed()
+    trino.sql(f"drop table hive.{schema}.days")
+    then = _spark(client, *session, statement=f"show tables in {schema}")
+    assert then.returncode == 0, then
+    assert "days" in then.stdout, then
+    verb.committed()
+    now = _spark(client, *session, statement=f"show tables in {schema}")
+    assert now.returncode == 0, now
+    assert "days" not in now.stdout, now

@@ -123,9 +123,7 @@ def test_two_who_go_on_with_a_branch_lose_nothing(cluster: Cluster, copy: Callab
         meet(ann, cluster)
         own = commit(bob, "of bob", "dev")
         [said] = meet(bob, cluster)
-        assert (
-            said == f"heads/dev is otherwise in the cluster's history; what was here is heads/dev-{own.short}"
-        )
+        assert said.endswith(f"what was here is heads/dev-{own.short}")
         assert subjects(bob, "dev") == ["of ann", "one"]
         assert subjects(node, f"dev-{own.short}") == ["of bob", "one"]
         meet(ann, cluster)
@@ -173,14 +171,14 @@ def test_a_host_that_was_made_anew_gets_its_history_back(
 def test_who_was_killed_between_goes_on_with_the_next(
     cluster: Cluster, copy: Callable[[str], Store], killed_after: str
 ) -> None:
-    class Killed(Exception):
+    class KilledError(Exception):
         pass
 
     @contextmanager
     def broken(program: str, asked: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
         with cluster.node(program, asked) as answer:
             if program == killed_after:
-                raise Killed
+                raise KilledError
             yield answer
 
     with closing(cluster.store()) as node, closing(copy("mine")) as mine:
@@ -188,7 +186,7 @@ def test_who_was_killed_between_goes_on_with_the_next(
         meet(mine, cluster)
         mine.name("heads", "dev", mine.resolve("HEAD"))
         wish = commit(mine, "wish", "dev")
-        with pytest.raises(Killed):
+        with pytest.raises(KilledError):
             shared.synchronize(mine, broken, print)
         assert meet(mine, cluster) == []
         assert node.names("heads")["dev"] == mine.names("heads")["dev"] == wish.id
@@ -232,10 +230,8 @@ def test_what_is_too_old_is_forgotten_and_ids_stay(cluster: Cluster, copy: Calla
         assert made[0].id not in node
         git = subprocess.run(
             ["git", "--git-dir", str(node.path), "fsck", "--strict"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
         assert git.returncode == 0, git.stderr
         # A copy keeps what it has fetched, and one that comes later ends where the cluster's does.
         commit(node, "day 11", moment=DAY)
@@ -302,11 +298,11 @@ def test_without_days_nothing_is_forgotten(cluster: Cluster) -> None:
     ],
 )  # fmt: skip
 def test_who_wins(ours: str | None, theirs: str | None, before: str | None, expected: dict[str, Any]) -> None:
-    def sides(name: str) -> tuple[dict[str, str], ...]:
-        return tuple({name: one} if one else {} for one in (ours, theirs, before))
+    def side(name: str, number: str | None) -> dict[str, str]:
+        return {name: number} if number else {}
 
     for name in ("heads/dev", "tags/dev"):
-        found = reconcile(*sides(name), lambda *_: False)
+        found = reconcile(side(name, ours), side(name, theirs), side(name, before), lambda *_: False)
         assert found.here.get(name) == (("b", "c") if "renamed" in expected else expected.get("here"))
         assert found.there.get(name) == expected.get("there")
         assert bool(found.renamed) == ("renamed" in expected)
@@ -325,10 +321,8 @@ def test_the_modules_that_the_role_installs_are_enough(tmp_path: Path, cluster: 
     folders = [Path("lakehouse/catalog") / one for one in ("", "bindings", "hosted", "served")]
     single = [*(f"lakehouse/{one}.py" for one in ("__init__", "errors", "listening", "locks")),
               "plugins/module_utils/lakehouse/webhdfs.py"]  # fmt: skip
-    for path in [
-        *single,
-        *(str(file.relative_to(ROOT)) for one in folders for file in (ROOT / one).glob("*.py")),
-    ]:
+    files = (file for one in folders for file in (ROOT / one).glob("*.py"))
+    for path in [*single, *(str(file.relative_to(ROOT)) for file in files)]:
         (module / path).parent.mkdir(parents=True, exist_ok=True)
         (module / path).write_bytes((ROOT / path).read_bytes())
     vars_file = (ROOT / "roles" / "catalog" / "vars" / "main.yml").read_text(encoding="utf-8")

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from lakehouse.catalog import readable
+from lakehouse.catalog import hooks, readable
 from lakehouse.catalog.names import Name
 from lakehouse.errors import LakehouseError
-from ops.catalog import hooks, pinning
+from ops.catalog import pinning
 
 DAY = 24 * 3600 * 1000
 NOW = 1_000 * DAY

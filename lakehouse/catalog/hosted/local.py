@@ -40,10 +40,9 @@ def database(psql: list[str]) -> Ask:
             with subprocess.Popen(
                 [*psql, "-f", "-"], stdin=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             ) as process:
-                assert process.stdout is not None
                 complaints: list[str] = []
                 try:
-                    yield rows(process.stdout, complaints)
+                    yield rows(process.stdout or (), complaints)
                 except LakehouseError as error:
                     why = next(iter(complaints), "")
                     if not why:

@@ -17,7 +17,7 @@ from lakehouse.errors import LakehouseError
 
 
 def serve(repository: Path, commit: str, address: str, port: int) -> None:
-    """Serve until the process ends; LakehouseError where there is no such commit, or nobody can listen there."""
+    """Serve until the process ends; LakehouseError where there is no such commit, or nobody can listen."""
     with Server(address, port, Following(repository, commit)) as server:
         server.serve_forever()
 
