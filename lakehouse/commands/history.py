@@ -70,6 +70,9 @@ def _looks(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
         "name", nargs="?", help="of this object: db, db.table, db.table/partition, db.function()"
     )
     listed.add_argument("-n", "--count", type=int, default=20, help="so many (default: %(default)s)")
+    listed.add_argument(
+        "--branch", default="HEAD", metavar="BRANCH", help="of this one, or up to a commit (default: main)"
+    )
     shown = one("show", "show what a commit changed, or an object as it was then")
     shown.add_argument(
         "commit", nargs="?", default="HEAD", help="id, tag, branch, or HEAD~2 (default: %(default)s)"

@@ -83,7 +83,7 @@ def log(arguments: argparse.Namespace) -> int:
     if arguments.count < 1:
         raise UsageError(f"--count {arguments.count}: 1 or more")
     with opened(arguments) as (store, target):
-        entries = store.history(store.resolve("HEAD").id)
+        entries = store.history(store.resolve(arguments.branch).id)
         name = names.parse(arguments.name) if arguments.name else None
         chosen = objects.versions(store, entries, name) if name else entries
         found = [one for one, _ in zip(chosen, range(arguments.count), strict=False)]

@@ -35,10 +35,19 @@ SIZES = {
     "lakehouse_engine_weights",
     "lakehouse_backup_enabled",
     "lakehouse_past_catalog",
+    "lakehouse_catalog_enabled",
+    "lakehouse_past_enabled",
+    "lakehouse_past_commit",
     *RUN,
 }
 # The tests have everything on.
-SWITCHES = {"lakehouse_profile", "lakehouse_backup_enabled", *RUN}
+SWITCHES = {
+    "lakehouse_profile",
+    "lakehouse_backup_enabled",
+    "lakehouse_catalog_enabled",
+    "lakehouse_past_commit",
+    *RUN,
+}
 # Where such a word would be the cluster's value after all.
 MEANT = {
     "lakehouse": (

@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from hive_metastore.ttypes import MetaException
 
-from lakehouse.catalog import exchange, forgetting, fsck
+from lakehouse.catalog import build, exchange, forgetting, fsck, marks
 from lakehouse.catalog.exchange import reconcile
+from lakehouse.catalog.hosted.serving import Following
+from lakehouse.catalog.served.handler import refused
 from lakehouse.catalog.store import Batch, Entry, Store
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
 from ops.catalog import shared
+from tests.unit import metastore_database
 
 WHO = "Ann <ann@example.org>"
 DAY = 24 * 3600
@@ -334,3 +338,56 @@ def test_the_modules_that_the_role_installs_are_enough(tmp_path: Path, cluster: 
         )  # fmt: skip
         assert "Traceback" not in done.stderr
         assert json.loads(done.stdout.splitlines()[0]).keys() >= ({"names"} if words == ["give"] else {"why"})
+
+
+def test_the_clock_and_a_person_commit_what_a_database_holds(
+    tmp_path: Path, copy: Callable[[str], Store]
+) -> None:
+    with metastore_database.server() as database, closing(copy("mine")) as mine:
+        cluster = Cluster(tmp_path / "node", psql=database.argv)
+        first = shared.told(cluster.node, "clock", {})
+        assert (first["new"], first["counts"]["databases"]) == (True, 1)
+        database.run(
+            "INSERT INTO \"DBS\" VALUES (2, '', 'hdfs://lake/sales', 'sales', 'ann', 'USER', 'hive')"
+        )
+        own = shared.told(cluster.node, "commit", {"author": WHO, "message": "by hand"})
+        assert shared.told(cluster.node, "clock", {})["commit"] == own["commit"]
+        meet(mine, cluster)
+        assert subjects(mine) == ["by hand", "the first commit"]
+        # The copy knows what the last commit was made of: it need not read all of it again.
+        assert marks.read(mine)["commit"] == own["commit"]
+        last = json.loads((cluster.repository.parent / "last.json").read_text())
+        assert last["why"] == ""
+        # A moment later the database is gone.
+        cluster.settings.write_text(cluster.settings.read_text().replace(database.name, "nowhere"))
+        with pytest.raises(LakehouseError, match='database "nowhere" does not exist'):
+            shared.told(cluster.node, "clock", {})
+        failed = json.loads((cluster.repository.parent / "last.json").read_text())
+        assert failed["good"] == last["good"]
+        assert "nowhere" in failed["why"]
+
+
+def test_a_served_name_is_followed(cluster: Cluster) -> None:
+    with closing(cluster.store()) as node:
+        entry = commit_catalog(node, "one")
+        following = Following(cluster.repository, "HEAD")
+        assert refusal(following()) == refused(entry, "drop_table")
+        moved = commit_catalog(node, "two")
+        assert refusal(following()) == refused(moved, "drop_table")
+
+
+def commit_catalog(store: Store, text: str) -> Entry:
+    """Make a commit of a catalog with nothing in it."""
+    batch, parent = Batch(store), store.head()
+    folder = batch.add_tree({build.SETTINGS: (False, batch.add_blob(build.settings()))})
+    note = batch.add_blob(json.dumps(text).encode())
+    tree = batch.add_tree({build.CATALOG: (True, folder), "note.json": (False, note)})
+    batch.flush()
+    with store.locked():
+        return store.record(tree, parent, WHO, 1000, text)
+
+
+def refusal(handler: Any) -> str:
+    with pytest.raises(MetaException) as found:
+        handler.drop_table("a", "b", False)
+    return str(found.value.message)
