@@ -122,6 +122,7 @@ def _bill() -> Any:
 def needed(service: Service) -> bool:
     """Tell whether nothing works without it: it stores or catalogues, on the one host of its group."""
     groups = services.load().groups
-    return any(
+    # What can be switched off, nobody waits for.
+    return service.switch is None and any(
         groups[name].hosts == services.ONE and groups[name].band != "compute" for name in service.groups
     )

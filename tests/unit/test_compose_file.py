@@ -26,7 +26,7 @@ VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 CATALOGUE = services.load()
 GROUP = shipped.defaults()["lakehouse_group"]
 # Rows of the catalogue that no container runs: switched off, or one that finds no room in 8 GiB.
-NOT_HERE = {"spark_thrift", "spark_history", "flink_history"}
+NOT_HERE = {"spark_thrift", "spark_history", "flink_history", "catalog_past"}
 # Shuffles, state, logs and unpacked libraries of these are too large for their memory.
 SCRATCH = {"spark-worker", "spark-connect", "client", "load", "trino"} | {
     f"flink-{name}" for name in ("jobmanager", "taskmanager", "sql-gateway")
