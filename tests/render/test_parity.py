@@ -131,7 +131,8 @@ DESIGN += tuple(
 )
 # What only a container is told: what it is asked, and the steps that Ansible takes on a node.
 OF_CONTAINERS_ALONE = "*/etc/lakehouse/service.json"
-# What only a node has: the programs of a backup and of the history, and schematool, which wants systemd for its secret.
+# What only a node has: the programs of a backup and of the history, and schematool, which wants systemd for
+# its secret.
 OF_NODES_ALONE = (
     "*lakehouse-backup*",
     "*lakehouse-catalog*",
