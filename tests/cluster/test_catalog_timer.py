@@ -95,4 +95,5 @@ def test_status_and_doctor_have_nothing_to_say(verb: Verb, keeper: Machine) -> N
     keeper.run("systemctl start %s", UNIT)
     last = json.loads(keeper.run("cat %s", f"{keeper.variable('lakehouse_catalog_dir')}/last.json"))
     assert last["why"] == ""
-    assert verb.json("status")["cluster"]["history"]["value"]["good"] == pytest.approx(last["good"])
+    status = json.loads(verb.run("status", "--json").stdout)
+    assert status["cluster"]["history"]["value"]["good"] == pytest.approx(last["good"])
