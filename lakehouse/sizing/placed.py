@@ -21,7 +21,8 @@ VARIABLES = frozenset({
     "trino_heap_mb", "trino_query_max_memory_per_node_mb", "trino_query_max_memory_mb",
     "flink_taskmanager_memory_mb", "flink_taskmanager_managed_mb", "flink_taskmanager_network_mb",
     "flink_taskmanager_metaspace_mb", "flink_taskmanager_slots", "flink_parallelism",
-    "catalog_past_memory_mb", "flink_jobmanager_heap_mb", "flink_sql_gateway_heap_mb", "flink_history_heap_mb",
+    "catalog_past_memory_mb",
+    "flink_jobmanager_heap_mb", "flink_sql_gateway_heap_mb", "flink_history_heap_mb",
 })  # fmt: skip
 # What the whole cluster shares.
 SETTINGS = (
