@@ -398,7 +398,7 @@ def test_the_page_tells_what_happens(kit: Kit, database: Database) -> None:
         if words == ["diff"]:
             database.run('UPDATE "TBLS" SET "OWNER" = \'zoe\' WHERE "TBL_NAME" = \'orders\'')
         codes[" ".join(words)] = kit.run(*words)[0]
-    assert len(told) == 15
+    assert len(told) == 16
     assert {command: code for command, code in codes.items() if code} == {"diff --expect before-migration": 1}
     [change] = kit.json("diff", "HEAD", f"revert-{kit.json('show')['commit']['id'][:12]}")["changes"]
     assert (change["field"], change["before"]) == ("owner", "zoe")

@@ -101,7 +101,7 @@ def test_a_new_version_without_a_lock_says_what_to_run(tmp_path: Path) -> None:
 def test_a_missing_file_and_an_unknown_component_are_one_line(tmp_path: Path, ours: Manifest) -> None:
     with pytest.raises(LakehouseError, match="no such file"):
         manifest.load(tmp_path / "versions.yml")
-    with pytest.raises(LakehouseError, match=r"no component 'spork'; known: flink, hadoop, hive"):
+    with pytest.raises(LakehouseError, match=r"no component 'spork'; known: catalog, flink, hadoop, hive"):
         ours.component("spork")
 
 
