@@ -13,7 +13,8 @@ from ansible.plugins.action import ActionBase
 
 PATH = "/etc/hosts"
 MARK = "# {mark} lakehouse nodes"
-BEGIN, END = (MARK.format(mark=mark) for mark in ("BEGIN", "END"))
+BEGIN = MARK.format(mark="BEGIN")
+END = MARK.format(mark="END")
 # The installer of Debian writes one, and a daemon that binds its own name then listens on loopback.
 LOOPBACK = r"^127\.0\.1\.1\s"
 # In a container the file is a mount, and cannot be renamed over.
