@@ -7,8 +7,6 @@ A test that takes `node` runs on every host, or on those of `@pytest.mark.group(
 from __future__ import annotations
 
 import secrets
-import shutil
-import tempfile
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -24,7 +22,7 @@ from testbed.engines.trino import Trino
 from testbed.namenode import NameNode
 from tests.cluster.changing import Verb
 from tests.cluster.daemons import Daemon, placements
-from tests.cluster.machines import Machine, Machines
+from tests.cluster.machines import Machine, Machines, namenode_of, reached
 from tests.cluster.playbooks import Ansible
 
 
@@ -97,11 +95,8 @@ def metastore(cluster: Inventory) -> Iterator[Metastore]:
 
 @pytest.fixture(scope="session")
 def machines(cluster: Inventory) -> Iterator[Machines]:
-    """Every host by name, with connections that stay open."""
-    # Not pytest's folder: the path of a socket has at most 108 characters.
-    sockets = Path(tempfile.mkdtemp(prefix="kit-"))
-    yield {host.name: Machine(host, sockets) for host in cluster.hosts}
-    shutil.rmtree(sockets, ignore_errors=True)
+    with reached(cluster) as found:
+        yield found
 
 
 @pytest.fixture
@@ -117,9 +112,7 @@ def daemon(request: pytest.FixtureRequest, machines: Machines) -> Daemon:
 
 @pytest.fixture(scope="session")
 def namenode(cluster: Inventory) -> NameNode:
-    host = cluster.group("namenode")[0]
-    port, users = host.variables["lakehouse_ports"]["namenode_http"], host.variables["lakehouse_users"]
-    return NameNode(f"http://{host.address}:{port}", users["hdfs"])
+    return namenode_of(cluster)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +11,8 @@ from typing import Any
 
 import testinfra
 
-from lakehouse.inventory import Host
+from lakehouse.inventory import Host, Inventory
+from testbed.namenode import NameNode
 
 _ANSIBLE_OPTIONS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
 _LISTING = (
@@ -62,3 +65,21 @@ class Machine:
 
 
 Machines = Mapping[str, Machine]
+
+
+@contextmanager
+def reached(cluster: Inventory) -> Iterator[Machines]:
+    """Every host by name, with connections that stay open within the block."""
+    # Not pytest's folder: the path of a socket has at most 108 characters.
+    sockets = Path(tempfile.mkdtemp(prefix="kit-"))
+    try:
+        yield {host.name: Machine(host, sockets) for host in cluster.hosts}
+    finally:
+        shutil.rmtree(sockets, ignore_errors=True)
+
+
+def namenode_of(cluster: Inventory) -> NameNode:
+    """Return the NameNode of a cluster, asked as its superuser."""
+    [host] = cluster.group("namenode")
+    port, users = host.variables["lakehouse_ports"]["namenode_http"], host.variables["lakehouse_users"]
+    return NameNode(f"http://{host.address}:{port}", users["hdfs"])

@@ -20,6 +20,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 INVENTORIES = {
     "local": Path("inventory/local"),
     "three-node": Path("inventory/three-node"),
+    "dedicated-namenode": Path("inventory/dedicated-namenode"),
     "tests": Path("tests/inventory"),
     "compose": Path("inventory/compose"),
     "compose-three": Path("inventory/compose-three"),

@@ -180,6 +180,20 @@ def test_a_heap_without_known_disks_follows_from_the_memory() -> None:
     )
 
 
+def test_a_namenode_alone_has_its_host_but_for_a_checkpoint_as_large() -> None:
+    made = plan(Cluster((one("namenode", memory_mb=8192),)))
+    assert made.sizes["n1"]["hdfs_namenode_heap_mb"] == 3072
+    assert 2 * made.processes["n1"]["namenode"] <= 0.85 * 8192
+    beside = plan(Cluster((one("namenode", "datanode", memory_mb=8192),))).sizes["n1"]
+    assert beside["hdfs_namenode_heap_mb"] == 336
+
+
+def test_a_namenode_alone_has_no_more_than_its_blocks_need() -> None:
+    others = [host(MACHINES[2], number, {"datanode"}) for number in (2, 3, 4)]
+    made = plan(Cluster((one("namenode"), *others))).sizes["n1"]
+    assert made["hdfs_namenode_heap_mb"] == 1152
+
+
 @pytest.mark.parametrize(("nodes", "handlers"), [(1, 10), (3, 21), (50, 78)])
 def test_handlers_grow_with_the_nodes(nodes: int, handlers: int) -> None:
     made = plan(colocated(MACHINES[1], max(nodes, 1))) if nodes > 1 else plan(Cluster((one("datanode"),)))
