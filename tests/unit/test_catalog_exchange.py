@@ -23,6 +23,7 @@ from lakehouse.catalog.store import Batch, Entry, Store
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
 from ops.catalog import shared
+from testbed.waiting import wait_for
 from tests.unit import metastore_database
 
 WHO = "Ann <ann@example.org>"
@@ -331,13 +332,28 @@ def test_the_modules_that_the_role_installs_are_enough(tmp_path: Path, cluster: 
         (module / path).write_bytes((ROOT / path).read_bytes())
     vars_file = (ROOT / "roles" / "catalog" / "vars" / "main.yml").read_text(encoding="utf-8")
     assert all(path in vars_file for path in single)
-    for words in (["give"], ["serve"]):
-        done = subprocess.run(
-            [*cluster.argv, *words], input="{}\n", cwd=tmp_path, capture_output=True, text=True, check=False,
-            env={**os.environ, "PYTHONPATH": str(module)},
-        )  # fmt: skip
-        assert "Traceback" not in done.stderr
-        assert json.loads(done.stdout.splitlines()[0]).keys() >= ({"names"} if words == ["give"] else {"why"})
+    done = subprocess.run(
+        [*cluster.argv, "give"], input="{}\n", cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(module)},
+    )  # fmt: skip
+    assert json.loads(done.stdout.splitlines()[0]).keys() >= {"names"}, done.stderr
+    with closing(cluster.store()) as node:
+        entry = commit_catalog(node, "one")
+    with serving(cluster, module) as said:
+        served = f"HEAD is commit {entry.short} (one)"
+        wait_for("it serves", lambda: said() == [served], seconds=30)
+
+
+def test_a_commit_that_is_not_there_is_said_once_and_served_when_it_is(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "node", past_commit="before")
+    with closing(cluster.store()) as node, serving(cluster, ROOT) as said:
+        entry = commit_catalog(node, "one")
+        why = f"before: no commit, branch or tag of {cluster.repository}"
+        missing = f"lakehouse_past_commit is not served yet: {why}"
+        wait_for("it is said", lambda: said() == [missing], seconds=30)
+        node.name("tags", "before", entry)
+        served = [missing, f"before is commit {entry.short} (one)"]
+        wait_for("it is served", lambda: said() == served, seconds=30)
 
 
 def test_the_clock_and_a_person_commit_what_a_database_holds(
@@ -374,6 +390,20 @@ def test_a_served_name_is_followed(cluster: Cluster) -> None:
         assert refusal(following()) == refused(entry, "drop_table")
         moved = commit_catalog(node, "two")
         assert refusal(following()) == refused(moved, "drop_table")
+
+
+@contextmanager
+def serving(cluster: Cluster, module: Path) -> Iterator[Callable[[], list[str]]]:
+    """Serve a commit with the modules of a folder; what it said is what is yielded."""
+    log = cluster.settings.with_name("said")
+    with log.open("wb") as out, subprocess.Popen(
+        [*cluster.argv, "serve"], stdout=out, stderr=subprocess.STDOUT, cwd=module,
+        env={**os.environ, "PYTHONPATH": str(module)},
+    ) as process:  # fmt: skip
+        try:
+            yield lambda: log.read_text(encoding="utf-8").splitlines()
+        finally:
+            process.kill()
 
 
 def commit_catalog(store: Store, text: str) -> Entry:

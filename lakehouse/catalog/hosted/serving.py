@@ -15,11 +15,27 @@ from lakehouse.catalog.served.told import Told
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import LakehouseError
 
+# To look costs two small files. A process that ended would be started again, behind a commit of the catalog.
+_PAUSE_SECONDS = 2.0
+
 
 def serve(repository: Path, commit: str, address: str, port: int) -> None:
-    """Serve until the process ends; LakehouseError where there is no such commit, or nobody can listen."""
-    with Server(address, port, Following(repository, commit)) as server:
+    """Serve until the process ends, as soon as there is such a commit; LakehouseError: nobody can listen."""
+    with Server(address, port, _awaited(repository, commit)) as server:
         server.serve_forever()
+
+
+def _awaited(repository: Path, commit: str) -> Following:
+    """Return what follows the name once it leads to a commit; why it does not is said once."""
+    said = ""
+    while True:
+        try:
+            return Following(repository, commit)
+        except LakehouseError as error:
+            if said != str(error):
+                said = str(error)
+                _say(f"lakehouse_past_commit is not served yet: {said}")
+        time.sleep(_PAUSE_SECONDS)
 
 
 class Following:
