@@ -15,12 +15,14 @@ The id of `catalog/` is the identity of a catalog: statistics are beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, groupby
+from types import MappingProxyType
 from typing import Any
 
-from lakehouse.catalog import documents, ranges, schema
+from lakehouse.catalog import documents, ranges, schema, splicing
 from lakehouse.catalog.documents import (
     FORMAT,
     Document,
@@ -33,6 +35,7 @@ from lakehouse.catalog.documents import (
 )
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.reading import Stream, document
+from lakehouse.catalog.splicing import Lines
 from lakehouse.catalog.store import Writer
 from lakehouse.errors import LakehouseError
 
@@ -54,7 +57,7 @@ def no_versions(_: Collection[str]) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Base:
-    """An earlier commit whose tables are taken over where their marks are the same."""
+    """An earlier commit: tables and ranges of partitions are taken over where they have the same marks."""
 
     tree: str
     marks: Mapping[str, str]
@@ -152,14 +155,18 @@ def build(
     }
     rows = dict(_tables(stream.section("tables"), lists))
     made = _Partitions(root, writer, lists)
+    unread = _known(base, marks)
     for number, lines in _grouped(stream.section("partitions")):
         if number not in names:
             raise LakehouseError(
                 f"the database has partitions of a table that is not there (TBL_ID {number})",
                 ".venv/bin/lakehouse doctor",
             )
-        made.put(names[number][0], lines)
+        made.put(names[number][0], lines, unread.pop(number, None))
     stream.end()
+    # Of these no partition had to be read.
+    for number in rows.keys() & unread.keys():
+        made.put(names[number][0], iter(()), unread[number])
     # The transaction has ended: nobody waits for a file system in it.
     delta = {number: place for number, row in rows.items() if (place := _delta_place(row.document))}
     known = versions(sorted(set(delta.values())))
@@ -299,6 +306,24 @@ def _grouped(rows: Iterable[bytes]) -> Iterator[tuple[str, Iterator[list[bytes]]
         yield number.decode(), group
 
 
+@dataclass(frozen=True)
+class _Known:
+    """An earlier commit's tree, and by their digests the ranges of a table that are as they were in it."""
+
+    tree: str
+    same: frozenset[str]
+
+
+def _known(base: Base | None, marks: Mapping[str, str]) -> dict[str, _Known]:
+    """Return what is known of tables with ranges, by number."""
+    found: dict[str, set[str]] = {}
+    for key, mark in marks.items():
+        number, slash, own = key.partition("/")
+        if slash and base and base.marks.get(key) == mark:
+            found.setdefault(number, set()).add(own)
+    return {number: _Known(base.tree, frozenset(same)) for number, same in found.items() if base}
+
+
 class _Partitions:
     """Puts the partitions of tables, which come sorted by table and name."""
 
@@ -308,21 +333,40 @@ class _Partitions:
         self._shapes: dict[tuple[Any, bytes], tuple[str, dict[str, Any]]] = {}
         self._repeated: dict[bytes, Any] = {}
 
-    def put(self, table: Name, partitions: Iterator[list[bytes]]) -> None:
-        """Put the partitions of a table."""
+    def put(self, table: Name, partitions: Iterator[list[bytes]], known: _Known | None = None) -> None:
+        """Put the partitions of a table: those that were read, and those that are `known`."""
         shapes: dict[str, Any] = {}
-        kept: list[tuple[str, str]] = []
-        volatile: list[tuple[str, str]] = []
+        lines: dict[str, Lines] = {CATALOG: [], STATISTICS: []}
         for row in partitions:
             name, text, statistics = self._partition(row, shapes)
-            kept.append((name, text))
+            lines[CATALOG].append((name, text))
             if statistics:
-                volatile.append((name, statistics))
+                lines[STATISTICS].append((name, statistics))
+        stay = self._spliced(table, known, lines, shapes) if known else dict[str, dict[str, str]]()
         here = self._root.at((CATALOG, *table.path))
         here.files[SHAPES] = self._writer.add_blob(pretty(shapes))
-        put_lines(here, self._writer, kept)
-        if volatile:
-            put_lines(self._root.at((STATISTICS, *table.path)), self._writer, volatile)
+        for part, own in lines.items():
+            if own or stay.get(part):
+                put_lines(self._root.at((part, *table.path)), self._writer, own, stay.get(part, {}))
+
+    def _spliced(
+        self, table: Name, known: _Known, lines: dict[str, Lines], shapes: dict[str, Any]
+    ) -> dict[str, dict[str, str]]:
+        """Add what is known to lines and shapes; return the folders of each part that stay as they are."""
+        writer = self._writer
+        before = {part: _below(writer, writer.tree(known.tree).get(part), table.path) for part in lines}
+        if FILES not in before[CATALOG]:
+            raise StaleError(f"{table} is not in the commit that was built on")
+        own = splicing.ranges_of(writer, before[CATALOG][FILES], known.same)
+        stay = {}
+        for part, files in before.items():
+            file = [files[PARTITIONS]] if PARTITIONS in files else []
+            lines[part], stay[part] = splicing.spliced(writer, file, files.get(FILES), own, lines[part])
+        earlier = json.loads(writer.blob(before[CATALOG][SHAPES]))
+        left = earlier.keys() - shapes.keys()
+        for short in splicing.used(writer, left, lines[CATALOG], stay[CATALOG].values()):
+            shapes[short] = earlier[short]
+        return stay
 
     def _partition(self, row: list[bytes], shapes: dict[str, Any]) -> tuple[str, str, str]:
         name, location, created, access, columns = document(row[_HEAD])
@@ -355,18 +399,25 @@ class _Partitions:
         return self._repeated[field]
 
 
-def put_lines(here: Folder, writer: Writer, lines: Sequence[tuple[str, str]]) -> None:
-    """Put the lines of a table's partitions, sorted by name, into as many files as that takes."""
+def put_lines(
+    here: Folder, writer: Writer, lines: Lines, beside: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Put the lines of a table's partitions, sorted by name, into as many files as that takes.
+
+    `beside` are folders of other partitions, whole already.
+    """
 
     def blob(texts: Iterable[str]) -> str:
         return writer.add_blob("".join(f"{one}\n" for one in texts).encode())
 
-    if len(lines) <= ranges.FEW:
+    if len(lines) <= ranges.FEW and not beside:
         here.files[PARTITIONS] = blob(text for _, text in lines)
         return
+    below = here.at([FILES]).folders
+    below |= beside
     for folder, files in ranges.folders(lines):
         entries: Entries = {name: (False, blob(texts)) for name, texts in files}
-        here.at([FILES]).folders[folder] = writer.add_tree(entries)
+        below[folder] = writer.add_tree(entries)
 
 
 def _take_over(root: Folder, writer: Writer, base: Base, names: Iterable[Name]) -> None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from lakehouse.catalog import documents, schema
+from lakehouse.catalog import documents, ranges, schema
 
 MARK = "@ "
 END = "@ end"
@@ -169,8 +169,8 @@ _COLUMNS = """SELECT "CD_ID", jsonb_agg(jsonb_build_object('name', "COLUMN_NAME"
     'comment', "COMMENT") ORDER BY "INTEGER_IDX")
   FROM "COLUMNS_V2" c WHERE {wanted} GROUP BY "CD_ID" """
 _COLUMNS_OF = """"CD_ID" IN (
-    SELECT "CD_ID" FROM "SDS" JOIN "TBLS" t USING ("SD_ID") WHERE {wanted}
-    UNION SELECT "CD_ID" FROM "SDS" JOIN "PARTITIONS" t USING ("SD_ID") WHERE {wanted})"""
+    SELECT "CD_ID" FROM "SDS" JOIN "TBLS" t USING ("SD_ID") WHERE {tables}
+    UNION SELECT "CD_ID" FROM "SDS" JOIN "PARTITIONS" t USING ("SD_ID") WHERE {partitions})"""
 _TABLES = f"""SELECT t."TBL_ID", jsonb_build_array(
     jsonb_build_object('type', "TBL_TYPE", 'owner', "OWNER", 'owner_type', "OWNER_TYPE",
       'created', "CREATE_TIME",
@@ -215,39 +215,33 @@ def _hash(table: str, seed: int) -> str:
 
 
 def _hashes() -> Iterator[str]:
-    """Give the queries of a number for each row that belongs to a table."""
+    """Give the queries of a number for each row that belongs to a table, or to a range of its partitions."""
     seeds = count()
-    yield f'SELECT "TBL_ID", {_hash("TBLS", next(seeds))} FROM "TBLS"'
-    yield 'SELECT "TBL_ID", number FROM sds'
-    for table in (
-        "TABLE_PARAMS",
-        "PARTITION_KEYS",
-        "PARTITIONS",
-        "TAB_COL_STATS",
-        "TBL_PRIVS",
-        "TBL_COL_PRIVS",
-    ):
-        yield f'SELECT "TBL_ID", {_hash(table, next(seeds))} FROM "{table}"'
+    yield f'SELECT "TBL_ID", NULL::int, {_hash("TBLS", next(seeds))} FROM "TBLS"'
+    yield from (f'SELECT "TBL_ID", range, number FROM {one}' for one in ("parts", "sds"))
+    for table in ("TABLE_PARAMS", "PARTITION_KEYS", "TAB_COL_STATS", "TBL_PRIVS", "TBL_COL_PRIVS"):
+        yield f'SELECT "TBL_ID", NULL::int, {_hash(table, next(seeds))} FROM "{table}"'
     for table in ("PARTITION_PARAMS", "PARTITION_KEY_VALS", "PART_PRIVS", "PART_COL_PRIVS", "PART_COL_STATS"):
-        yield f"""SELECT "TBL_ID", number FROM (SELECT "PART_ID", {_hash(table, next(seeds))} FROM "{table}")
-          own("PART_ID", number) JOIN "PARTITIONS" USING ("PART_ID")"""
+        yield f"""SELECT "TBL_ID", range, own.number FROM (
+          SELECT "PART_ID", {_hash(table, next(seeds))} FROM "{table}")
+          own("PART_ID", number) JOIN ({_PARTS} OFFSET 0) parts USING ("PART_ID")"""
     for table, key in _STORAGE.items():
-        yield f"""SELECT "TBL_ID", own.number FROM (
+        yield f"""SELECT "TBL_ID", range, own.number FROM (
           SELECT "{key}", {_hash(table, next(seeds))} FROM "{table}")
           own("{key}", number) JOIN sds USING ("{key}")"""
     # Many partitions share one list of columns.
-    yield f"""SELECT "TBL_ID", number FROM (
+    yield f"""SELECT "TBL_ID", range, number FROM (
       SELECT "CD_ID", {_hash("COLUMNS_V2", next(seeds))} FROM "COLUMNS_V2")
-      own("CD_ID", number) JOIN (SELECT DISTINCT "TBL_ID", "CD_ID" FROM sds) lists USING ("CD_ID")"""
+      own("CD_ID", number) JOIN (SELECT DISTINCT "TBL_ID", range, "CD_ID" FROM sds) lists USING ("CD_ID")"""
     eid, kid = (_STRINGS.format(number=f'k."STRING_LIST_ID_{one}"') for one in ("EID", "KID"))
     for query in (
-        f'{eid}::text || k::text FROM "SKEWED_VALUES" k JOIN sds ON sds."SD_ID" = k."SD_ID_OID"',
-        f'{kid}::text || k::text FROM "SKEWED_COL_VALUE_LOC_MAP" k JOIN sds USING ("SD_ID")',
-        f"one::text FROM ({_CONSTRAINTS}) constraints",
-        f"one::text FROM ({_MATERIALIZED}) materialized",
+        f'range, {eid}::text || k::text FROM "SKEWED_VALUES" k JOIN sds ON sds."SD_ID" = k."SD_ID_OID"',
+        f'range, {kid}::text || k::text FROM "SKEWED_COL_VALUE_LOC_MAP" k JOIN sds USING ("SD_ID")',
+        f"NULL::int, one::text FROM ({_CONSTRAINTS}) constraints",
+        f"NULL::int, one::text FROM ({_MATERIALIZED}) materialized",
     ):
-        yield f"""SELECT "TBL_ID", hashtextextended(said, {next(seeds)}) FROM (SELECT "TBL_ID", {query})
-          own("TBL_ID", said)"""
+        yield f"""SELECT "TBL_ID", range, hashtextextended(said, {next(seeds)}) FROM (
+          SELECT "TBL_ID", {query}) own("TBL_ID", range, said)"""
 
 
 # What of a storage descriptor is in a table of its own, and how it is found.
@@ -255,24 +249,66 @@ _STORAGE = {
     **dict.fromkeys(("SD_PARAMS", "BUCKETING_COLS", "SORT_COLS", "SKEWED_COL_NAMES"), "SD_ID"),
     **dict.fromkeys(("SERDES", "SERDE_PARAMS"), "SERDE_ID"),
 }
+# Which of the ranges with these first names a partition is in; none where there are none.
+_RANGE = 'width_bucket("PART_NAME" COLLATE "C", firsts)'
+_KEY = f"""{{id}} || '/' || left({ranges.HASH_IN_SQL}, 16)"""
 # A table has changed where its mark has: that of the rows that belong to it, by how many they are and by what
 # is in them. A sum, since two storage descriptors may share a serde, and its row is then there twice.
-_MARKS = f"""WITH sds AS MATERIALIZED (
-  SELECT own.*, "TBL_ID" FROM (
-    SELECT "SD_ID", "SERDE_ID", "CD_ID", {_hash("SDS", 100)} AS number FROM "SDS") own
-  JOIN (SELECT "SD_ID", "TBL_ID" FROM "TBLS" UNION ALL SELECT "SD_ID", "TBL_ID" FROM "PARTITIONS") whose
-  USING ("SD_ID"))
-SELECT "TBL_ID" AS id, count(*) || ':' || sum(number) AS mark
-FROM ({" UNION ALL ".join(_hashes())}) rows("TBL_ID", number) GROUP BY "TBL_ID" """
+# Of a table with more partitions than a folder has, each range of them has a mark, too, by the digest of what
+# it begins with: no text, or the name of a partition that a folder begins with (`cuts`). This mark is also of
+# the table's name, by which its partitions are taken over.
+_CUTS = f"""SELECT coalesce(jsonb_agg(one), '[]') AS cuts FROM (
+  SELECT "TBL_ID" AS id, array_prepend('', (
+    SELECT array_agg("PART_NAME"::text ORDER BY "PART_NAME" COLLATE "C") FROM "PARTITIONS" p
+    WHERE p."TBL_ID" = large."TBL_ID" AND {ranges.CUT_IN_SQL.format(name='"PART_NAME"')})) AS firsts
+  FROM (SELECT "TBL_ID" FROM "PARTITIONS" GROUP BY "TBL_ID" HAVING count(*) > {ranges.FOLDER}) large) one"""
+_CUT = "jsonb_to_recordset(:'cuts'::jsonb) cuts(id bigint, firsts text[])"
+# PostgreSQL knows how many rows of a subquery have the same PART_ID, and of a CTE only from 17 on.
+_PARTS = f"""SELECT "PART_ID", "SD_ID", "TBL_ID", {_RANGE} AS range, {_hash("PARTITIONS", 100)} AS number
+  FROM "PARTITIONS" LEFT JOIN {_CUT} ON id = "TBL_ID" """
+_MARKS = f"""WITH parts AS MATERIALIZED ({_PARTS}),
+sds AS MATERIALIZED (
+  SELECT own.*, "TBL_ID", range FROM (
+    SELECT "SD_ID", "SERDE_ID", "CD_ID", {_hash("SDS", 101)} AS number FROM "SDS") own
+  JOIN (SELECT "SD_ID", "TBL_ID", NULL::int AS range FROM "TBLS"
+        UNION ALL SELECT "SD_ID", "TBL_ID", range FROM parts) whose USING ("SD_ID")),
+sums AS MATERIALIZED (
+  SELECT "TBL_ID", range, count(*) AS rows, sum(number) AS sum
+  FROM ({" UNION ALL ".join(_hashes())}) rows("TBL_ID", range, number) GROUP BY "TBL_ID", range),
+marks(key, mark) AS (
+  SELECT "TBL_ID"::text, sum(rows) || ':' || sum(sum) FROM sums GROUP BY "TBL_ID"
+  UNION ALL
+  SELECT {_KEY.format(id='"TBL_ID"', name="firsts[range]")},
+    rows || ':' || sum + hashtextextended("TBL_NAME", "DB_ID")
+  FROM sums JOIN {_CUT} ON id = "TBL_ID" JOIN "TBLS" USING ("TBL_ID") WHERE range IS NOT NULL)
+SELECT coalesce(jsonb_object_agg(key, mark), '{{}}') AS marks FROM marks"""
+_CHANGED_TABLES = """SELECT coalesce(array_agg(key::bigint), '{}') AS tables
+  FROM jsonb_each_text(:'marks'::jsonb) now LEFT JOIN jsonb_each_text(:'known'::jsonb) before USING (key)
+  WHERE before.value IS DISTINCT FROM now.value AND strpos(key, '/') = 0"""
+# Of changed tables with ranges: which of these have changed.
+_CHANGED_RANGES = f"""SELECT coalesce(jsonb_agg(one), '[]') AS ranges FROM (
+  SELECT id, firsts, array_agg(
+    :'marks'::jsonb -> key IS DISTINCT FROM :'known'::jsonb -> key ORDER BY place) AS changed
+  FROM {_CUT}, unnest(firsts) WITH ORDINALITY range(name, place),
+    LATERAL (SELECT {_KEY.format(id="id", name="name")}) own(key)
+  WHERE id = ANY (:'tables'::bigint[]) GROUP BY id, firsts) one"""
+_OF_CHANGED_TABLES = "t.\"TBL_ID\" = ANY (:'tables'::bigint[])"
+_OF_CHANGED_RANGES = f"""{_OF_CHANGED_TABLES} AND coalesce((
+  SELECT changed[{_RANGE}]
+  FROM jsonb_to_recordset(:'ranges'::jsonb) one(id bigint, firsts text[], changed boolean[])
+  WHERE id = t."TBL_ID"), true)"""
 
 
 def script(known: Mapping[str, str] | None = None) -> str:
     """Return the script: of all tables, or of those alone whose mark is not the one that is `known`.
 
-    The marks are by Hive's number of a table, and are printed by the script of an earlier read.
+    The marks are by Hive's number of a table, and are printed by the script of an earlier read. Of a table
+    with ranges of partitions, those alone are read whose mark is not the one that is known.
     """
-    wanted = "true" if known is None else "t.\"TBL_ID\" = ANY (:'changed'::bigint[])"
-    columns = _COLUMNS_OF.format(wanted=wanted) if known is not None else "true"
+    tables = partitions = columns = "true"
+    if known is not None:
+        tables, partitions = _OF_CHANGED_TABLES, _OF_CHANGED_RANGES
+        columns = _COLUMNS_OF.format(tables=tables, partitions=partitions)
     lines = [
         "\\set ON_ERROR_STOP on",
         "\\encoding UTF8",
@@ -285,17 +321,16 @@ def script(known: Mapping[str, str] | None = None) -> str:
         *_section("schema", _SCHEMA),
         # Before the first query that needs every column: what is missing is said by name.
         f"\\echo '{MARK}marks'",
-        f"SELECT coalesce(jsonb_object_agg(id, mark), '{{}}') AS marks FROM ({_MARKS}) marks \\gset",
+        f"{_CUTS} \\gset",
+        f"{_MARKS} \\gset",
         "COPY (SELECT :'marks'::jsonb) TO STDOUT;",
     ]
     if known is not None:
-        given = _text(json.dumps(dict(known)))
-        lines.append(
-            "SELECT coalesce(array_agg(key::bigint), '{}') AS changed"
-            f" FROM jsonb_each_text(:'marks'::jsonb) now"
-            f" LEFT JOIN jsonb_each_text({given}::jsonb) before USING (key)"
-            " WHERE before.value IS DISTINCT FROM now.value \\gset"
-        )
+        lines += [
+            f"SELECT {_text(json.dumps(dict(known)))} AS known \\gset",
+            f"{_CHANGED_TABLES} \\gset",
+            f"{_CHANGED_RANGES} \\gset",
+        ]
     for name, query in (
         ("access", _ACCESS),
         ("catalogs", _CATALOGS),
@@ -303,8 +338,8 @@ def script(known: Mapping[str, str] | None = None) -> str:
         ("functions", _FUNCTIONS),
         ("names", _NAMES),
         ("columns", _COLUMNS.format(wanted=columns)),
-        ("tables", _TABLES.format(wanted=wanted)),
-        ("partitions", _PARTITIONS.format(wanted=wanted)),
+        ("tables", _TABLES.format(wanted=tables)),
+        ("partitions", _PARTITIONS.format(wanted=partitions)),
     ):
         lines += _section(name, query)
     return "\n".join([*lines, "COMMIT;", f"\\echo '{END}'", ""])

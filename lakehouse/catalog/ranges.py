@@ -13,14 +13,17 @@ from lakehouse.catalog.names import escaped
 
 # That many partitions of a table are one file; a table with more has files of so many on average.
 FEW = 64
-_FILE, _FOLDER = 64, 64 * 64
+_FILE, FOLDER = 64, 64 * 64
 _LONGEST = 80
+# As `cut` says it of a folder.
+HASH_IN_SQL = "encode(sha256(convert_to({name}, 'UTF8')), 'hex')"
+CUT_IN_SQL = f"('x' || left({HASH_IN_SQL}, 8))::bit(32)::int & {FOLDER - 1} = 0"
 
 
 def cut(name: str) -> tuple[bool, bool]:
     """Tell whether a file begins with this partition, and whether a folder of files does."""
     number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
-    return number % _FILE == 0, number % _FOLDER == 0
+    return number % _FILE == 0, number % FOLDER == 0
 
 
 def folders(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[tuple[str, list[str]]]]]:
