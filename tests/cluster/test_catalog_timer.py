@@ -77,11 +77,12 @@ def test_the_clock_and_people_commit_to_one_line(verb: Verb, keeper: Machine, ch
 def test_who_was_killed_is_completed_by_the_next(verb: Verb, keeper: Machine, change: Any) -> None:
     verb.committed()
     before, user = ids(verb), keeper.variable("lakehouse_users")["hive"]
-    for tenths in range(3, 24, 4):
-        change(f"killed after {tenths}")
-        program = f"timeout -s KILL {tenths / 10} runuser -u {user} -- {PROGRAM} clock"
+    # Of one that takes 0.3 s, and more where the host is busy.
+    for hundredths in (5, 10, 15, 20, 25, 30, 60):
+        change(f"killed after {hundredths}")
+        program = f"timeout -s KILL {hundredths / 100} runuser -u {user} -- {PROGRAM} clock"
         # Some of them may have come to their end. It kills itself, too, which the shell has to outlive.
-        assert keeper.run(f"cd / && {program}; echo $?").strip() in {"0", "137"}
+        assert keeper.run(f"cd / && {program} >/dev/null 2>&1; echo $?").strip() in {"0", "137"}
     change("whole")
     keeper.run("systemctl start %s", UNIT)
     after = ids(verb)
