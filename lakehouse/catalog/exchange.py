@@ -10,10 +10,9 @@ import json
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any
 
-from lakehouse.catalog import marks
+from lakehouse.catalog import files, marks
 from lakehouse.catalog.store import MAIN, Store
 
 _HEAD = f"heads/{MAIN}"
@@ -68,7 +67,7 @@ def _born(store: Store) -> str:
     """Return by what a copy knows that this is the repository that it met: one made anew is another one."""
     path = store.path / _BORN
     if not path.exists():
-        _write(path, secrets.token_hex(16))
+        files.write(path, secrets.token_hex(16))
     return path.read_text(encoding="utf-8")
 
 
@@ -133,10 +132,4 @@ def met(store: Store, born: str) -> dict[str, str]:
 
 def meet(store: Store, born: str) -> None:
     """Remember that both sides have the same names."""
-    _write(store.path / _MET, json.dumps({"id": born, "names": names(store)}))
-
-
-def _write(path: Path, text: str) -> None:
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+    files.write(store.path / _MET, json.dumps({"id": born, "names": names(store)}))

@@ -13,8 +13,8 @@ _DAY = 24 * 3600
 _LOOSE = 6700
 
 
-def forget(store: Store, days: int, now: float) -> int:
-    """Forget what is older than so many days, at most once a day; return how many commits. `store` is locked.
+def forget(store: Store, days: int, now: float) -> bool:
+    """Forget what is older than so many days, at most once a day; tell whether any was. `store` is locked.
 
     With 0 days nothing is forgotten. Objects that became many are packed in any case.
     """
@@ -33,7 +33,5 @@ def forget(store: Store, days: int, now: float) -> int:
             waiting += entry.parents
     gone -= known
     if gone or sum(1 for _ in (store.path / "objects").glob("??/*")) > _LOOSE:
-        before = len(known)
         store.forget_all_but(ends | (store.ends() & known))
-        return len(gone) and before
-    return 0
+    return bool(gone)

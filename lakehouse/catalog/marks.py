@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from lakehouse.catalog import files
 from lakehouse.catalog.build import CATALOG, SETTINGS, Base, Built, settings
 from lakehouse.catalog.store import Entry, Store
 
@@ -40,7 +41,4 @@ def read(store: Store) -> dict[str, Any]:
 
 def write(store: Store, said: dict[str, Any]) -> None:
     """Keep what another repository of the same history has."""
-    path = store.path / _FILE
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(said), encoding="utf-8")
-    new.replace(path)
+    files.write(store.path / _FILE, json.dumps(said))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakehouse.validation.finding import Level
+from ops.doctor import timers
 from ops.doctor.asks import BACKUP
 from ops.doctor.model import Case, Check, Fault, Seen, judged
-from ops.status import questions, reading
+from ops.status import questions
 from ops.status.model import Kept
 
 # Its nightly run and some hours; a week and a day where an inventory has a calendar of its own.
-_HOURS, _OWN_CALENDAR_HOURS = 30, 8 * 24
+HOURS, _OWN_CALENDAR_HOURS = 30, 8 * 24
 _HOUR = 3600
+_TIMER = timers.Timer("backup_units", BACKUP, "nobody makes backups", "the last backup")
 # Segments of 16 MiB that wait: half a gibibyte of a disk that the database shares.
 _WAITING = 32
 
@@ -28,10 +30,10 @@ def _run(seen: Seen) -> str:
 def _age(seen: Seen) -> Iterator[Case]:
     for host in _keeper(seen):
         own = seen.variable(host, "backup_calendar") is not None
-        hours = _OWN_CALENDAR_HOURS if own else _HOURS
+        hours = _OWN_CALENDAR_HOURS if own else HOURS
 
         def old(kept: Kept | None, host: str = host, hours: int = hours) -> Iterator[Fault]:
-            since = started(seen, host, "backup_units", BACKUP[0])
+            since = timers.started(seen, host, _TIMER)
             good = kept.good if kept else None
             # What could not be made before there was a timer is not missed.
             age = seen.status.at - max(good or 0.0, since if good is None else 0.0)
@@ -49,19 +51,7 @@ INTERRUPTED = "it was interrupted"
 
 
 def _timer(seen: Seen) -> Iterator[Case]:
-    for host in _keeper(seen):
-
-        def off(blocks: list[dict[str, str]], host: str = host) -> Iterator[Fault]:
-            timer, work = map({one["Id"]: one for one in blocks}.__getitem__, BACKUP)
-            if timer["ActiveState"] != "active":
-                yield Fault(
-                    f"{BACKUP[0]} is {timer['ActiveState']}: nobody makes backups", seen.site, "active"
-                )
-            if work["Result"] not in {"success", "exit-code"}:
-                action = seen.on(host, "journalctl -u lakehouse-backup -n 50 --no-pager")
-                yield Fault(f"the last backup was ended ({work['Result']})", action)
-
-        yield Case(host, judged(seen.part(host, "backup_units").then(reading.units), off))
+    return timers.cases(seen, _keeper(seen), _TIMER)
 
 
 def _archive(seen: Seen) -> Iterator[Case]:
@@ -83,13 +73,6 @@ def _archive(seen: Seen) -> Iterator[Case]:
 
     rows = seen.part(placed.host, "archive").then(lambda text: dict(line.split("|") for line in text.split()))
     yield Case(placed.host, judged(rows, behind), placed)
-
-
-def started(seen: Seen, host: str, part: str, timer: str) -> float:
-    """Return when a timer was started; now, where that is not known."""
-    blocks = seen.part(host, part).then(reading.units).value or []
-    stamp = next((one.get("ActiveEnterTimestamp", "") for one in blocks if one["Id"] == timer), "")
-    return float(stamp.removeprefix("@")) if stamp.removeprefix("@") not in {"", "0"} else seen.status.at
 
 
 CHECKS = (

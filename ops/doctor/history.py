@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakehouse.validation.finding import Level
+from ops.doctor import timers
 from ops.doctor.asks import HISTORY
-from ops.doctor.backups import started
 from ops.doctor.model import Case, Check, Fault, Seen, judged
-from ops.status import questions, reading
+from ops.status import questions
 from ops.status.model import Kept
 
 # Its hourly run and some more; a week and a day where an inventory has a calendar of its own.
 _HOURS, _OWN_CALENDAR_HOURS = 3, 8 * 24
 _HOUR = 3600
+_TIMER = timers.Timer(
+    "history_units", HISTORY, "nobody commits the catalog", "the last commit of the catalog"
+)
 
 
 def _keeper(seen: Seen) -> Iterator[str]:
@@ -26,7 +29,7 @@ def _age(seen: Seen) -> Iterator[Case]:
 
         def old(kept: Kept | None, host: str = host, hours: int = hours) -> Iterator[Fault]:
             # A machine that was off, or had no timer, has missed nothing.
-            since = started(seen, host, "history_units", HISTORY[0])
+            since = timers.started(seen, host, _TIMER)
             age = seen.status.at - max((kept and kept.good) or 0.0, since)
             if kept and kept.why:
                 yield Fault(f"the last commit of the catalog has failed: {kept.why}", _run(seen))
@@ -38,19 +41,7 @@ def _age(seen: Seen) -> Iterator[Case]:
 
 
 def _timer(seen: Seen) -> Iterator[Case]:
-    for host in _keeper(seen):
-
-        def off(blocks: list[dict[str, str]], host: str = host) -> Iterator[Fault]:
-            timer, work = map({one["Id"]: one for one in blocks}.__getitem__, HISTORY)
-            if timer["ActiveState"] != "active":
-                yield Fault(
-                    f"{HISTORY[0]} is {timer['ActiveState']}: nobody commits the catalog", seen.site, "active"
-                )
-            if work["Result"] not in {"success", "exit-code"}:
-                action = seen.on(host, "journalctl -u lakehouse-catalog -n 50 --no-pager")
-                yield Fault(f"the last commit of the catalog was ended ({work['Result']})", action)
-
-        yield Case(host, judged(seen.part(host, "history_units").then(reading.units), off))
+    return timers.cases(seen, _keeper(seen), _TIMER)
 
 
 def _run(seen: Seen) -> str:

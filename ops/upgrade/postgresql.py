@@ -23,6 +23,7 @@ from ops.change.ending import Ending, Refusal, Stopped, said
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
+from ops.doctor import backups
 from ops.status import questions, reading
 from ops.status.model import Kept
 from ops.upgrade import proof
@@ -32,8 +33,7 @@ COMPONENT = "postgresql"
 # Its data is the metastore's, which engines ask.
 _PROVEN = "hive"
 _ASK_SECONDS, _FETCH_SECONDS, _INSTALL_SECONDS = 180.0, 900.0, 900.0
-# A backup that is made every night, and some hours.
-_BACKUP_HOURS, _HOUR = 30, 3600
+_HOUR = 3600
 _UP = "@@up"
 _PROBE_SECONDS, _START_SECONDS = 0.1, 120
 
@@ -126,7 +126,7 @@ def unsaved(kept: Answer[Kept | None], now: float, path: str) -> Refusal | None:
     if kept.value.good is None:
         return Refusal("there is no good backup", make)
     hours = (now - kept.value.good) / _HOUR
-    return Refusal(f"the last good backup is {hours:.0f} h old", make) if hours > _BACKUP_HOURS else None
+    return Refusal(f"the last good backup is {hours:.0f} h old", make) if hours > backups.HOURS else None
 
 
 def _backup(living: Living) -> Answer[Kept | None]:

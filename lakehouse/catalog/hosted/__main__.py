@@ -18,7 +18,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from lakehouse.catalog import exchange, forgetting, keeping
+from lakehouse.catalog import exchange, files, forgetting, keeping
 from lakehouse.catalog.hosted import local
 from lakehouse.catalog.hosted.settings import Settings, load
 from lakehouse.catalog.store import Store
@@ -60,16 +60,10 @@ def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
     try:
         kept = _commit(settings, store, {})
     except (LakehouseError, OSError) as error:
-        _keep(path, {"good": good, "why": " ".join(str(error).split())})
+        files.write(path, json.dumps({"good": good, "why": " ".join(str(error).split())}))
         raise
-    _keep(path, {"good": time.time(), "why": ""})
+    files.write(path, json.dumps({"good": time.time(), "why": ""}))
     return kept
-
-
-def _keep(path: Path, document: Mapping[str, Any]) -> None:
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(json.dumps(document), encoding="utf-8")
-    new.replace(path)
 
 
 def _serve(settings: Settings, _: Store, __: Mapping[str, Any]) -> None:
