@@ -16,7 +16,7 @@ from ops.status import placement
 from tests.cluster.changing import Verb, stopped
 from tests.cluster.machines import Machine, Machines
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 UNIT, TIMER = "lakehouse-catalog.service", "lakehouse-catalog.timer"
 DATABASE = "kit_clock"
