@@ -11,6 +11,8 @@ INVENTORY ?= inventory/local
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Images of Docker set it. The tools of .venv are not compiled when they are installed: each start of Ansible would.
+unexport PYTHONDONTWRITEBYTECODE
 export LAKEHOUSE_PROFILE := $(PROFILE)
 export LAKEHOUSE_BUNDLE := $(if $(BUNDLE),$(abspath $(BUNDLE)),$(LAKEHOUSE_BUNDLE))
 LAKEHOUSE = .venv/bin/lakehouse

@@ -12,9 +12,9 @@ from testbed.waiting import wait_for
 SECONDS = 180
 # Runs on the executor: java.net.InetAddress says "name/address" of the machine.
 THIS_HOST = "split(reflect('java.net.InetAddress', 'getLocalHost'), '/')[0]"
-# A second and a half per row: a server that was idle has no executor, and the first one that comes would do
-# all the work before the others are there, were a task nothing but a name.
-AWHILE = "reflect('java.lang.Thread', 'sleep', 1500L)"
+# Half a second per row: a server that was idle has no executor, and the first one that comes would do all the
+# work before the others are there, were a task nothing but a name.
+AWHILE = "reflect('java.lang.Thread', 'sleep', 500L)"
 
 
 @pytest.mark.operation("live nodes", engine="hdfs")

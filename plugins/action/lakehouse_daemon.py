@@ -17,10 +17,19 @@ from pathlib import Path
 from typing import IO, Any
 
 from ansible import constants
+from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
+try:
+    from lakehouse import evaluation
+except ImportError as error:  # Ansible runs in another Python than the kit's
+    raise AnsibleActionFail(
+        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
+    ) from error
+
 Result = dict[str, Any]
+_OF_FILES = {"files", "units"}
 
 
 @contextmanager
@@ -37,11 +46,19 @@ class ActionModule(ActionBase):
 
     TRANSFERS_FILES = False
 
+    @classmethod
+    def finalize_task_arg(cls, name: str, value: Any, templar: Any, context: Any) -> Any:
+        """Leave what follows from a role's list of files to ``run``, which evaluates each variable once."""
+        return value if name in _OF_FILES else super().finalize_task_arg(name, value, templar, context)
+
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> Result:
         """Return the module's result; that of the last of ``units`` that was brought into its state."""
         variables = task_vars or {}
         super().run(tmp, variables)
-        shared = dict(self._task.args)
+        shared = {
+            name: evaluation.evaluated(value, self._templar, variables) if name in _OF_FILES else value
+            for name, value in self._task.args.items()
+        }
         units = shared.pop("units", None)
         if units is None:
             return self._bring(variables, shared)
