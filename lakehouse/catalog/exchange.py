@@ -8,23 +8,31 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from lakehouse.catalog import files, marks
 from lakehouse.catalog.store import MAIN, Store
+from lakehouse.errors import UsageError
 
 _HEAD = f"heads/{MAIN}"
 _BORN, _MET = "lakehouse-id", "lakehouse-met.json"
+# Of a pack that is on its way; a larger one is a file.
+_IN_MEMORY = 32 * 1024**2
 
 # Commits by names such as `heads/main` and `tags/before`.
 Names = Mapping[str, str]
 
 
 def names(store: Store) -> dict[str, str]:
-    """Return branches and tags with the ids of their commits."""
-    return {f"{one}/{name}": number for one in ("heads", "tags") for name, number in store.names(one).items()}
+    """Return branches and tags with the ids of their commits; those that others may not have stay here."""
+    every = (
+        (f"{one}/{name}", number) for one in ("heads", "tags") for name, number in store.names(one).items()
+    )
+    return {name: number for name, number in every if store.is_name(name)}
 
 
 # The cluster's side
@@ -40,13 +48,22 @@ def give(store: Store, asked: Mapping[str, Any], stream: IO[bytes]) -> None:
         "ends": sorted(store.ends()),
         "marks": told if told.get("commit") != asked.get("marks") else None,
     }
-    stream.write(f"{json.dumps(said)}\n".encode())
-    store.write_pack(asked.get("have", ()), here.values(), stream)
+    # Whole before the first word of an answer: where an object is damaged, that is the answer.
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as pack:
+        store.write_pack(asked.get("have", ()), here.values(), pack)
+        pack.seek(0)
+        stream.write(f"{json.dumps(said)}\n".encode())
+        shutil.copyfileobj(pack, stream)
     stream.flush()
 
 
 def take(store: Store, asked: Mapping[str, Any], stream: IO[bytes]) -> list[str]:
-    """Keep a pack of a copy and move names as it says; return those that somebody else has moved since."""
+    """Keep a pack of a copy and move names as it says; return those that somebody else has moved since.
+
+    Raises UsageError, and moves none, where one of them is no name.
+    """
+    if wrong := next((name for name in asked["moves"] if not store.is_name(name)), None):
+        raise UsageError(f"{wrong}: no name of a branch or a tag")
     store.read_pack(stream)
     store.end_where_needed(asked["ends"])
     return [
@@ -110,6 +127,9 @@ def reconcile(ours: Names, theirs: Names, before: Names, descends: Callable[[str
             forward = free and our is None and was is not None and their == was
         elif (their == was and free) or their is None or (branch and descends(str(our), str(their))):
             forward = True
+        elif our == was:
+            # Nothing is new here, and where the two have met has been forgotten there.
+            forward = False
         else:
             moves.renamed[name] = f"{name}-{str(our)[:12]}"
             moves.here[moves.renamed[name]] = (ours.get(moves.renamed[name]), our)

@@ -1,7 +1,8 @@
 """Forgets commits that are older than somebody wants to keep. What stays has the ids that it had.
 
 The history ends where git's own file `shallow` says so: at the state that there was when the time began, and
-at each older commit that a tag or a branch names.
+at each older commit that a tag or a branch names. A clock that is wrong for a while must not end it: a gap
+between two commits of `main`, or behind its last one, that is longer than the whole time makes nothing older.
 """
 
 from __future__ import annotations
@@ -18,20 +19,31 @@ def forget(store: Store, days: int, now: float) -> bool:
 
     With 0 days nothing is forgotten. Objects that became many are packed in any case.
     """
-    since = (int(now) // _DAY - days) * _DAY if days else 0
-    ends, known, gone = set[str](), set[str](), set[str]()
-    waiting = [*store.names("heads").values(), *store.names("tags").values()]
+    span, today = days * _DAY, int(now) // _DAY * _DAY
+    ends, known = set[str](), set[str]()
+    # Commits with their age. `main` is gone through first; what else has a name is as old as it says.
+    waiting = [(one.id, today - one.time) for one in map(store.commit, store.tips())]
+    if last := store.head():
+        waiting.append((last.id, _passed(today - last.time, span)))
     while waiting:
-        entry = store.commit(waiting.pop())
-        if entry.id in known:
+        number, age = waiting.pop()
+        if number in known:
             continue
-        known.add(entry.id)
-        if entry.parents and entry.time < since:
-            ends.add(entry.id)
-            gone.update(entry.parents)
+        known.add(number)
+        entry = store.commit(number)
+        if days and entry.parents and age > span:
+            ends.add(number)
         else:
-            waiting += entry.parents
-    gone -= known
+            above = map(store.commit, entry.parents)
+            waiting += [(one.id, age + _passed(entry.time - one.time, span)) for one in above]
+    ends |= store.ends() & known
+    # Also what one that was killed has left.
+    gone = {one for number in ends for one in store.parents(number) if one in store} - known
     if gone or sum(1 for _ in (store.path / "objects").glob("??/*")) > _LOOSE:
-        store.forget_all_but(ends | (store.ends() & known))
+        store.forget_all_but(ends)
     return bool(gone)
+
+
+def _passed(gap: int, span: int) -> int:
+    """Return the seconds of a gap that count."""
+    return gap if gap <= span else 0

@@ -33,7 +33,7 @@ def check(store: Store) -> Checked:
     """Read every object of every branch and tag, each once, and look whether its documents are whole."""
     checked, walk = Checked(), _Walk(store)
     seen: set[str] = set()
-    waiting = [*store.names("heads").values(), *store.names("tags").values()][::-1]
+    waiting = store.tips()
     while waiting:
         number = waiting.pop()
         if number in seen:

@@ -65,7 +65,9 @@ def keep(asked: Source, store: Store, *, author: str, message: str | None = None
     hooks.run(store.path, hooks.PRE_COMMIT, about)
     told = screen.summary(found) or "the same in another form"
     said = f"{message or (told if parent else 'the first commit')}\n\n{_facts(built, asked.cluster)}"
-    made = store.record(built.tree, parent, author, int(built.about["time"]), said)
+    # The clock may have been set back since: what is kept, and for how long, goes by the time of commits.
+    moment = max(int(built.about["time"]), parent.time if parent else 0)
+    made = store.record(built.tree, parent, author, moment, said)
     marks.keep(store, made, built)
     try:
         hooks.run(store.path, hooks.POST_COMMIT, lambda: {**about(), "commit": made.id})

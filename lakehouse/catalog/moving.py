@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,7 @@ from lakehouse.catalog.store import Writer
 from lakehouse.errors import UsageError
 
 _LINES = ".jsonl"
+_NEW = re.compile(r"[a-z0-9_]+")
 _DATABASE = "database.json"
 _SECOND = "two tables of {} on the same files"
 # Whoever drops a table of a clone leaves the files, which are the other one's.
@@ -79,6 +81,8 @@ def cloned(writer: Writer, tree: str, database: Name, other: str) -> tuple[str, 
         number = folders[-1].get(word)
         folders.append(dict(writer.tree(number)) if number else {})
     databases = folders[-1]
+    if not _NEW.fullmatch(other):
+        raise UsageError(f"--as {other}: small letters, digits and _ alone")
     if own not in databases:
         raise UsageError(f"{database} is no database of the commit")
     if escaped(other) in databases:

@@ -56,9 +56,10 @@ class Name:
 def parse(text: str) -> Name:
     """Read `table` names as people write them: `db`, `db.table`, `catalog.db.table`, `.../ds=1`, `db.f()`.
 
-    Raises UsageError for what cannot be one.
+    The metastore knows small letters alone, but for partitions. Raises UsageError for what cannot be one.
     """
     head, _, partition = text.partition("/")
+    head = head.lower()
     function = head.endswith("()")
     words = head.removesuffix("()").split(".")
     if not all(words) or len(words) > _DEEPEST or (partition and len(words) == 1):

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lakehouse.catalog import build, diff
+from lakehouse.catalog import build, diff, names
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.store import Entry, Reader
+from lakehouse.errors import UsageError
 
 
 def place(reader: Reader, tree: str, name: Name) -> str | None:
@@ -35,6 +36,15 @@ def document(reader: Reader, tree: str, name: Name) -> Document | None:
         return _partition(reader, files, name.partition)
     file = build.TABLE if name.table else "database.json" if name.database else "catalog.json"
     return _said(reader, files[file]) if file in files else None
+
+
+def found(reader: Reader, entry: Entry, text: str) -> tuple[Name, Document]:
+    """Return an object of a commit by its name as people write it; UsageError where it is not there."""
+    name = names.parse(text)
+    said = document(reader, entry.tree, name)
+    if said is None:
+        raise UsageError(f"{name} is not in {entry.short}; lakehouse catalog log {name}")
+    return name, said
 
 
 def versions(reader: Reader, entries: Iterable[Entry], name: Name) -> Iterator[Entry]:

@@ -39,10 +39,10 @@ class Stream:
         return [document(row) for row in self.section(name)]
 
     def _next(self) -> bytes:
-        line = next(self._lines, None)
-        if line is None:
+        line = next(self._lines, b"")
+        if not line.endswith(b"\n"):
             raise self._cut()
-        return line.rstrip(b"\n")
+        return line.removesuffix(b"\n")
 
     def _cut(self) -> LakehouseError:
         return LakehouseError(

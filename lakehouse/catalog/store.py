@@ -20,9 +20,9 @@ from typing import IO, Protocol
 
 from dulwich.errors import NotGitRepository
 from dulwich.graph import find_merge_base
-from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tag, Tree
 from dulwich.pack import Pack, UnpackedObject, write_pack_data
-from dulwich.refs import Ref
+from dulwich.refs import Ref, check_ref_format
 from dulwich.repo import Repo
 
 from lakehouse import locks
@@ -34,9 +34,13 @@ _FILE, _FOLDER = 0o100644, 0o040000
 _LOOSE, _PACK_BYTES = 200, 64 * 1024**2
 # Another commit may take so long; the file of a reference is locked for milliseconds.
 _LOCK_SECONDS, _REF_SECONDS, _AGAIN_SECONDS = 120.0, 2.0, 0.05
+# No program of git's, which does not ask for the lock, writes one file for longer.
+_LEFT_SECONDS = 3600
 _ID = re.compile(r"[0-9a-f]{4,40}")
 _BACK = re.compile(r"(?P<name>.*?)~(?P<steps>\d+)")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+# They stand for commits without being given.
+_TAKEN = {("tags", MAIN), ("tags", "HEAD"), ("heads", "HEAD")}
 _SHORT = 12
 
 
@@ -138,7 +142,10 @@ class Store:
         found = self._object(number)
         if not isinstance(found, Tree):
             raise DamagedError(f"{self.path}: {number} is no folder", self._fsck)
-        return _entries(found)
+        try:
+            return _entries(found)
+        except UnicodeDecodeError:
+            raise DamagedError(f"{self.path}: {number} has a name that is not UTF-8", self._fsck) from None
 
     def commit(self, number: str) -> Entry:
         """Return a commit by its whole id."""
@@ -146,10 +153,9 @@ class Store:
         if not isinstance(found, Commit):
             raise DamagedError(f"{self.path}: {number} is no commit", self._fsck)
         parents = () if number in self.ends() else tuple(one.decode() for one in found.parents)
-        return Entry(
-            number, found.tree.decode(), parents, found.author.decode(), int(found.author_time),
-            found.message.decode(),
-        )  # fmt: skip
+        # Somebody may commit with git, in another encoding.
+        author, message = (text.decode(errors="replace") for text in (found.author, found.message))
+        return Entry(number, found.tree.decode(), parents, author, int(found.author_time), message)
 
     def history(self, start: str) -> Iterator[Entry]:
         """Give a commit and those before it, by the first parent of each."""
@@ -210,7 +216,11 @@ class Store:
     def names(self, folder: str) -> dict[str, str]:
         """Return the branches (`heads`) or `tags` with the ids of their commits."""
         found = self._repo.refs.as_dict(Ref(f"refs/{folder}".encode()))
-        return {name.decode(): number.decode() for name, number in sorted(found.items())}
+        return {name.decode(): self._peeled(number.decode()) for name, number in sorted(found.items())}
+
+    def tips(self) -> list[str]:
+        """Return the ids of the commits that have names."""
+        return [*self.names("tags").values(), *self.names("heads").values()]
 
     def ends(self) -> frozenset[str]:
         """Return the commits whose parents were forgotten, or never fetched: git's own `shallow`."""
@@ -243,8 +253,15 @@ class Store:
 
     def _reference(self, name: str) -> str | None:
         with suppress(KeyError, ValueError):
-            return self._repo.refs[Ref(name.encode())].decode()
+            return self._peeled(self._repo.refs[Ref(name.encode())].decode())
         return None
+
+    def _peeled(self, number: str) -> str:
+        """Return the commit of a tag that git has made an object of."""
+        with suppress(DamagedError):
+            while isinstance(found := self._object(number), Tag):
+                number = found.object[1].decode()
+        return number
 
     def _beginning(self, letters: str) -> list[Entry]:
         found = self._repo.object_store.iter_prefix(letters.encode())
@@ -264,7 +281,9 @@ class Store:
                 )
             # Whatever somebody was writing who was killed.
             for left in (self.path / "objects" / "pack").glob("tmp*"):
-                left.unlink(missing_ok=True)
+                with suppress(FileNotFoundError):
+                    if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
+                        left.unlink()
             yield
 
     def keep(self, objects: list[ShaFile]) -> None:
@@ -291,10 +310,19 @@ class Store:
         )
 
     def write_pack(self, have: Iterable[str], wanted: Iterable[str], stream: IO[bytes]) -> None:
-        """Write what commits lead to and others do not as a pack; nothing where that is nothing."""
-        count, found = self.pack(have, wanted)
-        if count:
-            write_pack_data(stream.write, found, self._repo.object_format, num_records=count)
+        """Write what commits lead to and others do not as a pack; nothing where that is nothing.
+
+        Raises DamagedError where an object is missing or cannot be read.
+        """
+        try:
+            count, found = self.pack(have, wanted)
+            if count:
+                write_pack_data(stream.write, found, self._repo.object_format, num_records=count)
+        except OSError:
+            raise
+        except Exception as error:
+            # As in `_object`; which one it is, `fsck` says.
+            raise DamagedError(f"{self.path}: an object is damaged: {_what(error)}", self._fsck) from error
 
     def read_pack(self, stream: IO[bytes]) -> None:
         """Keep the objects of a pack, if there is one; DamagedError where it is not whole."""
@@ -311,9 +339,10 @@ class Store:
     def end_where_needed(self, told: Iterable[str]) -> None:
         """Have the history end at those of these commits, and of its ends, whose parents are not there."""
         here = {one for one in {*told, *self.ends()} if one in self}
-        self._end_at({one for one in here if not all(above in self for above in self._parents(one))})
+        self._end_at({one for one in here if not all(above in self for above in self.parents(one))})
 
-    def _parents(self, number: str) -> list[str]:
+    def parents(self, number: str) -> list[str]:
+        """Return the commits that one was made on, also where the history ends with it."""
         found = self._object(number)
         return [one.decode() for one in found.parents] if isinstance(found, Commit) else []
 
@@ -338,7 +367,7 @@ class Store:
         objects = self._repo.object_store
         before = list(objects.packs)
         loose = [one for one in (self.path / "objects").glob("??/*") if one.is_file()]
-        count, found = self.pack((), {*self.names("heads").values(), *self.names("tags").values()})
+        count, found = self.pack((), set(self.tips()))
         kept = objects.add_pack_data(count, found)
         self._synced(kept)
         for pack in before:
@@ -410,23 +439,40 @@ class Store:
         full = self._full(folder, name)
         if after:
             return self._move(full, before, after)
-        self._unlock(full)
-        old = ObjectID(before.encode()) if before else None
-        return bool(self._repo.refs.remove_if_equals(Ref(full.encode()), old))
+        return bool(self._repo.refs.remove_if_equals(Ref(full.encode()), self._held(full, before)))
+
+    def is_name(self, place: str) -> bool:
+        """Tell whether something may be called so (`heads/main`); git itself takes other names, too."""
+        folder, _, name = place.partition("/")
+        return (
+            (folder, name) not in _TAKEN
+            and _WORD.fullmatch(name) is not None
+            and _ID.fullmatch(name) is None
+            and check_ref_format(Ref(f"refs/{place}".encode()))
+        )
 
     def _full(self, folder: str, name: str) -> str:
-        if not _WORD.fullmatch(name) or name.endswith(".lock") or ".." in name or _ID.fullmatch(name):
+        if not self.is_name(f"{folder}/{name}"):
             raise UsageError(
                 f"{name}: letters, digits, _ . and - alone, and nothing that may be a commit's id"
             )
         return f"refs/{folder}/{name}"
 
     def _move(self, name: str, old: str | None, new: str) -> bool:
-        self._unlock(name)
-        before = ObjectID(old.encode() if old else b"0" * 40)
+        before = self._held(name, old) or ObjectID(b"0" * 40)
         moved = self._repo.refs.set_if_equals(Ref(name.encode()), before, ObjectID(new.encode()))
         _to_disk((self.path / name).parent)
         return moved
+
+    def _held(self, name: str, commit: str | None) -> ObjectID | None:
+        """Return what a reference holds if that is a commit: it, or the tag that is an object of its own."""
+        self._unlock(name)
+        if commit is None:
+            return None
+        with suppress(KeyError, ValueError):
+            held = self._repo.refs[Ref(name.encode())]
+            return held if self._peeled(held.decode()) == commit else ObjectID(commit.encode())
+        return ObjectID(commit.encode())
 
     def _unlock(self, name: str) -> None:
         """Wait for whoever has the file of a reference, and take it from one who was killed."""

@@ -13,12 +13,13 @@ from lakehouse.catalog.store import Entry
 
 _SIGNS = {Action.ADDED: "+", Action.REMOVED: "-", Action.CHANGED: "~"}
 _LONGEST = 300
+_UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
 
 
 def change(one: Change) -> str:
     """Return a change as one line, such as `~ table hive.a.b: column city: none -> string`."""
     # A name may hold whatever its engine lets it.
-    return " ".join(_change(one).split())
+    return printable(_change(one))
 
 
 def _change(one: Change) -> str:
@@ -46,10 +47,16 @@ def value(field: str, said: Any) -> str:
             filter(None, [said.get("type"), f"({said['comment']})" if said.get("comment") else ""])
         )
     elif isinstance(said, str):
-        text = " ".join(said.split())
+        text = said
     else:
         text = documents.line({"": said}).removeprefix('{"":').removesuffix("}")
+    text = printable(text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} letters)"
+
+
+def printable(text: str) -> str:
+    """Return a text as one line without what would steer a terminal: who makes a table may comment on it."""
+    return "".join(letter if letter.isprintable() else _UNPRINTABLE for letter in " ".join(text.split()))
 
 
 def summary(changes: Sequence[Change]) -> str:
@@ -62,15 +69,15 @@ def summary(changes: Sequence[Change]) -> str:
 def entry(one: Entry, names: Iterable[str] = ()) -> str:
     """Return a commit as one line."""
     named = f" ({', '.join(names)})" if names else ""
-    return f"{one.short}{named} {when(one.time)} {one.author.partition(' <')[0]}: {one.subject}"
+    return printable(f"{one.short}{named} {when(one.time)} {one.author.partition(' <')[0]}: {one.subject}")
 
 
 def head(one: Entry) -> Iterator[str]:
     """Give the lines that say what a commit is."""
     yield f"commit {one.id}"
-    yield f"author {one.author}"
+    yield printable(f"author {one.author}")
     yield f"read   {when(one.time)}"
-    yield from ("", *(f"    {line}".rstrip() for line in one.message.rstrip("\n").splitlines()), "")
+    yield from ("", *(f"    {printable(line)}".rstrip() for line in one.message.splitlines()), "")
 
 
 def when(moment: int) -> str:

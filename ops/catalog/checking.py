@@ -6,7 +6,7 @@ import argparse
 from concurrent.futures import ThreadPoolExecutor
 
 from lakehouse import inventory
-from lakehouse.catalog import names, readable
+from lakehouse.catalog import objects, readable
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.past import Past
@@ -22,7 +22,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Look for the files of a commit's tables; return 0, 1 if any are gone, 2 if nobody could look."""
     with opened(arguments) as (store, target):
         entry = store.resolve(arguments.commit)
-        wanted = names.parse(arguments.name) if arguments.name else Name()
+        wanted = objects.found(store, entry, arguments.name)[0] if arguments.name else Name()
         found = list(Past(store, entry.tree).every(wanted))
     files = Files(placement.read(inventory.load(arguments.inventory)))
     with ThreadPoolExecutor(_AT_ONCE) as pool:

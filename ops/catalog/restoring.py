@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lakehouse.catalog import hooks, keeping, moving, names, restoring
+from lakehouse.catalog import hooks, keeping, moving, names, objects, restoring
+from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Deed, Step, Wanted
 from lakehouse.catalog.store import Store, Writer
@@ -31,7 +32,8 @@ _SHOWN = 40
 
 def main(options: argparse.Namespace) -> int:
     """Bring back what is asked for; return the exit code of a verb that changes."""
-    store = str(options.store) if options.store else ""
+    # Whoever resumes it may be in another folder.
+    store = str(Path(options.store).resolve()) if options.store else ""
     arguments = {
         "commit": options.commit, "name": options.name or "", "drop": options.drop, "store": store,
         "other": options.other or "", "rules": list(options.rewrite),
@@ -50,6 +52,10 @@ def prepare(living: Living, request: Request) -> Work:
         entry = store.resolve(str(arguments["commit"]))
         scope = names.parse(str(arguments["name"])) if arguments["name"] else Name()
         overlay, built = keeping.now(live.source(cluster), store)
+        if not any(objects.document(overlay, tree, scope) for tree in (entry.tree, built.tree)):
+            raise UsageError(
+                f"{scope} is neither in {entry.short} nor in the metastore; lakehouse catalog log"
+            )
         wanted, uncloned = _wanted(overlay, entry.tree, scope, arguments)
         found = (*restoring.plan(overlay, built.tree, wanted, Files(cluster).exists), *uncloned)
     steps = [one for one in found if one.deed is not Deed.LEAVE]
@@ -103,8 +109,9 @@ def _words(scope: Name, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _lines(commit: str, found: Sequence[Step]) -> list[str]:
+    shown = (screen.printable(str(one)) for one in found[:_SHOWN])
     more = [f"  and {len(found) - _SHOWN} more"] if found[_SHOWN:] else []
-    return [f"{VERB} {commit}: files stay as they are", *(f"  {one}" for one in found[:_SHOWN]), *more]
+    return [f"{VERB} {commit}: files stay as they are", *(f"  {one}" for one in shown), *more]
 
 
 def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Running) -> tuple[str, ...]:

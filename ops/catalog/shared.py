@@ -91,6 +91,11 @@ def _fetched(store: Store, node: Node) -> dict[str, Any]:
     with node("give", exchange.question(store)) as (line, stream):
         said = _document(line)
         store.read_pack(stream)
+    # An answer that ended behind its line has no pack.
+    if lacking := next((name for name, number in said["names"].items() if number not in store), None):
+        raise LakehouseError(
+            f"{store.path}: {lacking} of the cluster's history did not come", "the same again"
+        )
     store.end_where_needed(said["ends"])
     if said["marks"] is not None:
         marks.write(store, said["marks"])

@@ -102,10 +102,7 @@ def show(arguments: argparse.Namespace) -> int:
     with opened(arguments) as (store, target):
         entry = store.resolve(arguments.commit)
         if arguments.name:
-            name = names.parse(arguments.name)
-            said = objects.document(store, entry.tree, name)
-            if said is None:
-                raise UsageError(f"{name} is not in {entry.short}; lakehouse catalog log {arguments.name}")
+            name, said = objects.found(store, entry, arguments.name)
             if not arguments.json:
                 say([json.dumps(said, ensure_ascii=False, sort_keys=True, indent=2)])
             return end(
@@ -164,9 +161,8 @@ def compare(arguments: argparse.Namespace) -> int:
 def blame(arguments: argparse.Namespace) -> int:
     """Show each value of an object with the commit that it is of."""
     with opened(arguments) as (store, target):
-        entry, name = store.resolve(arguments.commit), names.parse(arguments.name)
-        if objects.document(store, entry.tree, name) is None:
-            raise UsageError(f"{name} is not in {entry.short}; lakehouse catalog log {arguments.name}")
+        entry = store.resolve(arguments.commit)
+        name, _ = objects.found(store, entry, arguments.name)
         found = objects.blame(store, store.history(entry.id), name)
         if not arguments.json:
             say(

@@ -116,6 +116,15 @@ def test_a_change_that_is_reverted_on_a_branch_is_taken_back_alone(
     assert trino.value(f"select count(*) from hive.{tables}.days") == 3
 
 
+def test_a_name_that_is_nowhere_is_no_success(verb: Verb, store: tuple[str, str], tables: str) -> None:
+    commit = verb.committed(*store)
+    for words in (("restore", commit, f"{tables}x", "--yes"), ("check", commit, f"{tables}.daysx")):
+        refused = verb.run("catalog", *words, *store)
+        assert refused.returncode == 64, refused
+        assert words[2] in refused.stderr
+    assert restored(verb, commit, tables.upper(), *store)["facts"] == ["there is nothing to do"]
+
+
 def test_a_table_that_changes_after_the_plan_is_left_as_it_is(
     verb: Verb, store: tuple[str, str], tables: str, cluster: Inventory, metastore: Metastore
 ) -> None:

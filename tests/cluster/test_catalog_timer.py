@@ -92,7 +92,7 @@ def test_who_was_killed_is_completed_by_the_next(verb: Verb, keeper: Machine, ch
     assert verb.json("catalog", "fsck")["findings"] == []
 
 
-def test_status_and_doctor_have_nothing_to_say(verb: Verb, keeper: Machine) -> None:
+def test_status_says_when_the_clock_has_committed(verb: Verb, keeper: Machine) -> None:
     keeper.run("systemctl start %s", UNIT)
     last = json.loads(keeper.run("cat %s", f"{keeper.variable('lakehouse_catalog_dir')}/last.json"))
     assert last["why"] == ""

@@ -309,6 +309,14 @@ def test_a_stream_that_is_cut_off_is_no_smaller_catalog(database: Database, shar
         build.build(Stream(kept), Overlay(None))
 
 
+def test_a_stream_that_is_cut_off_within_a_line_is_no_smaller_catalog(database: Database) -> None:
+    lines = list(database.lines(query.script()))
+    for number in range(0, len(lines), max(1, len(lines) // 20)):
+        kept = [*lines[:number], lines[number][: len(lines[number]) // 2]]
+        with pytest.raises(LakehouseError, match="was not read to the end"):
+            build.build(Stream(kept), Overlay(None))
+
+
 class Kit:
     """The verbs as a person types them, with a database of the test's in place of a cluster's."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -20,7 +21,7 @@ from lakehouse.catalog.exchange import reconcile
 from lakehouse.catalog.hosted.serving import Following
 from lakehouse.catalog.served.handler import refused
 from lakehouse.catalog.store import Batch, Entry, Store
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.run import ROOT
 from ops.catalog import shared
 from testbed.waiting import wait_for
@@ -72,12 +73,17 @@ def copy(tmp_path: Path) -> Callable[[str], Store]:
 
 
 def commit(store: Store, text: str, branch: str = "main", moment: int = 1000) -> Entry:
-    """Make a commit whose one file says this."""
+    """Make a commit whose one file says this, so many seconds after the one before."""
+    with store.locked():
+        return commit_in(store, text, branch, moment)
+
+
+def commit_in(store: Store, text: str, branch: str = "main", moment: int = DAY) -> Entry:
+    """Make a commit in a repository that is locked."""
     batch, parent = Batch(store), store.head(branch)
     tree = batch.add_tree({"a.json": (False, batch.add_blob(json.dumps(text).encode()))})
     batch.flush()
-    with store.locked():
-        return store.record(tree, parent, WHO, moment + (parent.time if parent else 0), text, branch)
+    return store.record(tree, parent, WHO, moment + (parent.time if parent else 0), text, branch)
 
 
 def meet(store: Store, cluster: Cluster) -> list[str]:
@@ -212,6 +218,47 @@ def test_half_an_answer_moves_nothing(cluster: Cluster, copy: Callable[[str], St
         assert subjects(mine) == ["one"]
 
 
+def test_an_answer_without_its_pack_moves_nothing(cluster: Cluster, copy: Callable[[str], Store]) -> None:
+    @contextmanager
+    def cut(program: str, asked: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
+        with cluster.node(program, asked) as (line, _):
+            yield line, io.BytesIO()
+
+    with closing(cluster.store()) as node, closing(copy("mine")) as mine:
+        commit(node, "one")
+        with pytest.raises(LakehouseError, match="heads/main of the cluster's history did not come"):
+            shared.synchronize(mine, cut, print)
+        assert exchange.names(mine) == {}
+        meet(mine, cluster)
+        assert subjects(mine) == ["one"]
+
+
+def test_a_damaged_object_is_the_answer(cluster: Cluster, copy: Callable[[str], Store]) -> None:
+    with closing(cluster.store()) as node, closing(copy("mine")) as mine:
+        tree = commit(node, "one").tree
+        damaged = node.path / "objects" / tree[:2] / tree[2:]
+        damaged.chmod(0o644)
+        damaged.write_bytes(b"what a disk makes of it")
+        with pytest.raises(LakehouseError, match="an object is damaged"):
+            meet(mine, cluster)
+        assert exchange.names(mine) == {}
+
+
+def test_names_that_are_gits_alone_stay_in_a_copy(cluster: Cluster, copy: Callable[[str], Store]) -> None:
+    with closing(cluster.store()) as node, closing(copy("mine")) as mine:
+        entry = commit(node, "one")
+        meet(mine, cluster)
+        (mine.path / "refs" / "heads" / "fix").mkdir()
+        (mine.path / "refs" / "heads" / "fix" / "it").write_text(f"{entry.id}\n")
+        mine.name("tags", "v1", entry)
+        meet(mine, cluster)
+        assert exchange.names(node) == {"heads/main": entry.id, "tags/v1": entry.id}
+        wrong = {"moves": {"tags/v2": [None, entry.id], "heads/fix/it": [None, entry.id]}, "ends": []}
+        with node.locked(), pytest.raises(UsageError, match="heads/fix/it: no name"):
+            exchange.take(node, wrong, io.BytesIO())
+        assert "tags/v2" not in exchange.names(node)
+
+
 def test_main_never_goes_back(cluster: Cluster) -> None:
     with closing(cluster.store()) as node:
         first, second = commit(node, "one"), commit(node, "two")
@@ -278,6 +325,38 @@ def test_forgetting_that_was_killed_is_done_by_the_next(
         assert len(list((node.path / "objects" / "pack").glob("*.pack"))) == 1
 
 
+@pytest.mark.parametrize("commits_meanwhile", [0, 1, 3])
+def test_a_clock_that_is_a_year_ahead_forgets_nothing(cluster: Cluster, commits_meanwhile: int) -> None:
+    with closing(cluster.store()) as node:
+        days = [commit(node, f"day {day}", moment=DAY) for day in range(1, 4)]
+        ahead = 400 * DAY
+        for number in range(commits_meanwhile):
+            commit(node, f"ahead {number}", moment=ahead if not number else DAY)
+        with node.locked():
+            assert not forgetting.forget(node, 30, ahead + 5 * DAY)
+            # It is right again.
+            assert not forgetting.forget(node, 30, 4 * DAY)
+        assert days[0].id in node
+
+
+def test_what_a_full_disk_has_left_is_forgotten_by_the_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with closing(cluster.store()) as node, node.locked():
+        first, *_ = [commit_in(node, f"day {day}") for day in range(1, 11)]
+        monkeypatch.setattr(Store, "pack", full)
+        with pytest.raises(OSError, match="No space left"):
+            forgetting.forget(node, 4, 10.5 * DAY)
+        monkeypatch.undo()
+        assert first.id in node
+        assert forgetting.forget(node, 4, 10.6 * DAY)
+        assert first.id not in node
+        assert not forgetting.forget(node, 4, 10.7 * DAY)
+
+
 def test_without_days_nothing_is_forgotten(cluster: Cluster) -> None:
     with closing(cluster.store()) as node:
         commit(node, "one")
@@ -315,6 +394,9 @@ def test_who_wins(ours: str | None, theirs: str | None, before: str | None, expe
 
 def test_main_goes_on_and_is_never_taken_away() -> None:
     main = "heads/main"
+    # What both had is forgotten there, so that it cannot be seen that one comes from the other.
+    away = reconcile({main: "a"}, {main: "z"}, {main: "a"}, lambda *_: False)
+    assert (away.here, away.there, away.renamed) == ({main: ("a", "z")}, {}, {})
     ahead = reconcile({main: "b"}, {main: "a"}, {main: "a"}, lambda one, other: (one, other) == ("b", "a"))
     assert (ahead.here, ahead.there) == ({}, {main: ("a", "b")})
     lost = reconcile({main: "a"}, {}, {main: "a"}, lambda *_: False)

@@ -101,6 +101,8 @@ def test_keys_of_a_clone_refer_to_the_clone(overlay: Overlay, tree: str) -> None
     ("database", "other", "why"),
     [
         (SALES, "hr", "--as hr: the commit has a database of that name"),
+        (SALES, "HR", "--as HR: small letters, digits and _ alone"),
+        (SALES, "../hr", "--as ../hr: small letters, digits and _ alone"),
         (Name("hive", "nobody"), "dev", "hive.nobody is no database of the commit"),
         (Name("spark", "sales"), "dev", "spark.sales is no database of the commit"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -93,10 +94,13 @@ def test_the_same_files_are_the_same_tree_and_are_written_once(tmp_path: Path) -
 def test_what_a_killed_program_left_is_in_nobodys_way(store: Store) -> None:
     commit(store, "{}")
     (store.path / "refs" / "heads" / "main.lock").touch()
-    left = store.path / "objects" / "pack" / "tmp1234.pack"
+    left, written = (store.path / "objects" / "pack" / f"tmp_pack_{one}" for one in ("left", "written"))
     left.touch()
+    os.utime(left, (0, 0))
+    # By git itself, which does not ask for the lock.
+    written.touch()
     commit(store, "[]")
-    assert not left.exists()
+    assert (left.exists(), written.exists()) == (False, True)
     assert len(list(store.history(store.resolve("HEAD").id))) == 2
 
 
@@ -182,3 +186,44 @@ def test_two_programs_make_one_repository(tmp_path: Path) -> None:
         commit(one, "{}")
         assert other.head() == one.head()
     assert [path.name for path in tmp_path.iterdir()] == ["a.git"]
+
+
+def git(store: Store, *words: str, **environment: str) -> None:
+    subprocess.run(
+        [str(GIT), "--git-dir", str(store.path), "-c", "user.name=Ann", "-c", "user.email=a@b", *words],
+        check=True, env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not GIT, reason="needs git")
+def test_names_and_commits_that_git_has_made_are_read(store: Store) -> None:
+    first, last = commit(store, "{}"), commit(store, "[]")
+    git(store, "tag", "-a", "v1", "-m", "a tag that is an object", "HEAD~1")
+    git(store, "update-ref", "refs/heads/fix/it", last.id)
+    assert store.names("tags") == {"v1": first.id}
+    assert store.resolve("v1") == first
+    assert not store.is_name("heads/fix/it")
+    assert fsck.check(store).faults == []
+    store.put("tags/v1", first.id, last.id)
+    assert store.names("tags") == {"v1": last.id}
+    git(store, "tag", "-a", "v2", "-m", "another one", "HEAD")
+    store.forget("tags", "v2")
+    assert store.names("tags") == {"v1": last.id}
+    latin = (
+        f"tree {last.tree}\nparent {last.id}\nauthor J\xf6rg <j@b> 1 +0000\ncommitter J <j@b> 1 +0000\n"
+        "\nf\xfcr\n"
+    )
+    made = subprocess.run(
+        [str(GIT), "--git-dir", str(store.path), "hash-object", "-t", "commit", "-w", "--stdin"],
+        input=latin.encode("latin-1"), capture_output=True, check=True,
+    )  # fmt: skip
+    assert store.commit(made.stdout.decode().strip()).subject == "f\N{REPLACEMENT CHARACTER}r"
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"), [("tags", "v1."), ("tags", "main"), ("tags", "HEAD"), ("heads", "a/b")]
+)
+def test_what_is_no_name_is_said(store: Store, folder: str, name: str) -> None:
+    entry = commit(store, "{}")
+    with pytest.raises(UsageError, match="letters, digits"):
+        store.name(folder, name, entry)

@@ -29,15 +29,13 @@ _LAST = "last.json"
 
 
 def _commit(settings: Settings, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the catalog, and forget what is too old."""
+    """Keep the catalog."""
     author = str(asked.get("author") or keeping.author())
     with store.locked():
-        kept = keeping.keep(
+        return keeping.keep(
             local.source(settings), store,
             author=author, message=asked.get("message"), full=bool(asked.get("full")),
-        )  # fmt: skip
-        forgotten = forgetting.forget(store, settings.keep_days, time.time())
-    return kept.json() | {"forgotten": forgotten}
+        ).json()  # fmt: skip
 
 
 def _give(_: Settings, store: Store, asked: Mapping[str, Any]) -> None:
@@ -51,7 +49,7 @@ def _take(_: Settings, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the catalog; what came of it is kept for those who look."""
+    """Keep the catalog, and forget what is too old; what came of it is kept for those who look."""
     path = Path(settings.folder) / _LAST
     try:
         good = json.loads(path.read_bytes())["good"]
@@ -59,10 +57,13 @@ def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
         good = None
     try:
         kept = _commit(settings, store, {})
+        good = time.time()
+        with store.locked():
+            kept["forgotten"] = forgetting.forget(store, settings.keep_days, good)
     except (LakehouseError, OSError) as error:
         files.write(path, json.dumps({"good": good, "why": " ".join(str(error).split())}))
         raise
-    files.write(path, json.dumps({"good": time.time(), "why": ""}))
+    files.write(path, json.dumps({"good": good, "why": ""}))
     return kept
 
 

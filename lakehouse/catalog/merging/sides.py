@@ -82,7 +82,7 @@ class Conflict:
         field, values = self.clash.field, self.clash.values
         base, ours, theirs = values.each(lambda value: text.value(field, value))
         # A name may hold whatever its engine lets it.
-        where = " ".join(f"{str(self.name) or self.kind}: {field}".split())
+        where = text.printable(f"{str(self.name) or self.kind}: {field}")
         return f"{where}: ours {ours}, theirs {theirs} (base {base})"
 
     def json(self) -> dict[str, Any]:
