@@ -11,8 +11,9 @@ from typing import Any
 from lakehouse.catalog import build, diff, hooks, marks, source
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.build import Built
+from lakehouse.catalog.overlay import Batch, Overlay
 from lakehouse.catalog.source import Source
-from lakehouse.catalog.store import Batch, Entry, Overlay, Store
+from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import LakehouseError, UsageError
 
 _AUTHOR = re.compile(r"[^<>\n]+ <[^<>\n]*>")

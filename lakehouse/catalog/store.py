@@ -26,12 +26,12 @@ from dulwich.refs import Ref, check_ref_format
 from dulwich.repo import Repo
 
 from lakehouse import locks
+from lakehouse.catalog import trees
 from lakehouse.errors import LakehouseError, UsageError
 
 MAIN = "main"
-_FILE, _FOLDER = 0o100644, 0o040000
-# A commit of no more objects writes a file for each, as git does; another one, packs of about so many bytes.
-_LOOSE, _PACK_BYTES = 200, 64 * 1024**2
+# So many objects at once are a file each, as git writes them; more are a pack.
+_LOOSE = 200
 # Another commit may take so long; the file of a reference is locked for milliseconds.
 _LOCK_SECONDS, _REF_SECONDS, _AGAIN_SECONDS = 120.0, 2.0, 0.05
 # No program of git's, which does not ask for the lock, writes one file for longer.
@@ -143,7 +143,7 @@ class Store:
         if not isinstance(found, Tree):
             raise DamagedError(f"{self.path}: {number} is no folder", self._fsck)
         try:
-            return _entries(found)
+            return trees.entries(found)
         except UnicodeDecodeError:
             raise DamagedError(f"{self.path}: {number} has a name that is not UTF-8", self._fsck) from None
 
@@ -484,82 +484,8 @@ class Store:
             time.sleep(_AGAIN_SECONDS)
 
 
-class Overlay:
-    """Objects in memory above those of a store, or of nothing: for a look that keeps none of them."""
-
-    def __init__(self, below: Store | None) -> None:
-        self._below = below
-        self._objects: dict[str, ShaFile] = {}
-
-    def blob(self, number: str) -> bytes:
-        """Return a file by its id."""
-        kept = self._objects.get(number)
-        return kept.as_raw_string() if kept else self._beneath(number).blob(number)
-
-    def tree(self, number: str) -> Mapping[str, str]:
-        """Return the ids in a folder by name."""
-        kept = self._objects.get(number)
-        return _entries(kept) if isinstance(kept, Tree) else self._beneath(number).tree(number)
-
-    def add_blob(self, content: bytes) -> str:
-        """Keep a file; return its id."""
-        return self._add(Blob.from_string(content))
-
-    def add_tree(self, entries: Mapping[str, tuple[bool, str]]) -> str:
-        """Keep a folder; return its id."""
-        return self._add(_tree(entries))
-
-    def _beneath(self, number: str) -> Store:
-        if self._below is None:
-            raise DamagedError(f"object {number} is missing")
-        return self._below
-
-    def _add(self, one: ShaFile) -> str:
-        number = one.id.decode()
-        if number not in self._objects and (self._below is None or number not in self._below):
-            self._objects[number] = one
-        return number
-
-
-class Batch(Overlay):
-    """Collects objects for a store, and writes them where there are enough, and at the end."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._store = store
-        self._bytes = 0
-        # What was written: numbers for a person.
-        self.written = 0
-
-    def flush(self) -> None:
-        """Write what is left."""
-        if self._objects:
-            self._store.keep(list(self._objects.values()))
-        self.written += len(self._objects)
-        self._objects, self._bytes = {}, 0
-
-    def _add(self, one: ShaFile) -> str:
-        before, number = len(self._objects), super()._add(one)
-        if len(self._objects) > before:
-            self._bytes += one.raw_length()
-            if self._bytes > _PACK_BYTES:
-                self.flush()
-        return number
-
-
 def _what(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _entries(found: Tree) -> dict[str, str]:
-    return {one.path.decode(): one.sha.decode() for one in found.iteritems()}
-
-
-def _tree(entries: Mapping[str, tuple[bool, str]]) -> Tree:
-    made = Tree()
-    for name, (folder, number) in entries.items():
-        made.add(name.encode(), _FOLDER if folder else _FILE, ObjectID(number.encode()))
-    return made
 
 
 def _to_disk(path: Path) -> None:

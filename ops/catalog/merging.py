@@ -16,7 +16,8 @@ from lakehouse.catalog.build import CATALOG
 from lakehouse.catalog.diff import Action
 from lakehouse.catalog.merging.sides import Choice, Conflict, Side, Three
 from lakehouse.catalog.merging.trees import merge as merge_trees
-from lakehouse.catalog.store import MAIN, Batch, Entry, Store
+from lakehouse.catalog.overlay import Batch
+from lakehouse.catalog.store import MAIN, Entry, Store
 from lakehouse.errors import UsageError
 from ops.catalog.opened import command, end, opened, say
 from ops.outcome import Finding, Outcome

@@ -8,7 +8,8 @@ from typing import Any
 
 from lakehouse.catalog import build, documents
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.store import MAIN, Batch, Entry, Store, Writer
+from lakehouse.catalog.overlay import Batch
+from lakehouse.catalog.store import MAIN, Entry, Store, Writer
 
 LAKE = "hdfs://lake"
 SHAPE = {"columns": [{"name": "a", "type": "int"}], "buckets": -1}

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from lakehouse.catalog import build, ddl, diff, documents, names, ranges, text
 from lakehouse.catalog.diff import Action, Change, Look
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.store import Batch, Overlay, Store, Writer
+from lakehouse.catalog.overlay import Batch, Overlay
+from lakehouse.catalog.store import Store, Writer
 from lakehouse.errors import UsageError
 
 WORDS = st.text(min_size=1, max_size=6)

@@ -19,8 +19,9 @@ from hive_metastore.ttypes import MetaException
 from lakehouse.catalog import build, exchange, forgetting, fsck, marks
 from lakehouse.catalog.exchange import reconcile
 from lakehouse.catalog.hosted.serving import Following
+from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.served.handler import refused
-from lakehouse.catalog.store import Batch, Entry, Store
+from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.run import ROOT
 from ops.catalog import shared

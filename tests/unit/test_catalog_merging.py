@@ -17,7 +17,8 @@ from lakehouse.catalog import build, diff, documents
 from lakehouse.catalog.merging import documents as merging
 from lakehouse.catalog.merging.sides import Choice, Side, Three
 from lakehouse.catalog.merging.trees import Merged, merge
-from lakehouse.catalog.store import Batch, Store
+from lakehouse.catalog.overlay import Batch
+from lakehouse.catalog.store import Store
 from tests.unit.catalog_states import LAKE, Table, Tables, commit, day, days, iceberg, table, tree
 
 COLUMNS = st.lists(

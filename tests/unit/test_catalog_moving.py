@@ -13,9 +13,9 @@ from lakehouse.catalog import build, diff, documents, moving, restoring
 from lakehouse.catalog.diff import Action
 from lakehouse.catalog.moving import Rule
 from lakehouse.catalog.names import Name
+from lakehouse.catalog.overlay import Overlay
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.restoring import Deed, Wanted
-from lakehouse.catalog.store import Overlay
 from lakehouse.errors import UsageError
 from tests.unit import catalog_states as states
 from tests.unit.catalog_states import LAKE

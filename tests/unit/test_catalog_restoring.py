@@ -9,8 +9,8 @@ import pytest
 
 from lakehouse.catalog import build, documents, names, restoring
 from lakehouse.catalog.names import Name
+from lakehouse.catalog.overlay import Overlay
 from lakehouse.catalog.restoring import Wanted
-from lakehouse.catalog.store import Overlay
 
 ROOT = "hdfs://lake/d"
 Tables = Mapping[str, dict[str, Any]]

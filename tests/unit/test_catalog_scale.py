@@ -31,7 +31,8 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from lakehouse import cli
 from lakehouse.catalog import build, diff, marks, source
-from lakehouse.catalog.store import Batch, Store
+from lakehouse.catalog.overlay import Batch
+from lakehouse.catalog.store import Store
 from lakehouse.run import ROOT
 from tests.unit import metastore_database
 from tests.unit.metastore_database import Database

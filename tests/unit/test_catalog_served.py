@@ -29,11 +29,12 @@ from thrift.transport.TTransport import TBufferedTransport
 from lakehouse import cli
 from lakehouse.catalog import source
 from lakehouse.catalog.names import Name
+from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.served.asking import Asked
 from lakehouse.catalog.served.handler import ANSWERED, METHODS, Handler, refused, waits
 from lakehouse.catalog.served.server import Server
-from lakehouse.catalog.store import Batch, Entry, Store
+from lakehouse.catalog.store import Entry, Store
 from lakehouse.listening import LOOPBACK
 from lakehouse.metastore import model
 from lakehouse.run import ROOT

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from lakehouse.catalog import build, ranges, source, splicing
 from lakehouse.catalog.build import Base, Built
 from lakehouse.catalog.documents import digest, line
+from lakehouse.catalog.overlay import Overlay
 from lakehouse.catalog.splicing import Lines
-from lakehouse.catalog.store import Overlay
 from tests.unit import metastore_database
 from tests.unit.metastore_database import Database
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from lakehouse.catalog import fsck
-from lakehouse.catalog.store import Batch, DamagedError, Entry, Store
+from lakehouse.catalog.overlay import Batch
+from lakehouse.catalog.store import DamagedError, Entry, Store
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.run import ROOT
 
@@ -25,7 +26,8 @@ GIT = shutil.which("git")
 WRITER = """
 import sys
 from pathlib import Path
-from lakehouse.catalog.store import Batch, Store
+from lakehouse.catalog.overlay import Batch
+from lakehouse.catalog.store import Store
 store, size, number = Store.made(Path(sys.argv[1])), int(sys.argv[2]), 0
 while True:
     number += 1

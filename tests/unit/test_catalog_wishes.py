@@ -13,7 +13,8 @@ import pytest
 from lakehouse import cli
 from lakehouse.catalog import build, documents, fsck, objects
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.store import Batch, Store
+from lakehouse.catalog.overlay import Batch
+from lakehouse.catalog.store import Store
 from tests.unit.catalog_states import commit, day, days, table, tree
 
 P = "hive.d.t/ds=2"

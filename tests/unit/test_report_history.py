@@ -13,7 +13,8 @@ import pytest
 from lakehouse import cli
 from lakehouse.catalog import build, diff, documents
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.store import Batch, Entry, Store
+from lakehouse.catalog.overlay import Batch
+from lakehouse.catalog.store import Entry, Store
 from lakehouse.report import history
 from lakehouse.report.history import Step
 
