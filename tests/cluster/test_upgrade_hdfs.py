@@ -56,7 +56,8 @@ class Storage:
         return found
 
     def writing(self) -> AbstractContextManager[Stream]:
-        """Commit rows while the block runs."""
+        """Commit rows, which each stream counts from 1, while the block runs."""
+        self.ask(f"DELETE FROM iceberg.{self.db}.stream")  # noqa: S608
         [client, *_] = self.cluster.group("clients")
         return stream.commits(self.machines[client.name], f"iceberg.{self.db}.stream")
 
@@ -85,9 +86,9 @@ def storage(verb: Verb, cluster: Inventory, machines: Machines, namenode: NameNo
     found.ask(f"DROP DATABASE {found.db} CASCADE")
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def as_it_was(verb: Verb) -> Iterator[None]:
-    """What the drills leave is what versions.yml says, and final."""
+    """What a drill leaves is what versions.yml says, and final."""
     yield
     for words in (("hadoop",), ("hadoop", "--finalize")):
         done = verb.run("upgrade", *words, "--yes")
