@@ -119,7 +119,7 @@ def compose_down(arguments: argparse.Namespace) -> int:
     """Remove its containers."""
     settings = compose_settings.load(arguments.env_file)
     verbs.compose_down(settings, volumes=arguments.volumes)
-    kept = "its data and its passwords went with it" if arguments.volumes else "its data stays"
+    kept = "its data, its passwords and its history went with it" if arguments.volumes else "its data stays"
     print(f"{settings.project} is removed; {kept}")  # noqa: T201 -- this is the verb's answer
     return 0
 

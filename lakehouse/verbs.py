@@ -43,6 +43,8 @@ SMOKE, MATRIX = "smoke", "matrix"
 # The cluster of `make test` alone: nobody else's data is on it.
 TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
+# What its tests start where they need it.
+_EVERYTHING = "all,past"
 # Variables with a password in them.
 PASSWORDS = ("lakehouse_database", "lakehouse_federation")
 FAST_CHECKS = {name: ["make", "--no-print-directory", name] for name in ("lint", "unit")}
@@ -334,8 +336,7 @@ def compose_test(phases: Phases, *, keep: bool) -> bool:
     """The stack of docker compose, under names and ports of its own. Both suites on it are `nightly`'s."""
     settings = _compose_of_tests()
     endpoints = settings.rendered / "endpoints.json"
-    # The tests start the other engines where they need them.
-    compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))
+    compose_image(phases, settings.with_values(COMPOSE_PROFILES=_EVERYTHING))
     with _stack_of_tests(phases, settings, keep=keep):
         with phases.phase("compose endpoints"):
             target = f"lakehouse_endpoints_file={endpoints}"
@@ -371,7 +372,7 @@ def drill(phases: Phases, path: str, typed: str | None = None) -> int:
     passed = _drilled(phases, "nodes", "tests/cluster", "--inventory", path) and passed
     nodes.down(path, phases.log)
     settings = _compose_of_tests()
-    compose_image(phases, settings.with_values(COMPOSE_PROFILES="all"))
+    compose_image(phases, settings.with_values(COMPOSE_PROFILES=_EVERYTHING))
     with _stack_of_tests(phases, settings, keep=False):
         passed = _drilled(phases, "compose", str(COMPOSE_TESTS)) and passed
     drills.write()

@@ -51,11 +51,17 @@ class Files:
     What is in another file system is taken to be there, and is empty.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, hdfs: WebHdfs, following: str) -> None:
+        """`following` is the command for somebody whom it does not answer."""
+        self.hdfs, self._following = hdfs, following
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Files:
+        """Return those of a cluster of machines."""
         [(_, url)] = cluster.urls({"hdfs": ("namenode", "namenode_http", "")})
         addresses = {host.name: host.address for host in cluster.hosts}
-        self.hdfs = WebHdfs(url, superuser(cluster), addresses)
-        self._following = f"lakehouse status -i {cluster.inventory.path}"
+        following = f"lakehouse status -i {cluster.inventory.path}"
+        return cls(WebHdfs(url, superuser(cluster), addresses), following)
 
     def exists(self, uri: str) -> bool:
         """Tell whether there is such a file or folder."""

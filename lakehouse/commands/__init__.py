@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 
 Add = Callable[[str, str, str], argparse.ArgumentParser]
 # Exit codes of a verb that could not do its work. One that looks has 1 for a cluster with a fault.
 FAILED, NOT_KNOWN = 1, 2
 _LAST_PORT = 65535
+# Those of lakehouse.targets, without all that it loads.
+MACHINES, COMPOSE = "nodes", "compose"
 
 
 def change_options(*parsers: argparse._ActionsContainer) -> None:
@@ -22,6 +25,18 @@ def change_options(*parsers: argparse._ActionsContainer) -> None:
         one.add_argument("--yes", action="store_true", help="answer the question that nothing is lost by")
         one.add_argument("--confirm", metavar="NAME", help="the name of what loses something, typed again")
         one.add_argument("--break-lock", metavar="RUN", help="take the lock of this run, which is dead, away")
+
+
+def target_options(*parsers: argparse._ActionsContainer) -> None:
+    """Let verbs ask machines, or a stack of docker compose."""
+    for one in parsers:
+        one.add_argument(
+            "--target",
+            choices=(MACHINES, COMPOSE),
+            default=MACHINES,
+            help="whom to ask (default: %(default)s)",
+        )
+        one.add_argument("--env-file", type=Path, help="settings of docker compose (default: compose/.env)")
 
 
 def json_option(*parsers: argparse._ActionsContainer) -> None:

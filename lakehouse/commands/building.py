@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lakehouse.commands import Add
-
-# Those of lakehouse.targets, without all that it loads.
-MACHINES, COMPOSE = "nodes", "compose"
+from lakehouse.commands import Add, target_options
 
 
 def register(add: Add) -> None:
@@ -39,13 +36,4 @@ def register(add: Add) -> None:
     risks = add(
         "risky-tables", "risky_tables", "list tables that another engine reads wrongly; 1 if there are any"
     )
-    for question in (*suites, risks, measured):
-        question.add_argument(
-            "--target",
-            choices=(MACHINES, COMPOSE),
-            default=MACHINES,
-            help="whom to ask (default: %(default)s)",
-        )
-        question.add_argument(
-            "--env-file", type=Path, help="settings of docker compose (default: compose/.env)"
-        )
+    target_options(*suites, risks, measured)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from lakehouse.commands import FAILED, NOT_KNOWN, Add, change_options, json_option, port
+from lakehouse.commands import FAILED, NOT_KNOWN, Add, change_options, json_option, port, target_options
 
 _VERB, _MERGING = "ops.catalog.verb:", "ops.catalog.merging:"
 # Where it is not the function of the verb's name: Python has a word like it, or a file is its own.
@@ -33,6 +33,7 @@ def register(add: Add) -> None:
         made = verbs.add_parser(name, help=text, description=text)
         made.set_defaults(action=_FUNCTIONS.get(name, f"{_VERB}{name}"), failure=NOT_KNOWN)
         made.add_argument("-i", "--inventory", default=argparse.SUPPRESS, help="inventory")
+        target_options(made)
         made.add_argument(
             "--store", type=Path, metavar="PATH", help="repository (default: .state/<cluster>/catalog.git)"
         )

@@ -13,6 +13,7 @@ KNOWN = {
     "FLINK_REST_PORT": ("Flink", "http://{}"),
     "FLINK_SQL_GATEWAY_PORT": ("Flink's SQL gateway", "http://{}"),
     "METASTORE_PORT": ("Hive Metastore", "thrift://{}"),
+    "CATALOG_PAST_PORT": ("Metastore as it was", "thrift://{}"),
     "NAMENODE_HTTP_PORT": ("HDFS", "http://{}"),
 }
 

@@ -16,7 +16,7 @@ from lakehouse.errors import LakehouseError
 
 # The name becomes part of a cluster's name, and that of URIs.
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-PROFILES = ("core", "trino", "flink", "client", "load", "all", "three-datanodes")
+PROFILES = ("core", "trino", "flink", "client", "load", "past", "all", "three-datanodes")
 LOWEST_PORT, HIGHEST_PORT = 1024, 65535
 # Each of them is a stack; the others add to one.
 STACKS = ("core", "trino", "flink", "all")

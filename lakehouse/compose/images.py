@@ -20,6 +20,7 @@ import docker
 from docker.errors import ImageNotFound
 
 from lakehouse import services as catalogue
+from lakehouse import shipped
 from lakehouse.artifacts import FETCH_COMMAND, releases
 from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.manifest import Manifest
@@ -77,14 +78,18 @@ FAMILIES = (
     Family("client", "core", {}, ("python_clients", "trino_cli"), ("clients", "kit")),
     Family("trino", "base", {"TRINO_JAVA": "trino_java"}, ("trino",), ("kit",)),
     Family("flink", "base", {}, ("flink",), ("kit",)),
+    Family("past", "base", {}, ("catalog",), ("history", "kit")),
 )
-# Folders of the repository, by the name under which a Dockerfile copies them.
+# Folders and files of the repository, by the name under which a Dockerfile copies them.
 FOLDERS = {
     "clients": {"lakehouse_clients": "clients/lakehouse_clients"},
     "pipeline": {".": "pipeline"},
     "kit": {
         "opt/lakehouse/service": "compose/service",
         "opt/lakehouse/ansible/module_utils": "plugins/module_utils",
+    },
+    "history": {
+        path: path for path in ("lakehouse/catalog", *shipped.role("catalog")["_catalog_single_modules"])
     },
 }
 
@@ -188,8 +193,9 @@ class Context:
         found = {}
         for folder in self.family.folders:
             for target, source in FOLDERS[folder].items():
-                for path in sorted((ROOT / source).rglob("*.py")):
-                    place = Path(folder) / target / path.relative_to(ROOT / source)
+                whole = ROOT / source
+                for path in [whole] if whole.is_file() else sorted(whole.rglob("*.py")):
+                    place = Path(folder) / target / path.relative_to(whole)
                     found[place.as_posix()] = path.read_bytes()
         if "kit" in self.family.folders:
             found["kit/usr/local/bin/lakehouse-service"] = _LAUNCHER.encode()

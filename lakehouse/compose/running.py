@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import docker
 from docker.models.containers import Container
@@ -24,10 +24,11 @@ def wanted(settings: Settings) -> set[str]:
     return {service.name for service in services.chosen(settings.profiles)}
 
 
-def require(client: docker.DockerClient, settings: Settings) -> None:
-    """Raise LakehouseError with the services that do not run."""
+def require(client: docker.DockerClient, settings: Settings, services: Collection[str] | None = None) -> None:
+    """Raise LakehouseError with those of these services that do not run; of all, unless they are named."""
     found = containers(client, settings)
-    missing = sorted(wanted(settings) - {container.labels[SERVICE_LABEL] for container in found})
+    needed = wanted(settings) if services is None else set(services)
+    missing = sorted(needed - {container.labels[SERVICE_LABEL] for container in found})
     if missing:
         what = ", ".join(missing) if found else "the stack"
         raise LakehouseError(f"{settings.project}: {what} does not run", "make compose-up")

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from lakehouse import artifacts, run
 from lakehouse.artifacts.manifest import Manifest
-from lakehouse.compose import checks, images, plugin, running
+from lakehouse.compose import checks, history, images, plugin, running
 from lakehouse.compose.labels import PROJECT_LABEL
 from lakehouse.compose.settings import BASE_VARIABLE, FOLDER, Settings
 from lakehouse.errors import LakehouseError
@@ -84,6 +84,8 @@ def up(phases: Phases, settings: Settings) -> None:
     restart = not started.is_file() or started.read_text(encoding="utf-8") != wanted
     with docker_api.connect() as client:
         running.stop_others(client, settings, phases.log)
+    if history.SERVICE in running.wanted(settings):
+        history.made(settings)
     with phases.phase("compose"):
         _start(settings, *(["--force-recreate"] if restart else []))
     started.write_text(wanted, encoding="utf-8")
@@ -133,7 +135,7 @@ def load(settings: Settings) -> None:
 
 
 def down(settings: Settings, *, volumes: bool = False) -> None:
-    """Remove the containers; with `volumes` the data too, and the passwords that belong to it."""
+    """Remove the containers; with `volumes` the data too, and the passwords and the history of it."""
     if plugin.version() is None:
         raise LakehouseError("Docker has no compose, version 2", "make compose-up, which installs it")
     everything = ["--profile", "*"]
@@ -144,7 +146,7 @@ def down(settings: Settings, *, volumes: bool = False) -> None:
 
 
 def forget(settings: Settings) -> None:
-    """Remove the passwords of a stack without data, and the configuration that holds them.
+    """Remove the passwords and the history of a stack without data, and the configuration that holds them.
 
     Raises LakehouseError if a volume is left, which docker compose does not mind.
     """

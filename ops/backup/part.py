@@ -167,7 +167,7 @@ def prepare(living: Living, request: Request) -> Work:
         why = f"{users}, and two tables of the same files destroy each other"
         return work(refusal=Refusal(why, _way_out(found, wanted, path)))
     way = [] if resumed else in_the_way(wanted, live)
-    if other and not resumed and (way or (into and Files(cluster).exists(catalog.path(into)))):
+    if other and not resumed and (way or (into and Files.of(cluster).exists(catalog.path(into)))):
         there = f"{other} exists" if way else f"{into} exists"
         return work(refusal=Refusal(there, f"lakehouse restore {found['name']} {' '.join(words)} --as ..."))
     no_room = _room(living, found["room"]["copy" if into else "lacking"], path)
@@ -306,7 +306,7 @@ def _without_placeholder(living: Living, entry: Entry) -> None:
     folder = catalog.path(str((entry["storage"] or {}).get("location") or ""))
     if folder.endswith(_PLACEHOLDER):
         with suppress(WebHdfsError):
-            Files(living.cluster).hdfs.call("DELETE", "DELETE", folder, recursive="false")
+            Files.of(living.cluster).hdfs.call("DELETE", "DELETE", folder, recursive="false")
 
 
 def _facts(

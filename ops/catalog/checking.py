@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 from concurrent.futures import ThreadPoolExecutor
 
-from lakehouse import inventory
 from lakehouse.catalog import objects, readable
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.past import Past
+from ops.catalog import targets
 from ops.catalog.opened import end, opened, say
-from ops.clients import Files
 from ops.outcome import Finding, Outcome
-from ops.status import placement
 
 _AT_ONCE = 16
 
@@ -24,12 +22,12 @@ def main(arguments: argparse.Namespace) -> int:
         entry = store.resolve(arguments.commit)
         wanted = objects.found(store, entry, arguments.name)[0] if arguments.name else Name()
         found = list(Past(store, entry.tree).every(wanted))
-    files = Files(placement.read(inventory.load(arguments.inventory)))
+    chosen = targets.choose(arguments)
+    files = chosen.files()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         lost = list(pool.map(lambda one: readable.lost(one[1], files), found))
-    command = f".venv/bin/lakehouse restore --table ... -i {arguments.inventory}"
     findings = tuple(
-        Finding("catalog.lost", Outcome.DEGRADED, str(name), why, command)
+        Finding("catalog.lost", Outcome.DEGRADED, str(name), why, chosen.recover)
         for (name, _), why in zip(found, lost, strict=True)
         if why
     )

@@ -8,21 +8,20 @@ from typing import Any
 from lakehouse.catalog import keeping
 from lakehouse.catalog.store import Store
 from ops import tell
-from ops.catalog import live
 from ops.catalog import shared as sharing
-from ops.status.placement import Cluster
+from ops.catalog.targets import Target
 
 
-def commit(cluster: Cluster, store: Store, asked: Mapping[str, Any], *, shared: bool) -> dict[str, Any]:
+def commit(target: Target, store: Store, asked: Mapping[str, Any], *, shared: bool) -> dict[str, Any]:
     """Return what `Kept.json` says of the commit with the catalog as it is now, which `store` has at the end.
 
     `asked` is `author`, `message` and `full`. With `shared` the repository is a copy of the cluster's
     history, if the cluster has one: then the commit is made there, by the program that the timer starts.
     """
-    node = sharing.node(cluster) if shared else None
+    node = target.node if shared else None
     if node is None:
         with store.locked():
-            return keeping.keep(live.source(cluster), store, **asked).json()
+            return keeping.keep(target.source(), store, **asked).json()
     # What this checkout has from before the timer is the beginning, where nobody has committed yet.
     sharing.synchronize(store, node, tell.progress)
     kept = sharing.told(node, "commit", asked)

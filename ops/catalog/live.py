@@ -30,7 +30,8 @@ def database(cluster: Cluster) -> Ask:
 
     @contextmanager
     def ask(script: str) -> Iterator[Iterator[bytes]]:
-        with remote.output(host, _psql(host), LIMIT_SECONDS, script) as (stdout, ended):
+        as_owner = f"cd / && exec runuser -u postgres -- {shlex.join([*psql(host), '-f', '-'])} 2>&1"
+        with remote.output(host, as_owner, LIMIT_SECONDS, script) as (stdout, ended):
             complaints: list[str] = []
             try:
                 yield rows(stdout, complaints)
@@ -55,12 +56,13 @@ def database_host(cluster: Cluster) -> Host:
     return found[0]
 
 
-def _psql(host: Host) -> str:
+def psql(host: Host) -> list[str]:
+    """Return the call of psql on a database's host that means the metastore's database."""
     name, port = host.entry("lakehouse_database", "name"), host.variables["lakehouse_ports"]["postgresql"]
     command = ["env", "PGCONNECT_TIMEOUT=5", "PGAPPNAME=lakehouse-catalog", "psql", "-XAtq", "-p", str(port)]
-    return f"cd / && exec runuser -u postgres -- {shlex.join([*command, '-d', str(name), '-f', '-'])} 2>&1"
+    return [*command, "-d", str(name)]
 
 
 def delta_versions(cluster: Cluster) -> build.Versions:
     """Return what looks up versions of Delta tables: the NameNode lists the `_delta_log` of each."""
-    return listed_versions(Files(cluster).names) if cluster.running("namenode") else build.no_versions
+    return listed_versions(Files.of(cluster).names) if cluster.running("namenode") else build.no_versions

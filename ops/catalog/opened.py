@@ -9,26 +9,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from lakehouse import inventory, state
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError
 from ops import tell
-from ops.catalog import shared
+from ops.catalog import shared, targets
+from ops.catalog.targets import Target
 from ops.outcome import Finding, Result
-from ops.status import placement
-from ops.status.placement import Cluster
-
-_STORE = "catalog.git"
-
-
-def path(arguments: argparse.Namespace, cluster: Cluster) -> Path:
-    """Return where the repository of a cluster's catalog is."""
-    return Path(arguments.store) if arguments.store else place(cluster)
-
-
-def place(cluster: Cluster) -> Path:
-    """Return where this checkout has the repository of a cluster's catalog."""
-    return state.folder(cluster.inventory.path, str(cluster.variable("lakehouse_cluster"))) / _STORE
 
 
 @contextmanager
@@ -41,21 +27,27 @@ def opened(arguments: argparse.Namespace, *, writes: bool = False) -> Iterator[t
         with closing(Store(Path(arguments.store))) as store:
             yield store, str(arguments.store)
         return
-    cluster = placement.read(inventory.load(arguments.inventory))
-    with history(cluster, writes=writes) as store:
-        yield store, str(cluster.variable("lakehouse_cluster"))
+    chosen = targets.choose(arguments)
+    if not chosen.node and not (chosen.place / "HEAD").exists():
+        raise LakehouseError(
+            f"{chosen.place}: there is no history of the catalog yet", command(arguments, "catalog commit")
+        )
+    with history(chosen, writes=writes) as store:
+        yield store, chosen.name
 
 
 @contextmanager
-def history(cluster: Cluster, *, writes: bool = False) -> Iterator[Store]:
-    """Open the repository of a cluster that this checkout has."""
-    node, where = shared.node(cluster), place(cluster)
+def history(chosen: Target, *, writes: bool = False) -> Iterator[Store]:
+    """Open the repository that this checkout has."""
+    node, where = chosen.node, chosen.place
     with closing(Store.made(where) if node else Store(where)) as store:
         if node:
             _current(store, node, needed=writes)
         yield store
         if node and writes:
             shared.synchronize(store, node, tell.progress)
+        if writes:
+            chosen.written()
 
 
 def _current(store: Store, node: shared.Node, *, needed: bool) -> None:
@@ -77,7 +69,7 @@ def say(lines: Iterable[str]) -> None:
 
 def command(arguments: argparse.Namespace, verb: str) -> str:
     """Return the command of a verb, about the same repository."""
-    where = f"--store {arguments.store}" if arguments.store else f"-i {arguments.inventory}"
+    where = f"--store {arguments.store}" if arguments.store else targets.option(arguments)
     return f".venv/bin/lakehouse {verb} {where}"
 
 

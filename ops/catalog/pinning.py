@@ -38,7 +38,7 @@ def pin(cluster: Cluster, tables: Iterable[tuple[Name, Document]], days: int) ->
     One that is tagged for as long already is left as it is.
     """
     found = [(name, said) for name, said in tables if table_format(said) == "iceberg"]
-    files, now = Files(cluster), int(time.time() * 1000)
+    files, now = Files.of(cluster), int(time.time() * 1000)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         metadata = pool.map(
             lambda one: readable.iceberg(str(one[1]["parameters"]["metadata_location"]), files), found

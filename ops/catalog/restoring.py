@@ -16,8 +16,8 @@ from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Deed, Step, Wanted
 from lakehouse.catalog.store import Store, Writer
 from lakehouse.errors import LakehouseError, UsageError
-from ops.catalog import committing, live
-from ops.catalog.opened import history, place
+from ops.catalog import committing, live, targets
+from ops.catalog.opened import history
 from ops.catalog.writing import ChangedError, Metadata, Seen
 from ops.change import run
 from ops.change.ending import Ending, Refusal, Stopped
@@ -32,6 +32,9 @@ _SHOWN = 40
 
 def main(options: argparse.Namespace) -> int:
     """Bring back what is asked for; return the exit code of a verb that changes."""
+    targets.only_machines(
+        options, VERB, f".venv/bin/lakehouse catalog serve {options.commit} {targets.option(options)}"
+    )
     # Whoever resumes it may be in another folder.
     store = str(Path(options.store).resolve()) if options.store else ""
     arguments = {
@@ -57,7 +60,7 @@ def prepare(living: Living, request: Request) -> Work:
                 f"{scope} is neither in {entry.short} nor in the metastore; lakehouse catalog log"
             )
         wanted, uncloned = _wanted(overlay, entry.tree, scope, arguments)
-        found = (*restoring.plan(overlay, built.tree, wanted, Files(cluster).exists), *uncloned)
+        found = (*restoring.plan(overlay, built.tree, wanted, Files.of(cluster).exists), *uncloned)
     steps = [one for one in found if one.deed is not Deed.LEAVE]
     with MetastoreSession(cluster) as metastore:
         seen = Metadata(metastore, _nobody).all(steps)
@@ -120,8 +123,9 @@ def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Runn
     told = {"commit": commit, "plan": [str(one.step) for one in seen]}
     hooks.run(where, hooks.PRE_RESTORE, lambda: told)
     asked = {"author": keeping.author(), "message": "before a restore", "full": False}
+    machines = targets.machines(living.cluster)
     with closing(Store(where)) as store:
-        kept = committing.commit(living.cluster, store, asked, shared=where == place(living.cluster))
+        kept = committing.commit(machines, store, asked, shared=where == machines.place)
         before = store.commit(kept["commit"])
     running.say(f"the catalog as it is now is commit {before.short}")
     try:
@@ -149,4 +153,6 @@ def _nobody(*_: str) -> None:
 
 
 def _opened(arguments: Mapping[str, Any], cluster: Cluster) -> AbstractContextManager[Store]:
-    return closing(Store(Path(arguments["store"]))) if arguments["store"] else history(cluster)
+    return (
+        closing(Store(Path(arguments["store"]))) if arguments["store"] else history(targets.machines(cluster))
+    )

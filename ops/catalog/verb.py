@@ -19,8 +19,9 @@ from lakehouse.catalog.past import Past
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import UsageError
 from ops import tell
-from ops.catalog import committing, live, pinning
-from ops.catalog.opened import end, opened, path, say
+from ops.catalog import committing, pinning, targets
+from ops.catalog.opened import end, opened, say
+from ops.catalog.targets import Target
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
 
@@ -31,28 +32,37 @@ def commit(arguments: argparse.Namespace) -> int:
     author = keeping.author(arguments.author)
     if arguments.pin is not None and arguments.pin < 1:
         raise UsageError(f"--pin {arguments.pin}: days, 1 or more")
-    cluster = placement.read(inventory.load(arguments.inventory))
+    if arguments.pin is not None:
+        targets.only_machines(arguments, "--pin", "the same without it")
+    chosen = targets.choose(arguments)
     unpinned: tuple[Finding, ...] = ()
-    with closing(Store.made(path(arguments, cluster))) as store:
+    # Where nothing can be read, nothing is made.
+    source = chosen.source()
+    with closing(Store.made(arguments.store or chosen.place)) as store:
         if arguments.pin is not None:
-            overlay, now = keeping.now(live.source(cluster), store)
-            unpinned = pinning.pin(cluster, Past(overlay, now.tree).every(Name()), arguments.pin)
+            overlay, now = keeping.now(source, store)
+            unpinned = pinning.pin(
+                placement.read(inventory.load(arguments.inventory)),
+                Past(overlay, now.tree).every(Name()),
+                arguments.pin,
+            )
         asked = {"author": author, "message": arguments.message, "full": arguments.full}
-        kept = committing.commit(cluster, store, asked, shared=not arguments.store)
+        kept = committing.commit(chosen, store, asked, shared=not arguments.store)
         made = store.commit(kept["commit"])
         parent = store.commit(made.parents[0]) if kept["new"] and made.parents else None
         found = list(diff.changes(store, parent.tree, made.tree)) if parent else []
+    if not arguments.store:
+        chosen.written()
     counts, event = kept["counts"], kept["event"]
     seconds = time.monotonic() - began
     if not arguments.json:
         say([screen.change(one) for one in found])
-    target = str(cluster.variable("lakehouse_cluster"))
     word = "committed" if kept["new"] else "unchanged since"
     return tell.end(
         Result(
             verb="catalog commit",
-            target=target,
-            findings=(*_findings(kept["strangers"], kept["unversioned"], arguments.inventory), *unpinned),
+            target=chosen.name,
+            findings=(*_findings(kept["strangers"], kept["unversioned"], chosen), *unpinned),
             facts=(
                 f"{word} {made.short}",
                 screen.many(counts["databases"], "database"),
@@ -63,7 +73,7 @@ def commit(arguments: argparse.Namespace) -> int:
                 f"{seconds:.1f} s",
             ),
             hosts={},
-            healthy_next=f".venv/bin/lakehouse catalog show -i {arguments.inventory}",
+            healthy_next=f".venv/bin/lakehouse catalog show {targets.option(arguments)}",
             details={
                 "commit": made.id,
                 "identity": kept["identity"],
@@ -137,14 +147,14 @@ def compare(arguments: argparse.Namespace) -> int:
             found = list(diff.changes(store, old.tree, new.tree, look))
             other = new.short
         else:
-            cluster = placement.read(inventory.load(arguments.inventory))
-            overlay, built = keeping.now(live.source(cluster), store)
+            chosen = targets.choose(arguments)
+            overlay, built = keeping.now(chosen.source(), store)
             found = list(diff.changes(overlay, old.tree, built.tree, look))
             strangers = [[one.where, one.what] for one in built.strangers]
-            findings = _findings(strangers, built.unversioned, arguments.inventory)
+            findings = _findings(strangers, built.unversioned, chosen)
             other = "now"
     if arguments.expect and found:
-        again = f".venv/bin/lakehouse catalog diff {old.short} -i {arguments.inventory}"
+        again = f".venv/bin/lakehouse catalog diff {old.short} {targets.option(arguments)}"
         what = f"{screen.summary(found)} since {old.short}"
         findings = (*findings, Finding("catalog.drift", Outcome.DEGRADED, target, what, again))
     if not arguments.json:
@@ -233,15 +243,16 @@ def _name(arguments: argparse.Namespace, verb: str, folder: str) -> int:
 
 
 def _findings(
-    strangers: Iterable[Sequence[str]], unversioned: Iterable[str], path: str
+    strangers: Iterable[Sequence[str]], unversioned: Iterable[str], chosen: Target
 ) -> tuple[Finding, ...]:
     """Return what of the catalog is in no commit."""
-    sql = f".venv/bin/lakehouse exec -i {path} postgresql -- runuser -u postgres -- psql -c 'TABLE ...'"
-    unknown = (Finding("catalog.left_out", Outcome.DEGRADED, where, what, sql) for where, what in strangers)
+    unknown = (
+        Finding("catalog.left_out", Outcome.DEGRADED, where, what, chosen.query) for where, what in strangers
+    )
     unasked = (
         Finding(
             "catalog.unversioned", Outcome.DEGRADED, name, "a Delta table whose version cannot be had",
-            f".venv/bin/lakehouse status -i {path}",
+            chosen.look,
         )
         for name in unversioned
     )  # fmt: skip

@@ -144,7 +144,7 @@ def birds(core: Settings) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def everything(core: Settings) -> Settings:
     """The same stack with all engines and the client."""
-    complete = core.with_values(COMPOSE_PROFILES="all")
+    complete = core.with_values(COMPOSE_PROFILES="all,past")
     up(complete)
     return complete
 

@@ -78,6 +78,12 @@ DESIGN = (
     ),
     Different("trino/etc/trino/node.properties", "node.bind-ip=HOST", "node.bind-ip=0.0.0.0", ALL_ADDRESSES),
     Different(
+        "postgres/etc/lakehouse-catalog/settings.json",
+        '  "past_address": "HOST",',
+        '  "past_address": "0.0.0.0",',
+        ALL_ADDRESSES,
+    ),
+    Different(
         "*/conf.d/lakehouse.conf",
         "listen_addresses = '127.0.0.1,HOST'",
         "listen_addresses = '*'",
@@ -131,12 +137,10 @@ DESIGN += tuple(
 )
 # What only a container is told: what it is asked, and the steps that Ansible takes on a node.
 OF_CONTAINERS_ALONE = "*/etc/lakehouse/service.json"
-# What only a node has: the programs of a backup and of the history, and schematool, which wants systemd for
-# its secret.
+# What only a node has: the programs of a backup, who commits the catalog by the clock, and schematool, which
+# wants systemd for its secret.
 OF_NODES_ALONE = (
     "*lakehouse-backup*",
-    "*lakehouse-catalog*",
-    "*lakehouse-past*",
     "*/pg_ident.conf",
     "*/usr/local/lib/lakehouse/*",
     "*/usr/local/bin/schematool",

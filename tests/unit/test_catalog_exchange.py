@@ -439,6 +439,17 @@ def test_a_commit_that_is_not_there_is_said_once_and_served_when_it_is(tmp_path:
         wait_for("it is served", lambda: said() == served, seconds=30)
 
 
+def test_who_waits_for_a_commit_is_well_until_it_is_there(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path / "node", past_commit="before")
+    with closing(cluster.store()) as node:
+        entry = commit(node, "one")
+        with cluster.node("waits", {}) as (line, _):
+            assert json.loads(line) == {"waits": f"before: no commit, branch or tag of {cluster.repository}"}
+        node.name("tags", "before", entry)
+        with cluster.node("waits", {}) as (line, _):
+            assert json.loads(line)["why"] == f"before is commit {entry.short}, and nobody serves it"
+
+
 def test_the_clock_and_a_person_commit_what_a_database_holds(
     tmp_path: Path, copy: Callable[[str], Store]
 ) -> None:

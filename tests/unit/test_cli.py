@@ -7,7 +7,6 @@ import errno
 import pytest
 
 from lakehouse import cli, commands, nodes, run, targets, verbs
-from lakehouse.commands import building
 from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
 
@@ -52,7 +51,7 @@ class TestParser:
         assert callable(cli.action(cli.parser().parse_args([verb]).action))
 
     def test_the_targets_are_those_that_the_suites_know(self) -> None:
-        assert (building.MACHINES, building.COMPOSE) == targets.KINDS
+        assert (commands.MACHINES, commands.COMPOSE) == targets.KINDS
 
     def test_the_options_of_single_verbs(self) -> None:
         assert cli.parser().parse_args(["test", "--keep"]).keep

@@ -26,7 +26,7 @@ VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 CATALOGUE = services.load()
 GROUP = shipped.defaults()["lakehouse_group"]
 # Rows of the catalogue that no container runs: switched off, or one that finds no room in 8 GiB.
-NOT_HERE = {"spark_thrift", "spark_history", "flink_history", "catalog_past"}
+NOT_HERE = {"spark_thrift", "spark_history", "flink_history"}
 # Shuffles, state, logs and unpacked libraries of these are too large for their memory.
 SCRATCH = {"spark-worker", "spark-connect", "client", "load", "trino"} | {
     f"flink-{name}" for name in ("jobmanager", "taskmanager", "sql-gateway")
@@ -53,6 +53,12 @@ def variable(name: str, port: str) -> str:
 def megabytes(service: Service) -> int:
     """The limit of a service in MiB."""
     return int(service["mem_limit"].removesuffix("m"))
+
+
+def configuration(service: Service) -> str:
+    """The mount of a service's configuration."""
+    (mount,) = [volume for volume in service["volumes"] if ":/config:" in volume]
+    return str(mount)
 
 
 @each_service
@@ -107,10 +113,22 @@ def test_what_runs_plays_a_host_of_the_inventory_each() -> None:
 
 @each_service
 def test_its_configuration_is_that_of_its_host(name: str) -> None:
-    (mount,) = [volume for volume in SERVICES[name]["volumes"] if ":/config" in volume]
+    mount = configuration(SERVICES[name])
     host = SERVICES[name].get("labels", {}).get("lakehouse.host")
     source = VARIABLE.sub(lambda found: found[1], mount)
     assert re.fullmatch(rf"\.\./build/compose/COMPOSE_PROJECT_NAME/{host or '[a-z0-9-]+'}:/config:ro", source)
+
+
+def test_what_serves_a_commit_reads_no_password_and_makes_no_repository() -> None:
+    (history,) = [mount for mount in SERVICES["past"]["volumes"] if isinstance(mount, dict)]
+    assert history["read_only"] is True
+    # Docker would make an empty folder of root's, which nobody could commit to.
+    assert history["bind"] == {"create_host_path": False}
+    assert (
+        VARIABLE.sub(lambda found: DEFAULTS[found[1]], history["source"])
+        == "../.state/compose-lakehouse/catalog.git"
+    )
+    assert "/dev/null:/config/etc/lakehouse/secrets.json:ro" in SERVICES["past"]["volumes"]
 
 
 @each_running
@@ -189,7 +207,7 @@ def test_the_unit_of_postgresql_has_its_version() -> None:
 @each_service
 def test_what_it_runs_is_in_its_rendered_configuration(name: str) -> None:
     service = SERVICES[name]
-    (mount,) = [volume for volume in service["volumes"] if ":/config" in volume]
+    mount = configuration(service)
     host = mount.rsplit("/config", 1)[0].rstrip(":").rsplit("/", 1)[1]
     golden = golden_files.expected()["compose-three"]
     told = json.loads(golden[f"{host}/etc/lakehouse/service.json"])

@@ -52,6 +52,11 @@ class TestRunning:
     def test_all_of_it_may_be_asked(self) -> None:
         running.require(engine(*CORE), chosen(COMPOSE_PROFILES="core"))
 
+    def test_some_of_it_may_be_enough(self) -> None:
+        running.require(engine("postgres"), chosen(), {"postgres"})
+        with pytest.raises(LakehouseError, match="lakehouse: namenode does not run"):
+            running.require(engine("postgres"), chosen(), {"postgres", "namenode"})
+
     @pytest.mark.parametrize(
         ("there", "line"),
         [

@@ -1,7 +1,7 @@
 """The programs of the cluster's history: `clock` is the timer's, `commit`, `give` and `take` are for copies.
 
 These three read what they are asked as a line of JSON, and answer with one; `give` has a pack behind it.
-`serve` is a metastore as of a commit, until it is ended.
+`serve` is a metastore as of a commit, until it is ended; `waits` is whether it waits for that commit.
 """
 
 from __future__ import annotations
@@ -74,8 +74,24 @@ def _serve(settings: Settings, _: Store, __: Mapping[str, Any]) -> None:
     serving.serve(settings.repository, settings.past_commit, settings.past_address, settings.past_port)
 
 
+def _waits(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, Any]:
+    """Say why nothing is served yet; LakehouseError where something should be."""
+    try:
+        entry = store.resolve(settings.past_commit)
+    except LakehouseError as error:
+        return {"waits": str(error)}
+    raise LakehouseError(f"{settings.past_commit} is commit {entry.short}, and nobody serves it")
+
+
 _ASKED = {"commit", "give", "take"}
-_PROGRAMS = {"commit": _commit, "clock": _clock, "give": _give, "take": _take, "serve": _serve}
+_PROGRAMS = {
+    "commit": _commit,
+    "clock": _clock,
+    "give": _give,
+    "take": _take,
+    "serve": _serve,
+    "waits": _waits,
+}
 
 
 def main() -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from lakehouse.catalog.hosted.settings import Settings
@@ -29,8 +30,8 @@ def source(settings: Settings) -> Source:
     return Source(settings.cluster, ask=database(settings.psql), versions=listed_versions(names))
 
 
-def database(psql: list[str]) -> Ask:
-    """Return what runs scripts by psql here, as whoever this is."""
+def database(psql: list[str], environment: Mapping[str, str] | None = None) -> Ask:
+    """Return what runs scripts by psql here, as whoever this is, with an environment beside our own."""
 
     @contextmanager
     def ask(script: str) -> Iterator[Iterator[bytes]]:
@@ -38,7 +39,11 @@ def database(psql: list[str]) -> Ask:
             given.write(script.encode())
             given.seek(0)
             with subprocess.Popen(
-                [*psql, "-f", "-"], stdin=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+                [*psql, "-f", "-"],
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
             ) as process:
                 complaints: list[str] = []
                 try:

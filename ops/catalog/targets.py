@@ -1,0 +1,149 @@
+"""Whose catalog a verb is about: that of the machines of an inventory, or of a stack of docker compose."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from lakehouse import inventory, state
+from lakehouse.catalog.hosted import local
+from lakehouse.catalog.source import Ask, Source, listed_versions
+from lakehouse.compose import history, owner, running
+from lakehouse.compose import settings as compose_settings
+from lakehouse.compose import stack as composing
+from lakehouse.compose.settings import Settings
+from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.inventory import Inventory
+from lakehouse.nodes import docker_api
+from lakehouse.targets import COMPOSE
+from ops.catalog import live, shared
+from ops.clients import Files
+from ops.status import placement
+from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs
+
+_DATABASE = "postgres"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A metastore with a history: its name, and where this checkout has the repository.
+
+    `look`, `query` and `recover` are commands: they show how it is, ask its database, and bring files back.
+    `node` runs the programs of its own history, None where there is none. `written` is called when something
+    was written into the repository.
+    """
+
+    name: str
+    place: Path
+    look: str
+    query: str
+    recover: str
+    node: shared.Node | None
+    source: Callable[[], Source]
+    files: Callable[[], Files]
+    written: Callable[[], None]
+
+
+def choose(arguments: argparse.Namespace) -> Target:
+    """Return what the arguments name."""
+    if arguments.target == COMPOSE:
+        return stack(compose_settings.load(arguments.env_file))
+    return machines(placement.read(inventory.load(arguments.inventory)))
+
+
+def option(arguments: argparse.Namespace) -> str:
+    """Return how a command says that it is about the same."""
+    if arguments.target != COMPOSE:
+        return f"-i {arguments.inventory}"
+    own = ["--env-file", str(arguments.env_file)] if arguments.env_file else []
+    return shlex.join(["--target", COMPOSE, *own])
+
+
+def only_machines(arguments: argparse.Namespace, what: str, instead: str) -> None:
+    """Raise UsageError where a stack is meant by what only machines can."""
+    if arguments.target == COMPOSE:
+        raise UsageError(f"{what} is for machines, and not for a stack of docker compose", instead)
+
+
+def machines(cluster: Cluster) -> Target:
+    """Return the machines of an inventory; the repository is a copy, if the cluster has its own history."""
+    name, path = str(cluster.variable("lakehouse_cluster")), cluster.inventory.path
+    return Target(
+        name=name,
+        place=state.folder(path, name) / history.STORE,
+        look=f".venv/bin/lakehouse status -i {path}",
+        query=f".venv/bin/lakehouse exec -i {path} postgresql -- runuser -u postgres -- psql -c 'TABLE ...'",
+        recover=f".venv/bin/lakehouse restore --table ... -i {path}",
+        node=shared.node(cluster),
+        source=cache(partial(live.source, cluster)),
+        files=partial(Files.of, cluster),
+        written=_nothing,
+    )
+
+
+def stack(settings: Settings) -> Target:
+    """Return a stack of docker compose, whose history is this checkout's."""
+    return Target(
+        name=f"compose-{settings.project}",
+        place=history.place(settings),
+        look=f"{_call(settings)} ps --all",
+        query=f"{_call(settings)} exec {_DATABASE} psql -d metastore -c 'TABLE ...'",
+        # Nobody makes backups of containers.
+        recover=".venv/bin/lakehouse catalog log ... --target compose",
+        node=None,
+        source=cache(partial(_source, settings)),
+        files=lambda: _files(settings, inventory.load(settings.inventory)),
+        written=partial(history.readable, settings),
+    )
+
+
+def _source(settings: Settings) -> Source:
+    """Return what reads the catalog of a stack; LakehouseError where it is another checkout's, or not up."""
+    with docker_api.connect() as client:
+        owner.refuse(client, settings)
+        running.require(client, settings, {_DATABASE, "namenode"})
+    found = inventory.load(settings.inventory)
+    versions = listed_versions(_files(settings, found).names)
+    return Source(f"compose-{settings.project}", _ask(settings, found), versions)
+
+
+def _ask(settings: Settings, found: Inventory) -> Ask:
+    """Return what asks the database of a stack, as its container's user: no password is on the way."""
+    [host] = found.group("postgresql")
+    call = composing.compose(settings, "exec", "--no-TTY", _DATABASE, *live.psql(host))
+    asked = local.database(call, settings.values)
+
+    @contextmanager
+    def ask(script: str) -> Iterator[Iterator[bytes]]:
+        try:
+            with asked(script) as lines:
+                yield lines
+        except LakehouseError as error:
+            # Doctor asks machines alone.
+            error.next_command = f"{_call(settings)} ps --all"
+            raise
+
+    return ask
+
+
+def _files(settings: Settings, found: Inventory) -> Files:
+    """Return HDFS at the ports of this computer, which are those of the containers."""
+    place, user = settings.published, str(found.hosts[0].variables["lakehouse_users"]["hdfs"])
+    url = f"http://{place}:{settings.ports['NAMENODE_HTTP_PORT']}"
+    hdfs = WebHdfs(url, user, {host.name: place for host in found.hosts})
+    return Files(hdfs, f"{_call(settings)} ps --all")
+
+
+def _call(settings: Settings) -> str:
+    """Return the call of docker compose that means a stack that is there, for a person."""
+    return f"docker compose --project-name {settings.project}"
+
+
+def _nothing() -> None:
+    """Do nothing: the repository is its owner's alone."""
