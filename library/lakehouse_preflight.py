@@ -52,7 +52,7 @@ options:
   min_disk_mb: {type: int, default: 0, description: Free space that every file system with data must have.}
   data_dirs: {type: list, elements: path, default: [], description: Where that space is measured.}
   ports: {type: dict, default: {}, description: The cluster's port table.}
-  config_dir: {type: path, default: "", description: Where the mark of a host that is away would be.}
+  config_dir: {type: path, default: "", description: Where marks of hosts that are away would be.}
   run: {type: str, default: "", description: The run that calls the playbook; the lock of another is a fault.}
   services:
     type: list
@@ -77,7 +77,7 @@ findings:
   type: list
   elements: dict
   returned: always
-  description: One entry per fault, with check, fact, action and expected.
+  description: One entry per fault, with check, fact, action and expected; host, if it is another.
 memory_mb: {type: int, returned: always, description: Memory that the node may use, in MiB.}
 facts: {type: dict, returned: always, description: C(memtotal_mb) and C(processor_vcpus) and C(architecture).}
 formats: {type: bool, returned: always, description: Whether a NameNode is to run here that has no data yet.}
@@ -118,7 +118,8 @@ def main() -> None:
     root = Path("/")
     checks: dict[str, Callable[[], list[dict[str, str]]]] = {
         "away": lambda: (
-            check_away(Path(options["config_dir"]), options["name"]) + check_lock(root, options["run"])
+            check_away(Path(options["config_dir"]), options["name"], options["addresses"])
+            + check_lock(root, options["run"])
         ),
         "machine": lambda: check_kind(root, options["supported_os"], options["architectures"]),
         "memory": lambda: check_memory(root, options["min_memory_mb"]),

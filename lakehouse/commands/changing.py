@@ -44,6 +44,10 @@ def register(add: Add) -> None:
         metavar="SECONDS",
         help="that Spark's executors there may still work (default: %(default)g)",
     )
+    left.add_argument("--offline", action="store_true", help="it does not answer, and will not again")
+    left.add_argument(
+        "--force", action="store_true", help="although blocks will lack replicas; not if data would be lost"
+    )
     undone = add(
         "recommission", "ops.change.departure:back", "have a host serve again that left, or was about to"
     )

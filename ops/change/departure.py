@@ -6,31 +6,32 @@ import argparse
 import json
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
-from ops.change import datanodes, leaving, restart, run
+from lakehouse.errors import LakehouseError
+from ops import hosts
+from ops.change import datanodes, leaving, offline, restart, room, run
 from ops.change.ending import Ending, Refusal, Stopped
-from ops.change.facts import Living
+from ops.change.facts import ASK_SECONDS, Living
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
-from ops.fsck import File, parse_fsck
+from ops.fsck import parse_fsck
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 
 VERB, BACK = "decommission", "recommission"
-# The NameNode looks every 30 s which blocks have moved; a count that is the same for so long moves no more.
-_STALLED_SECONDS = 900.0
 _PAUSE_SECONDS = 1.0
 _SIGNAL_SECONDS = 30.0
-_MIB = 1024**2
-# Of the space that is left once the blocks have moved, what a DataNode shall keep.
-_FREE_SHARE = 0.1
 
 
 def main(options: argparse.Namespace) -> int:
     """Have a host leave for good; return the exit code of a verb that changes."""
-    arguments = {"node": options.node, "drain": options.drain, "wait": options.wait}
+    if options.force and not options.offline:
+        way = offline.command(options.node, options.inventory, "--force")
+        raise LakehouseError("--force is for a host that is offline", way)
+    words = ("node", "drain", "wait", "offline", "force")
+    arguments = {word: getattr(options, word) for word in words}
     return run.carry_out(options, VERB, prepare, arguments)
 
 
@@ -44,6 +45,8 @@ def prepare(living: Living, request: Request) -> Work:
 
     Of a run that was stopped it is the same: HDFS has gone on meanwhile, and what has stopped stays so.
     """
+    if request.arguments.get("offline"):
+        return offline.prepare(living, request)
     node, path = str(request.arguments["node"]), request.path
     here = leaving.units(living, node)[::-1]
     return Work(
@@ -58,9 +61,18 @@ def prepare(living: Living, request: Request) -> Work:
         question=f"Have {node} leave?",
         do=partial(_leave, here, request),
         danger=f"{node} leaves: its units stop and no boot starts them.",
-        following=f"take {node} out of {path}, then .venv/bin/ansible-playbook -i {path} playbooks/site.yml",
-        refusal=refusal(living, here, node, path),
+        following=leaving.taken_out(node, path),
+        refusal=_silent(living, node, path) or refusal(living, here, node, path),
     )
+
+
+def _silent(living: Living, node: str, path: str) -> Refusal | None:
+    """Return that a host does not answer, so that nothing can be moved from it; None where it does."""
+    answer = living.do(node, "true", ASK_SECONDS)
+    if answer.known:
+        return None
+    ways = f"{hosts.ping(path, node)}; if it will not come back: {offline.command(node, path)}"
+    return Refusal(f"{node} does not answer: {answer.why}", ways)
 
 
 def refusal(living: Living, here: Sequence[Step], node: str, path: str) -> Refusal | None:
@@ -82,39 +94,9 @@ def _kept(living: Living, node: str, path: str) -> Refusal | None:
     report = living.report().then(parse_fsck)
     if report.value is None:
         return Refusal(f"the NameNode does not tell its files: {report.why}", f"lakehouse doctor -i {path}")
-    nodes = datanodes.nodes(bean.value)
-    return unplaced(nodes, report.value, node, living.replication(), path) or cramped(nodes, node, path)
-
-
-def unplaced(
-    nodes: Mapping[str, datanodes.Node], files: Sequence[File], node: str, replication: int, path: str
-) -> Refusal | None:
-    """Return that files want more replicas than DataNodes are left; None where each finds its places.
-
-    HDFS would wait for ever: a block has moved when as many replicas are elsewhere as its file wants.
-    """
-    left = [name for name, one in nodes.items() if name != node and one.state == datanodes.SERVES]
-    wanting = [file for file in files if file.replication > len(left) and file.blocks]
-    most = max([file.replication for file in wanting], default=0)
-    if not wanting and replication <= len(left):
-        return None
-    fact = (
-        f"{len(wanting)} files want up to {most} replicas, and {len(left)} DataNodes would be left"
-        if wanting
-        else f"new files want {replication} replicas, and {len(left)} DataNodes would be left"
-    )
-    fewer = f"hdfs_replication: {len(left)} in {path} and hdfs dfs -setrep -R {len(left)} / on a node"
-    return Refusal(fact, f"lakehouse scale-out NODE -i {path}, or {fewer}")
-
-
-def cramped(nodes: Mapping[str, datanodes.Node], node: str, path: str) -> Refusal | None:
-    """Return that the blocks of a host do not fit on those that are left; None where they do."""
-    room = sum(one.remaining for name, one in nodes.items() if name != node and one.state == datanodes.SERVES)
-    used = nodes[node].used if node in nodes else 0
-    if used <= room * (1 - _FREE_SHARE):
-        return None
-    fact = f"{used // _MIB} MiB are to move, and the other DataNodes have {room // _MIB} MiB"
-    return Refusal(fact, f"lakehouse scale-out NODE -i {path}")
+    nodes, way = datanodes.nodes(bean.value), f"lakehouse scale-out NODE -i {path}"
+    found = room.unplaced(nodes, report.value, node, living.replication(), way)
+    return found or room.cramped(nodes, node, way)
 
 
 def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
@@ -166,21 +148,20 @@ def _drain(running: Running, step: Step, seconds: float) -> None:
 
 def _moved(running: Running, node: str) -> int:
     """Return once every block has enough replicas elsewhere, and how many had too few at the most."""
-    living, began, said, most = running.living, time.monotonic(), "", 0
-    while True:
+    living, most = running.living, 0
+
+    def left() -> str:
+        nonlocal most
         bean = living.bean("NameNodeInfo")
         if bean.then(lambda info: datanodes.known(info)[node]).value == datanodes.LEFT:
-            return most
+            return ""
         progress = bean.then(lambda info: datanodes.moving(info, node))
-        now = str(progress.value or progress.why)
         if progress.value:
             most = max(most, progress.value.blocks)
-        if now != said:
-            running.say(f"{leaving.STORAGE} on {node}: {now}")
-            said, began = now, time.monotonic()
-        if time.monotonic() - began > _STALLED_SECONDS:
-            raise Stopped(Ending.HALFWAY, f"at {node}: for {_STALLED_SECONDS:.0f} s: {now}", "")
-        time.sleep(_PAUSE_SECONDS)
+        return str(progress.value or progress.why)
+
+    running.follow(f"{leaving.STORAGE} on {node}", left)
+    return most
 
 
 def prepare_back(living: Living, request: Request) -> Work:

@@ -76,6 +76,11 @@ def alone(living: Living, here: Iterable[Step]) -> list[str]:
     return [step.service for step in here if len(living.having(step.service)) == 1]
 
 
+def taken_out(node: str, path: str) -> str:
+    """Return what is to be done once a host has left."""
+    return f"take {node} out of {path}, then .venv/bin/ansible-playbook -i {path} playbooks/site.yml"
+
+
 def in_hdfs(running: Running, node: str, state: str, until: float = 0.0) -> None:
     """Give a DataNode another state; maintenance ends at `until`, in seconds since the epoch."""
     listed = datanodes.entries(running.living)

@@ -31,6 +31,9 @@ from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away
 
 _PAUSE_SECONDS = 0.5
+# The NameNode looks every 30 s which blocks have moved; a count that is the same for so long moves no more.
+_STALLED_SECONDS = 900.0
+_LOOK_SECONDS = 1.0
 
 
 @dataclass
@@ -101,6 +104,17 @@ class Running:
             if lasted > seconds:
                 raise Stopped(Ending.HALFWAY, f"{where}: for {seconds:.0f} s: {found}", "")
             time.sleep(_PAUSE_SECONDS)
+
+    def follow(self, where: str, left: Callable[[], str]) -> None:
+        """Return once nothing is left, and say each change; Stopped where there is none for long."""
+        said, began = "", time.monotonic()
+        while now := left():
+            if now != said:
+                self.say(f"{where}: {now}")
+                said, began = now, time.monotonic()
+            if time.monotonic() - began > _STALLED_SECONDS:
+                raise Stopped(Ending.HALFWAY, f"{where}: for {_STALLED_SECONDS:.0f} s: {now}", "")
+            time.sleep(_LOOK_SECONDS)
 
 
 def folder(cluster: Cluster) -> Path:

@@ -135,7 +135,9 @@ def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, 
     yield "units", f"systemctl show --timestamp=unix --property={','.join(UNIT_PROPERTIES)} {units or 'none'}"
     yield "uptime", "cat /proc/uptime"
     yield "memory", "cat /proc/meminfo"
-    yield "away", f"if [ -e {(mark := shlex.quote(away_file(host)))} ]; then cat {mark}; fi"
+    yield "away", _shown(away_file(host))
+    if "namenode" in host.groups:
+        yield "notes", _shown(notes_file(host))
     yield "disks", f"df -P -B1 -- {shlex.join(folders(host))}"
     yield (
         "releases",
@@ -158,6 +160,11 @@ def away_file(host: Host) -> str:
     return f"{host.variables['lakehouse_config_dir']}/{away.FILE}"
 
 
+def notes_file(host: Host) -> str:
+    """Return where the NameNode's host would have the marks of those that were offline when they left."""
+    return f"{host.variables['lakehouse_config_dir']}/{away.NOTES}"
+
+
 def backups(host: Host) -> str | None:
     """Return the command that prints what came of the last backup; None on a host that keeps none."""
     variables = host.variables
@@ -174,10 +181,15 @@ def commits(host: Host) -> str | None:
     return _if_there(f"{variables['lakehouse_catalog_dir']}/last.json")
 
 
+def _shown(file: str) -> str:
+    """Return the command that prints a file, and nothing where there is none."""
+    path = shlex.quote(file)
+    return f"if [ -e {path} ]; then cat {path}; fi"
+
+
 def _if_there(file: str) -> str:
     """Return the command that prints a file that root alone may read, and nothing where there is none."""
-    path = shlex.quote(file)
-    read = f"if [ -e {path} ]; then cat {path}; fi"
+    read = _shown(file)
     return f'if [ "$(id -u)" = 0 ]; then {read}; else sudo -n sh -c {shlex.quote(read)}; fi'
 
 

@@ -79,9 +79,14 @@ def present(cluster: Cluster, answers: Answers) -> Cluster:
 
 
 def _marks(cluster: Cluster, answers: Answers) -> dict[str, Answer[away.Mark]]:
+    """Return the mark of each host: its own, or that of which the NameNode's host has a note."""
     replies = {host.name: answers[questions.shell(host)] for host in cluster.hosts}
-    found = {name: part(reply, questions.parts(reply), "away") for name, reply in replies.items()}
-    return {name: answer.then(away.read) for name, answer in found.items()}
+    parts = {name: questions.parts(reply) for name, reply in replies.items()}
+    own = {name: part(reply, parts[name], "away").then(away.read) for name, reply in replies.items()}
+    keeper = next((host.name for host in cluster.running("namenode")), None)
+    noted = part(replies[keeper], parts[keeper], "notes").then(away.notes).value if keeper else None
+    notes = {name: note for name, note in (noted or {}).items() if name in own}
+    return own | {name: Answer(away.of(own[name].value, note)) for name, note in notes.items()}
 
 
 def _present(cluster: Cluster, marks: Mapping[str, Answer[away.Mark]]) -> Cluster:

@@ -69,7 +69,7 @@ class ActionModule(ActionBase):
             reason = _last_line(str(result.get("module_stderr") or result.get("msg")))
             advice = f"check Python and sudo: ansible {host} --become -m ansible.builtin.ping"
             return [Finding("node.python", host, f"cannot run a module: {reason}", advice)], {}
-        findings = [Finding(host=host, **found) for found in result["findings"]]
+        findings = [Finding(**{"host": host, **found}) for found in result["findings"]]
         wished = self._sizes(options.get("services", []), variables, result["memory_mb"])
         findings += memory.sizes(host, wished, result["memory_mb"])
         if result["formats"]:

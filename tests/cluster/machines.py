@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import testinfra
+from docker.models.containers import Container
 
 from lakehouse.inventory import Host, Inventory
+from lakehouse.nodes import docker_api
 from testbed.namenode import NameNode
 
 _ANSIBLE_OPTIONS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
@@ -65,6 +67,14 @@ class Machine:
 
 
 Machines = Mapping[str, Machine]
+
+
+def kill(host: Host) -> None:
+    """As when the power of a local node fails: nothing on it is told."""
+    with docker_api.connect() as client:
+        found = docker_api.containers(client, host.variables["local_nodes_cluster"])
+        container: Container = next(one for one in found if one.labels[docker_api.NODE_LABEL] == host.name)
+        container.kill()
 
 
 @contextmanager

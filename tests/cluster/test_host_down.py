@@ -8,15 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
-from docker.models.containers import Container
 
 from lakehouse import nodes
 from lakehouse.inventory import Host, Inventory
-from lakehouse.nodes import docker_api
 from testbed.namenode import NameNode
 from testbed.waiting import wait_for
 from tests.cluster.daemons import placements
-from tests.cluster.machines import Machine, Machines
+from tests.cluster.machines import Machine, Machines, kill
 from tests.cluster.playbooks import Ansible, Outcome
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
@@ -77,14 +75,6 @@ def drill(
         nodes.up(ansible.inventory, print)
     completed = ansible.playbook("site", "--tags", "hdfs", **settings)
     return Drill(stored, before, half, left, refused, completed, starts(machines.values()))
-
-
-def kill(host: Host) -> None:
-    """As when its power fails: nothing on it is told."""
-    with docker_api.connect() as client:
-        found = docker_api.containers(client, host.variables["local_nodes_cluster"])
-        container: Container = next(one for one in found if one.labels[docker_api.NODE_LABEL] == host.name)
-        container.kill()
 
 
 def has_key(machine: Machine) -> bool:

@@ -24,7 +24,7 @@ from testbed.namenode import NameNode
 from testbed.waiting import wait_for
 from tests.cluster import changing
 from tests.cluster.changing import Verb
-from tests.cluster.machines import Machine, Machines
+from tests.cluster.machines import Machine, Machines, kill
 from tests.cluster.playbooks import Ansible
 from tests.cluster.users import Users, at_work
 
@@ -200,6 +200,51 @@ class TestTheFourth:
         returned = fourth.verb.run(*back)
         assert returned.returncode == 0, returned
         assert fourth.units() == {"enabled", "active"}
+
+    def test_one_that_answers_is_not_given_up(self, fourth: Fourth) -> None:
+        _, giving_up, _ = changing.runbook("dead-host", node4=FOURTH, CLUSTER=fourth.name)
+        refused = fourth.verb.run(*giving_up)
+        assert refused.returncode == 3, refused
+        assert f"refused; {FOURTH} answers; next: lakehouse decommission {FOURTH} " in refused.stdout
+        # Whoever has lost the way to it asks HDFS, which has not. The connection that is open stays so.
+        with changing.stopped(fourth.machine, "ssh"):
+            refused = fourth.verb.run(*giving_up)
+        assert refused.returncode == 3, refused
+        assert "refused; HDFS counts its DataNode as live: heard of " in refused.stdout, refused
+        assert fourth.said()["adminState"] == "In Service"
+
+    def test_one_that_has_died_is_given_up(self, fourth: Fourth) -> None:
+        planned, giving_up, _ = changing.runbook("dead-host", node4=FOURTH, CLUSTER=fourth.name)
+        kill(fourth.host)
+        wait_for("HDFS gives it up", lambda: "usedSpace" not in fourth.said(), seconds=120)
+        asked = fourth.verb.run("decommission", FOURTH)
+        assert asked.returncode == 3, asked
+        assert f"lakehouse decommission {FOURTH} --offline -i " in asked.stdout.splitlines()[-1]
+        shown = fourth.verb.run(*planned)
+        assert shown.returncode == 0, shown
+        gone = fourth.verb.run(*giving_up)
+        assert gone.returncode == 0, gone
+        assert "every block has its replicas" in gone.stdout.splitlines()[-1]
+        assert fourth.said()["adminState"] == "Decommissioned"
+        assert fourth.namenode.lacking() == 0
+
+    def test_nobody_adopts_one_that_was_given_up(self, fourth: Fourth) -> None:
+        [finding] = fourth.found()
+        assert finding.startswith(f"WARN host.away {FOURTH}: no longer of the cluster"), finding
+        assert FOURTH not in fourth.verb.run("restart", "spark_worker", "--dry-run").stdout
+        nodes.up(Path(fourth.verb.path), print)
+        site = Ansible(fourth.verb.path).playbook("site")
+        assert site.code != 0, site
+        assert f"FAIL host.away {FOURTH}: no longer of the cluster since" in site.text, site
+
+    def test_it_is_found_again(self, fourth: Fourth) -> None:
+        [finding] = fourth.found()
+        assert ", and answers again (run " in finding, finding
+        *_, back = changing.runbook("dead-host", node4=FOURTH)
+        returned = fourth.verb.run(*back)
+        assert returned.returncode == 0, returned
+        assert fourth.said()["adminState"] == "In Service"
+        assert fourth.found() == []
 
     def test_it_leaves_for_good(self, fourth: Fourth, verb: Verb) -> None:
         _, leaving, _ = changing.runbook("decommission", node4=FOURTH, CLUSTER=fourth.name)

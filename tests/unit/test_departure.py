@@ -12,7 +12,7 @@ import pytest
 from ansible.module_utils.lakehouse import preflight_away
 
 from lakehouse import inventory
-from ops.change import balance, datanodes, departure
+from ops.change import balance, datanodes, room
 from ops.change.datanodes import Node
 from ops.fsck import Block, File
 from ops.status import placement
@@ -20,6 +20,7 @@ from plugins.module_utils.lakehouse import away, hdfs_hosts
 from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 
 HERE = "tests/inventory"
+WAY = f"lakehouse scale-out NODE -i {HERE}"
 GIB = 1024**3
 BLOCK = (Block("blk_1", 5, ()),)
 
@@ -37,36 +38,35 @@ def files(*replications: int) -> list[File]:
 
 def test_a_host_leaves_where_its_blocks_find_their_places() -> None:
     nodes = serving("n1", "n2", "n3", "n4")
-    assert departure.unplaced(nodes, files(3, 2, 1), "n4", 3, HERE) is None
-    assert departure.cramped(nodes, "n4", HERE) is None
+    assert room.unplaced(nodes, files(3, 2, 1), "n4", 3, WAY) is None
+    assert room.cramped(nodes, "n4", WAY) is None
 
 
 def test_files_that_want_more_replicas_than_hosts_are_left_are_counted() -> None:
-    found = departure.unplaced(serving("n1", "n2", "n3"), files(3, 2, 3), "n3", 3, HERE)
+    found = room.unplaced(serving("n1", "n2", "n3"), files(3, 2, 3), "n3", 3, WAY)
     assert found is not None
     assert found.fact == "2 files want up to 3 replicas, and 2 DataNodes would be left"
     assert found.next == (
-        f"lakehouse scale-out NODE -i {HERE}, or hdfs_replication: 2 in {HERE}"
-        " and hdfs dfs -setrep -R 2 / on a node"
+        f"{WAY}, or hdfs_replication: 2 in the inventory and hdfs dfs -setrep -R 2 / on a node"
     )
 
 
 def test_a_file_without_a_block_wants_nothing_and_a_new_one_does() -> None:
     empty = [File("/empty", 0, 3, ())]
-    found = departure.unplaced(serving("n1", "n2", "n3"), empty, "n3", 3, HERE)
+    found = room.unplaced(serving("n1", "n2", "n3"), empty, "n3", 3, WAY)
     assert found is not None
     assert found.fact == "new files want 3 replicas, and 2 DataNodes would be left"
-    assert departure.unplaced(serving("n1", "n2", "n3"), empty, "n3", 2, HERE) is None
+    assert room.unplaced(serving("n1", "n2", "n3"), empty, "n3", 2, WAY) is None
 
 
 def test_a_host_that_is_away_is_none_of_those_that_are_left() -> None:
     nodes = serving("n1", "n2", "n3", "n4") | {"n2": Node(datanodes.AWAY, GIB, 10 * GIB)}
-    assert departure.unplaced(nodes, files(3), "n4", 3, HERE) is not None
+    assert room.unplaced(nodes, files(3), "n4", 3, WAY) is not None
 
 
 def test_blocks_need_room_elsewhere() -> None:
     nodes = serving("n1", "n2", remaining=GIB) | serving("n3", used=2 * GIB)
-    found = departure.cramped(nodes, "n3", HERE)
+    found = room.cramped(nodes, "n3", WAY)
     assert found is not None
     assert found.fact == "2048 MiB are to move, and the other DataNodes have 2048 MiB"
 

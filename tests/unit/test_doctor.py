@@ -70,7 +70,7 @@ class Told:
             "began": str(NOW), "ended": str(NOW + 0.1), "uptime": "7200.5 1\n",
             "units": "\n\n".join(unit(name) for name in self._units(host)),
             "memory": "MemTotal: 8000000 kB\nMemAvailable: 4000000 kB\n",
-            "away": "",
+            "away": "", "notes": "",
             "disks": DF + "".join(f"{line.rsplit(' ', 1)[0]}\n" for line in df[:-1]),
             "releases": "/opt/hadoop/current releases/3.5.0-1137f5b40d6f\n",
             "database": "version|17.6|\n",
@@ -159,7 +159,8 @@ class Told:
             text = "".join(f"\n@@lakehouse {name}\n{said}\n@@lakehouse = 0" for name, said in parts.items())
             answers[f"host {host}"] = Answer(Reply(text, NOW, NOW + 0.1))
         answers |= {name: unknown(why) for name, why in self.silent.items()}
-        return Seen(self.cluster, reading.status(self.cluster, answers, Path("/nowhere"), NOW), answers)
+        status = reading.status(self.cluster, answers, Path("/nowhere"), NOW)
+        return Seen(reading.present(self.cluster, answers), status, answers)
 
     def findings(self) -> tuple[Finding, ...]:
         return diagnose(self.seen()).findings
@@ -254,6 +255,17 @@ def gone(told: Told) -> None:
         told.stop(service.name, N2)
 
 
+def given_up(told: Told) -> None:
+    """It does not answer, and nobody expects it to."""
+    told.parts[N1]["notes"] = away.noted({N2: away.read(away.written(away.LEFT, "r7", NOW))})
+    told.silent[f"host {N2}"] = SILENT
+
+
+def returned(told: Told) -> None:
+    given_up(told)
+    del told.silent[f"host {N2}"]
+
+
 def ahead(told: Told) -> None:
     for name in ("began", "ended"):
         told.change(N2, name, "1800000000", "1800000007")
@@ -291,6 +303,8 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
      N2, "every process may be stopped"),
     (ahead, W, "time.offset", N2, "its clock differs by +"),
     (gone, W, "host.away", N2, "no longer of the cluster since 2027-01-15 08:00 UTC (run r7)"),
+    (given_up, W, "host.away", N2, "no longer of the cluster since 2027-01-15 08:00 UTC (run r7)"),
+    (returned, W, "host.away", N2, "no longer of the cluster since 2027-01-15 08:00 UTC, and answers again"),
     (part(N2, "names", "192.168.1.185 ", "127.0.1.1 "), F, "net.names", N2, f"{N2} resolves to 127.0.1.1"),
     (part(N2, "names", "192.168.1.184 ", ""), F, "net.names", N2, f"{N1} resolves to nothing"),
     (part(N2, "names", f"|{N1}\n", "|other\n"), F, "net.names", N2, "192.168.1.184 is called other"),

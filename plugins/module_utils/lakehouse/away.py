@@ -1,17 +1,21 @@
 """The mark of a host that is away: in maintenance, or no longer of the cluster.
 
 A verb writes it and takes it away. It outlives a boot, and while it is there no playbook starts what a verb
-has stopped. Standard library only, and Python 3.9: modules read it on the nodes.
+has stopped. A host that is offline cannot be marked: the NameNode's host has a note of it instead.
+Standard library only, and Python 3.9: modules read it on the nodes.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from typing import Any
 
 # Below lakehouse_config_dir.
 FILE = "lakehouse-away.json"
+# The same on the NameNode's host: marks by the host, of those that were offline when they left.
+NOTES = "lakehouse-left.json"
 MAINTENANCE, LEFT = "maintenance", "left"
 Mark = dict[str, Any]
 # What is expected of a host of the inventory.
@@ -34,6 +38,27 @@ def read(text: str) -> Mark:
     return mark
 
 
+def notes(text: str) -> dict[str, Mark]:
+    """Return the marks of hosts that were offline, by name. Raises ValueError where they cannot be read."""
+    found: Any = json.loads(text) if text.strip() else {}
+    try:
+        return {name: read(json.dumps(mark)) for name, mark in found.items()}
+    except AttributeError as error:
+        raise ValueError("no marks of hosts") from error
+
+
+def noted(marks: Mapping[str, Mark]) -> str:
+    """Return what the file of notes holds."""
+    return json.dumps(marks, sort_keys=True, indent=1) + "\n"
+
+
+def of(own: Mark | None, note: Mark | None) -> Mark:
+    """Return the mark of a host: its own, which is None while nobody knows it, or else the note of it."""
+    if own or not note:
+        return own or {}
+    return note if own is None else {**note, "back": True}
+
+
 def told(mark: Mark) -> str:
     """Return what people call it, such as `in maintenance until 12:30 UTC (run r17)`."""
     words = (
@@ -41,6 +66,7 @@ def told(mark: Mark) -> str:
         if mark["state"] == MAINTENANCE
         else f"no longer of the cluster since {_clock(mark['since'])}"
     )
+    words += ", and answers again" if mark.get("back") else ""
     return f"{words} (run {mark['run']})"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Container
 from pathlib import Path
 
 from ansible.module_utils.lakehouse import away
@@ -14,16 +15,27 @@ from ansible.module_utils.lakehouse.findings import finding
 from ansible.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 
 
-def check_away(folder: Path, host: str) -> list[dict[str, str]]:
-    """Check that nobody has taken the host out of service; `folder` is that of the configuration."""
-    path = folder / away.FILE
+def check_away(folder: Path, host: str, hosts: Container[str] = ()) -> list[dict[str, str]]:
+    """Check that no verb has taken the host out of service, or another of `hosts` that it has a note of.
+
+    `folder` is that of the configuration.
+    """
+    own, notes = folder / away.FILE, folder / away.NOTES
     try:
-        mark = away.read(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        mark = away.read(_text(path := own))
+        left = away.notes(_text(path := notes))
     except ValueError as error:
         return [finding("host.away", f"{path}: {error}", "look at it, or move it away")]
-    if not mark:
-        return []
-    return [finding("host.away", away.told(mark), f"lakehouse {away.way_back(mark, host)}", away.SERVES)]
+    others = [{**_away(note, name), "host": name} for name, note in left.items() if name in hosts]
+    return ([_away(mark, host)] if mark else []) + others
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _away(mark: away.Mark, host: str) -> dict[str, str]:
+    return finding("host.away", away.told(mark), f"lakehouse {away.way_back(mark, host)}", away.SERVES)
 
 
 def check_lock(root: Path, run: str) -> list[dict[str, str]]:

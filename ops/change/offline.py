@@ -1,0 +1,167 @@
+"""`lakehouse decommission --offline`: a host that will not answer again leaves without being asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from lakehouse import services
+from ops import hosts
+from ops.answer import Answer, both
+from ops.change import datanodes, leaving, mark, room
+from ops.change.ending import Ending, Refusal, Stopped
+from ops.change.facts import ASK_SECONDS, Living
+from ops.change.run import Request, Running, Work
+from ops.change.steps import Step
+from ops.fsck import parse_fsck
+from ops.members import LIVE, members
+from ops.status import placement
+from plugins.module_utils.lakehouse import away, hdfs_hosts
+
+_COUNTERS, _NODES = "FSNamesystem", "NameNodeInfo"
+_NOTE = "the note that it has left"
+_STATE_SECONDS = 60.0
+
+
+def prepare(living: Living, request: Request) -> Work:
+    """Return the plan, or why the host cannot be given up. Of a run that was stopped it is the same."""
+    node, path, forced = str(request.arguments["node"]), request.path, bool(request.arguments["force"])
+    here = leaving.units(living, node)
+    last = "HDFS makes as many replicas as it can" if forced else "waits until every block has its replicas"
+    steps = [
+        "the NameNode's host notes that it has left",
+        *(["HDFS excludes its DataNode", last] if leaving.storage(here) else []),
+    ]
+    return Work(
+        target=node,
+        arguments=request.arguments,
+        plan=[{"step": step} for step in steps],
+        lines=[
+            f"decommission {node} --offline: leaves without being asked",
+            *(f"  {number:>2} {step}" for number, step in enumerate(steps, 1)),
+            f"  expected no longer: {', '.join(step.service for step in here)}",
+        ],
+        question=f"Give {node} up?",
+        do=partial(_give_up, here, request),
+        danger=f"{node} is given up: what only its disks hold comes back with it alone.",
+        following=leaving.taken_out(node, path),
+        words=f"{node} --offline{' --force' if forced else ''}",
+        refusal=refusal(living, here, node, path, forced=forced),
+    )
+
+
+def command(node: str, path: str, *words: str) -> str:
+    """Return the command that gives a host up."""
+    return " ".join(["lakehouse decommission", node, "--offline", *words, "-i", path])
+
+
+def refusal(living: Living, here: Sequence[Step], node: str, path: str, *, forced: bool) -> Refusal | None:
+    """Return why a host cannot be given up, with the way out; None where it can."""
+    if found := irreplaceable(leaving.alone(living, here), path) or _there(living, here, node, path):
+        return found
+    return _blocks(living, node, path, forced=forced) if leaving.storage(here) else None
+
+
+def irreplaceable(alone: Iterable[str], path: str) -> Refusal | None:
+    """Return that nobody else runs what a host does; None where all of it runs elsewhere too."""
+    if not (names := sorted(alone)):
+        return None
+    fact, catalogue = f"nobody else runs {', '.join(names)}", services.load().services
+    if not any(placement.needed(catalogue[name]) for name in names):
+        return Refusal(fact, f"place that on another host in {path}")
+    way = f"docs/operations/restore.md: lakehouse restore -i {path}"
+    return Refusal(f"{fact}: what it stores is in a backup", way)
+
+
+def _there(living: Living, here: Sequence[Step], node: str, path: str) -> Refusal | None:
+    """Return that a host answers, or that others hear of it; None where nobody does."""
+    if living.do(node, "true", ASK_SECONDS).known:
+        return Refusal(f"{node} answers", f"lakehouse decommission {node} -i {path}")
+    if leaving.storage(here):
+        return heard(living.bean(_NODES).then(lambda bean: members(bean, LIVE)), node, path)
+    return counted([step.service for step in here if living.members(step).value], node, path)
+
+
+def heard(live: Answer[dict[str, dict[str, Any]]], node: str, path: str) -> Refusal | None:
+    """Return that HDFS counts a DataNode as live, or that nobody knows; None where it is dead."""
+    if live.value is None:
+        return Refusal(f"the NameNode does not tell its DataNodes: {live.why}", f"lakehouse doctor -i {path}")
+    if node not in live.value:
+        return None
+    fact = f"HDFS counts its DataNode as live: heard of {live.value[node]['lastContact']} s ago"
+    return Refusal(fact, f"{hosts.ping(path, node)}, or the same again when HDFS has given it up")
+
+
+def counted(led: Sequence[str], node: str, path: str) -> Refusal | None:
+    """Return that leaders count what a host without a DataNode runs; None where none does."""
+    return Refusal(f"{', '.join(led)} there take work", hosts.ping(path, node)) if led else None
+
+
+def _blocks(living: Living, node: str, path: str, *, forced: bool) -> Refusal | None:
+    missing = living.bean(_COUNTERS).then(lambda bean: int(bean["MissingBlocks"]))
+    if missing.value is None:
+        return _untold(missing.why, path)
+    if missing.value or forced:
+        return lost(missing.value, node)
+    way, replication = command(node, path, "--force"), living.replication()
+    found = both(
+        living.bean(_NODES).then(datanodes.nodes),
+        living.report().then(parse_fsck),
+        lambda nodes, files: room.unplaced(nodes, files, node, replication, way),
+    )
+    return found.value if found.known else _untold(found.why, path)
+
+
+def _untold(why: str, path: str) -> Refusal:
+    return Refusal(f"the NameNode does not tell how its blocks are: {why}", f"lakehouse doctor -i {path}")
+
+
+def lost(missing: int, node: str) -> Refusal | None:
+    """Return that blocks have no live replica, which nothing overrules; None where each has one."""
+    if not missing:
+        return None
+    ways = "bring it back, or restore or remove their files: hdfs fsck / -list-corruptfileblocks on a node"
+    return Refusal(f"{missing} blocks have no live replica, and {node} may have one", ways)
+
+
+def _give_up(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
+    living, node = running.living, str(request.arguments["node"])
+    # A person may have taken his time.
+    if found := _there(living, here, node, request.path):
+        raise Stopped(Ending.REFUSED, found.fact, found.next)
+    running.begins(node, _NOTE)
+    noted = mark.note(living, node, away.written(away.LEFT, running.journal.id, time.time()))
+    if not noted.known:
+        raise Stopped(Ending.HALFWAY, f"the NameNode's host does not note it: {noted.why}", "")
+    running.done(node, _NOTE)
+    facts = [f"{len(here)} services are expected no longer"]
+    if leaving.storage(here):
+        _exclude(running, node)
+        if not request.arguments["force"]:
+            running.follow("HDFS", partial(_short, living))
+        facts.append(_short(living) or "every block has its replicas")
+    return tuple(facts)
+
+
+def _exclude(running: Running, node: str) -> None:
+    """Have HDFS count no longer on a DataNode that is dead."""
+    living = running.living
+    if datanodes.state(living, node).value == datanodes.AWAY:
+        # What is away for a while lacks nowhere, until that has ended.
+        leaving.in_hdfs(running, node, hdfs_hosts.NORMAL)
+    leaving.in_hdfs(running, node, hdfs_hosts.DECOMMISSIONED)
+    excluded = partial(leaving.in_state, living, node, datanodes.LEFT)
+    running.wait(f"{leaving.STORAGE} on {node}", excluded, _STATE_SECONDS)
+
+
+def _short(living: Living) -> str:
+    """Return how many blocks lack a replica, in words; empty where none does."""
+    left = living.bean(_COUNTERS).then(lacking)
+    return left.why or (f"{left.value} blocks lack a replica" if left.value else "")
+
+
+def lacking(counters: Mapping[str, Any]) -> int:
+    """Return how many blocks have too few replicas, those that are being copied too."""
+    return int(counters["LowRedundancyBlocks"]) + int(counters["PendingReconstructionBlocks"])

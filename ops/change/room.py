@@ -1,0 +1,45 @@
+"""Whether replicas find their places on the DataNodes that are left when one goes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ops.change import datanodes
+from ops.change.ending import Refusal
+from ops.fsck import File
+
+_MIB = 1024**2
+# Of the space that is left once the blocks have moved, what a DataNode shall keep.
+_FREE_SHARE = 0.1
+
+
+def unplaced(
+    nodes: Mapping[str, datanodes.Node], files: Sequence[File], node: str, replication: int, way: str
+) -> Refusal | None:
+    """Return that files want more replicas than DataNodes are left; None where each finds its places.
+
+    HDFS would wait for ever: a block has moved when as many replicas are elsewhere as its file wants. There
+    is a `way` out beside fewer replicas.
+    """
+    left = [name for name, one in nodes.items() if name != node and one.state == datanodes.SERVES]
+    wanting = [file for file in files if file.replication > len(left) and file.blocks]
+    most = max([file.replication for file in wanting], default=0)
+    if not wanting and replication <= len(left):
+        return None
+    fact = (
+        f"{len(wanting)} files want up to {most} replicas, and {len(left)} DataNodes would be left"
+        if wanting
+        else f"new files want {replication} replicas, and {len(left)} DataNodes would be left"
+    )
+    fewer = f"hdfs_replication: {len(left)} in the inventory and hdfs dfs -setrep -R {len(left)} / on a node"
+    return Refusal(fact, f"{way}, or {fewer}")
+
+
+def cramped(nodes: Mapping[str, datanodes.Node], node: str, way: str) -> Refusal | None:
+    """Return that the blocks of a host do not fit on those that are left; None where they do."""
+    room = sum(one.remaining for name, one in nodes.items() if name != node and one.state == datanodes.SERVES)
+    used = nodes[node].used if node in nodes else 0
+    if used <= room * (1 - _FREE_SHARE):
+        return None
+    fact = f"{used // _MIB} MiB are to move, and the other DataNodes have {room // _MIB} MiB"
+    return Refusal(fact, way)

@@ -1,0 +1,103 @@
+"""A host that will not answer again: when it is given up, and who remembers it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.lakehouse import preflight_away
+
+from ops.answer import Answer, unknown
+from ops.change import offline
+from plugins.module_utils.lakehouse import away
+
+HERE = "tests/inventory"
+LEFT = {"state": away.LEFT, "run": "r7", "since": 0}
+SINCE = "no longer of the cluster since 1970-01-01 00:00 UTC"
+
+
+def live(**seconds: int) -> Answer[dict[str, dict[str, Any]]]:
+    return Answer({name: {"lastContact": last} for name, last in seconds.items()})
+
+
+def test_a_host_of_which_hdfs_hears_is_not_given_up() -> None:
+    found = offline.heard(live(n1=0, n4=12), "n4", HERE)
+    assert found is not None
+    assert found.fact == "HDFS counts its DataNode as live: heard of 12 s ago"
+    assert found.next.startswith(f".venv/bin/ansible -i {HERE} n4 -m ping, or ")
+    assert offline.heard(live(n1=0), "n4", HERE) is None
+
+
+def test_what_nobody_knows_gives_no_host_up() -> None:
+    found = offline.heard(unknown("no answer in 20.0 s"), "n4", HERE)
+    assert found is not None
+    assert found.fact == "the NameNode does not tell its DataNodes: no answer in 20.0 s"
+    assert found.next == f"lakehouse doctor -i {HERE}"
+
+
+def test_a_host_without_a_datanode_is_vouched_for_by_those_that_give_it_work() -> None:
+    found = offline.counted(["spark_worker"], "n4", HERE)
+    assert found is not None
+    assert found.fact == "spark_worker there take work"
+    assert offline.counted([], "n4", HERE) is None
+
+
+@pytest.mark.parametrize("service", ["namenode", "metastore", "postgresql"])
+def test_what_stores_and_is_alone_is_restored_and_not_given_up(service: str) -> None:
+    found = offline.irreplaceable([service, "spark_history"], HERE)
+    assert found is not None
+    assert found.fact.startswith("nobody else runs ")
+    assert found.next == f"docs/operations/restore.md: lakehouse restore -i {HERE}"
+
+
+def test_what_is_alone_and_stores_nothing_is_placed_elsewhere() -> None:
+    found = offline.irreplaceable(["spark_master"], HERE)
+    assert found is not None
+    assert (found.fact, found.next) == (
+        "nobody else runs spark_master", f"place that on another host in {HERE}",
+    )  # fmt: skip
+    assert offline.irreplaceable([], HERE) is None
+
+
+def test_blocks_without_a_replica_keep_a_host_that_may_have_one() -> None:
+    found = offline.lost(3, "n4")
+    assert found is not None
+    assert found.fact == "3 blocks have no live replica, and n4 may have one"
+    assert "hdfs fsck / -list-corruptfileblocks" in found.next
+    assert offline.lost(0, "n4") is None
+
+
+def test_what_is_being_copied_lacks_a_replica_still() -> None:
+    assert offline.lacking({"LowRedundancyBlocks": 4, "PendingReconstructionBlocks": 2}) == 6
+
+
+# The note of it
+
+
+def test_notes_are_read_as_they_were_written() -> None:
+    assert away.notes(away.noted({"n4": LEFT})) == {"n4": LEFT}
+    assert away.notes("") == {}
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[1]", '{"n4": 7}', '{"n4": {"state": "asleep"}}'])
+def test_what_is_no_note_is_said(text: str, tmp_path: Path) -> None:
+    (tmp_path / away.NOTES).write_text(text, encoding="utf-8")
+    [found] = preflight_away.check_away(tmp_path, "n1", ["n4"])
+    assert found["fact"].startswith(f"{tmp_path / away.NOTES}: ")
+
+
+def test_a_hosts_own_mark_says_more_than_a_note_of_it() -> None:
+    own = away.read(away.written(away.MAINTENANCE, "r8", 0, 7200))
+    assert away.of(own, LEFT) == own
+    assert away.of({}, None) == {}
+    assert away.told(away.of(None, LEFT)) == f"{SINCE} (run r7)"
+    assert away.told(away.of({}, LEFT)) == f"{SINCE}, and answers again (run r7)"
+
+
+def test_preflight_adopts_no_host_of_the_inventory_that_is_noted(tmp_path: Path) -> None:
+    (tmp_path / away.NOTES).write_text(away.noted({"n4": LEFT, "n5": LEFT}), encoding="utf-8")
+    [found] = preflight_away.check_away(tmp_path, "n1", {"n1": "10.0.0.11", "n4": "10.0.0.14"})
+    assert (found["host"], found["action"]) == ("n4", "lakehouse recommission n4")
+    # Who is in no inventory is nobody's fault.
+    assert preflight_away.check_away(tmp_path, "n1", {"n1": "10.0.0.11"}) == []
