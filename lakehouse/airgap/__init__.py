@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tarfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from urllib.parse import unquote
 
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
@@ -43,3 +46,43 @@ def sources(unpacked: Path) -> list[str]:
     """Return the apt sources of the nodes' packages, for who copies them into another file system."""
     lines = (unpacked / "apt" / "nodes" / "sources.list").read_text(encoding="utf-8").splitlines()
     return [line.replace(" file:/", " copy:/") for line in lines]
+
+
+def located(printed: str, repositories: Iterable[str]) -> dict[str, Path]:
+    """Return where a package lies below its repository, by the name that apt gives it.
+
+    `printed` is what `apt-get --print-uris` says: the quoted URI, the name, size and hash of each.
+    """
+    roots = tuple(f"{root.rstrip('/')}/" for root in repositories)
+    found = {}
+    for line in printed.splitlines():
+        if line.startswith("'"):
+            uri, name = line.split()[:2]
+            address = uri.strip("'")
+            root = next(root for root in roots if address.startswith(root))
+            found[name] = Path(unquote(address.removeprefix(root)))
+    return found
+
+
+def pack_packages(unpacked: Path, printed: str, place: str, target: Path) -> int:
+    """Write the packages that a node needs into an archive, by their path below `place`; return how many.
+
+    `printed` is what apt there says with --print-uris. Raises LakehouseError where the bundle lacks one.
+    """
+    wanted = sorted(located(printed, [f"file:{place}"]).values())
+    with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as archive:
+        for path in wanted:
+            file = unpacked / "content" / NODES / path
+            if not file.is_file():
+                raise LakehouseError(
+                    f"{path.name} is not in the bundle", "make bundle, with this version of the kit"
+                )
+            archive.add(file, str(path), filter=_of_root)
+    return len(wanted)
+
+
+def _of_root(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = 0
+    info.uname = info.gname = "root"
+    info.mode = 0o644
+    return info

@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote
 
+from lakehouse import airgap
 from lakehouse.artifacts import tools
 from lakehouse.artifacts.tools import Failure, Log, Tool
 from lakehouse.errors import LakehouseError
@@ -52,28 +52,14 @@ def collect(suite: str, packages: Iterable[str], target: Path, log: Log) -> None
         for index in indexes:
             _keep_index(index, target)
         wanted = ("install", "--yes", "--no-install-recommends", *BASE, *packages)
-        found = located(asking.answer(*wanted, "--print-uris"), [index.repository for index in indexes])
+        found = airgap.located(
+            asking.answer(*wanted, "--print-uris"), [index.repository for index in indexes]
+        )
         asking.run(*wanted, "--download-only")
         for name, path in found.items():
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.move(asking.archives / name, target / path)
         log(f"{len(found)} packages of Debian {suite}")
-
-
-def located(printed: str, repositories: Iterable[str]) -> dict[str, Path]:
-    """Return where a package lies below its repository, by the name that apt gives it.
-
-    `printed` is what `apt-get --print-uris` says: the quoted URI, the name, size and hash of each.
-    """
-    roots = tuple(f"{root.rstrip('/')}/" for root in repositories)
-    found = {}
-    for line in printed.splitlines():
-        if line.startswith("'"):
-            uri, name = line.split()[:2]
-            address = uri.strip("'")
-            root = next(root for root in roots if address.startswith(root))
-            found[name] = Path(unquote(address.removeprefix(root)))
-    return found
 
 
 class _Apt:

@@ -1,12 +1,13 @@
 """Install packages of Debian that are missing, and ask apt about nothing where none is.
 
 Argument: ``name``, a list. Package lists that are older than a day are refreshed first. Where a bundle is in
-use (``lakehouse.airgap``), its packages are brought to the host, and apt reads these and no others.
+use (``lakehouse.airgap``), apt reads its index and no other, and is brought the packages that it wants of it.
 """
 
 from __future__ import annotations
 
 import shlex
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,16 @@ class ActionModule(ActionBase):
         if self._task.check_mode and not lists:
             return {"changed": True, "msg": f"would install {', '.join(lacking)}"}
         if bundle:
-            self._task.environment = [*(self._task.environment or []), {"APT_CONFIG": self._brought(bundle)}]
+            self._task.environment = [
+                *(self._task.environment or []),
+                {"APT_CONFIG": self._brought(bundle, names)},
+            ]
         arguments = {
             "name": names,
             "install_recommends": False,
             "lock_timeout": 120,
-            "update_cache": True,
+            # The index of a bundle stays as it is.
+            "update_cache": not bundle,
             "cache_valid_time": DAY if lists else 0,
         }
         return dict(
@@ -76,20 +81,44 @@ class ActionModule(ActionBase):
             )
         )
 
-    def _brought(self, bundle: Path) -> str:
-        """Return the settings by which apt on the host reads the bundle's packages, brought there once."""
-        settings = f"{BUNDLES}/{bundle.name}/apt.conf"
-        if self._low_level_execute_command(f"test -f {settings}")["rc"]:
-            archive = bundle / "nodes.tar"
-            remote = self._connection._shell.join_path(self._make_tmp_path(), archive.name)
-            self._transfer_file(str(archive), remote)
+    def _brought(self, bundle: Path, names: list[str]) -> str:
+        """Return the settings by which apt there reads the bundle, with all that these packages need."""
+        place = f"{BUNDLES}/{bundle.name}"
+        settings = f"{place}/apt.conf"
+        apt = f"APT_CONFIG={settings} apt-get --quiet"
+        if self._low_level_execute_command(f"test -f {place}/read")["rc"]:
             # Of an earlier bundle, or of a run that was interrupted.
-            unpack = f"rm -rf {BUNDLES} && tar --extract --file {shlex.quote(remote)} --directory /"
-            done = self._low_level_execute_command(unpack)
-            self._remove_tmp_path(self._connection._shell.tmpdir)
-            if done["rc"]:
-                said = str(done["stderr"]).strip().splitlines() or ["no output"]
-                raise AnsibleActionFail(
-                    f"the bundle cannot be unpacked: {said[-1]}; next: df -h {Path(BUNDLES).parent}"
-                )
+            self._done(f"rm -rf {BUNDLES}")
+            self._unpack(bundle / "nodes.tar", "/")
+            self._done(f"{apt} --error-on=any update && touch {place}/read")
+        asked = f"--yes --no-install-recommends --print-uris install {shlex.join(names)}"
+        printed = self._done(f"LC_ALL=C {apt} {asked}")
+        with tempfile.TemporaryDirectory() as folder:
+            archive = Path(folder) / "packages.tar"
+            try:
+                count = airgap.pack_packages(bundle, printed, f"{place}/nodes", archive)
+            except LakehouseError as error:
+                raise AnsibleActionFail(str(error)) from error
+            if count:
+                self._unpack(archive, f"{place}/nodes")
         return settings
+
+    def _unpack(self, archive: Path, folder: str) -> None:
+        """Bring an archive to the host and unpack it there."""
+        remote = self._connection._shell.join_path(self._make_tmp_path(), archive.name)
+        self._transfer_file(str(archive), remote)
+        try:
+            self._done(f"tar --extract --file {shlex.quote(remote)} --directory {folder}")
+        finally:
+            self._remove_tmp_path(self._connection._shell.tmpdir)
+
+    def _done(self, command: str) -> str:
+        """Return what a command prints on the host, which has to succeed."""
+        done = self._low_level_execute_command(command)
+        if done["rc"]:
+            lines = f"{done['stdout']}\n{done['stderr']}".strip().splitlines() or ["no output"]
+            said = next((line.removeprefix("E: ") for line in lines if line.startswith("E: ")), lines[-1])
+            raise AnsibleActionFail(
+                f"the bundle is of no use here: {said}; next: df -h {Path(BUNDLES).parent}"
+            )
+        return str(done["stdout"])

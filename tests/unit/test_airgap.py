@@ -240,10 +240,43 @@ def test_a_package_lies_where_its_mirror_has_it() -> None:
         "'http://mirror.example/debian-security/pool/updates/main/t/t_2_all.deb' t_1%3a2_all.deb 2 MD5Sum:b\n"
     )
     roots = ["http://mirror.example/debian/", "http://mirror.example/debian-security"]
-    assert debian.located(printed, roots) == {
+    assert airgap.located(printed, roots) == {
         "lib_1+d_amd64.deb": Path("pool/main/l/lib/lib_1+d_amd64.deb"),
         "t_1%3a2_all.deb": Path("pool/updates/main/t/t_2_all.deb"),
     }
+
+
+PLACE = "/var/lib/lakehouse-bundle/id/nodes"
+PRINTED = (
+    "Need to get 0 B/22 B of archives.\n"
+    f"'file:{PLACE}/pool/main/l/lib/lib_1%2bd_amd64.deb' lib_1+d_amd64.deb 3 SHA256:a\n"
+    f"'file:{PLACE}/pool/main/j/jre/jre_2_all.deb' jre_1%3a2_all.deb 3 SHA256:b\n"
+)
+
+
+@pytest.fixture
+def unpacked(tmp_path: Path) -> Path:
+    """A bundle with three packages for nodes."""
+    for path in ("l/lib/lib_1+d_amd64.deb", "j/jre/jre_2_all.deb", "d/dpkg/dpkg_1_amd64.deb"):
+        file = tmp_path / "content" / airgap.NODES / "pool" / "main" / path
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"deb")
+    return tmp_path
+
+
+def test_a_node_is_sent_what_its_apt_wants_and_no_other_package(unpacked: Path) -> None:
+    archive = unpacked / "packages.tar"
+    assert airgap.pack_packages(unpacked, PRINTED, PLACE, archive) == 2
+    with tarfile.open(archive) as sent:
+        assert sent.getnames() == ["pool/main/j/jre/jre_2_all.deb", "pool/main/l/lib/lib_1+d_amd64.deb"]
+        assert {(each.uid, each.gid, each.mode) for each in sent} == {(0, 0, 0o644)}
+    assert airgap.pack_packages(unpacked, "0 upgraded, 0 newly installed\n", PLACE, archive) == 0
+
+
+def test_what_a_node_wants_and_a_bundle_lacks_is_one_line(unpacked: Path) -> None:
+    (unpacked / "content" / airgap.NODES / "pool/main/j/jre/jre_2_all.deb").unlink()
+    with pytest.raises(LakehouseError, match=r"^jre_2_all\.deb is not in the bundle; next: make bundle"):
+        airgap.pack_packages(unpacked, PRINTED, PLACE, unpacked / "packages.tar")
 
 
 def test_a_computer_without_a_mirror_of_debian_is_one_line(
