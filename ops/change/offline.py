@@ -15,7 +15,7 @@ from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import ASK_SECONDS, Living
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
-from ops.fsck import parse_fsck
+from ops.fsck import Block, File, parse_fsck
 from ops.members import LIVE, members
 from ops.status import placement
 from plugins.module_utils.lakehouse import away, hdfs_hosts
@@ -23,6 +23,8 @@ from plugins.module_utils.lakehouse import away, hdfs_hosts
 _COUNTERS, _NODES = "FSNamesystem", "NameNodeInfo"
 _NOTE = "the note that it has left"
 _STATE_SECONDS = 60.0
+# What HDFS counts is as old as its last look at its blocks (dfs.namenode.redundancy.interval.seconds).
+_COUNTED_SECONDS = 10.0
 
 
 def prepare(living: Living, request: Request) -> Work:
@@ -100,30 +102,35 @@ def counted(led: Sequence[str], node: str, path: str) -> Refusal | None:
 
 
 def _blocks(living: Living, node: str, path: str, *, forced: bool) -> Refusal | None:
-    missing = living.bean(_COUNTERS).then(lambda bean: int(bean["MissingBlocks"]))
-    if missing.value is None:
-        return _untold(missing.why, path)
-    if missing.value or forced:
-        return lost(missing.value, node)
-    way, replication = command(node, path, "--force"), living.replication()
-    found = both(
-        living.bean(_NODES).then(datanodes.nodes),
-        living.report().then(parse_fsck),
-        lambda nodes, files: room.unplaced(nodes, files, node, replication, way),
+    address, replication = living.host(node).address, living.replication()
+    way = command(node, path, "--force")
+
+    def judged(nodes: Mapping[str, datanodes.Node], files: Sequence[File]) -> Refusal | None:
+        found = lost(files, node, address)
+        return found if found or forced else room.unplaced(nodes, files, node, replication, way)
+
+    nodes = living.bean(_NODES).then(datanodes.nodes)
+    found = both(nodes, living.report().then(parse_fsck), judged)
+    if found.known:
+        return found.value
+    return Refusal(
+        f"the NameNode does not tell how its blocks are: {found.why}", f"lakehouse doctor -i {path}"
     )
-    return found.value if found.known else _untold(found.why, path)
 
 
-def _untold(why: str, path: str) -> Refusal:
-    return Refusal(f"the NameNode does not tell how its blocks are: {why}", f"lakehouse doctor -i {path}")
-
-
-def lost(missing: int, node: str) -> Refusal | None:
-    """Return that blocks have no live replica, which nothing overrules; None where each has one."""
-    if not missing:
+def lost(files: Iterable[File], node: str, address: str) -> Refusal | None:
+    """Return that blocks have no replica on another host, which nothing overrules; None where all have."""
+    gone = [file.path for file in files for block in file.blocks if _hosts(block) <= {address}]
+    if not gone:
         return None
-    ways = "bring it back, or restore or remove their files: hdfs fsck / -list-corruptfileblocks on a node"
-    return Refusal(f"{missing} blocks have no live replica, and {node} may have one", ways)
+    fact = f"{len(gone)} blocks have no replica elsewhere, such as one of {gone[0]}: {node} may have the last"
+    return Refusal(
+        fact, "bring it back, or restore or remove such files: hdfs fsck / -list-corruptfileblocks"
+    )
+
+
+def _hosts(block: Block) -> set[str]:
+    return {place.rpartition(":")[0] for place in block.datanodes}
 
 
 def _give_up(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
@@ -140,7 +147,7 @@ def _give_up(here: tuple[Step, ...], request: Request, running: Running) -> tupl
     if leaving.storage(here):
         _exclude(running, node)
         if not request.arguments["force"]:
-            running.follow("HDFS", partial(_short, living))
+            running.follow("HDFS", partial(_left, living, time.monotonic() + _COUNTED_SECONDS))
         facts.append(_short(living) or "every block has its replicas")
     return tuple(facts)
 
@@ -154,6 +161,11 @@ def _exclude(running: Running, node: str) -> None:
     leaving.in_hdfs(running, node, hdfs_hosts.DECOMMISSIONED)
     excluded = partial(leaving.in_state, living, node, datanodes.LEFT)
     running.wait(f"{leaving.STORAGE} on {node}", excluded, _STATE_SECONDS)
+
+
+def _left(living: Living, until: float) -> str:
+    """Return how many blocks HDFS has still to copy, in words; empty where there is none after `until`."""
+    return _short(living) or ("it counts its blocks" if time.monotonic() < until else "")
 
 
 def _short(living: Living) -> str:

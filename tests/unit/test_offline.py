@@ -10,6 +10,7 @@ from ansible.module_utils.lakehouse import preflight_away
 
 from ops.answer import Answer, unknown
 from ops.change import offline
+from ops.fsck import Block, File
 from plugins.module_utils.lakehouse import away
 
 HERE = "tests/inventory"
@@ -60,12 +61,19 @@ def test_what_is_alone_and_stores_nothing_is_placed_elsewhere() -> None:
     assert offline.irreplaceable([], HERE) is None
 
 
-def test_blocks_without_a_replica_keep_a_host_that_may_have_one() -> None:
-    found = offline.lost(3, "n4")
+def file(path: str, *places: str) -> File:
+    return File(path, 5, 3, (Block("blk_1", 5, places),))
+
+
+def test_blocks_without_a_replica_elsewhere_keep_a_host_that_may_have_one() -> None:
+    whole = file("/whole", "10.0.0.14:9866", "10.0.0.11:9866")
+    files = [whole, file("/none"), file("/there", "10.0.0.14:9866")]
+    found = offline.lost(files, "n4", "10.0.0.14")
     assert found is not None
-    assert found.fact == "3 blocks have no live replica, and n4 may have one"
+    fact = "2 blocks have no replica elsewhere, such as one of /none: n4 may have the last"
+    assert found.fact == fact
     assert "hdfs fsck / -list-corruptfileblocks" in found.next
-    assert offline.lost(0, "n4") is None
+    assert offline.lost([whole, File("/empty", 0, 3, ())], "n4", "10.0.0.14") is None
 
 
 def test_what_is_being_copied_lacks_a_replica_still() -> None:
