@@ -65,7 +65,7 @@ class ActionModule(ActionBase):
         if bundle:
             self._task.environment = [
                 *(self._task.environment or []),
-                {"APT_CONFIG": self._brought(bundle, names)},
+                {"APT_CONFIG": self._brought(bundle, lacking)},
             ]
         arguments = {
             "name": names,
