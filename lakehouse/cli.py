@@ -10,7 +10,7 @@ from pkgutil import resolve_name
 from typing import NoReturn
 
 from lakehouse.commands import FAILED, building, changing, containers, history, keeping, looking
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import LakehouseError, UsageError, system_said
 
 DEFAULT_INVENTORY = "inventory/local"
 # In this order they are shown.
@@ -89,8 +89,8 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE
     except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        print(f"error: {said}; next: df -h, ls -ld {error.filename or '.'}", file=sys.stderr)  # noqa: T201 -- as above
+        following = f"df -h, ls -ld {error.filename or '.'}"
+        print(f"error: {system_said(error)}; next: {following}", file=sys.stderr)  # noqa: T201 -- as above
         return int(arguments.failure)
     except KeyboardInterrupt:
         print("interrupted; next: run the same command again", file=sys.stderr)  # noqa: T201 -- as above

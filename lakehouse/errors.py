@@ -16,5 +16,10 @@ class LakehouseError(Exception):
         return f"{self.message}; next: {self.next_command}" if self.next_command else self.message
 
 
+def system_said(error: OSError) -> str:
+    """Return what the operating system refuses, and of which file, in one line."""
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
 class UsageError(LakehouseError):
     """The command line names what is not there; the command line exits with 64, as for an unknown option."""

@@ -9,7 +9,8 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,12 +82,17 @@ class Journal:
 
     def write(self, event: str, **facts: Any) -> None:
         """Add a line; LakehouseError where the disk takes none."""
-        line = json.dumps({"event": event, "at": round(time.time(), 3), **facts})
-        with self._path.open("a", encoding="utf-8") as stream:
-            # What a killed run has half written ends here.
-            stream.write(f"{line}\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+        line = json.dumps({"event": event, "at": round(time.time(), 3), **facts}).encode()
+        try:
+            with self._path.open("ab+") as stream:
+                stream.seek(max(stream.seek(0, os.SEEK_END) - 1, 0))
+                # What a killed run has half written ends here.
+                torn = stream.read(1) not in {b"", b"\n"}
+                stream.write(b"\n" * torn + line + b"\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise LakehouseError(f"{self._path}: {error.strerror}", f"df -h {self._path.parent}") from error
 
 
 def begin(
@@ -125,7 +131,7 @@ def runs(folder: Path) -> tuple[Run, ...]:
 
 def read(run: str, text: str) -> Run | None:
     """Return the run of a journal; None where it ended before its first line. Half a line is none."""
-    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
+    lines = list(_lines(text))
     begun = next((line for line in lines if line["event"] == "begun"), None)
     if begun is None:
         return None
@@ -146,6 +152,12 @@ def read(run: str, text: str) -> Run | None:
         begun=frozenset((line["host"], line["what"]) for line in lines if line["event"] == BEGINS),
         back=frozenset(line["what"] for line in lines if line["event"] == BACK),
     )
+
+
+def _lines(text: str) -> Iterator[dict[str, Any]]:
+    for line in text.splitlines():
+        with suppress(json.JSONDecodeError):
+            yield json.loads(line)
 
 
 def find(folder: Path, name: str | None) -> Run:

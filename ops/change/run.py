@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from lakehouse import inventory, state
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, system_said
 from ops import hosts
 from ops.asking import Session
 from ops.change import journal, lock, mark
@@ -89,9 +89,9 @@ class Running:
         self.journal.write(journal.DONE, host=host, what=what, **facts)
 
     def begins(self, host: str, what: str) -> None:
-        """Note that the cluster is being changed from now on."""
-        self.changed = True
+        """Note that the cluster is being changed from now on; what cannot be noted is not begun."""
         self.journal.write(journal.BEGINS, host=host, what=what)
+        self.changed = True
 
     def wait(self, where: str, wrong: Callable[[], str], seconds: float, quiet: float = 0.0) -> None:
         """Return once nothing is wrong; Stopped after some time. What lasts longer than `quiet` is said."""
@@ -204,10 +204,15 @@ def _run(
     except KeyboardInterrupt:
         ending, following = Ending.INTERRUPTED, resume
         facts = ("what was begun is finished by resume",)
-    except LakehouseError as error:
+    except (LakehouseError, OSError) as error:
+        known = LakehouseError(system_said(error)) if isinstance(error, OSError) else error
         ending = Ending.HALFWAY if running.changed else Ending.FAILED
-        following, facts = error.next_command or resume, (error.message,)
-    running.journal.write("ended", ending=int(ending), facts=list(facts))
+        following, facts = known.next_command or resume, (known.message,)
+    try:
+        running.journal.write("ended", ending=int(ending), facts=list(facts))
+    except LakehouseError as error:
+        # For `runs` it was killed, and `resume` finds what is done.
+        facts = tuple(dict.fromkeys((*facts, error.message)))
     shown = (*facts, _lasted(time.monotonic() - began))
     return Ended(verb, work.target, ending, shown, following, name, dict(running.hosts), details)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -15,10 +18,12 @@ from lakehouse import inventory, services
 from lakehouse.errors import LakehouseError
 from ops.answer import Answer, unknown
 from ops.asking import Reply
-from ops.change import gate, journal, lock, runs, steps
+from ops.change import gate, journal, lock, run, runs, steps
 from ops.change.ending import Ended, Ending
+from ops.change.facts import Living
 from ops.change.gate import Blocks, Facts, Unit
 from ops.change.lock import Holder
+from ops.change.run import Running, Work
 from ops.change.steps import Step
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -193,6 +198,12 @@ def begun(folder: Path) -> journal.Journal:
     return journal.begin(folder, "restart", "datanode", {"service": "datanode"}, [{"host": "n1"}])
 
 
+def fills(path: Path) -> None:
+    """Have a file lie on a disk that is full."""
+    path.unlink()
+    path.symlink_to("/dev/full")
+
+
 def test_runs_are_numbered_and_readable_by_their_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     assert [begun(folder).id for _ in range(11)] == [f"r{number}" for number in range(1, 12)]
@@ -230,6 +241,25 @@ def test_a_killed_run_has_no_end_and_can_be_resumed(tmp_path: Path) -> None:
     [run] = journal.runs(tmp_path)
     assert (run.state, run.resumable) == (journal.KILLED, True)
     assert journal.find(tmp_path, None) == run
+    own.write("resumed", pid=os.getpid())
+    assert journal.runs(tmp_path)[0].state == journal.RUNNING
+
+
+def test_a_line_that_is_none_hides_no_other_run(tmp_path: Path) -> None:
+    begun(tmp_path).write("ended", ending=0, facts=[])
+    begun(tmp_path).write("ended", ending=6, facts=[])
+    with (tmp_path / "r2.jsonl").open("a") as stream:
+        stream.write('{"event": "do{"event": "resumed", "at": 1.0, "pid": 1}\n')
+    assert [one.state for one in journal.runs(tmp_path)] == ["done", "stopped halfway"]
+
+
+def test_a_disk_that_takes_no_line_is_one_line(tmp_path: Path) -> None:
+    own = begun(tmp_path)
+    fills(tmp_path / "r1.jsonl")
+    with pytest.raises(LakehouseError) as error:
+        own.write("done", host="n1", what="datanode")
+    assert error.value.message == f"{tmp_path}/r1.jsonl: No space left on device"
+    assert error.value.next_command == f"df -h {tmp_path}"
 
 
 def test_a_run_that_was_on_its_way_stays_so_when_its_resume_is_refused(tmp_path: Path) -> None:
@@ -334,6 +364,61 @@ def test_only_its_holder_gives_it_back(host: Host) -> None:
 def test_nobody_beats_for_a_lock_that_is_gone(host: Host, tmp_path: Path) -> None:
     host(lock.beat("abc"))
     assert list(tmp_path.iterdir()) == []
+
+
+# The run
+
+
+class OneHost:
+    """As `Living`: one host, which runs the scripts of the lock."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def everywhere(self, script: str) -> dict[str, Answer[Reply]]:
+        return {"n1": self.host(script)}
+
+    def repeat(self, *_: object) -> None:
+        """Nobody else looks at this lock."""
+
+
+@pytest.mark.parametrize(
+    ("at", "ending", "facts"),
+    [
+        ("before", Ending.FAILED, 1),
+        ("between", Ending.HALFWAY, 1),
+        ("elsewhere", Ending.HALFWAY, 1),
+        ("after", Ending.DONE, 2),
+    ],
+)
+def test_a_full_disk_of_this_machine_does_not_hide_what_was_changed(
+    host: Host, tmp_path: Path, at: str, ending: Ending, facts: int
+) -> None:
+    folder = tmp_path / "runs"
+    own = begun(folder)
+
+    def full(moment: str) -> None:
+        if moment == at:
+            fills(folder / f"{own.id}.jsonl")
+
+    def do(running: Running) -> tuple[str, ...]:
+        full("before")
+        running.begins("n1", "datanode")
+        full("between")
+        running.done("n1", "datanode")
+        if at == "elsewhere":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/some/log")
+        full("after")
+        return ("1 of 1 restarted",)
+
+    work = Work("datanode", {}, [], [], "", do)
+    running = Running(cast("Living", OneHost(host)), own)
+    ended = run._run(Namespace(inventory="inv", break_lock=None), "restart", work, running, {})
+    assert ended.ending is ending
+    *said, _ = ended.facts
+    assert len(said) == facts
+    assert said[-1].endswith(": No space left on device")
+    assert lock.held({"n1": host(lock.look())}) == {}
 
 
 # The end
