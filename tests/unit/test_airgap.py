@@ -97,6 +97,18 @@ def test_its_own_checksums_do_not_vouch_for_a_file(kit: Kit, path: str) -> None:
     assert kit.refusal() == f"{path}: {reason}{THIS_VERSION}"
 
 
+@pytest.mark.parametrize("way", [" *", "\t "])
+def test_a_line_of_another_form_does_not_pass_for_one_that_vouches(kit: Kit, way: str) -> None:
+    content = b"another content"
+    kit.write({JAR_PATH: content})
+    digest = hashlib.sha256(content).hexdigest()
+    line, other = (f"{digest}{between}{JAR_PATH}".encode() for between in ("  ", way))
+    packed = kit.bundle.read_bytes()
+    assert packed.count(line) == 1
+    kit.bundle.write_bytes(packed.replace(line, other))
+    assert kit.refusal().startswith("SHA256SUMS, line 2: not a checksum, two spaces and a path; next: ")
+
+
 def test_without_anything_locked_nothing_is_vouched_for(kit: Kit) -> None:
     (kit.root / "kit" / "versions.yml").write_text("")
     (kit.root / "kit" / "requirements" / "runtime.lock").write_text("")
