@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import tarfile
+import time
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -67,12 +68,16 @@ class Kit:
             paths[name].write_bytes(content)
         writing.pack(paths, {"LICENCES": "", "bundle.json": "{}"}, self.bundle)
 
-    def refusal(self) -> str:
-        """Return what the script says when it refuses the bundle; it has to."""
+    def unpack(self) -> subprocess.CompletedProcess[str]:
+        """Run the script on the bundle."""
         environment = {**os.environ, "LAKEHOUSE_CACHE": str(self.root / "cache")}
-        done = subprocess.run(
+        return subprocess.run(
             [self.script, self.bundle], env=environment, capture_output=True, text=True, check=False
         )
+
+    def refusal(self) -> str:
+        """Return what the script says when it refuses the bundle; it has to."""
+        done = self.unpack()
         assert done.returncode
         assert not done.stdout
         return done.stderr.splitlines()[-1].removeprefix("bundle: ").replace(f"{self.bundle}: ", "")
@@ -167,6 +172,35 @@ def test_a_bundle_that_was_cut_off_is_one_line(kit: Kit) -> None:
     kit.write({JAR_PATH: JAR * 10_000})
     kit.bundle.write_bytes(kit.bundle.read_bytes()[:100_000])
     assert "cannot be unpacked" in kit.refusal()
+
+
+def unpacked(kit: Kit, name: str, *, hours: float | None) -> Path:
+    """Return the folder of a bundle that was last asked for then; None is one that was refused."""
+    folder = kit.root / "cache" / "bundles" / name
+    folder.mkdir(parents=True)
+    if hours is not None:
+        (folder / "verified").touch()
+        os.utime(folder / "verified", (asked := time.time() - hours * 3600, asked))
+    return folder
+
+
+def test_a_bundle_takes_the_place_of_those_that_nobody_reads(kit: Kit) -> None:
+    """Another checkout may be installing out of its own."""
+    others = [unpacked(kit, name, hours=hours) for name, hours in (("a", 23), ("b", 25), ("c", None))]
+    kit.write()
+    kit.refusal()
+    assert [folder.is_dir() for folder in others] == [True, False, False]
+
+
+def test_one_that_is_asked_for_again_is_one_that_somebody_reads(kit: Kit) -> None:
+    kit.write()
+    with tarfile.open(kit.bundle) as archive:
+        listed = archive.extractfile("SHA256SUMS")
+        assert listed
+        folder = unpacked(kit, hashlib.sha256(listed.read()).hexdigest()[:12], hours=25)
+    done = kit.unpack()
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{folder}\n", "")
+    assert time.time() - (folder / "verified").stat().st_mtime < 3600
 
 
 def test_a_bundle_that_is_not_there_is_one_line_for_every_verb(monkeypatch: pytest.MonkeyPatch) -> None:
