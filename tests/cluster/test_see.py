@@ -10,6 +10,7 @@ import os
 import pty
 import re
 import secrets
+import shlex
 import signal
 import stat
 import subprocess
@@ -27,6 +28,9 @@ import pytest
 
 from lakehouse.inventory import Inventory
 from lakehouse.run import ROOT
+from ops import remote
+from ops.answer import Answer
+from ops.remote import Line
 from tests.cluster import looking
 from tests.cluster.looking import Said, paused
 from tests.cluster.machines import Machine, Machines
@@ -218,14 +222,11 @@ def test_a_silent_host_is_named_by_every_verb(path: str, cluster: Inventory) -> 
 
 @contextmanager
 def planted(machine: Machine, file: str, text: str) -> Iterator[None]:
-    """A file that was not there before, for a while."""
-    machine.run(
-        "test ! -e %s && install -m 0600 /dev/stdin %s <<'END_OF_FILE'\n"
-        + text.replace("%", "%%")
-        + "\nEND_OF_FILE",
-        file,
-        file,
-    )
+    """A file that was not there before, for a while; no argument list tells what is in it."""
+    place, said = shlex.quote(file), list[Line]()
+    script = f"test ! -e {place} && umask 077 && {{ cat; echo; }} > {place}"
+    ended = remote.run({machine.name: script}, [machine.host], said.append, LIMIT_SECONDS, text)
+    assert ended == {machine.name: Answer(0)}, said
     try:
         yield
     finally:
