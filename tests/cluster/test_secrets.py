@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from tests.cluster.playbooks import Ansible
 
 pytestmark = pytest.mark.cluster
 
+_BLOCK = 1 << 20
 SEARCH = str(Path(__file__).with_name("find_secret.yml").relative_to(ROOT))
 
 
@@ -117,5 +121,21 @@ def test_git_never_sees_the_state(state: Path) -> None:
 def test_what_the_control_machine_keeps_does_not_tell_it(secret: Secret, machines: Machines) -> None:
     word = secret.word(machines).encode()
     # The list of names alone: a failure must not print the password either.
-    telling = [str(path) for path in BUILD.rglob("*") if path.is_file() and word in path.read_bytes()]
-    assert telling == []
+    assert [str(path) for path in kept() if tells(path, word)] == []
+
+
+def kept() -> Iterator[Path]:
+    """Files that the control machine keeps, but for bundles: gigabytes of what was fetched, of no cluster."""
+    for folder, _, names in os.walk(BUILD):
+        yield from (Path(folder, name) for name in names if not name.endswith(".bundle.tar"))
+
+
+def tells(path: Path, word: bytes) -> bool:
+    """Whether a file has a word; what a neighbour has taken away meanwhile has none."""
+    before = b""
+    with suppress(FileNotFoundError), path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            if word in before + block:
+                return True
+            before = block[-len(word) :]
+    return False
