@@ -13,20 +13,21 @@ from ops.upgrade import hdfs
 
 
 def prepare(living: Living, request: Request) -> Work:
-    """Return the plan: one step, or none where nothing is prepared.
+    """Return the plan: one step, or none where nothing is prepared and nothing of it is left.
 
-    Raises LakehouseError where the NameNode does not tell.
+    Raises LakehouseError where the NameNode or its host does not tell.
     """
     path = request.path
-    found = hdfs.prepared(living)
-    if not found.known:
-        raise LakehouseError(f"the NameNode does not answer: {found.why}", f"lakehouse doctor -i {path}")
+    found, noted = hdfs.prepared(living), hdfs.noted(living)
+    if noted.value is None or not found.known:
+        why = found.why or noted.why
+        raise LakehouseError(f"the NameNode does not answer: {why}", f"lakehouse doctor -i {path}")
     [host] = living.having("namenode")
-    before = found.value.before if found.value else ""
+    before = noted.value.get(hdfs.BEFORE, "")
     return Work(
         target="hadoop",
         arguments=request.arguments,
-        plan=[{"host": host.name, "before": before}] if found.value or request.stopped else [],
+        plan=[{"host": host.name, "before": before}] if found.value or noted.value or request.stopped else [],
         lines=[f"upgrade hadoop --finalize: HDFS keeps what it has; no way back to {before or 'before'}"],
         question="Finalize the upgrade of HDFS?",
         do=_finalize,

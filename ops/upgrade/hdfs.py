@@ -24,7 +24,7 @@ _UNIT = "hdfs-namenode"
 _DROP_IN = f"/etc/systemd/system/{_UNIT}.service.d/rolling-upgrade.conf"
 # As the role has it in the unit: _hdfs_namenode_start.
 _WORDS = "HDFS_NAMENODE_START"
-_BEFORE, _LAYOUTS = "X-Before", "X-Layouts"
+BEFORE, _LAYOUTS = "X-Before", "X-Layouts"
 # An image takes some seconds per million files.
 _PREPARE_SECONDS, _FINALIZE_SECONDS, _SECONDS = 900.0, 300.0, 60.0
 # Directories by the kind of what lies in them.
@@ -47,16 +47,23 @@ class Prepared:
 
 def prepared(living: Living) -> Answer[Prepared | None]:
     """Return what is prepared and not finalized; None where nothing is."""
+    return both(living.bean("NameNodeInfo"), noted(living), _read)
+
+
+def noted(living: Living) -> Answer[Mapping[str, str]]:
+    """Return what the drop-in says, by its words; nothing where there is none.
+
+    It is written before the NameNode prepares, and goes after it is finalized: it may be there alone.
+    """
     [host] = living.having("namenode")
-    noted = living.do(host.name, f"cat {_DROP_IN} 2>/dev/null || true", _SECONDS)
-    return both(living.bean("NameNodeInfo"), noted, _read)
+    text = living.do(host.name, f"cat {_DROP_IN} 2>/dev/null || true", _SECONDS)
+    return text.then(lambda said: dict(line.split("=", 1) for line in said.splitlines() if "=" in line))
 
 
-def _read(bean: Mapping[str, Any], noted: str) -> Prepared | None:
+def _read(bean: Mapping[str, Any], known: Mapping[str, str]) -> Prepared | None:
     since = reading.upgrade(bean)
-    known = dict(line.split("=", 1) for line in noted.splitlines() if "=" in line)
     layouts = frozenset(known.get(_LAYOUTS, "").split(", ")) - {""}
-    return None if since is None else Prepared(since, known.get(_BEFORE, ""), layouts)
+    return None if since is None else Prepared(since, known.get(BEFORE, ""), layouts)
 
 
 def layouts(living: Living) -> frozenset[str]:
@@ -81,10 +88,10 @@ def unreadable(living: Living) -> Refusal | None:
     """
     [host] = living.having("namenode")
     script = f"[ ! -e {_DROP_IN} ] || sed -n 's/^{_LAYOUTS}=//p' {_DROP_IN}"
-    noted = living.do(host.name, script, _SECONDS)
-    if noted.value is None:
-        return Refusal(f"nobody knows what the release before wrote: {noted.why}", PAGE)
-    before = noted.value.strip()
+    told = living.do(host.name, script, _SECONDS)
+    if told.value is None:
+        return Refusal(f"nobody knows what the release before wrote: {told.why}", PAGE)
+    before = told.value.strip()
     return otherwise(frozenset(before.split(", ")), layouts(living)) if before else None
 
 
@@ -125,16 +132,16 @@ def prepare(running: Running, before: str) -> str:
         site = f".venv/bin/ansible-playbook -i {living.cluster.inventory.path} playbooks/site.yml --tags hdfs"
         raise Stopped(Ending.FAILED, f"the unit of the NameNode on {host.name} is an older one", site)
     text = (
-        f"[Unit]\n{_BEFORE}={before}\n{_LAYOUTS}={known}\n"
+        f"[Unit]\n{BEFORE}={before}\n{_LAYOUTS}={known}\n"
         f'[Service]\nEnvironment="{_WORDS}=-rollingUpgrade started"\n'
     )
     running.say(f"hadoop: {host.name} makes an image to go back to; HDFS takes no writes meanwhile")
-    noted = living.do(host.name, _noting(text), _SECONDS)
+    written = living.do(host.name, _noting(text), _SECONDS)
     began = time.monotonic()
-    done = noted.known and living.do(host.name, detached(_preparing(living)), _PREPARE_SECONDS)
+    done = written.known and living.do(host.name, detached(_preparing(living)), _PREPARE_SECONDS)
     pause = time.monotonic() - began
     if not done or not done.known:
-        why = done.why if done else noted.why
+        why = done.why if done else written.why
         raise Stopped(Ending.HALFWAY, f"HDFS is not prepared: {why}", "")
     running.wait("hadoop: the image to go back to", lambda: _lacks(living), _PREPARE_SECONDS)
     return f"no writes for {pause:.1f} s while it was prepared"

@@ -6,7 +6,7 @@ import json
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,10 +14,14 @@ from lakehouse import inventory, yamlfile
 from lakehouse.artifacts import parts
 from lakehouse.artifacts.manifest import Pair, pair_findings
 from lakehouse.errors import LakehouseError
+from lakehouse.inventory import Host
 from lakehouse.run import ROOT
 from ops.answer import Answer, unknown
+from ops.asking import Reply
 from ops.change import journal
 from ops.change.ending import Ending
+from ops.change.facts import Living
+from ops.change.run import Request
 from ops.change.steps import Step
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -255,6 +259,47 @@ def test_it_is_not_final_before_all_hosts_have_it(
     told = {f"n{number}": Answer(link) for number, link in enumerate(links)}
     found = finalizing.early(told, Answer(missing), "inv")
     assert (found.fact if found else None) == said
+
+
+class NameNodeHost:
+    """As `Living`: the real scripts, on a NameNode that says whether an upgrade goes on."""
+
+    def __init__(self, cluster: Cluster, *, goes_on: bool) -> None:
+        self.cluster = cluster
+        self.goes_on = goes_on
+
+    def having(self, _: str) -> tuple[Host, ...]:
+        return self.cluster.hosts[:1]
+
+    def do(self, _: str, script: str, seconds: float) -> Answer[str]:
+        return Answer(
+            subprocess.run(
+                ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=seconds
+            ).stdout
+        )
+
+    def bean(self, _: str) -> Answer[Mapping[str, Any]]:
+        status = {"startTime": 1000, "finalizeTime": 0} if self.goes_on else None
+        return Answer({"RollingUpgradeStatus": status, "NumberOfMissingBlocks": 0})
+
+    def everywhere(self, _: str) -> dict[str, Answer[Reply]]:
+        return {host.name: Answer(Reply("releases/3.5.0-b", 0.0, 0.0)) for host in self.cluster.hosts}
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize("drop_in", [True, False])
+def test_what_starts_the_namenode_in_an_upgrade_goes_also_when_that_is_final_already(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drop_in: bool, goes_on: bool
+) -> None:
+    """The connection may be lost right after it has become final."""
+    path = tmp_path / "rolling-upgrade.conf"
+    monkeypatch.setattr(hdfs, "_DROP_IN", str(path))
+    if drop_in:
+        path.write_text(f"[Unit]\nX-Before={BEFORE}\nX-Layouts=namenode -67\n")
+    living = cast("Living", NameNodeHost(cluster, goes_on=goes_on))
+    work = finalizing.prepare(living, Request({"component": "hadoop", "finalize": True}, "inv"))
+    assert [row["before"] for row in work.plan] == ([BEFORE if drop_in else ""] if goes_on or drop_in else [])
+    assert work.refusal is None
 
 
 def test_a_host_that_says_nothing_keeps_it_from_being_final() -> None:
