@@ -62,11 +62,15 @@ class Work:
 
 @dataclass(frozen=True)
 class Request:
-    """What a verb is asked: its arguments, the inventory's path, and the run that it goes on with, if any."""
+    """What a verb is asked: its arguments, the inventory's path, and the run that it goes on with, if any.
+
+    With `dry_run` its plan is only shown: looking changes nothing either.
+    """
 
     arguments: Mapping[str, Any]
     path: str
     stopped: Run | None = None
+    dry_run: bool = False
 
 
 @dataclass
@@ -145,7 +149,7 @@ def carry_out(
         named = arguments.get("node")
         gone = {name for name, found in mark.of(everybody).items() if found["state"] == away.LEFT} - {named}
         living = Living(placement.without(cluster, gone), session)
-        work = prepare(living, Request(arguments, options.inventory, resumed))
+        work = prepare(living, Request(arguments, options.inventory, resumed, options.dry_run))
         ended = _ended(options, verb, living, work, resumed)
     shown = json.dumps(ended.json()) if options.json else ended.last_line
     sys.stdout.write(f"{shown}\n")

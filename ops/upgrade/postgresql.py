@@ -33,6 +33,8 @@ COMPONENT = "postgresql"
 # Its data is the metastore's, which engines ask.
 _PROVEN = "hive"
 _ASK_SECONDS, _FETCH_SECONDS, _INSTALL_SECONDS = 180.0, 900.0, 900.0
+# Of the above: a mirror may drop packets, and what is known without it counts.
+_UPDATE_SECONDS = 60
 _HOUR = 3600
 _UP = "@@up"
 _PROBE_SECONDS, _START_SECONDS = 0.1, 120
@@ -72,7 +74,7 @@ def prepare(living: Living, request: Request) -> Work:
         change = read(request.stopped.plan[0])
     else:
         [step] = restart.noted(living, steps.plan(living.cluster, COMPONENT))
-        found = _packages(living, step, path)
+        found = _packages(living, step, path, update=not request.dry_run)
         new, refusal = chosen(found, arguments["to"])
         change = Change(step.host, found.names, found.installed, new, step)
         if not arguments["force"]:
@@ -141,11 +143,13 @@ def _place(living: Living, host: str) -> str:
     return f"{living.host(host).variables['lakehouse_data_dir']}/packages/postgresql"
 
 
-def _packages(living: Living, step: Step, path: str) -> Packages:
+def _packages(living: Living, step: Step, path: str, *, update: bool) -> Packages:
+    """Return what a host knows of its packages, after a look at its mirrors if they may be asked."""
     major = step.unit.partition("@")[2].partition("-")[0]
     server = f"postgresql-{major}"
     # Without a new list what apt knew last, and what is kept, still counts.
-    script = f"""apt-get update -qq >/dev/null 2>&1
+    lists = f"timeout -k 5 {_UPDATE_SECONDS} apt-get update -qq -o Acquire::Retries=0" if update else "true"
+    script = f"""{lists} >/dev/null 2>&1
 dpkg-query --show --showformat='${{source:Package}} ${{db:Status-Status}} ${{Package}} ${{Version}}\n' \
   | sed -n 's/^{server} installed /package /p'
 LC_ALL=C apt-cache policy {server} | sed -n 's/^  Candidate: /candidate /p'

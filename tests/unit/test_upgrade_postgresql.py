@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
 import pytest
 
+from lakehouse import inventory
+from lakehouse.inventory import Host
 from ops.answer import Answer, unknown
+from ops.change.facts import Living
+from ops.change.gate import Unit
+from ops.change.run import Request
+from ops.status import placement
 from ops.status.model import Kept
 from ops.upgrade import postgresql
 from ops.upgrade.postgresql import Packages
@@ -72,3 +84,77 @@ def test_it_wants_a_good_backup_where_backups_are_made(kept: Answer[Kept | None]
 def test_a_pause_is_the_longest_time_between_two_answers() -> None:
     assert postgresql.gap("@@up 1.0\n@@up 1.2\nSetting up\n@@up 4.7\n@@up 4.8\n") == pytest.approx(3.5)
     assert postgresql.gap("") == 0.0
+
+
+class DebianHost:
+    """As `Living`: a host that runs the real scripts, on packages and a mirror of the test."""
+
+    def __init__(self, data: Path) -> None:
+        self.cluster = placement.read(inventory.load("tests/inventory"))
+        self.data = data
+
+    def host(self, name: str) -> Host:
+        return Host(name, "", frozenset(), {"lakehouse_data_dir": str(self.data)})
+
+    def units(self, *_: str) -> dict[str, Answer[Unit]]:
+        return {host.name: unknown("nobody asks") for host in self.cluster.hosts}
+
+    def do(self, _: str, script: str, seconds: float) -> Answer[str]:
+        done = subprocess.run(
+            ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=seconds
+        )
+        return Answer(done.stdout)
+
+
+@pytest.fixture
+def mirror() -> Iterator[socket.socket]:
+    """A mirror that takes a connection, and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.setblocking(False)
+        yield silent
+
+
+@pytest.fixture
+def debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mirror: socket.socket) -> Living:
+    """A host with a server, the packages of the version before, and a mirror that does not answer."""
+    (tmp_path / "data" / "packages" / "postgresql" / OLD).mkdir(parents=True)
+    (tmp_path / "lists" / "partial").mkdir(parents=True)
+    (tmp_path / "status").write_text(
+        f"Package: postgresql-17\nStatus: install ok installed\nArchitecture: all\nVersion: {NEW}\n"
+        "Maintainer: a\nDescription: b\n"
+    )
+    (tmp_path / "sources.list").write_text(
+        f"deb [trusted=yes] http://127.0.0.1:{mirror.getsockname()[1]}/ x main\n"
+    )
+    (tmp_path / "apt.conf").write_text(
+        f'''Dir::Etc::SourceList "{tmp_path}/sources.list"; Dir::Etc::SourceParts "/dev/null";
+Dir::State::Lists "{tmp_path}/lists"; Dir::State::status "{tmp_path}/status"; Dir::Cache "{tmp_path}";
+Acquire::http::Proxy::127.0.0.1 "DIRECT"; APT::Sandbox::User "root";
+'''
+    )
+    monkeypatch.setenv("APT_CONFIG", str(tmp_path / "apt.conf"))
+    monkeypatch.setenv("DPKG_ADMINDIR", str(tmp_path))
+    monkeypatch.setattr(postgresql, "_ASK_SECONDS", 60.0)
+    monkeypatch.setattr(postgresql, "_UPDATE_SECONDS", 1)
+    return cast("Living", DebianHost(tmp_path / "data"))
+
+
+ASKED = {"to": "17.11", "force": True}
+
+
+def test_packages_that_are_kept_come_back_also_while_no_mirror_answers(
+    debian: Living, mirror: socket.socket
+) -> None:
+    work = postgresql.prepare(debian, Request(ASKED, "inv"))
+    mirror.accept()
+    assert work.refusal is None
+    assert [(row["old"], row["new"]) for row in work.plan] == [(NEW, OLD)]
+
+
+def test_a_plan_that_is_only_shown_leaves_the_lists_of_apt_as_they_are(
+    debian: Living, mirror: socket.socket
+) -> None:
+    work = postgresql.prepare(debian, Request(ASKED, "inv", dry_run=True))
+    with pytest.raises(BlockingIOError):
+        mirror.accept()
+    assert [(row["old"], row["new"]) for row in work.plan] == [(NEW, OLD)]
