@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -187,6 +188,11 @@ def test_outside_of_its_role_it_touches_four_files(tree: Tree) -> None:
         "playbooks/render.yml",
         "inventory/local/hosts.yml",
     }
+    page = (run.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = page.partition("## Add a service\n")[2].partition("\n## ")[0]
+    numbered = re.findall(r"^ *\d\. `(\S+)`", section, re.MULTILINE)
+    assert {Path(path).name for path in numbered} == {Path(path).name for path in tree.touched}
+    assert len(numbered) == len(tree.touched)
 
 
 def test_its_unit_is_rendered_on_its_host_alone(tree: Tree) -> None:
