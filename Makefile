@@ -94,7 +94,7 @@ risky-tables: tools ## List tables that another engine reads wrongly or not at a
 	@$(LAKEHOUSE) risky-tables $(SUITE_ARGS)
 
 .PHONY: bench
-bench: tools ## Remove the local nodes, make new ones and measure that, into build/bench/
+bench: tools ## Remove the local nodes, measure new ones beside a floor, and remove these, into build/bench/
 	@$(LAKEHOUSE) bench $(SUITE_ARGS) $(CONFIRMED)
 
 .PHONY: bench-tpch

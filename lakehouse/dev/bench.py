@@ -7,14 +7,18 @@ import re
 import time
 from pathlib import Path
 
-from lakehouse import nodes, phases, run, verbs
+from lakehouse import airgap, nodes, phases, run, verbs
 from lakehouse.compose.settings import Settings
+from lakehouse.dev import floor
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import load
+from lakehouse.phases import Phases
 from lakehouse.targets import Stack
 
 # A process may end between the listing and the reading.
 MEMORY = "cat /proc/[0-9]*/smaps_rollup 2>/dev/null | awk '/^Pss:/ {sum += $2} END {print sum}'"
+# The kit from bare nodes, and what is its measure: the same by plain shell commands.
+KIT, FLOOR = "bare nodes to services", "floor"
 # The starts of a stack, in their order.
 STARTS = ("core from nothing", "core with data", "all from nothing", "all with data")
 
@@ -42,27 +46,49 @@ def idle_memory_mib(inventory: str) -> dict[str, int]:
 def measure(inventory: str, typed: str | None = None) -> int:
     """From no nodes, with a warm cache: write ``build/bench/bench.json`` and return 0.
 
-    Raises LakehouseError where there are nodes, unless their cluster's name was typed.
+    The floor's nodes are the last, and none are left. Raises LakehouseError where there are nodes, unless
+    their cluster's name was typed, and where the floor does not come up as the kit's cluster did.
     """
     if not verbs.is_local(inventory):
         raise LakehouseError(f"{inventory} has real machines; the benchmark begins by removing the nodes")
+    if airgap.folder():
+        raise LakehouseError(
+            "the floor installs Debian's packages from a mirror, not out of a bundle",
+            "make bench without BUNDLE",
+        )
     timer = verbs.start()
     verbs.confirm(timer, inventory, typed)
     nodes.down(inventory, timer.log)
     verbs.fetch(timer)
     verbs.up(timer, inventory)
-    verbs.converge(timer, inventory, "bare nodes to services")
+    verbs.converge(timer, inventory, KIT)
+    kit = floor.look(inventory)
     changed = verbs.converge(timer, inventory, "second run")
     idle = idle_memory_mib(inventory)
     verbs.load(timer, inventory)
     passed = verbs.smoke(timer, inventory)
+    measure_floor(timer, inventory, kit)
+    seconds = {phase.name: phase.seconds for phase in phases.read(verbs.PHASES)}
     write(
         run.BUILD / "bench" / "bench.json",
-        seconds={phase.name: phase.seconds for phase in phases.read(verbs.PHASES)},
+        seconds=seconds,
+        kit_by_floor=round(seconds[KIT] / seconds[FLOOR], 2),
         second_run_changed=changed,
         idle_memory_mib={**idle, "total": sum(idle.values())},
     )
     return int(not passed)
+
+
+def measure_floor(timer: Phases, inventory: str, kit: floor.Kit) -> None:
+    """Make the nodes anew, and of them what the kit had made, by plain shell commands; remove them."""
+    with timer.phase("nodes of the floor"):
+        nodes.down(inventory, timer.log)
+        nodes.up(inventory, timer.log)
+    steps = floor.plan(inventory, kit)
+    with timer.phase(FLOOR):
+        floor.carry_out(steps)
+    # They run, and no inventory knows their passwords any more.
+    nodes.down(inventory, timer.log)
 
 
 def measure_compose(settings: Settings) -> int:

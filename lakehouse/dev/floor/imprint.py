@@ -1,0 +1,103 @@
+"""What a run of the kit has left on a bare node, told from what packages and daemons have: by names alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from fnmatch import fnmatch
+
+# Where the kit puts files, beside the folders that an inventory names.
+PLACES = ("/etc", "/usr/local")
+# What an account of a daemon has to log in elsewhere.
+_KEYS = "/var/lib/*/.ssh*"
+# What packages write when they are installed, and what is each node's own.
+_GENERATED = (
+    "/etc/*-", "/etc/.*", "/etc/alternatives/*", "/etc/apt/*", "/etc/default/*", "/etc/hosts",
+    "/etc/ld.so.cache", "/etc/locale*", "/etc/machine-id", "/etc/mtab", "/etc/rc?.d/*", "/etc/ssl/*",
+)  # fmt: skip
+# What a package has to find: accounts with their numbers, and where a database is to be.
+_BEFORE_PACKAGES = ("/etc/group", "/etc/gshadow", "/etc/passwd", "/etc/shadow", "*/createcluster.conf")
+# As `ss` prints who listens on every address; for IPv6 it has other words.
+EVERY = "0.0.0.0"  # noqa: S104 -- read, not bound
+_UNIT = re.compile(r"/etc/systemd/system/([^/]+\.(?:service|timer))(?:\.d/[^/]+)?")
+_PATH = re.compile(r"/[\w.+@/-]+")
+_SOCKET = re.compile(r"(\d+(?:\.\d+){3})?\]?:(\d+)$")
+
+
+def packaged(lists: str, verified: str) -> set[str]:
+    """Return the paths of dpkg's lists without the configuration that `dpkg --verify` finds changed."""
+    changed = (line.partition(" c ")[2] for line in verified.splitlines())
+    return set(lists.splitlines()) - set(changed)
+
+
+def kept(changed: Iterable[str], install_dir: str, config_dir: str) -> list[str]:
+    """Return the files, links and folders of configuration, units and programs among the changed paths.
+
+    Of a release in `install_dir` that is the link `conf`: the rest comes out of its archive.
+    """
+    places = (*PLACES, install_dir, config_dir)
+    unpacked, conf = f"{install_dir}/*/releases/*", re.compile(r".*/releases/[^/]+/conf")
+    return [
+        path
+        for path in changed
+        if any(f"{path}/".startswith(f"{place}/") for place in places)
+        and not any(fnmatch(path, pattern) for pattern in _GENERATED)
+        and (not fnmatch(path, unpacked) or conf.fullmatch(path))
+    ]
+
+
+def rooms(changed: Iterable[str], text: str) -> list[str]:
+    """Return the changed paths among data that may be folders of the kit, which a text names, and keys.
+
+    `text` is all that `kept` files say. Whether a named path is a folder is for the caller to ask.
+    """
+    named = {"/" + path.strip("/") for path in _PATH.findall(text)}
+    named |= {parent for path in named for parent in _parents(path)}
+    return [path for path in changed if path in named or fnmatch(path, _KEYS)]
+
+
+def precedes_packages(path: str) -> bool:
+    """Whether a path has to be there before packages are installed."""
+    return any(fnmatch(path, pattern) for pattern in _BEFORE_PACKAGES)
+
+
+def releases(changed: Iterable[str], install_dir: str, known: Collection[str]) -> dict[str, str]:
+    """Return the installed releases: by folder (`/opt/hadoop`) the release's name, of the known ones."""
+    found = (re.fullmatch(rf"({re.escape(install_dir)}/[^/]+)/releases/([^/]+)", path) for path in changed)
+    return {match[1]: match[2] for match in found if match and match[2] in known}
+
+
+def units(paths: Iterable[str]) -> set[str]:
+    """Return the services and timers that have a file or a drop-in among the paths."""
+    return {match[1] for match in map(_UNIT.fullmatch, paths) if match}
+
+
+def of_unit(unit: str, paths: Iterable[str]) -> list[str]:
+    """Return the unit's file and its drop-ins among the paths."""
+    return [path for path in paths if (match := _UNIT.fullmatch(path)) and match[1] == unit]
+
+
+def state(shown: str, known_units: Collection[str], ports: Collection[int]) -> frozenset[str]:
+    """Return what is true of a node, a line each: active units, ports that somebody listens on.
+
+    `shown` has lines `unit NAME` and `socket ADDRESS:PORT` (of `ss`); those that are not known are left out.
+    """
+    lines = set()
+    for kind, _, name in (line.partition(" ") for line in shown.splitlines()):
+        if kind == "unit" and name in known_units:
+            lines.add(f"{name} is active")
+        elif kind == "socket" and (found := _SOCKET.search(name)) and int(found[2]) in ports:
+            lines.add(f"{found[1] or EVERY}:{found[2]} listens")
+    return frozenset(lines)
+
+
+def sockets(lines: Iterable[str], address: str) -> list[tuple[str, int]]:
+    """Return the places among the lines of a node's state where another machine finds somebody."""
+    found = (re.fullmatch(r"(\d\S*):(\d+) listens", line) for line in lines)
+    places = {(address if match[1] == EVERY else match[1], int(match[2])) for match in found if match}
+    return sorted(place for place in places if not place[0].startswith("127."))
+
+
+def _parents(path: str) -> Iterable[str]:
+    while path := path.rpartition("/")[0]:
+        yield path

@@ -1,0 +1,67 @@
+"""The nodes of an inventory as Docker's containers: the only place that speaks to them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from lakehouse.errors import LakehouseError
+from lakehouse.inventory import Inventory
+from lakehouse.nodes import docker_api, spec
+
+# A command that is not done by then hangs.
+LIMIT_SECONDS = 600
+
+
+class Machines:
+    """Local nodes, by their names in the inventory.
+
+    Raises LakehouseError where the inventory's machines are real.
+    """
+
+    def __init__(self, found: Inventory) -> None:
+        cluster = spec.read(found)
+        if cluster is None:
+            raise LakehouseError(f"{found.path} has real machines; the floor is made of bare nodes")
+        with docker_api.connect() as client:
+            here = docker_api.containers(client, cluster.cluster)
+            self._names = {str(each.labels[docker_api.NODE_LABEL]): str(each.name) for each in here}
+
+    @property
+    def nodes(self) -> list[str]:
+        """Their names."""
+        return sorted(self._names)
+
+    def run(self, node: str, script: str, stdin: bytes = b"") -> bytes:
+        """Run a script on a node with these bytes as its input; return what it prints."""
+        words = ["exec", "--interactive", self._names[node], "bash", "-eo", "pipefail", "-c", script]
+        return self._called(node, words, input=stdin)
+
+    def ask(self, node: str, script: str) -> str:
+        """Run a script on a node; return what it prints, as text."""
+        return self.run(node, script).decode(errors="replace")
+
+    def unpack(self, node: str, archive: Path, folder: str) -> None:
+        """Unpack an archive of this computer in a folder that the node has."""
+        with archive.open("rb") as stream:
+            self._called(node, ["cp", "-", f"{self._names[node]}:{folder}"], stdin=stream)
+
+    def changed(self, node: str) -> list[str]:
+        """Return the paths that were made or changed since the node was made."""
+        lines = self._called(node, ["diff", self._names[node]]).decode(errors="replace").splitlines()
+        return [line[2:] for line in lines if not line.startswith("D ")]
+
+    def _called(self, node: str, words: list[str], **source: Any) -> bytes:
+        what = f"{node}: {words[-1].strip().splitlines()[-1]}"
+        following = f"docker exec -it {self._names[node]} bash"
+        try:
+            done = subprocess.run(
+                ["docker", *words], capture_output=True, check=False, timeout=LIMIT_SECONDS, **source
+            )
+        except subprocess.TimeoutExpired:
+            raise LakehouseError(f"{what}: not done after {LIMIT_SECONDS} s", following) from None
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines() or ["no output"]
+            raise LakehouseError(f"{what}: {said[-1]}", following)
+        return bytes(done.stdout)
