@@ -174,7 +174,7 @@ def test_a_bundle_that_was_cut_off_is_one_line(kit: Kit) -> None:
     assert "cannot be unpacked" in kit.refusal()
 
 
-def unpacked(kit: Kit, name: str, *, hours: float | None) -> Path:
+def left_behind(kit: Kit, name: str, *, hours: float | None) -> Path:
     """Return the folder of a bundle that was last asked for then; None is one that was refused."""
     folder = kit.root / "cache" / "bundles" / name
     folder.mkdir(parents=True)
@@ -186,7 +186,7 @@ def unpacked(kit: Kit, name: str, *, hours: float | None) -> Path:
 
 def test_a_bundle_takes_the_place_of_those_that_nobody_reads(kit: Kit) -> None:
     """Another checkout may be installing out of its own."""
-    others = [unpacked(kit, name, hours=hours) for name, hours in (("a", 23), ("b", 25), ("c", None))]
+    others = [left_behind(kit, name, hours=hours) for name, hours in (("a", 23), ("b", 25), ("c", None))]
     kit.write()
     kit.refusal()
     assert [folder.is_dir() for folder in others] == [True, False, False]
@@ -197,7 +197,7 @@ def test_one_that_is_asked_for_again_is_one_that_somebody_reads(kit: Kit) -> Non
     with tarfile.open(kit.bundle) as archive:
         listed = archive.extractfile("SHA256SUMS")
         assert listed
-        folder = unpacked(kit, hashlib.sha256(listed.read()).hexdigest()[:12], hours=25)
+        folder = left_behind(kit, hashlib.sha256(listed.read()).hexdigest()[:12], hours=25)
     done = kit.unpack()
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{folder}\n", "")
     assert time.time() - (folder / "verified").stat().st_mtime < 3600
