@@ -29,6 +29,7 @@ OF_CONTAINERS: dict[str, tuple[str, ...]] = {
     "postgresql_clients": (),
     "postgresql_federation_clients": (),
     "postgresql_tls": (),
+    "catalog_past_address": (),
     "trino_node": ("node.bind-ip",),
     "flink_config": (
         "jobmanager.bind-host",
