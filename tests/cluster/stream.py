@@ -32,7 +32,9 @@ _SCRIPT = textwrap.dedent("""
             spark.sql(f"insert into {table} values ({number})")
             fault = ""
         except Exception as error:
-            fault = (str(error).strip() or type(error).__name__).splitlines()[0]
+            said = (str(error).strip() or type(error).__name__).splitlines()
+            causes = [line for line in said[2:] if line.startswith("Caused by: ")]
+            fault = " ".join([*said[:2], *causes[-1:]])
         print(json.dumps({"row": number, "fault": fault, "at": time.time()}), flush=True)
     spark.stop()
 """)
@@ -52,7 +54,7 @@ class Stream:
         return max((later - earlier for earlier, later in pairwise(self.answered)), default=0.0)
 
     def __str__(self) -> str:
-        said = "".join(f"\n  {fault[:200]}" for fault in self.faults)
+        said = "".join(f"\n  {fault[:500]}" for fault in self.faults)
         counted = f"{len(self.answered)} answered, {len(self.faults)} failed"
         return f"{counted}, longest gap {self.longest:.1f} s{said}"
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from lakehouse.metastore import Metastore
 from lakehouse.run import ROOT
 from testbed.engines.trino import Trino
+from tests import pages
 from tests.cluster.changing import Verb
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
-PAGE = ROOT / "docs" / "catalog-history.md"
-COMMAND = re.compile(r"^\.venv/bin/lakehouse (catalog .*)$", re.MULTILINE)
 # Those of the restore; the others are about files, and in test_catalog_pin.py, or about the history alone,
 # and in tests/unit/test_catalog_database.py.
 OTHERS = {
@@ -56,7 +54,7 @@ def sales(trino: Trino, schema: str) -> Iterator[str]:
 def test_the_story_of_the_readme(
     verb: Verb, store: tuple[str, str], metastore: Metastore, trino: Trino, sales: str
 ) -> None:
-    found = commands(ROOT / "README.md")
+    found = pages.catalog(ROOT / "README.md")
     assert found == STORY
     for command in found:
         words = [sales if word == DATABASE else word for word in [*shlex.split(command), *store]]
@@ -83,14 +81,6 @@ def dropped(metastore: Metastore, database: str) -> None:
     metastore.call("drop_database", database, False, False)
 
 
-def commands(page: Path) -> list[str]:
-    """Return the commands of a page, without their remarks."""
-    blocks = "".join(
-        re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    )
-    return [shlex.join(shlex.split(found, comments=True)) for found in COMMAND.findall(blocks)]
-
-
 def test_every_command_of_the_page_does_what_it_says(
     verb: Verb, store: tuple[str, str], metastore: Metastore, trino: Trino, sales: str
 ) -> None:
@@ -106,7 +96,8 @@ def test_every_command_of_the_page_does_what_it_says(
         f"catalog log {DATABASE}": lambda: dropped(metastore, sales),
         f"catalog restore before-migration {DATABASE}.orders/{PARTITION} --yes": drop_partition,
     }
-    found = commands(PAGE)
+    # Those of a stack are in tests/compose/test_catalog.py.
+    found = [one for one in pages.catalog(pages.HISTORY) if "--target compose" not in one]
     assert before.keys() | ENDS.keys() | {SERVES} <= set(found), found
     assert set(found) >= OTHERS
     for command in (one for one in found if one not in OTHERS):

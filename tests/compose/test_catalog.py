@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from collections.abc import Iterator
 
@@ -15,6 +16,7 @@ from lakehouse.nodes import docker_api
 from testbed.engines import EngineError
 from testbed.engines.trino import Trino
 from testbed.tables import suffix
+from tests import pages
 from tests.compose.conftest import ENV_FILE, connect, elsewhere, lakehouse, succeed, surroundings, up
 
 pytestmark = pytest.mark.cluster
@@ -86,6 +88,14 @@ def test_a_session_of_spark_in_the_past_reads_them_and_is_refused(
     )  # fmt: skip
     assert said.stdout.split() == ["1", "7"], said
     assert f"this metastore serves commit {commit[:12]} read-only; drop_table" in said.stderr, said
+
+
+@pytest.mark.usefixtures("core")
+def test_every_command_of_the_page_does_what_it_says() -> None:
+    found = [one for one in pages.catalog(pages.HISTORY) if "--target compose" in one]
+    assert len(found) == 3
+    for command in found:
+        succeed(*shlex.split(command), "--env-file", str(ENV_FILE))
 
 
 def test_the_history_is_its_owners_and_the_container_only_reads_it(core: Settings) -> None:
