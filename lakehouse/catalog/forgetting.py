@@ -22,20 +22,19 @@ def forget(store: Store, days: int, now: float) -> bool:
     span, today = days * _DAY, int(now) // _DAY * _DAY
     ends, known = set[str](), set[str]()
     # Commits with their age. `main` is gone through first; what else has a name is as old as it says.
-    waiting = [(one.id, today - one.time) for one in map(store.commit, store.tips())]
+    waiting = [(one, today - one.time) for one in map(store.commit, store.tips())]
     if last := store.head():
-        waiting.append((last.id, _passed(today - last.time, span)))
+        waiting.append((last, _passed(today - last.time, span)))
     while waiting:
-        number, age = waiting.pop()
-        if number in known:
+        entry, age = waiting.pop()
+        if entry.id in known:
             continue
-        known.add(number)
-        entry = store.commit(number)
+        known.add(entry.id)
         if days and entry.parents and age > span:
-            ends.add(number)
+            ends.add(entry.id)
         else:
             above = map(store.commit, entry.parents)
-            waiting += [(one.id, age + _passed(entry.time - one.time, span)) for one in above]
+            waiting += [(one, age + _passed(entry.time - one.time, span)) for one in above]
     ends |= store.ends() & known
     # Also what one that was killed has left.
     gone = {one for number in ends for one in store.parents(number) if one in store} - known

@@ -99,14 +99,10 @@ def look(path: str) -> Kit:
     found = inventory.load(path)
     machines = Machines(found)
     port = found.hosts[0].variables["lakehouse_ports"]["postgresql"]
+    archives = _archives()
     with ThreadPoolExecutor() as pool:
-        nodes = dict(
-            zip(
-                machines.nodes,
-                pool.map(lambda node: _taken(found, machines, node), machines.nodes),
-                strict=True,
-            )
-        )
+        taken = pool.map(lambda node: _taken(found, machines, node, archives), machines.nodes)
+        nodes = dict(zip(machines.nodes, taken, strict=True))
     return Kit(
         inventory=found,
         nodes=nodes,
@@ -126,7 +122,7 @@ def state(machines: Machines, node: str, units: Iterable[str], numbers: Iterable
     return imprint.state(machines.ask(node, STATE), frozenset(units), frozenset(numbers))
 
 
-def _taken(found: Inventory, machines: Machines, node: str) -> Taken:
+def _taken(found: Inventory, machines: Machines, node: str, archives: Mapping[str, Path]) -> Taken:
     machine = next(each for each in found.hosts if each.name == node)
     install_dir, config_dir = (
         str(machine.variables[f"lakehouse_{name}_dir"]) for name in ("install", "config")
@@ -138,17 +134,16 @@ def _taken(found: Inventory, machines: Machines, node: str) -> Taken:
     rooms = imprint.rooms((path for path in changed if path not in kept), "\n".join(texts.values()))
     paths = [*kept, *machines.run(node, ONLY_FOLDERS, _lines(rooms)).decode().splitlines()]
     before = [path for path in kept if imprint.precedes_packages(path)]
-    units, known = frozenset(imprint.units(kept)), _archives()
-    names = ports(found)
+    units, names = frozenset(imprint.units(kept)), ports(found)
     here = state(machines, node, units, names)
-    installed = imprint.releases(changed, install_dir, known)
+    installed = imprint.releases(changed, install_dir, archives)
     return Taken(
         packages=asked_for(machines, node),
         before=machines.run(node, PACK, _lines(before)),
         files=machines.run(node, PACK, _lines(path for path in paths if path not in before)),
         hosts=machines.run(node, "cat /etc/hosts"),
         texts=texts,
-        releases={f"{root}/releases/{name}": known[name] for root, name in installed.items()},
+        releases={f"{root}/releases/{name}": archives[name] for root, name in installed.items()},
         units=units,
         state=here,
         places=tuple((names[port], where, port) for where, port in imprint.sockets(here, machine.address)),
