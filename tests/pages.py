@@ -9,11 +9,17 @@ from pathlib import Path
 from lakehouse.run import ROOT
 
 HISTORY = ROOT / "docs" / "catalog-history.md"
+RUNBOOKS = ROOT / "docs" / "operations"
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _CATALOG = re.compile(r"^\.venv/bin/lakehouse (catalog .*)$", re.MULTILINE)
 
 
+def blocks(page: Path) -> list[str]:
+    """Return the texts of a page that are for a shell."""
+    return _BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
 def catalog(page: Path) -> list[str]:
     """Return the commands about the history of the catalog on a page, without their remarks."""
-    text = "".join(_BLOCK.findall(page.read_text(encoding="utf-8")))
-    return [shlex.join(shlex.split(found, comments=True)) for found in _CATALOG.findall(text)]
+    found = _CATALOG.findall("".join(blocks(page)))
+    return [shlex.join(shlex.split(command, comments=True)) for command in found]

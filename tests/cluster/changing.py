@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from testbed.namenode import NameNode
 from testbed.waiting import wait_for
+from tests import pages
 from tests.cluster.machines import Machine, Machines
 
 SECONDS = 600
@@ -56,8 +56,7 @@ class Verb:
 
 def runbook(name: str, **words: str) -> list[list[str]]:
     """Return the commands of a page of docs/operations, with other words in place of some."""
-    text = (ROOT / "docs" / "operations" / f"{name}.md").read_text(encoding="utf-8")
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    lines = [line for block in pages.blocks(pages.RUNBOOKS / f"{name}.md") for line in block.splitlines()]
     found = [
         shlex.split(line.removeprefix(".venv/bin/lakehouse ").partition(" -i inventory/local")[0])
         + shlex.split(line.partition(" -i inventory/local")[2])

@@ -20,13 +20,13 @@ from lakehouse import services
 from lakehouse.inventory import Inventory
 from lakehouse.run import ROOT
 from testbed.engines.trino import Trino
+from tests import pages
 from tests.cluster.browser import Browser, browser
 from tests.cluster.looking import secrets
 from tests.cluster.machines import Machines
 
 pytestmark = [pytest.mark.cluster]
 
-RUNBOOK = ROOT / "docs" / "operations" / "console.md"
 # From the first line to the page, and to the end.
 START_SECONDS, END_SECONDS = 40, 10
 # A look, the pause after it, and a page that asks every other second; a machine may be busy.
@@ -37,7 +37,7 @@ RETURN_SECONDS = 45
 
 def runbook(path: str, port: int) -> list[str]:
     """Return the commands of the runbook, for another inventory and port."""
-    blocks = re.findall(r"^```sh\n(.*?)^```$", RUNBOOK.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = pages.blocks(pages.RUNBOOKS / "console.md")
     text = "".join(blocks).replace("inventory/local", path).replace("8765", str(port))
     return text.replace(".venv/bin/lakehouse", f"{sys.executable} -m lakehouse.cli").splitlines()
 

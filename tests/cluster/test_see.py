@@ -31,6 +31,7 @@ from lakehouse.run import ROOT
 from ops import remote
 from ops.answer import Answer
 from ops.remote import Line
+from tests import pages
 from tests.cluster import looking
 from tests.cluster.looking import Said, paused
 from tests.cluster.machines import Machine, Machines
@@ -55,9 +56,8 @@ def see(verb: str, path: str, *options: str, given: str | None = None) -> Said:
 def documented() -> Iterator[str]:
     """Give each command of the pages of these verbs that ends by itself."""
     for page in PAGES:
-        text = (ROOT / "docs" / "operations" / f"{page}.md").read_text(encoding="utf-8")
-        for block in text.split("```sh\n")[1:]:
-            yield from (line.partition("   ")[0].strip() for line in block.partition("```")[0].splitlines())
+        for block in pages.blocks(pages.RUNBOOKS / f"{page}.md"):
+            yield from (line.partition("   ")[0].strip() for line in block.splitlines())
 
 
 @pytest.mark.parametrize("command", list(documented()))

@@ -204,30 +204,24 @@ def test_who_was_killed_between_goes_on_with_the_next(
         assert node.names("heads")["dev"] == mine.names("heads")["dev"] == wish.id
 
 
-def test_half_an_answer_moves_nothing(cluster: Cluster, copy: Callable[[str], Store]) -> None:
+@pytest.mark.parametrize(
+    ("kept", "why"),
+    [
+        (slice(-30), "what came is no whole pack"),
+        (slice(0), "heads/main of the cluster's history did not come"),
+    ],
+)
+def test_half_an_answer_moves_nothing(
+    cluster: Cluster, copy: Callable[[str], Store], kept: slice, why: str
+) -> None:
     @contextmanager
     def cut(program: str, asked: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
         with cluster.node(program, asked) as (line, rest):
-            yield line, io.BytesIO(rest.read()[:-30])
+            yield line, io.BytesIO(rest.read()[kept])
 
     with closing(cluster.store()) as node, closing(copy("mine")) as mine:
         commit(node, "one")
-        with pytest.raises(LakehouseError, match="what came is no whole pack"):
-            shared.synchronize(mine, cut, print)
-        assert exchange.names(mine) == {}
-        meet(mine, cluster)
-        assert subjects(mine) == ["one"]
-
-
-def test_an_answer_without_its_pack_moves_nothing(cluster: Cluster, copy: Callable[[str], Store]) -> None:
-    @contextmanager
-    def cut(program: str, asked: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
-        with cluster.node(program, asked) as (line, _):
-            yield line, io.BytesIO()
-
-    with closing(cluster.store()) as node, closing(copy("mine")) as mine:
-        commit(node, "one")
-        with pytest.raises(LakehouseError, match="heads/main of the cluster's history did not come"):
+        with pytest.raises(LakehouseError, match=why):
             shared.synchronize(mine, cut, print)
         assert exchange.names(mine) == {}
         meet(mine, cluster)
