@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from lakehouse import run
+from lakehouse.artifacts import manifest
 from lakehouse.inventory import Host
 from lakehouse.services import Service
 from ops.status import placement, questions
@@ -19,6 +21,8 @@ _PROPERTIES = (
     "Id", "ActiveState", "SubState", "Result", "NRestarts", "ExecMainStartTimestamp", "MemoryCurrent",
 )  # fmt: skip
 _UNIT_FILES = ("/etc/systemd/system/{unit}.service", "/etc/systemd/system/{unit}.service.d/*")
+# What the kit's own programs read, below the folder of configuration.
+_OWN = ("lakehouse-*", "lakehouse*/**/*")
 # What PostgreSQL reads.
 _OF_PACKAGES = ("/etc/postgresql/*/*/conf.d/*.conf", "/etc/postgresql/*/*/pg_hba.conf")
 # What holds passwords; read first, to know what to look for in everything else.
@@ -55,9 +59,13 @@ def secret_files(host: Host) -> list[str]:
 
 
 def configuration(host: Host, services: tuple[Service, ...]) -> list[str]:
-    """Return the kit's own folder, what Debian's packages read beside it, and the services' units."""
+    """Return what the kit has written, what Debian's packages read beside it, and the services' units."""
     units = [path.format(unit=placement.unit(service)) for service in services for path in _UNIT_FILES]
-    return [f"{host.variables['lakehouse_config_dir']}/**/*", *_OF_PACKAGES, *units]
+    config = host.variables["lakehouse_config_dir"]
+    # By default that is /etc, with much in it that is not the kit's: accounts, keys.
+    components = manifest.load(run.ROOT / run.BILL).components
+    own = [f"{name.replace('_', '-')}/**/*" for name in components]
+    return [*(f"{config}/{one}" for one in (*own, *_OWN)), *_OF_PACKAGES, *units]
 
 
 def journal(of: str, lines: int) -> str:

@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -16,7 +17,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from ops.bundle import archive, collector, mask
+from lakehouse.inventory import Host
+from ops.bundle import archive, collector, items, mask
 from ops.bundle.mask import MASK, Masker
 
 # With letters that each form writes in another way.
@@ -45,6 +47,21 @@ def test_a_known_secret_is_found_in_every_form() -> None:
         # Of the secret at most the letters that it shares with its neighbours.
         assert base64.b64encode(SECRET.encode()).decode()[4:12] not in left
         assert len(max(left.replace(MASK, " ").split(), key=len)) < len(coded) - len(SECRET)
+
+
+def test_configuration_is_the_kits_own_where_its_folder_is_etc(tmp_path: Path) -> None:
+    said = re.compile(r"lakehouse_config_dir \}\}/([\w-]+)")
+    roles = Path(__file__).parents[2] / "roles"
+    own = {f"{name}/a/b" for file in roles.glob("*/*/*.yml") for name in said.findall(file.read_text())}
+    theirs = {"shadow", "ssh/ssh_host_ed25519_key", "netplan/50-wifi.yaml", "ssl/private/server.key"}
+    for name in own | theirs:
+        (tmp_path / "etc" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "etc" / name).touch()
+
+    host = Host("a", "", frozenset(), {"lakehouse_config_dir": "/etc"})
+    patterns = [one.removeprefix("/") for one in items.configuration(host, ())]
+    found = {path for one in patterns for path in tmp_path.glob(one) if path.is_file()}
+    assert {str(path.relative_to(tmp_path / "etc")) for path in found} == own
 
 
 @pytest.mark.parametrize(
