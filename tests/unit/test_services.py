@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,11 @@ def written(folder: Path, **changes: dict[str, Any]) -> Path:
 def test_every_role_of_a_service_exists() -> None:
     roles = {service.role for service in services.load().services.values()}
     assert not [role for role in roles if not (ROOT / "roles" / role).is_dir()]
+
+
+def test_the_timers_are_those_that_roles_make() -> None:
+    written = "".join(path.read_text("utf-8") for path in (ROOT / "roles").glob("*/vars/main.yml"))
+    assert set(RAW["timers"]) == set(re.findall(r"timer_files\('([\w-]+)'", written))
 
 
 def test_the_engines_are_what_the_small_profile_leaves_out() -> None:
