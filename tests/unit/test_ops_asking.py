@@ -58,7 +58,8 @@ def test_silent_machines_and_services_are_unknown_at_the_one_deadline(
     ]
     until = time.monotonic() + 3
     answers = asker.ask(data, questions, until)
-    assert time.monotonic() <= until
+    # Nobody ever answers here: one that waits does so for much longer than a busy computer adds.
+    assert time.monotonic() <= until + 1
     assert answers.keys() == {one.name for one in questions}
     assert {answer.why[:13] for answer in answers.values()} == {"no answer in "}
 
