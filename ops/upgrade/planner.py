@@ -129,7 +129,7 @@ def chosen(target: str, names: Mapping[str, set[str]]) -> set[str]:
         return {target}
     if found := {component for component, versions in names.items() if target in versions}:
         return found
-    known = sorted({*names, *(one for versions in names.values() for one in versions)})
+    known = sorted({*names, *(one for versions in names.values() for one in versions)} - {*_DATA})
     near = difflib.get_close_matches(target, known, n=1)
     meant = f" (meant: {near[0]}?)" if near else ""
     raise LakehouseError(f"no component is called {target}{meant}", f"one of: {', '.join(known)}")

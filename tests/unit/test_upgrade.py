@@ -101,6 +101,11 @@ def test_a_component_is_named_by_itself_or_by_a_part(target: str, components: se
     assert planner.chosen(target, NAMES) == components
 
 
+def test_every_component_has_a_task_that_brings_it() -> None:
+    [play] = yamlfile.read(ROOT / "playbooks" / "releases.yml")
+    assert {tag for task in play["tasks"] for tag in task["tags"]} == planner.chosen("all", NAMES)
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [
