@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from lakehouse.catalog import files, marks
-from lakehouse.catalog.store import MAIN, Store
+from lakehouse.catalog.references import MAIN, is_name
+from lakehouse.catalog.store import Store
 from lakehouse.errors import UsageError
 
 _HEAD = f"heads/{MAIN}"
@@ -30,9 +31,11 @@ Names = Mapping[str, str]
 def names(store: Store) -> dict[str, str]:
     """Return branches and tags with the ids of their commits; those that others may not have stay here."""
     every = (
-        (f"{one}/{name}", number) for one in ("heads", "tags") for name, number in store.names(one).items()
+        (f"{folder}/{name}", number)
+        for folder in ("heads", "tags")
+        for name, number in store.references.names(folder).items()
     )
-    return {name: number for name, number in every if store.is_name(name)}
+    return {name: number for name, number in every if is_name(name)}
 
 
 # The cluster's side
@@ -50,7 +53,7 @@ def give(store: Store, asked: Mapping[str, Any], stream: IO[bytes]) -> None:
     }
     # Whole before the first word of an answer: where an object is damaged, that is the answer.
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as pack:
-        store.write_pack(asked.get("have", ()), here.values(), pack)
+        store.objects.write_pack(asked.get("have", ()), here.values(), pack)
         pack.seek(0)
         stream.write(f"{json.dumps(said)}\n".encode())
         shutil.copyfileobj(pack, stream)
@@ -62,14 +65,14 @@ def take(store: Store, asked: Mapping[str, Any], stream: IO[bytes]) -> list[str]
 
     Raises UsageError, and moves none, where one of them is no name.
     """
-    if wrong := next((name for name in asked["moves"] if not store.is_name(name)), None):
+    if wrong := next((name for name in asked["moves"] if not is_name(name)), None):
         raise UsageError(f"{wrong}: no name of a branch or a tag")
-    store.read_pack(stream)
+    store.objects.read_pack(stream)
     store.end_where_needed(asked["ends"])
     return [
         name
         for name, (before, after) in asked["moves"].items()
-        if not (_may_move(store, name, before, after) and store.put(name, before, after))
+        if not (_may_move(store, name, before, after) and store.references.put(name, before, after))
     ]
 
 

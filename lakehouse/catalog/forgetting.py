@@ -22,7 +22,7 @@ def forget(store: Store, days: int, now: float) -> bool:
     span, today = days * _DAY, int(now) // _DAY * _DAY
     ends, known = set[str](), set[str]()
     # Commits with their age. `main` is gone through first; what else has a name is as old as it says.
-    waiting = [(one, today - one.time) for one in map(store.commit, store.tips())]
+    waiting = [(one, today - one.time) for one in map(store.commit, store.references.tips())]
     if last := store.head():
         waiting.append((last, _passed(today - last.time, span)))
     while waiting:
@@ -37,7 +37,7 @@ def forget(store: Store, days: int, now: float) -> bool:
             waiting += [(one, age + _passed(entry.time - one.time, span)) for one in above]
     ends |= store.ends() & known
     # Also what one that was killed has left.
-    gone = {one for number in ends for one in store.parents(number) if one in store} - known
+    gone = {one for number in ends for one in store.parents(number) if one in store.objects} - known
     if gone or sum(1 for _ in (store.path / "objects").glob("??/*")) > _LOOSE:
         store.forget_all_but(ends)
     return bool(gone)

@@ -9,7 +9,8 @@ from typing import Any
 
 from lakehouse.catalog import build
 from lakehouse.catalog.diff import ranges_of
-from lakehouse.catalog.store import DamagedError, Store
+from lakehouse.catalog.disk import DamagedError
+from lakehouse.catalog.store import Store
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def check(store: Store) -> Checked:
     """Read every object of every branch and tag, each once, and look whether its documents are whole."""
     checked, walk = Checked(), _Walk(store)
     seen: set[str] = set()
-    waiting = store.tips()
+    waiting = store.references.tips()
     while waiting:
         number = waiting.pop()
         if number in seen:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dulwich.objects import Blob, ShaFile, Tree
 
 from lakehouse.catalog import trees
-from lakehouse.catalog.store import DamagedError, Store
+from lakehouse.catalog.disk import DamagedError
+from lakehouse.catalog.store import Store
 
 # As large as a pack is to be.
 _PACK_BYTES = 64 * 1024**2
@@ -45,7 +46,7 @@ class Overlay:
 
     def _add(self, one: ShaFile) -> str:
         number = one.id.decode()
-        if number not in self._objects and (self._below is None or number not in self._below):
+        if number not in self._objects and (self._below is None or number not in self._below.objects):
             self._objects[number] = one
         return number
 
@@ -63,7 +64,7 @@ class Batch(Overlay):
     def flush(self) -> None:
         """Write what is left."""
         if self._objects:
-            self._store.keep(list(self._objects.values()))
+            self._store.objects.keep(list(self._objects.values()))
         self.written += len(self._objects)
         self._objects, self._bytes = {}, 0
 

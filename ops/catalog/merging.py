@@ -17,7 +17,8 @@ from lakehouse.catalog.diff import Action
 from lakehouse.catalog.merging.sides import Choice, Conflict, Side, Three
 from lakehouse.catalog.merging.trees import merge as merge_trees
 from lakehouse.catalog.overlay import Batch
-from lakehouse.catalog.store import MAIN, Entry, Store
+from lakehouse.catalog.references import MAIN
+from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import UsageError
 from ops.catalog.opened import command, end, opened, say
 from ops.outcome import Finding, Outcome
@@ -89,7 +90,7 @@ def _line(store: Store, arguments: argparse.Namespace, verb: str, meant: Entry) 
             f"--into {MAIN}: {MAIN} is what the metastore has been, commit by commit; --into another branch,"
             " which lakehouse catalog restore writes"
         )
-    number = store.names("heads").get(name)
+    number = store.references.names("heads").get(name)
     if number and not arguments.into:
         raise UsageError(f"{name} is there already; --into {name} to go on with it, or --into another one")
     return _Line(name, store.commit(number) if number else store.resolve("HEAD"), new=not number)

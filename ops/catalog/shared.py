@@ -71,7 +71,7 @@ def synchronize(store: Store, node: Node, say: Callable[[str], object]) -> None:
                 say(f"{name} is otherwise in the cluster's history; what was here is {other}")
             while moves.here:
                 for name, (old, new) in moves.here.items():
-                    store.put(name, old, new)
+                    store.references.put(name, old, new)
                 moves = _reconciled(store, theirs["names"], before)
             if not moves.there or not _sent(store, node, theirs["names"], moves.there):
                 exchange.meet(store, theirs["id"])
@@ -90,9 +90,9 @@ def _fetched(store: Store, node: Node) -> dict[str, Any]:
     """Keep what the cluster's history has and this copy has not; return what it says of itself."""
     with node("give", exchange.question(store)) as (line, stream):
         said = _document(line)
-        store.read_pack(stream)
+        store.objects.read_pack(stream)
     # An answer that ended behind its line has no pack.
-    if lacking := next((name for name, number in said["names"].items() if number not in store), None):
+    if lacking := next((name for name, number in said["names"].items() if number not in store.objects), None):
         raise LakehouseError(
             f"{store.path}: {lacking} of the cluster's history did not come", "the same again"
         )
@@ -107,7 +107,7 @@ def _sent(
 ) -> list[str]:
     """Bring commits and their names to the cluster's history; return the names that others have moved."""
     pack = io.BytesIO()
-    store.write_pack(theirs.values(), [new for _, new in moves.values() if new], pack)
+    store.objects.write_pack(theirs.values(), [new for _, new in moves.values() if new], pack)
     text = base64.b64encode(pack.getvalue()).decode()
     asked = {"moves": dict(moves), "ends": sorted(store.ends()), "pack": text}
     return list(told(node, "take", asked)["refused"])

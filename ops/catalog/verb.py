@@ -231,10 +231,10 @@ def _name(arguments: argparse.Namespace, verb: str, folder: str) -> int:
         if writes:
             with store.locked():
                 if arguments.delete:
-                    store.forget(folder, arguments.delete)
+                    store.references.remove(f"{folder}/{arguments.delete}")
                 else:
-                    store.name(folder, arguments.name, store.resolve(arguments.commit))
-        listed = store.names(folder)
+                    store.references.add(f"{folder}/{arguments.name}", store.resolve(arguments.commit).id)
+        listed = store.references.names(folder)
         if not arguments.json:
             say(f"{name} {screen.entry(store.commit(number))}" for name, number in listed.items())
         return end(
@@ -262,7 +262,7 @@ def _findings(
 def _called(store: Store) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for folder in ("heads", "tags"):
-        for name, number in store.names(folder).items():
+        for name, number in store.references.names(folder).items():
             found.setdefault(number, []).append(name)
     return found
 

@@ -9,7 +9,8 @@ from typing import Any
 from lakehouse.catalog import build, documents
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Batch
-from lakehouse.catalog.store import MAIN, Entry, Store, Writer
+from lakehouse.catalog.references import MAIN
+from lakehouse.catalog.store import Entry, Store, Writer
 
 LAKE = "hdfs://lake"
 SHAPE = {"columns": [{"name": "a", "type": "int"}], "buckets": -1}
@@ -97,8 +98,8 @@ def commit(
     made = tree(batch, databases, functions)
     batch.flush()
     with store.locked():
-        if branch not in {MAIN, *store.names("heads")}:
-            store.name("heads", branch, store.resolve("HEAD"))
+        if branch not in {MAIN, *store.references.names("heads")}:
+            store.references.add(f"heads/{branch}", store.resolve("HEAD").id)
         number = len(list((store.path / "objects").rglob("*")))
         return store.record(
             made, store.head(branch), "a <a@example.org>", 1_800_000_000 + number, f"{branch}\n", branch

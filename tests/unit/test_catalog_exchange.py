@@ -17,6 +17,7 @@ import pytest
 from hive_metastore.ttypes import MetaException
 
 from lakehouse.catalog import build, exchange, forgetting, fsck, marks
+from lakehouse.catalog.disk import Objects
 from lakehouse.catalog.exchange import reconcile
 from lakehouse.catalog.hosted.serving import Following
 from lakehouse.catalog.overlay import Batch
@@ -112,14 +113,14 @@ def test_what_one_operator_names_another_one_sees(cluster: Cluster, copy: Callab
     with closing(cluster.store()) as node, closing(copy("ann")) as ann, closing(copy("bob")) as bob:
         commit(node, "one")
         meet(ann, cluster)
-        ann.name("tags", "before", ann.resolve("HEAD"))
-        ann.name("heads", "dev", ann.resolve("HEAD"))
+        ann.references.add("tags/before", ann.resolve("HEAD").id)
+        ann.references.add("heads/dev", ann.resolve("HEAD").id)
         commit(ann, "wish", "dev")
         meet(ann, cluster)
         meet(bob, cluster)
         assert exchange.names(bob) == exchange.names(ann) == exchange.names(node)
         assert subjects(bob, "dev") == ["wish", "one"]
-        bob.forget("tags", "before")
+        bob.references.remove("tags/before")
         meet(bob, cluster)
         meet(ann, cluster)
         assert "tags/before" not in exchange.names(ann)
@@ -128,7 +129,7 @@ def test_what_one_operator_names_another_one_sees(cluster: Cluster, copy: Callab
 def test_two_who_go_on_with_a_branch_lose_nothing(cluster: Cluster, copy: Callable[[str], Store]) -> None:
     with closing(cluster.store()) as node, closing(copy("ann")) as ann, closing(copy("bob")) as bob:
         first = commit(node, "one")
-        node.name("heads", "dev", first)
+        node.references.add("heads/dev", first.id)
         meet(ann, cluster)
         meet(bob, cluster)
         commit(ann, "of ann", "dev")
@@ -147,7 +148,7 @@ def test_a_history_from_before_the_timer_is_its_beginning(
 ) -> None:
     with closing(copy("mine")) as mine:
         commit(mine, "one")
-        mine.name("tags", "before", mine.resolve("HEAD"))
+        mine.references.add("tags/before", mine.resolve("HEAD").id)
         meet(mine, cluster)
         with closing(cluster.store()) as node:
             commit(node, "two")
@@ -196,12 +197,12 @@ def test_who_was_killed_between_goes_on_with_the_next(
     with closing(cluster.store()) as node, closing(copy("mine")) as mine:
         commit(node, "one")
         meet(mine, cluster)
-        mine.name("heads", "dev", mine.resolve("HEAD"))
+        mine.references.add("heads/dev", mine.resolve("HEAD").id)
         wish = commit(mine, "wish", "dev")
         with pytest.raises(KilledError):
             shared.synchronize(mine, broken, print)
         assert meet(mine, cluster) == []
-        assert node.names("heads")["dev"] == mine.names("heads")["dev"] == wish.id
+        assert node.references.names("heads")["dev"] == mine.references.names("heads")["dev"] == wish.id
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,7 @@ def test_names_that_are_gits_alone_stay_in_a_copy(cluster: Cluster, copy: Callab
         meet(mine, cluster)
         (mine.path / "refs" / "heads" / "fix").mkdir()
         (mine.path / "refs" / "heads" / "fix" / "it").write_text(f"{entry.id}\n")
-        mine.name("tags", "v1", entry)
+        mine.references.add("tags/v1", entry.id)
         meet(mine, cluster)
         assert exchange.names(node) == {"heads/main": entry.id, "tags/v1": entry.id}
         wrong = {"moves": {"tags/v2": [None, entry.id], "heads/fix/it": [None, entry.id]}, "ends": []}
@@ -266,7 +267,7 @@ def test_main_never_goes_back(cluster: Cluster) -> None:
 def test_what_is_too_old_is_forgotten_and_ids_stay(cluster: Cluster, copy: Callable[[str], Store]) -> None:
     with closing(cluster.store()) as node, closing(copy("mine")) as mine, closing(copy("late")) as late:
         made = [commit(node, f"day {day}", moment=DAY) for day in range(1, 11)]
-        node.name("tags", "release", made[2])
+        node.references.add("tags/release", made[2].id)
         meet(mine, cluster)
         with node.locked():
             assert forgetting.forget(node, 4, 10.5 * DAY)
@@ -274,7 +275,7 @@ def test_what_is_too_old_is_forgotten_and_ids_stay(cluster: Cluster, copy: Calla
         assert subjects(node) == [f"day {day}" for day in (10, 9, 8, 7, 6, 5)]
         assert subjects(node, "release") == ["day 3"]
         assert fsck.check(node).faults == []
-        assert made[0].id not in node
+        assert made[0].id not in node.objects
         git = subprocess.run(
             ["git", "--git-dir", str(node.path), "fsck", "--strict"],
             capture_output=True, text=True, check=False,
@@ -288,7 +289,7 @@ def test_what_is_too_old_is_forgotten_and_ids_stay(cluster: Cluster, copy: Calla
         assert subjects(late) == subjects(node)
         assert fsck.check(mine).faults == fsck.check(late).faults == []
         # And what is written in either goes on.
-        late.name("heads", "dev", late.resolve("HEAD"))
+        late.references.add("heads/dev", late.resolve("HEAD").id)
         commit(late, "wish", "dev")
         meet(late, cluster)
         assert subjects(node, "dev")[:2] == ["wish", "day 11"]
@@ -300,13 +301,13 @@ def test_forgetting_that_was_killed_is_done_by_the_next(
     with closing(cluster.store()) as node:
         for day in range(1, 11):
             commit(node, f"day {day}", moment=DAY)
-        packed = Store._synced
+        packed = Objects._synced
 
-        def killed(store: Store, pack: Any) -> None:
-            packed(store, pack)
+        def killed(objects: Objects, pack: Any) -> None:
+            packed(objects, pack)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(Store, "_synced", killed)
+        monkeypatch.setattr(Objects, "_synced", killed)
         with node.locked(), pytest.raises(KeyboardInterrupt):
             forgetting.forget(node, 4, 10.5 * DAY)
         monkeypatch.undo()
@@ -331,7 +332,7 @@ def test_a_clock_that_is_a_year_ahead_forgets_nothing(cluster: Cluster, commits_
             assert not forgetting.forget(node, 30, ahead + 5 * DAY)
             # It is right again.
             assert not forgetting.forget(node, 30, 4 * DAY)
-        assert days[0].id in node
+        assert days[0].id in node.objects
 
 
 def test_what_a_full_disk_has_left_is_forgotten_by_the_next(
@@ -342,13 +343,13 @@ def test_what_a_full_disk_has_left_is_forgotten_by_the_next(
 
     with closing(cluster.store()) as node, node.locked():
         first, *_ = [commit_in(node, f"day {day}") for day in range(1, 11)]
-        monkeypatch.setattr(Store, "pack", full)
+        monkeypatch.setattr(Objects, "_pack", full)
         with pytest.raises(OSError, match="No space left"):
             forgetting.forget(node, 4, 10.5 * DAY)
         monkeypatch.undo()
-        assert first.id in node
+        assert first.id in node.objects
         assert forgetting.forget(node, 4, 10.6 * DAY)
-        assert first.id not in node
+        assert first.id not in node.objects
         assert not forgetting.forget(node, 4, 10.7 * DAY)
 
 
@@ -428,7 +429,7 @@ def test_a_commit_that_is_not_there_is_said_once_and_served_when_it_is(tmp_path:
         why = f"before: no commit, branch or tag of {cluster.repository}"
         missing = f"lakehouse_past_commit is not served yet: {why}"
         wait_for("it is said", lambda: said() == [missing], seconds=30)
-        node.name("tags", "before", entry)
+        node.references.add("tags/before", entry.id)
         served = [missing, f"before is commit {entry.short} (one)"]
         wait_for("it is served", lambda: said() == served, seconds=30)
 
@@ -439,7 +440,7 @@ def test_who_waits_for_a_commit_is_well_until_it_is_there(tmp_path: Path) -> Non
         entry = commit(node, "one")
         with cluster.node("waits", {}) as (line, _):
             assert json.loads(line) == {"waits": f"before: no commit, branch or tag of {cluster.repository}"}
-        node.name("tags", "before", entry)
+        node.references.add("tags/before", entry.id)
         with cluster.node("waits", {}) as (line, _):
             assert json.loads(line)["why"] == f"before is commit {entry.short}, and nobody serves it"
 

@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 
 from lakehouse.catalog import fsck
+from lakehouse.catalog.disk import DamagedError
 from lakehouse.catalog.overlay import Batch
-from lakehouse.catalog.store import DamagedError, Entry, Store
+from lakehouse.catalog.references import is_name
+from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.run import ROOT
 
@@ -161,8 +163,8 @@ def test_what_is_no_document_is_named(store: Store) -> None:
 
 def test_a_commit_has_many_names(store: Store) -> None:
     first, last = commit(store, "{}"), commit(store, "[]")
-    store.name("tags", "v1.0", first)
-    store.name("heads", "try", first)
+    store.references.add("tags/v1.0", first.id)
+    store.references.add("heads/try", first.id)
     for text in (first.id, first.short, "v1.0", "try", "HEAD~1", "main~1", f"{last.short}~1"):
         assert store.resolve(text) == first, text
     assert store.resolve("HEAD") == last
@@ -175,7 +177,7 @@ def test_a_commit_has_many_names(store: Store) -> None:
             store.resolve(text)
     for name in ("", "a/b", "a b", "-x", ".x", "x.lock", "a..b", "abcdef12", "x\n"):
         with pytest.raises(UsageError):
-            store.name("tags", name, first)
+            store.references.add(f"tags/{name}", first.id)
 
 
 def test_a_folder_without_a_repository_is_one_line(tmp_path: Path) -> None:
@@ -202,15 +204,15 @@ def test_names_and_commits_that_git_has_made_are_read(store: Store) -> None:
     first, last = commit(store, "{}"), commit(store, "[]")
     git(store, "tag", "-a", "v1", "-m", "a tag that is an object", "HEAD~1")
     git(store, "update-ref", "refs/heads/fix/it", last.id)
-    assert store.names("tags") == {"v1": first.id}
+    assert store.references.names("tags") == {"v1": first.id}
     assert store.resolve("v1") == first
-    assert not store.is_name("heads/fix/it")
+    assert not is_name("heads/fix/it")
     assert fsck.check(store).faults == []
-    store.put("tags/v1", first.id, last.id)
-    assert store.names("tags") == {"v1": last.id}
+    store.references.put("tags/v1", first.id, last.id)
+    assert store.references.names("tags") == {"v1": last.id}
     git(store, "tag", "-a", "v2", "-m", "another one", "HEAD")
-    store.forget("tags", "v2")
-    assert store.names("tags") == {"v1": last.id}
+    store.references.remove("tags/v2")
+    assert store.references.names("tags") == {"v1": last.id}
     latin = (
         f"tree {last.tree}\nparent {last.id}\nauthor J\xf6rg <j@b> 1 +0000\ncommitter J <j@b> 1 +0000\n"
         "\nf\xfcr\n"
@@ -228,4 +230,4 @@ def test_names_and_commits_that_git_has_made_are_read(store: Store) -> None:
 def test_what_is_no_name_is_said(store: Store, folder: str, name: str) -> None:
     entry = commit(store, "{}")
     with pytest.raises(UsageError, match="letters, digits"):
-        store.name(folder, name, entry)
+        store.references.add(f"{folder}/{name}", entry.id)

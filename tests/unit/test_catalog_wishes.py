@@ -40,7 +40,7 @@ def asked(store: Store, capsys: pytest.CaptureFixture[str], *words: str) -> dict
 def state(store: Store) -> tuple[list[str], dict[str, str]]:
     """Return what is in a repository: all objects, and where branches are."""
     files = (store.path / "objects").rglob("*")
-    return sorted(one.name for one in files if one.is_file()), store.names("heads")
+    return sorted(one.name for one in files if one.is_file()), store.references.names("heads")
 
 
 def test_a_merge_has_two_parents_on_a_branch_of_its_own(
@@ -71,7 +71,7 @@ def test_every_commit_that_a_merge_comes_from_is_checked(store: Store) -> None:
     dev = commit(store, {"d": {"dev": table()}}, "dev")
     commit(store, {"d": {"t": table()}})
     assert cli.main(["catalog", "merge", "dev", "--into", "all", "--store", str(store.path)]) == 0
-    store.forget("heads", "dev")
+    store.references.remove("heads/dev")
     path = store.path / "objects" / dev.id[:2] / dev.id[2:]
     path.unlink()
     [fault] = fsck.check(store).faults
@@ -84,14 +84,14 @@ def test_a_branch_that_has_all_of_ours_is_taken_as_it_is_and_merged_once(
     commit(store, {"d": {}})
     dev = commit(store, {"d": {"t": table()}}, "dev")
     code, _, line = ask(store, capsys, "merge", "dev", "--into", "wish")
-    assert (code, store.names("heads")["wish"]) == (0, dev.id)
+    assert (code, store.references.names("heads")["wish"]) == (0, dev.id)
     assert "fast-forward" in line
     code, out, line = ask(store, capsys, "merge", "dev", "--into", "wish")
     assert (code, out) == (0, "")
     assert f"nothing to merge: {dev.short} has all of {dev.short}" in line
     code, _, line = ask(store, capsys, "merge", "HEAD")
     assert (code, "nothing to merge" in line) == (0, True)
-    assert list(store.names("heads")) == ["dev", "main", "wish"]
+    assert list(store.references.names("heads")) == ["dev", "main", "wish"]
 
 
 def test_a_branch_can_have_what_the_metastore_has_become_and_be_merged_again(
@@ -139,7 +139,7 @@ def test_a_change_goes_to_another_line_alone(store: Store, capsys: pytest.Captur
     commit(store, {"d": {"t": table("a")}})
     picked = commit(store, {"d": {"t": table("a", "b")}})
     last = commit(store, {"d": {"t": table("a", "b"), "u": table()}})
-    store.name("heads", "old", store.resolve("HEAD~2"))
+    store.references.add("heads/old", store.resolve("HEAD~2").id)
     code, out, _ = ask(store, capsys, "cherry-pick", picked.short, "--into", "old", "-m", "wanted there, too")
     made = store.resolve("old")
     assert (code, out) == (0, "~ table hive.d.t: column b: none -> int\n")
@@ -183,10 +183,10 @@ def test_what_cannot_be_is_one_line_and_changes_nothing(
 ) -> None:
     commit(store, {"d": {}})
     commit(store, {"d": {"t": table()}})
-    before = store.names("heads")
+    before = store.references.names("heads")
     code, out, line = ask(store, capsys, *words)
     assert (code, out, why in line) == (64, "", True), line
-    assert store.names("heads") == before
+    assert store.references.names("heads") == before
 
 
 def test_a_branch_of_an_earlier_try_is_not_gone_on_with_by_chance(
@@ -220,7 +220,7 @@ def test_a_damaged_history_is_one_line_with_the_next_command(
     path.unlink()
     code, _, line = ask(store, capsys, "merge", "dev")
     assert (code, f"object {number} is missing" in line) == (2, True), line
-    assert list(store.names("heads")) == ["dev", "main"]
+    assert list(store.references.names("heads")) == ["dev", "main"]
 
 
 def test_a_commit_in_another_form_is_refused(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,7 +231,7 @@ def test_a_commit_in_another_form_is_refused(store: Store, capsys: pytest.Captur
     made = root.made(batch)
     batch.flush()
     with store.locked():
-        store.name("heads", "newer", store.resolve("HEAD"))
+        store.references.add("heads/newer", store.resolve("HEAD").id)
         store.record(made, store.head("newer"), "a <a@example.org>", 1_900_000_000, "newer\n", "newer")
     commit(store, {"d": {"t": table()}})
     code, _, line = ask(store, capsys, "merge", "newer")
