@@ -27,7 +27,7 @@ from lakehouse.errors import LakehouseError, UsageError
 # Another commit may take so long.
 _LOCK_SECONDS = 120.0
 _BACK = re.compile(r"(?P<name>.*?)~(?P<steps>\d+)")
-_COMMIT = ".venv/bin/lakehouse catalog commit"
+COMMIT = ".venv/bin/lakehouse catalog commit"
 _SHORT = 12
 
 
@@ -83,7 +83,7 @@ class Writer(Reader, Protocol):
 class Store:
     """A repository on this machine, with its `objects` and `references`."""
 
-    def __init__(self, path: Path, first: str = _COMMIT) -> None:
+    def __init__(self, path: Path, first: str = COMMIT) -> None:
         """Open it; LakehouseError where there is none, with the command that makes the first commit."""
         self.path = path
         try:
@@ -189,7 +189,7 @@ class Store:
         if len(matching) > 1:
             raise UsageError(f"{text} is the beginning of {len(matching)} commits; a longer one")
         if text == "HEAD":
-            raise LakehouseError(f"{self.path} has no commit yet", _COMMIT)
+            raise LakehouseError(f"{self.path} has no commit yet", COMMIT)
         if not matching:
             raise UsageError(f"{text}: no commit, branch or tag of {self.path}")
         return matching[0]
@@ -242,7 +242,7 @@ class Store:
         """Have a branch end with another commit; LakehouseError if it ends with another one than said."""
         if not self.references.put(f"heads/{branch}", before.id if before else None, after.id):
             raise LakehouseError(
-                f"{self.path}: {branch} has another commit by now; this one was dropped", _COMMIT
+                f"{self.path}: {branch} has another commit by now; this one was dropped", COMMIT
             )
 
     # Where the history ends

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from lakehouse.catalog.store import Store
+from lakehouse.catalog.store import COMMIT, Store
 from lakehouse.errors import LakehouseError
 from ops import tell
 from ops.catalog import shared, targets
@@ -23,24 +23,21 @@ def opened(arguments: argparse.Namespace, *, writes: bool = False) -> Iterator[t
 
     A copy of the cluster's own history has what that has; what is written is there at the end, too.
     """
+    first = command(arguments, "catalog commit")
     if arguments.store:
-        with closing(Store(Path(arguments.store))) as store:
+        with closing(Store(Path(arguments.store), first)) as store:
             yield store, str(arguments.store)
         return
     chosen = targets.choose(arguments)
-    if not chosen.node and not (chosen.place / "HEAD").exists():
-        raise LakehouseError(
-            f"{chosen.place}: there is no history of the catalog yet", command(arguments, "catalog commit")
-        )
-    with history(chosen, writes=writes) as store:
+    with history(chosen, first, writes=writes) as store:
         yield store, chosen.name
 
 
 @contextmanager
-def history(chosen: Target, *, writes: bool = False) -> Iterator[Store]:
-    """Open the repository that this checkout has."""
+def history(chosen: Target, first: str = COMMIT, *, writes: bool = False) -> Iterator[Store]:
+    """Open the repository that this checkout has; `first` is the command that makes its first commit."""
     node, where = chosen.node, chosen.place
-    with closing(Store.made(where) if node else Store(where)) as store:
+    with closing(Store.made(where) if node else Store(where, first)) as store:
         if node:
             _current(store, node, needed=writes)
         yield store

@@ -524,7 +524,7 @@ def test_what_is_not_there_is_one_line(
 def test_without_a_history_the_next_command_makes_one(kit: Kit, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["catalog", "log", "--store", str(kit.store)]) == 2
     assert (
-        "there is no history of the catalog yet; next: .venv/bin/lakehouse catalog commit"
+        "there is no history of the catalog yet; next: .venv/bin/lakehouse catalog commit --store"
         in capsys.readouterr().err
     )
 
