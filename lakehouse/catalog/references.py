@@ -76,7 +76,7 @@ class References:
             raise UsageError(f"{MAIN} is where commits go")
         if not self.get(place):
             raise UsageError(f"{_word(place)}: no such name in {self._path}")
-        self._refs.remove_if_equals(ref, None)
+        self._refs.remove_if_equals(ref, self._held(ref, None))
 
     def put(self, place: str, before: str | None, after: str | None) -> bool:
         """Have a name lead to another commit, or to none; tell whether it led to where was said."""

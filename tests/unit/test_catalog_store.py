@@ -106,6 +106,10 @@ def test_what_a_killed_program_left_is_in_nobodys_way(store: Store) -> None:
     commit(store, "[]")
     assert (left.exists(), written.exists()) == (False, True)
     assert len(list(store.history(store.resolve("HEAD").id))) == 2
+    store.references.add("tags/v1", store.resolve("HEAD").id)
+    (store.path / "refs" / "tags" / "v1.lock").touch()
+    store.references.remove("tags/v1")
+    assert store.references.names("tags") == {}
 
 
 def test_a_commit_on_another_one_than_the_last_is_dropped(store: Store) -> None:
