@@ -27,12 +27,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.template import trust_as_template
 
-try:
-    from lakehouse import evaluation, pending
-except ImportError as error:  # Ansible runs in another Python than the kit's
-    raise AnsibleActionFail(
-        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
-    ) from error
+from lakehouse import evaluation, pending
 
 _FOLDER_MODE = 0o755
 _NOT_FOR_THE_HOST = {"read_by", "template", "vars"}

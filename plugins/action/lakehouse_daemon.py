@@ -17,16 +17,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from ansible import constants
-from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-try:
-    from lakehouse import evaluation
-except ImportError as error:  # Ansible runs in another Python than the kit's
-    raise AnsibleActionFail(
-        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
-    ) from error
+from lakehouse import evaluation
 
 Result = dict[str, Any]
 _OF_FILES = {"files", "units"}

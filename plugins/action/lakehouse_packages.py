@@ -14,13 +14,8 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-try:
-    from lakehouse import airgap
-    from lakehouse.errors import LakehouseError
-except ImportError as error:  # Ansible runs in another Python than the kit's
-    raise AnsibleActionFail(
-        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
-    ) from error
+from lakehouse import airgap
+from lakehouse.errors import LakehouseError
 
 # One line for each package that is installed, in the order of dpkg; and the package lists that are there.
 INSTALLED = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\\n"]

@@ -12,15 +12,10 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleUndefinedVariable
+from ansible.errors import AnsibleConnectionFailure, AnsibleUndefinedVariable
 from ansible.plugins.action import ActionBase
 
-try:
-    from lakehouse.validation import Finding, identity, memory, report
-except ImportError as error:  # Ansible runs in another Python than the kit's
-    raise AnsibleActionFail(
-        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
-    ) from error
+from lakehouse.validation import Finding, identity, memory, report
 
 
 def clock_offset(before: float, started: float, finished: float, after: float) -> float:

@@ -20,16 +20,11 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-try:
-    from lakehouse import artifacts, pending
-    from lakehouse.artifacts import manifest, releases
-    from lakehouse.artifacts.cache import Cache
-    from lakehouse.artifacts.manifest import Manifest
-    from lakehouse.errors import LakehouseError
-except ImportError as error:  # Ansible runs in another Python than the kit's
-    raise AnsibleActionFail(
-        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
-    ) from error
+from lakehouse import artifacts, pending
+from lakehouse.artifacts import manifest, releases
+from lakehouse.artifacts.cache import Cache
+from lakehouse.artifacts.manifest import Manifest
+from lakehouse.errors import LakehouseError
 
 ROOT = Path(__file__).resolve().parents[2]
 Provide = Callable[[Manifest, str, Cache, Callable[[str], None]], Path]

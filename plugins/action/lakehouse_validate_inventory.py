@@ -15,16 +15,11 @@ from ansible import constants
 from ansible.errors import AnsibleActionFail, AnsibleTemplateError, AnsibleUndefinedVariable
 from ansible.plugins.action import ActionBase
 
-try:
-    from lakehouse import shipped, specs
-    from lakehouse.artifacts import manifest
-    from lakehouse.errors import LakehouseError
-    from lakehouse.inventory import Host, Inventory
-    from lakehouse.validation import Level, Undefined, of_level, replaced, report, validate
-except ImportError as error:  # Ansible runs in another Python than the kit's
-    raise AnsibleActionFail(
-        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
-    ) from error
+from lakehouse import shipped, specs
+from lakehouse.artifacts import manifest
+from lakehouse.errors import LakehouseError
+from lakehouse.inventory import Host, Inventory
+from lakehouse.validation import Level, Undefined, of_level, replaced, report, validate
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # What Ansible puts beside the variables of the inventory.

@@ -8,10 +8,8 @@ the garbage collector, which would write to each page of it, and so copy it.
 from __future__ import annotations
 
 import gc
-from contextlib import suppress
 from pathlib import Path
 
-from ansible.errors import AnsibleError
 from ansible.playbook import Playbook
 from ansible.plugins import loader
 from ansible.plugins.callback import CallbackBase
@@ -42,14 +40,19 @@ class CallbackModule(CallbackBase):
     CALLBACK_NEEDS_ENABLED = True
 
     def v2_playbook_on_start(self, playbook: Playbook) -> None:  # noqa: ARG002 (Ansible's signature)
-        """Load what templates and tasks use."""
+        """Load what templates and tasks use; end the run where the kit's package is not there for it."""
+        try:
+            for name in ACTIONS:
+                loader.action_loader.get_with_context(name, class_only=True)
+        except ImportError as error:  # Ansible runs in another Python than the kit's
+            # Whatever else a callback raises is a warning.
+            raise SystemExit(
+                f"error: no package 'lakehouse' here ({error});"
+                " next: scripts/bootstrap, then .venv/bin/ansible-playbook"
+            ) from None
         for plugins in (loader.filter_loader, loader.test_loader):
             for _plugin in plugins.all():
                 pass
-        for name in ACTIONS:
-            # One that cannot be imported says so when a task uses it.
-            with suppress(AnsibleError):
-                loader.action_loader.get_with_context(name, class_only=True)
         for name in CONNECTIONS:
             loader.connection_loader.get_with_context(name, class_only=True)
         loader.become_loader.get_with_context("ansible.builtin.sudo", class_only=True)

@@ -10,15 +10,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-try:
-    from lakehouse import shipped
-except ImportError as error:  # Ansible runs in another Python than the kit's
-    raise AnsibleLookupError(
-        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
-    ) from error
+from lakehouse import shipped
 
 # Raw variables by process and host. A task is a process of its own, in which no inventory changes any more,
 # and asks for ports a hundred times.

@@ -11,17 +11,12 @@ import multiprocessing
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.errors import AnsibleError, AnsibleTemplateError
+from ansible.errors import AnsibleTemplateError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.lookup import LookupBase
 
-try:
-    from lakehouse import services
-    from lakehouse.sizing import placed, plan
-except ImportError as error:  # Ansible runs in another Python than the kit's
-    raise AnsibleError(
-        f"no package 'lakehouse' here ({error}); next: scripts/bootstrap, then .venv/bin/ansible-playbook"
-    ) from error
+from lakehouse import services
+from lakehouse.sizing import placed, plan
 
 SWITCHES = {row.switch for row in services.load().services.values() if row.switch}
 # A task on a host is a process of its own, in which no fact changes: the first answer is every answer.
