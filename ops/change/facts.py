@@ -54,7 +54,8 @@ class Living:
 
     def do(self, host: str, script: str, seconds: float) -> Answer[str]:
         """Run a script as root on a host; unknown, with what it said last, unless it ends with 0."""
-        asked = Shell("do", host, as_root(f"{{ {script}\n}} 2>&1 && echo {_OK}"))
+        # Not `script && echo`: a shell that tests what a script returns ignores the script's own `set -e`.
+        asked = Shell("do", host, as_root(f"( {script}\n) 2>&1; [ $? != 0 ] || echo {_OK}"))
         return self._session.ask([asked], seconds)["do"].then(_finished)
 
     def as_hdfs(self, command: str) -> str:

@@ -163,7 +163,7 @@ def _do(
     for host in hosts:
         running.begins(host, component)
         running.say(f"{component} on {host}: stops, and goes")
-        done = running.living.do(host, f"({removes(there[host], data=data)}\n)", _STOP_SECONDS)
+        done = running.living.do(host, removes(there[host], data=data), _STOP_SECONDS)
         if not done.known:
             raise Stopped(Ending.HALFWAY, f"{component} on {host}: {done.why}", "")
         running.done(host, component)

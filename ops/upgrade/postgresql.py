@@ -224,7 +224,7 @@ for name in {names}; do
   apt-get download -qq "$name={version}" || cp /var/cache/apt/archives/"$name"_{version}_*.deb .
 done
 sync --file-system .; mv {part} {place}"""
-    done = running.living.do(change.host, f"({script}\n)", _FETCH_SECONDS)
+    done = running.living.do(change.host, script, _FETCH_SECONDS)
     if not done.known:
         raise Stopped(Ending.REFUSED, done.why, "")
 

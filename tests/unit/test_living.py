@@ -1,0 +1,131 @@
+"""What a host is told: a script has done its work only where each line of it has."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from lakehouse import inventory
+from ops.answer import Answer
+from ops.asking import Reply, Session, Shell
+from ops.change import datanodes, facts
+from ops.change.ending import Stopped
+from ops.change.facts import Living
+from ops.change.run import Running
+from ops.status import placement
+from ops.upgrade import hdfs
+from plugins.module_utils.lakehouse import hdfs_hosts
+
+
+class Here:
+    """As `Session`: every host is this machine, with programs of the test before its own."""
+
+    def __init__(self, programs: Path) -> None:
+        self.programs = programs
+
+    def program(self, name: str, text: str) -> None:
+        path = self.programs / name
+        path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def ask(self, questions: Sequence[Shell], seconds: float) -> dict[str, Answer[Reply]]:
+        environment = {"PATH": f"{self.programs}:/usr/bin:/bin"}
+        return {
+            one.name: Answer(Reply(self.said(one.script, environment, seconds), 0.0, 0.0))
+            for one in questions
+        }
+
+    def said(self, script: str, environment: dict[str, str], seconds: float) -> str:
+        return subprocess.run(
+            ["sh", "-c", script],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+            env=environment,
+        ).stdout
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    monkeypatch.setattr(facts, "as_root", str)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    return Here(programs)
+
+
+@pytest.fixture
+def living(here: Here) -> Living:
+    return Living(placement.read(inventory.load("tests/inventory")), cast("Session", here))
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo well", "well"),
+        ("set -e; true\necho well", "well"),
+        ("[ ! -d / ] || exit 0\nfalse", ""),
+        ("echo ill; false", None),
+        ("set -e; false; echo further", None),
+        ("set -e\nfor one in a b; do false || false; done\necho further", None),
+        ("exit 3", None),
+    ],
+)
+def test_a_script_that_ends_at_its_first_failure_has_failed(
+    living: Living, script: str, said: str | None
+) -> None:
+    assert living.do("node1", script, 5.0).value == said
+
+
+def test_the_list_of_datanodes_stays_where_the_disk_takes_no_other(
+    living: Living, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = tmp_path / "datanodes.json"
+    known.write_text("as it was", encoding="utf-8")
+    monkeypatch.setattr(datanodes, "_FILE", str(known))
+    here.program("runuser", "exit 0")
+    here.program("sync", "echo 'No space left on device'; exit 1")
+    wanted = hdfs_hosts.changed([], "node1", hdfs_hosts.NORMAL)
+    with pytest.raises(Stopped, match="No space left on device"):
+        datanodes.write(living, wanted)
+    assert known.read_text(encoding="utf-8") == "as it was"
+
+
+class Said:
+    """As `Running`: nobody reads what it does."""
+
+    def __init__(self, living: Living) -> None:
+        self.living = living
+        self.finished: list[str] = []
+
+    def begins(self, host: str, what: str) -> None:
+        """Nothing is noted."""
+
+    def done(self, host: str, what: str) -> None:
+        self.finished.append(f"{what} on {host}")
+
+
+def test_an_upgrade_that_hdfs_does_not_finalize_keeps_the_note_of_its_way_back(
+    living: Living, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "hdfs-namenode.service.d" / "rolling-upgrade.conf"
+    note.parent.mkdir()
+    note.write_text("[Unit]\nX-Before=3.4.2-a\n", encoding="utf-8")
+    monkeypatch.setattr(hdfs, "_DROP_IN", str(note))
+    found = hdfs.Prepared(0.0, "3.4.2-a", frozenset())
+    monkeypatch.setattr(hdfs, "prepared", lambda _: Answer(found))
+    here.program("systemctl", "exit 0")
+    here.program("runuser", "echo 'Name node is in safe mode'; exit 255")
+    running, [host] = Said(living), living.having("namenode")
+    with pytest.raises(Stopped, match=r"HDFS is not finalized: .*Name node is in safe mode"):
+        hdfs.finish(cast("Running", running))
+    assert note.exists()
+    assert running.finished == []
+    here.program("runuser", "exit 0")
+    hdfs.finish(cast("Running", running))
+    assert not note.exists()
+    assert running.finished == [f"finalize on {host.name}"]
