@@ -95,6 +95,10 @@ def _kept(living: Living, node: str, path: str) -> Refusal | None:
     if report.value is None:
         return Refusal(f"the NameNode does not tell its files: {report.why}", f"lakehouse doctor -i {path}")
     nodes, way = datanodes.nodes(bean.value), f"lakehouse scale-out NODE -i {path}"
+    # HDFS calls a DataNode that does not run decommissioned at once, whatever its disks alone hold.
+    if node not in nodes and (gone := offline.lost(report.value, node, living.host(node).address)):
+        start = f"lakehouse restart {leaving.STORAGE} --host {node} -i {path}"
+        return Refusal(f"its DataNode does not run, and {gone.fact}", f"{start}; if it cannot: {gone.next}")
     found = room.unplaced(nodes, report.value, node, living.replication(), way)
     return found or room.cramped(nodes, node, way)
 

@@ -83,7 +83,7 @@ def _there(living: Living, here: Sequence[Step], node: str, path: str) -> Refusa
         return Refusal(f"{node} answers", f"lakehouse decommission {node} -i {path}")
     if leaving.storage(here):
         return heard(living.bean(_NODES).then(lambda bean: members(bean, LIVE)), node, path)
-    return counted([step.service for step in here if living.members(step).value], node, path)
+    return counted({step.service: living.members(step) for step in here}, node, path)
 
 
 def heard(live: Answer[dict[str, dict[str, Any]]], node: str, path: str) -> Refusal | None:
@@ -96,8 +96,12 @@ def heard(live: Answer[dict[str, dict[str, Any]]], node: str, path: str) -> Refu
     return Refusal(fact, f"{hosts.ping(path, node)}, or the same again when HDFS has given it up")
 
 
-def counted(led: Sequence[str], node: str, path: str) -> Refusal | None:
-    """Return that leaders count what a host without a DataNode runs; None where none does."""
+def counted(members: Mapping[str, Answer[frozenset[str]]], node: str, path: str) -> Refusal | None:
+    """Return that leaders count what a host without a DataNode runs, or do not tell; None where none does."""
+    if silent := next(((name, one.why) for name, one in members.items() if not one.known), None):
+        fact = f"nobody says whether {silent[0]} there takes work: {silent[1]}"
+        return Refusal(fact, f"lakehouse doctor -i {path}")
+    led = [name for name, one in members.items() if one.value]
     return Refusal(f"{', '.join(led)} there take work", hosts.ping(path, node)) if led else None
 
 

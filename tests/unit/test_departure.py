@@ -6,14 +6,18 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from ansible.module_utils.lakehouse import preflight_away
 
 from lakehouse import inventory
-from ops.change import balance, datanodes, room
+from lakehouse.inventory import Host
+from ops.answer import Answer
+from ops.change import balance, datanodes, departure, room
 from ops.change.datanodes import Node
+from ops.change.facts import Living
+from ops.change.steps import Step
 from ops.fsck import Block, File
 from ops.status import placement
 from plugins.module_utils.lakehouse import away, hdfs_hosts
@@ -69,6 +73,48 @@ def test_blocks_need_room_elsewhere() -> None:
     found = room.cramped(nodes, "n3", WAY)
     assert found is not None
     assert found.fact == "2048 MiB are to move, and the other DataNodes have 2048 MiB"
+
+
+class Hdfs:
+    """As `Living`: a NameNode that counts these DataNodes as live, and has one file on the last host."""
+
+    def __init__(self, *live: str) -> None:
+        self.cluster = placement.read(inventory.load(HERE))
+        self.live = live
+
+    def having(self, _: str) -> tuple[Host, ...]:
+        return self.cluster.hosts
+
+    def host(self, name: str) -> Host:
+        return next(host for host in self.cluster.hosts if host.name == name)
+
+    def replication(self) -> int:
+        return 1
+
+    def bean(self, _: str) -> Answer[dict[str, Any]]:
+        return Answer({"LiveNodes": json.dumps({f"{name}:9866": row() for name in self.live})})
+
+    def report(self) -> Answer[str]:
+        last = self.cluster.hosts[-1]
+        place = f" [DatanodeInfoWithStorage[{last.address}:9866,DS-1,DISK]]" if last.name in self.live else ""
+        return Answer(
+            "/last 5 bytes, replicated: replication=1, 1 block(s):  OK\n"
+            f"0. BP-1-1:blk_1_1 len=5 Live_repl=1 {place}\n\n"
+            "The filesystem under path '/' is HEALTHY"
+        )
+
+
+def test_a_host_whose_datanode_does_not_run_keeps_blocks_that_nobody_else_has() -> None:
+    names = [host.name for host in placement.read(inventory.load(HERE)).hosts]
+    here = [Step("datanode", "hdfs-datanode", names[-1], "")]
+    alive, dead = (cast("Living", Hdfs(*live)) for live in (names, names[:-1]))
+    assert departure.refusal(alive, here, names[-1], HERE) is None
+    found = departure.refusal(dead, here, names[-1], HERE)
+    assert found is not None
+    assert found.fact.startswith(
+        "its DataNode does not run, and 1 blocks have no replica elsewhere, such as one of /last: "
+    )
+    assert found.next.startswith(f"lakehouse restart datanode --host {names[-1]} -i {HERE}; ")
 
 
 # What the NameNode says
