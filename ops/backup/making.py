@@ -41,11 +41,9 @@ def _do(host: str, before: str, path: str, resumed: bool, running: Running) -> t
     state = acting.act(cluster, {host: f"systemctl is-active {UNIT} || true"}, _SECONDS)[host].text
     last = _last(cluster, host)
     if state in {"activating", "active"} or not (resumed and _newer(last, before)):
-        running.begins(host, VERB)
         acting.act(cluster, {host: f"systemctl start {UNIT}"}, _LONG_SECONDS)
         last = _last(cluster, host)
-    if not last or last["why"]:
-        why = last["why"] if last else "it has not begun"
+    if why := fault(last, before):
         raise Stopped(Ending.FAILED, f"{host}: no backup: {why}", f"lakehouse doctor -i {path}")
     made = acting.program(cluster, "show", last["good"], seconds=_SECONDS)
     running.done(host, VERB, name=made["name"])
@@ -70,6 +68,13 @@ def _last(cluster: Cluster, host: str) -> dict[str, Any]:
     """Return what came of the last backup; nothing before the first."""
     said = acting.must(cluster, {host: f"{acting.last(cluster)} 2>/dev/null || true"}, _SECONDS)[host]
     return dict(json.loads(said)) if said else {}
+
+
+def fault(last: Mapping[str, Any], before: str) -> str:
+    """Return why there is no new backup, by what came of the last one; empty where it is good, and new."""
+    if not last:
+        return "it has not begun"
+    return str(last["why"]) or ("" if _newer(last, before) else f"the last one is still {last['good']}")
 
 
 def _newer(last: Mapping[str, Any], before: str) -> bool:

@@ -87,3 +87,17 @@ def test_a_backup_that_was_begun_is_done_once_there_is_a_newer_good_one(
     last: dict[str, str], newer: bool
 ) -> None:
     assert making._newer(last, "20260102T030405Z") is newer
+
+
+@pytest.mark.parametrize(
+    ("last", "why"),
+    [
+        ({}, "it has not begun"),
+        ({"good": "20260102T030405Z", "why": "disk full"}, "disk full"),
+        # The unit did not start, or could not note that it did.
+        ({"good": "20260102T030405Z", "why": ""}, "the last one is still 20260102T030405Z"),
+        ({"good": "20260102T030406Z", "why": ""}, ""),
+    ],
+)
+def test_the_backup_before_is_not_taken_for_the_new_one(last: dict[str, str], why: str) -> None:
+    assert making.fault(last, "20260102T030405Z") == why
