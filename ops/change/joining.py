@@ -8,6 +8,7 @@ from functools import partial
 
 from lakehouse import run as programs
 from lakehouse.errors import LakehouseError
+from ops import hosts
 from ops.change import balance, datanodes, leaving, mark, run
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
@@ -55,12 +56,15 @@ def prepare(living: Living, request: Request) -> Work:
         question=f"Have {node} join?",
         do=partial(_join, here, request),
         following=f"lakehouse doctor -i {path}",
+        words=run.typed(
+            node, {"--no-balance": not arguments["balance"], "--bandwidth": shares and arguments["bandwidth"]}
+        ),
     )
 
 
 def _join(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
     node, stored = here[0].host, leaving.storage(here) is not None
-    _admit(running, node, stored=stored)
+    _admit(running, node, request.path, stored=stored)
     _converge(running, node, request.path)
     for step in here:
         leaving.answers(running, step, _SERVES_SECONDS)
@@ -74,7 +78,7 @@ def _join(here: tuple[Step, ...], request: Request, running: Running) -> tuple[s
     return tuple(facts)
 
 
-def _admit(running: Running, node: str, *, stored: bool) -> None:
+def _admit(running: Running, node: str, path: str, *, stored: bool) -> None:
     """Take back what a departure has written: one who is named again is of the cluster again."""
     if stored and any(
         one["hostName"] == node and one.get("adminState", hdfs_hosts.NORMAL) != hdfs_hosts.NORMAL
@@ -83,7 +87,7 @@ def _admit(running: Running, node: str, *, stored: bool) -> None:
         leaving.in_hdfs(running, node, hdfs_hosts.NORMAL)
     unmarked = mark.take(running.living, node)
     if not unmarked.known:
-        raise Stopped(Ending.FAILED, f"{node} does not answer: {unmarked.why}", f"ssh {node} true")
+        raise Stopped(Ending.FAILED, f"{node} does not answer: {unmarked.why}", hosts.ping(path, node))
 
 
 def _converge(running: Running, node: str, path: str) -> None:

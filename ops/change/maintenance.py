@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -23,7 +23,13 @@ _STATE_SECONDS = 300.0
 def main(options: argparse.Namespace) -> int:
     """Take a host out of service, or back into it; return the exit code of a verb that changes."""
     until = 0.0 if options.end else time.time() + seconds(options.duration)
-    arguments = {"node": options.node, "end": options.end, "until": until, "wait": options.wait}
+    arguments = {
+        "node": options.node,
+        "end": options.end,
+        "for": options.duration,
+        "until": until,
+        "wait": options.wait,
+    }
     return run.carry_out(options, VERB, prepare, arguments)
 
 
@@ -36,9 +42,11 @@ def seconds(text: str) -> float:
 
 def prepare(living: Living, request: Request) -> Work:
     """Return the plan: the units of the host in the order in which they stop, or start again."""
+    node = str(request.arguments["node"])
     if request.arguments["end"]:
-        return leaving.back(living, request.arguments, f"{VERB} {request.arguments['node']}: starts again")
-    node, until = str(request.arguments["node"]), _clock(request.arguments["until"])
+        back = leaving.back(living, request.arguments, f"{VERB} {node}: starts again")
+        return replace(back, words=run.typed(node, {"--end": True}))
+    until = _clock(request.arguments["until"])
     here = leaving.units(living, node)[::-1]
     alone = leaving.alone(living, here)
     gap = f"  HDFS does without its replicas and makes no others until {until}"
@@ -54,6 +62,7 @@ def prepare(living: Living, request: Request) -> Work:
         question=f"Stop {len(here)} units on {node}?",
         do=partial(_leave, here, request),
         danger=f"Nobody else runs {', '.join(alone)}: the cluster is without." if alone else "",
+        words=run.typed(node, {"--for": request.arguments.get("for")}),
     )
 
 

@@ -67,6 +67,7 @@ def prepare(living: Living, request: Request) -> Work:
         ],
         question=f"Restart {len(left)} units?",
         do=partial(_do, left, len(planned), request),
+        words=run.typed(arguments["service"], {"--host": arguments["host"], "--force": arguments["force"]}),
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 import getpass
 import json
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -241,6 +242,15 @@ def _asked(question: str) -> str:
     sys.stderr.write(question)
     sys.stderr.flush()
     return sys.stdin.readline().strip()
+
+
+def typed(target: str, options: Mapping[str, object]) -> str:
+    """Return what a person types after a verb: what it is about, and the options that are given."""
+    words = [target]
+    for name, value in options.items():
+        if value:
+            words += [name] if value is True else [name, str(value)]
+    return shlex.join(words)
 
 
 def again(verb: str, path: str, work: Work, *, confirmed: bool = False) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from lakehouse import inventory
+from ops.answer import Answer, unknown
 from ops.backup import making
-from ops.change import run
+from ops.change import maintenance, restart, run
 from ops.change.ending import Ending
-from ops.change.run import Work
+from ops.change.facts import Living
+from ops.change.gate import Unit
+from ops.change.run import Request, Work
 from ops.outcome import Outcome
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -101,3 +104,42 @@ def test_a_backup_that_was_begun_is_done_once_there_is_a_newer_good_one(
 )
 def test_the_backup_before_is_not_taken_for_the_new_one(last: dict[str, str], why: str) -> None:
     assert making.fault(last, "20260102T030405Z") == why
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"--host": None, "--force": False}, "trino"),
+        ({"--host": "node2", "--force": True}, "trino --host node2 --force"),
+        ({"--for": "2h; reboot"}, "trino --for '2h; reboot'"),
+    ],
+)
+def test_what_a_person_types_again_has_the_options_that_were_given(
+    options: dict[str, object], words: str
+) -> None:
+    assert run.typed("trino", options) == words
+
+
+def test_a_restart_of_one_host_is_not_said_again_as_one_of_all(cluster: Cluster) -> None:
+    asked = {"service": "datanode", "host": cluster.hosts[1].name, "force": False, "wait": 1.0}
+    found = restart.prepare(cast("Living", Silent(cluster)), Request(asked, "here"))
+    assert run.again("restart", "here", found) == (
+        f"lakehouse restart datanode --host {cluster.hosts[1].name} -i here"
+    )
+
+
+class Silent:
+    """As `Living`: no host answers."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def units(self, *_: str) -> dict[str, Answer[Unit]]:
+        return {host.name: unknown("no answer") for host in self.cluster.hosts}
+
+
+def test_the_end_of_a_maintenance_is_said_again_as_its_end(cluster: Cluster) -> None:
+    living, node = cast("Living", Silent(cluster)), cluster.hosts[1].name
+    asked = {"node": node, "end": True, "for": None, "until": 0.0, "wait": 1.0}
+    found = maintenance.prepare(living, Request(asked, "here"))
+    assert run.again("maintenance", "here", found) == f"lakehouse maintenance {node} --end -i here"
