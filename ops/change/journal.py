@@ -46,13 +46,15 @@ class Run:
     # What was begun, as host and what; and what it was taking back.
     begun: frozenset[tuple[str, str]] = frozenset()
     back: frozenset[str] = frozenset()
+    # When its process started.
+    started: str = ""
 
     @property
     def state(self) -> str:
         """How it ended, in a word; running or killed where it did not."""
         if self.ended is not None:
             return self.ended.word
-        return RUNNING if alive(self.pid) else KILLED
+        return RUNNING if alive(self.pid, self.started) else KILLED
 
     @property
     def resumable(self) -> bool:
@@ -64,9 +66,26 @@ class Run:
         return self.ended in unfinished or (self.touched and self.ended not in over)
 
 
-def alive(pid: int) -> bool:
-    """Tell whether a process of this machine runs."""
-    return Path(f"/proc/{pid}").exists()
+def process() -> dict[str, Any]:
+    """Return what tells this process from every other of this machine, before and after a boot."""
+    return {"pid": os.getpid(), "started": _started(os.getpid())}
+
+
+def alive(pid: int, started: str = "") -> bool:
+    """Tell whether a process of this machine runs; one that `started` at another time is another one."""
+    now = _started(pid)
+    return bool(now) and started in {"", now}
+
+
+def _started(pid: int) -> str:
+    """Return the boot, and the clock ticks from there to the start of a process; empty where it is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    # proc_pid_stat(5): the 22nd field. The second, a name in brackets, may have spaces.
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {stat.rpartition(')')[2].split()[19]}"
 
 
 class Journal:
@@ -110,7 +129,7 @@ def begin(
             continue
         journal = Journal(path)
         journal.write(
-            "begun", verb=verb, target=target, arguments=dict(arguments), plan=list(plan), pid=os.getpid()
+            "begun", verb=verb, target=target, arguments=dict(arguments), plan=list(plan), **process()
         )
         return journal
 
@@ -151,6 +170,7 @@ def read(run: str, text: str) -> Run | None:
         touched=any(line["event"] in {BEGINS, DONE} for line in lines),
         begun=frozenset((line["host"], line["what"]) for line in lines if line["event"] == BEGINS),
         back=frozenset(line["what"] for line in lines if line["event"] == BACK),
+        started=str(resumed.get("started", "")),
     )
 
 
@@ -161,12 +181,19 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
 
 
 def find(folder: Path, name: str | None) -> Run:
-    """Return a run by its name, or the last one that can be resumed; LakehouseError where there is none."""
+    """Return a run by its name, or the last one that can be resumed; LakehouseError where there is none.
+
+    One that is older than a run which was done since has to be named: the cluster is another one by now.
+    """
     known = runs(folder)
     if name is None:
         found = next((run for run in reversed(known) if run.resumable), None)
         if found is None:
             raise LakehouseError("no run of this cluster was stopped on its way", "lakehouse runs")
+        later = next((run for run in reversed(known) if run.touched and run.ended is Ending.DONE), found)
+        if known.index(later) > known.index(found):
+            what = f"{found.id} ({found.verb} {found.target}) was stopped before {later.id} was done"
+            raise LakehouseError(what, f"lakehouse resume {found.id}, if it is still wanted")
         return found
     named = next((run for run in known if run.id == name), None)
     if named is None:

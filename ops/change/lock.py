@@ -34,6 +34,7 @@ class Holder:
     pid: int
     since: float
     mark: str
+    started: str = ""
 
     def __str__(self) -> str:
         since = datetime.fromtimestamp(self.since, UTC).strftime("%H:%M:%S UTC")

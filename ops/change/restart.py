@@ -76,13 +76,15 @@ def noted(living: Living, planned: Iterable[Step]) -> tuple[Step, ...]:
     steps = tuple(planned)
     known = {step.service: living.units(step.service, step.unit) for step in steps}
     found = ((step, known[step.service][step.host].value) for step in steps)
-    return tuple(replace(step, invocation=unit.invocation if unit else "") for step, unit in found)
+    return tuple(replace(step, invocation=unit.invocation if unit else None) for step, unit in found)
 
 
 def is_done(living: Living, step: Step) -> bool:
-    """Tell whether another process runs than the one that the plan was to replace."""
+    """Tell whether another process runs than the one that the plan was to replace, where that is known."""
     unit = living.units(step.service, step.unit)[step.host].value
-    return unit is not None and unit.active and unit.invocation != step.invocation
+    if unit is None or step.invocation is None:
+        return False
+    return unit.active and unit.invocation != step.invocation
 
 
 def _do(left: tuple[Step, ...], planned: int, request: Request, running: Running) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
-import os
 import shlex
 import signal
 import socket
@@ -173,7 +172,10 @@ def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, r
     if options.dry_run:
         return end(Ending.DONE, "nothing was changed (--dry-run)", again(verb, path, work))
     if not work.plan:
-        return end(Ending.DONE, "there is nothing to do", f"lakehouse status -i {path}")
+        if not resumed:
+            return end(Ending.DONE, "there is nothing to do", f"lakehouse status -i {path}")
+        # It was killed after its last step: its end is not written, and its lock is still there.
+        work = replace(work, do=lambda _: ("there was nothing left to do",), question="", danger="")
     if not _confirmed(options, living.cluster, work):
         why = f"{work.danger.rstrip('.')}; nothing was changed" if work.danger else "nothing was changed"
         # A run that goes on has its words in its journal.
@@ -186,7 +188,7 @@ def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, r
         else journal.begin(at, verb, work.target, work.arguments, work.plan)
     )
     if resumed:
-        own.write("resumed", pid=os.getpid())
+        own.write("resumed", **journal.process())
     return _run(options, verb, work, Running(living, own), details)
 
 
@@ -202,8 +204,8 @@ def _run(
             ending = Ending.DONE
             following = work.following or f"lakehouse status -i {options.inventory}"
     except Stopped as stopped:
-        # What a gate refuses after the first step is a run that stopped on its way.
-        begun = running.changed and stopped.ending is Ending.REFUSED
+        # What a gate refuses, or a look fails at, after the first step is a run that stopped on its way.
+        begun = running.changed and stopped.ending in {Ending.REFUSED, Ending.FAILED}
         ending, following = (Ending.HALFWAY if begun else stopped.ending), stopped.next or resume
         facts = (stopped.fact,)
     except KeyboardInterrupt:
@@ -280,8 +282,9 @@ def _locked(options: argparse.Namespace, verb: str, running: Running) -> Iterato
     """Hold the lock of the cluster, and say again and again that its holder lives."""
     living, own = running.living, lock.mark()
     holder = Holder(
-        running.journal.id, verb, getpass.getuser(), socket.gethostname(), os.getpid(), time.time(), own
-    )
+        run=running.journal.id, verb=verb, user=getpass.getuser(), machine=socket.gethostname(),
+        since=time.time(), mark=own, **journal.process(),
+    )  # fmt: skip
     _break(options, running, lock.held(living.everywhere(lock.look())))
     try:
         answers = living.everywhere(lock.take(holder))
@@ -325,7 +328,7 @@ def _break(options: argparse.Namespace, running: Running, found: Mapping[str, lo
 def _left(running: Running, holder: Holder) -> bool:
     """Tell whether a lock is this run's, of a process of this machine that is gone."""
     here = (holder.run, holder.machine) == (running.journal.id, socket.gethostname())
-    return here and not journal.alive(holder.pid)
+    return here and not journal.alive(holder.pid, holder.started)
 
 
 def _lasted(seconds: float) -> str:

@@ -34,13 +34,16 @@ _COORDINATOR = "queries that run fail"
 
 @dataclass(frozen=True)
 class Step:
-    """A unit of a host, with what its users notice. `invocation` is systemd's word for the process now."""
+    """A unit of a host, with what its users notice.
+
+    `invocation` is systemd's word for the process now: empty where there is none, None where nobody knows.
+    """
 
     service: str
     unit: str
     host: str
     noticed: str
-    invocation: str = ""
+    invocation: str | None = ""
 
     def __str__(self) -> str:
         return f"{self.service} on {self.host}"

@@ -67,7 +67,9 @@ def carry_out(upgrade: Upgrade, task: Task, running: Running) -> tuple[str, ...]
     fresh = [proofs[one] for one in components if not task.touched(one)]
     if silent := next((one for one in fresh if one and one.complaint), None):
         raise Stopped(Ending.REFUSED, silent.complaint, f"lakehouse doctor -i {upgrade.request.path}")
-    _beside(upgrade, task.left, running)
+    # Of nothing it would be the playbook on all hosts.
+    if task.left:
+        _beside(upgrade, task.left, running)
     facts = []
     for component in components:
         touched = task.touched(component)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import socket
 import subprocess
 from argparse import Namespace
 from collections.abc import Callable
@@ -18,8 +19,8 @@ from lakehouse import inventory, services
 from lakehouse.errors import LakehouseError
 from ops.answer import Answer, unknown
 from ops.asking import Reply
-from ops.change import gate, journal, lock, run, runs, steps
-from ops.change.ending import Ended, Ending
+from ops.change import gate, journal, lock, restart, run, runs, steps
+from ops.change.ending import Ended, Ending, Stopped
 from ops.change.facts import Living
 from ops.change.gate import Blocks, Facts, Unit
 from ops.change.lock import Holder
@@ -97,6 +98,25 @@ def test_what_is_not_there_is_one_line_with_what_was_meant(
 
 def test_a_step_is_the_same_after_it_was_in_a_journal() -> None:
     assert steps.read(json.loads(json.dumps(asdict(STEP)))) == STEP
+
+
+class Units:
+    """As `Living`: what each host says of its unit."""
+
+    def __init__(self, **units: Answer[Unit]) -> None:
+        self.said = units
+
+    def units(self, *_: str) -> dict[str, Answer[Unit]]:
+        return self.said
+
+
+def test_a_host_that_was_silent_at_first_is_not_taken_for_restarted() -> None:
+    silent, up = Units(n1=unknown("no answer")), Units(n1=Answer(RUNS))
+    [step] = restart.noted(cast("Living", silent), [STEP])
+    kept = steps.read(json.loads(json.dumps(asdict(step))))
+    assert not restart.is_done(cast("Living", up), kept)
+    [step] = restart.noted(cast("Living", Units(n1=Answer(replace(STOPPED, invocation="")))), [STEP])
+    assert restart.is_done(cast("Living", up), step)
 
 
 # The gate
@@ -245,6 +265,28 @@ def test_a_killed_run_has_no_end_and_can_be_resumed(tmp_path: Path) -> None:
     assert journal.runs(tmp_path)[0].state == journal.RUNNING
 
 
+def test_another_process_of_the_same_number_does_not_keep_a_killed_run_alive(tmp_path: Path) -> None:
+    started = journal.process()["started"]
+    begun(tmp_path)
+    path = tmp_path / "r1.jsonl"
+    assert journal.runs(tmp_path)[0].state == journal.RUNNING
+    path.write_text(path.read_text().replace(started, started.replace("-", "+")))
+    [run] = journal.runs(tmp_path)
+    assert (run.state, run.resumable) == (journal.KILLED, True)
+
+
+def test_what_was_stopped_before_another_run_was_done_is_resumed_by_its_name_alone(tmp_path: Path) -> None:
+    begun(tmp_path).write("ended", ending=6, facts=[])
+    later = begun(tmp_path)
+    later.write(journal.DONE, host="n1", what="datanode")
+    later.write("ended", ending=0, facts=[])
+    with pytest.raises(LakehouseError) as error:
+        journal.find(tmp_path, None)
+    assert error.value.message == "r1 (restart datanode) was stopped before r2 was done"
+    assert (error.value.next_command or "").startswith("lakehouse resume r1")
+    assert journal.find(tmp_path, "r1").id == "r1"
+
+
 def test_a_line_that_is_none_hides_no_other_run(tmp_path: Path) -> None:
     begun(tmp_path).write("ended", ending=0, facts=[])
     begun(tmp_path).write("ended", ending=6, facts=[])
@@ -372,6 +414,8 @@ def test_nobody_beats_for_a_lock_that_is_gone(host: Host, tmp_path: Path) -> Non
 class OneHost:
     """As `Living`: one host, which runs the scripts of the lock."""
 
+    cluster = None
+
     def __init__(self, host: Host) -> None:
         self.host = host
 
@@ -419,6 +463,46 @@ def test_a_full_disk_of_this_machine_does_not_hide_what_was_changed(
     assert len(said) == facts
     assert said[-1].endswith(": No space left on device")
     assert lock.held({"n1": host(lock.look())}) == {}
+
+
+def resumed(folder: Path) -> journal.Run:
+    """A run that was killed after its last step."""
+    own = begun(folder)
+    path = folder / f"{own.id}.jsonl"
+    own.write(journal.BEGINS, host="n1", what="datanode")
+    own.write(journal.DONE, host="n1", what="datanode")
+    path.write_text(path.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {ended_process()}'))
+    [run] = journal.runs(folder)
+    assert run.state == journal.KILLED
+    return run
+
+
+def test_a_run_that_was_killed_after_its_last_step_ends_when_it_is_resumed(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "runs"
+    killed = resumed(folder)
+    gone = replace(HOLDER, run=killed.id, machine=socket.gethostname(), pid=killed.pid)
+    assert lock.taken(host(lock.take(gone)))
+    monkeypatch.setattr(run, "folder", lambda _: folder)
+    living = OneHost(host)
+    work = Work("datanode", {}, [], ["plan"], "Restart 0 units?", lambda _: ("never",), typed="lake")
+    options = Namespace(inventory="inv", json=True, dry_run=False, yes=False, confirm=None, break_lock=None)
+    ended = run._ended(options, "restart", cast("Living", living), work, killed)
+    assert (ended.ending, ended.facts[0]) == (Ending.DONE, "there was nothing left to do")
+    assert not journal.runs(folder)[0].resumable
+    assert lock.held({"n1": host(lock.look())}) == {}
+
+
+def test_what_a_look_fails_at_on_the_way_is_a_run_that_stopped_halfway(host: Host, tmp_path: Path) -> None:
+    def do(running: Running) -> tuple[str, ...]:
+        running.begins("n1", "its mark")
+        raise Stopped(Ending.FAILED, "the list of DataNodes cannot be read", "site.yml")
+
+    running = Running(cast("Living", OneHost(host)), begun(tmp_path / "runs"))
+    work = Work("n1", {}, [], [], "", do)
+    ended = run._run(Namespace(inventory="inv", break_lock=None), "maintenance", work, running, {})
+    assert (ended.ending, ended.next) == (Ending.HALFWAY, "site.yml")
 
 
 # The end

@@ -134,6 +134,14 @@ def test_a_host_is_switched_right_before_its_unit_is_restarted(stage: Stage) -> 
     assert fact.startswith(f"trino {NEW} on 3 hosts in ")
 
 
+def test_where_all_is_done_a_resume_runs_no_playbook(stage: Stage) -> None:
+    running = stage.run()
+    stage.begin(running)
+    stage.hosts.did.clear()
+    assert stage.again(running) == ()
+    assert stage.hosts.did == []
+
+
 @pytest.mark.parametrize("stage", [{"gamma3": NEW}], indirect=True)
 def test_one_that_does_not_serve_takes_its_component_back_the_last_one_first(stage: Stage) -> None:
     running = stage.run()
