@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.error
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,9 @@ from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs, Web
 _AT_ONCE = 4
 # Before the name of a file that is being written.
 _HALF = ".restored-"
+_NO_ROOT = "does not exist"
+# The first and the last line of what fsck lists.
+_LISTED = re.compile(r"^Cookie:\t(?P<cookie>\d+)$.* CORRUPT files$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -154,19 +158,36 @@ def _path(settings: Settings, path: str) -> str:
 
 
 def _lost(settings: Settings) -> frozenset[str]:
-    """Return the files of which HDFS has lost a block."""
+    """Return the files of which HDFS has lost a block; BackupError where it does not list all of them."""
+    prefix, lost, cookie = f"{settings.root}/", set[str](), ""
+    while True:
+        text = _corrupt(settings, cookie)
+        if text.rstrip().endswith(_NO_ROOT):
+            return frozenset()
+        # A NameNode that is not ready answers as well, and names none.
+        if not (found := _LISTED.search(text)):
+            raise BackupError(f"hdfs fsck does not list what is corrupt: {' '.join(text.split())[-200:]}")
+        lines = (line.partition("\t") for line in text.splitlines() if line.startswith("blk_"))
+        paths = [path.strip() for _, _, path in lines]
+        lost |= {path.removeprefix(prefix) for path in paths if path.startswith(prefix)}
+        # One answer has a hundred at the most (dfs.namenode.max-corrupt-file-blocks-returned).
+        if not paths or found["cookie"] == cookie:
+            return frozenset(lost)
+        cookie = found["cookie"]
+
+
+def _corrupt(settings: Settings, cookie: str) -> str:
+    """Return what the NameNode lists after a cookie, which is empty at first."""
     address = (
         f"{settings.namenode}/fsck?ugi={settings.superuser}&path={settings.root}"
         f"&user.name={settings.superuser}&listcorruptfileblocks=1"
     )
+    after = f"&startblockafter={cookie}" if cookie else ""
     try:
-        with urlopen(address, timeout=TIMEOUT_SECONDS * 4) as answer:  # noqa: S310 -- the NameNode's
-            lines = answer.read().decode().splitlines()
+        with urlopen(address + after, timeout=TIMEOUT_SECONDS * 4) as answer:  # noqa: S310 -- the NameNode's
+            return str(answer.read().decode())
     except (OSError, urllib.error.URLError) as error:
         raise BackupError(f"hdfs fsck: {error}") from error
-    paths = (line.split("\t", 1)[1] for line in lines if line.startswith("blk_") and "\t" in line)
-    prefix = f"{settings.root}/"
-    return frozenset(path.removeprefix(prefix).strip() for path in paths if path.startswith(prefix))
 
 
 def _set_aside(settings: Settings, hdfs: WebHdfs, paths: tuple[str, ...]) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from backup import chosen, copying, run, verify
+from backup import chosen, copying, reconcile, run, verify
 from backup.manifest import Backup
 from backup.settings import BackupError, Settings
 from backup.tree import Entry
@@ -178,6 +181,59 @@ def test_two_never_write_at_once(settings: Settings) -> None:
     leave.set()
     with run.alone(settings, 20.0):
         other.join(20)
+
+
+# -- What HDFS has lost --
+
+
+@pytest.fixture
+def namenode() -> Iterator[tuple[str, list[str]]]:
+    """A NameNode that lists two corrupt blocks at a time, as fsck does a hundred; it reads what is put in."""
+    listed: list[str] = []
+
+    class Fsck(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            after = int(parse_qs(urlsplit(self.path).query).get("startblockafter", ["0"])[0])
+            page = listed[after : after + 2]
+            count = str(len(page)) if page else "no more" if after else "no"
+            rows = "".join(f"blk_{number}\t{path}\n" for number, path in enumerate(page, after))
+            head = f"FSCK started by hdfs\nCookie:\t{after + len(page)}\n"
+            text = f"{head}{rows}\n\nThe filesystem under path '/lakehouse' has {count} CORRUPT files\n\n"
+            if listed[:1] == [NOT_READY]:
+                text = f"FSCK started by hdfs\n{NOT_READY}\n\n\nFsck on path '/lakehouse' FAILED"
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Fsck) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", listed
+        server.shutdown()
+
+
+NOT_READY = "Cannot run listCorruptFileBlocks because replication queues have not been initialized."
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_all_that_hdfs_has_lost_is_known_however_much(
+    settings: Settings, namenode: tuple[str, list[str]], count: int
+) -> None:
+    url, listed = namenode
+    listed += [f"/lakehouse/d/{number}" for number in range(count)]
+    listed += ["/elsewhere/d/0"] if count else []
+    assert reconcile._lost(replace(settings, namenode=url)) == {f"d/{number}" for number in range(count)}
+
+
+def test_a_namenode_that_does_not_list_what_is_lost_has_not_lost_nothing(
+    settings: Settings, namenode: tuple[str, list[str]]
+) -> None:
+    url, listed = namenode
+    listed.append(NOT_READY)
+    with pytest.raises(BackupError, match="replication queues have not been initialized"):
+        reconcile._lost(replace(settings, namenode=url))
 
 
 # -- What is in the way --
