@@ -35,6 +35,8 @@ _STEP_SECONDS = 180.0
 _START_SECONDS = 300.0
 _SERVE_SECONDS = 600
 _PROBE_SECONDS = 20.0
+# Two files for each block are counted; a worker of Trino ends its queries before it stops.
+_COUNT_SECONDS = _STOP_SECONDS = 900.0
 _QUIET_SECONDS = 20.0
 # Ports that nobody registers, as RFC 6335 has them.
 _FIRST_PORT, _PORTS = 49152, 16384
@@ -140,28 +142,19 @@ def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Refusal | None:
     """Return why there is no room, by what each disk says now."""
     scripts = {}
     for host in cluster.hosts:
-        folders = [*(_folders(host) if "datanodes" in host.groups else [])]
-        lines = [
-            f"df -B1 --output=avail {shlex.quote(folder)} | tail -n 1; du -sb {shlex.quote(folder)} | cut -f1"
-            for folder in folders
-        ]
+        folders = _folders(host) if "datanodes" in host.groups else []
+        lines = [_sizes("blocks", shlex.quote(folder)) for folder in folders]
         if "postgresql" in host.groups:
-            lines.append(
-                "data=$(sed -n 's/^pg1-path=//p' /etc/pgbackrest/pgbackrest.conf); mkdir -p \"$data\""
-            )
-            lines.append(
-                'echo "database $(df -B1 --output=avail "$data" | tail -n 1) $(du -sb "$data" | cut -f1)"'
-            )
+            lines.append("data=$(sed -n 's/^pg1-path=//p' /etc/pgbackrest/pgbackrest.conf)")
+            lines += ['mkdir -p "$data"', _sizes("database", '"$data"')]
         if lines:
             scripts[host.name] = "; ".join(lines)
-    said = acting.must(cluster, scripts, _PROBE_SECONDS)
-    blocks = database = 0
-    for text in said.values():
-        for line in text.splitlines():
-            if line.startswith("database "):
-                database = sum(map(int, line.split()[1:]))
-            else:
-                blocks += int(line)
+    said = acting.must(cluster, scripts, _COUNT_SECONDS)
+    words = [line.split() for text in said.values() for line in text.splitlines()]
+    blocks, database = (
+        sum(int(size) for kind, *sizes in words if kind == wanted for size in sizes)
+        for wanted in ("blocks", "database")
+    )
     for what, there, wanted in (
         ("the disks of the DataNodes", blocks, int(backup["room"])),
         ("PostgreSQL's disk", database, int(backup["database"]["bytes"])),
@@ -170,6 +163,15 @@ def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Refusal | None:
             fact = f"{what} have room for {there >> 20} MiB, and the backup needs {wanted >> 20} MiB"
             return Refusal(fact, "df -h, then the same command")
     return None
+
+
+def _sizes(kind: str, folder: str) -> str:
+    """Return what prints a word, the bytes that are free where a folder is, and those that it takes.
+
+    Files come and go meanwhile, and a disk that was exchanged has no such folder yet: neither is a fault.
+    """
+    free = f"df -B1 --output=avail {folder} 2>/dev/null | tail -n 1"
+    return f'echo {kind} "$({free})" "$(du -sb {folder} 2>/dev/null | cut -f1)"'
 
 
 def _folders(host: Host) -> list[str]:
@@ -283,7 +285,7 @@ class Steps:
         scripts = {host: f"systemctl stop {names}" for host, names in self._units().items()}
         timer = "systemctl stop lakehouse-backup.timer lakehouse-backup.service"
         scripts[self._keeper] = f"{timer}; {scripts.get(self._keeper, 'true')}"
-        acting.must(self._cluster, scripts, _STEP_SECONDS)
+        acting.must(self._cluster, scripts, _STOP_SECONDS)
 
     def _database(self, moment: datetime | None) -> str:
         [host] = self._cluster.inventory.group("postgresql")

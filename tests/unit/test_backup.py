@@ -239,6 +239,18 @@ def test_safe_mode_is_left_by_the_word_for_it(said: str, word: str) -> None:
     assert restore.way_out(said) == word
 
 
+def test_files_that_vanish_while_they_are_counted_are_no_fault(tmp_path: Path) -> None:
+    said = "echo 'du: cannot access blk_1: No such file or directory' >&2; echo '7 there'"
+    counts = f"du() {{ {said} | tr ' ' '\t'; }}; {restore._sizes('blocks', str(tmp_path))}"
+    absent = restore._sizes("blocks", str(tmp_path / "absent"))
+    both = subprocess.run(
+        ["sh", "-c", f"exec 2>&1; {counts}; unset -f du; {absent}"],
+        capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    [(kind, free, taken), nothing] = [line.split() for line in both]
+    assert (kind, int(free) > 0, taken, nothing) == ("blocks", True, "7", ["blocks"])
+
+
 def test_what_leads_starts_before_what_reports_to_it() -> None:
     catalogue = services.load().services
     leading = {name for name, one in catalogue.items() if restore.leads(one)}
