@@ -18,6 +18,7 @@ from ops.change.facts import ASK_SECONDS, Living
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from ops.fsck import parse_fsck
+from ops.status import questions
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 
 VERB, BACK = "decommission", "recommission"
@@ -81,6 +82,10 @@ def refusal(living: Living, here: Sequence[Step], node: str, path: str) -> Refus
     if alone := leaving.alone(living, here):
         ways = f"place that on another host in {path}"
         found.append(Refusal(f"nobody else runs {', '.join(sorted(alone))}", ways))
+    if questions.backups(living.host(node)):
+        site = f".venv/bin/ansible-playbook -i {path} playbooks/site.yml"
+        ways = f"lakehouse_backup_host: another one in {path}, {site}, lakehouse backup -i {path}"
+        found.append(Refusal("it keeps the backups", ways))
     if leaving.storage(here) and (blocks := _kept(living, node, path)):
         found.append(blocks)
     return Refusal("; ".join(one.fact for one in found), found[-1].next) if found else None
@@ -154,11 +159,15 @@ def _moved(running: Running, node: str) -> int:
     """Return once every block has enough replicas elsewhere, and how many had too few at the most."""
     living, most = running.living, 0
 
+    counted = time.monotonic() + offline.COUNTED_SECONDS
+
     def left() -> str:
         nonlocal most
         bean = living.bean("NameNodeInfo")
         if bean.then(lambda info: datanodes.known(info)[node]).value == datanodes.LEFT:
-            return ""
+            # One that did not run has left at once: its blocks are copied from the others since then.
+            runs = bean.then(lambda info: node in datanodes.nodes(info)).value
+            return "" if runs else offline.left(living, counted)
         progress = bean.then(lambda info: datanodes.moving(info, node))
         if progress.value:
             most = max(most, progress.value.blocks)

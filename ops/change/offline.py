@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from lakehouse import services
+from lakehouse.inventory import Host
 from ops import hosts
 from ops.answer import Answer, both
 from ops.change import datanodes, leaving, mark, room
@@ -17,14 +18,14 @@ from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from ops.fsck import Block, File, parse_fsck
 from ops.members import LIVE, members
-from ops.status import placement
+from ops.status import placement, questions
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 
 _COUNTERS, _NODES = "FSNamesystem", "NameNodeInfo"
 _NOTE = "the note that it has left"
 _STATE_SECONDS = 60.0
 # What HDFS counts is as old as its last look at its blocks (dfs.namenode.redundancy.interval.seconds).
-_COUNTED_SECONDS = 10.0
+COUNTED_SECONDS = 10.0
 
 
 def prepare(living: Living, request: Request) -> Work:
@@ -47,11 +48,17 @@ def prepare(living: Living, request: Request) -> Work:
         ],
         question=f"Give {node} up?",
         do=partial(_give_up, here, request),
-        danger=f"{node} is given up: what only its disks hold comes back with it alone.",
+        danger=danger(living.host(node)),
         following=leaving.taken_out(node, path),
         words=f"{node} --offline{' --force' if forced else ''}",
         refusal=refusal(living, here, node, path, forced=forced),
     )
+
+
+def danger(host: Host) -> str:
+    """Return what is lost with a host that is given up."""
+    known = f"{host.name} is given up: what only its disks hold comes back with it alone"
+    return f"{known}, and the backups are there." if questions.backups(host) else f"{known}."
 
 
 def command(node: str, path: str, *words: str) -> str:
@@ -151,7 +158,7 @@ def _give_up(here: tuple[Step, ...], request: Request, running: Running) -> tupl
     if leaving.storage(here):
         _exclude(running, node)
         if not request.arguments["force"]:
-            running.follow("HDFS", partial(_left, living, time.monotonic() + _COUNTED_SECONDS))
+            running.follow("HDFS", partial(left, living, time.monotonic() + COUNTED_SECONDS))
         facts.append(_short(living) or "every block has its replicas")
     return tuple(facts)
 
@@ -167,7 +174,7 @@ def _exclude(running: Running, node: str) -> None:
     running.wait(f"{leaving.STORAGE} on {node}", excluded, _STATE_SECONDS)
 
 
-def _left(living: Living, until: float) -> str:
+def left(living: Living, until: float) -> str:
     """Return how many blocks HDFS has still to copy, in words; empty where there is none after `until`."""
     return _short(living) or ("it counts its blocks" if time.monotonic() < until else "")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,12 +15,13 @@ from ansible.module_utils.lakehouse import preflight_away
 from lakehouse import inventory
 from lakehouse.inventory import Host
 from ops.answer import Answer
-from ops.change import balance, datanodes, departure, room
+from ops.change import balance, datanodes, departure, offline, room
 from ops.change.datanodes import Node
 from ops.change.facts import Living
+from ops.change.run import Running
 from ops.change.steps import Step
 from ops.fsck import Block, File
-from ops.status import placement
+from ops.status import placement, questions
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 
@@ -76,11 +78,12 @@ def test_blocks_need_room_elsewhere() -> None:
 
 
 class Hdfs:
-    """As `Living`: a NameNode that counts these DataNodes as live, and has one file on the last host."""
+    """As `Living`: a NameNode that counts these DataNodes as live, and has one file on the second host."""
 
     def __init__(self, *live: str) -> None:
         self.cluster = placement.read(inventory.load(HERE))
         self.live = live
+        self.lacking = 0
 
     def having(self, _: str) -> tuple[Host, ...]:
         return self.cluster.hosts
@@ -91,11 +94,16 @@ class Hdfs:
     def replication(self) -> int:
         return 1
 
-    def bean(self, _: str) -> Answer[dict[str, Any]]:
-        return Answer({"LiveNodes": json.dumps({f"{name}:9866": row() for name in self.live})})
+    def bean(self, name: str) -> Answer[dict[str, Any]]:
+        if name != "NameNodeInfo":
+            return Answer({"LowRedundancyBlocks": self.lacking, "PendingReconstructionBlocks": 0})
+        dead = {host.name for host in self.cluster.hosts} - set(self.live)
+        left = {f"{name}:9866": {"adminState": datanodes.LEFT} for name in dead}
+        live = {f"{name}:9866": row() for name in self.live}
+        return Answer({"LiveNodes": json.dumps(live), "DeadNodes": json.dumps(left), "DecomNodes": "{}"})
 
     def report(self) -> Answer[str]:
-        last = self.cluster.hosts[-1]
+        last = self.cluster.hosts[1]
         place = f" [DatanodeInfoWithStorage[{last.address}:9866,DS-1,DISK]]" if last.name in self.live else ""
         return Answer(
             "/last 5 bytes, replicated: replication=1, 1 block(s):  OK\n"
@@ -106,15 +114,49 @@ class Hdfs:
 
 def test_a_host_whose_datanode_does_not_run_keeps_blocks_that_nobody_else_has() -> None:
     names = [host.name for host in placement.read(inventory.load(HERE)).hosts]
-    here = [Step("datanode", "hdfs-datanode", names[-1], "")]
-    alive, dead = (cast("Living", Hdfs(*live)) for live in (names, names[:-1]))
-    assert departure.refusal(alive, here, names[-1], HERE) is None
-    found = departure.refusal(dead, here, names[-1], HERE)
+    here = [Step("datanode", "hdfs-datanode", names[1], "")]
+    alive, dead = (cast("Living", Hdfs(*live)) for live in (names, names[::2]))
+    assert departure.refusal(alive, here, names[1], HERE) is None
+    found = departure.refusal(dead, here, names[1], HERE)
     assert found is not None
     assert found.fact.startswith(
         "its DataNode does not run, and 1 blocks have no replica elsewhere, such as one of /last: "
     )
-    assert found.next.startswith(f"lakehouse restart datanode --host {names[-1]} -i {HERE}; ")
+    assert found.next.startswith(f"lakehouse restart datanode --host {names[1]} -i {HERE}; ")
+
+
+class Followed:
+    """As `Running`: looks at what is left as often as there are numbers of blocks that lack a replica."""
+
+    def __init__(self, hdfs: Hdfs, *lacking: int) -> None:
+        self.living, self.hdfs, self.lacking = hdfs, hdfs, lacking
+        self.seen: list[str] = []
+
+    def follow(self, _: str, left: Callable[[], str]) -> None:
+        for lacking in self.lacking:
+            self.hdfs.lacking = lacking
+            self.seen.append(left())
+
+
+def test_what_a_stopped_datanode_had_is_copied_before_its_host_has_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(offline, "COUNTED_SECONDS", 0.0)
+    alpha, beta, *_ = (host.name for host in placement.read(inventory.load(HERE)).hosts)
+    running = Followed(Hdfs(alpha), 3, 0)
+    departure._moved(cast("Running", running), beta)
+    assert running.seen == ["3 blocks lack a replica", ""]
+
+
+def test_the_host_that_keeps_the_backups_leaves_when_another_one_does() -> None:
+    living = Hdfs(*(host.name for host in placement.read(inventory.load(HERE)).hosts))
+    [keeper] = [host for host in living.cluster.hosts if questions.backups(host)]
+    found = departure.refusal(cast("Living", living), [], keeper.name, HERE)
+    assert found is not None
+    assert found.fact == "it keeps the backups"
+    assert found.next.startswith(f"lakehouse_backup_host: another one in {HERE}, ")
+    assert offline.danger(keeper).endswith("comes back with it alone, and the backups are there.")
+    assert offline.danger(living.cluster.hosts[1]).endswith("comes back with it alone.")
 
 
 # What the NameNode says
