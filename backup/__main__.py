@@ -34,8 +34,10 @@ def _run(settings: Settings, _: argparse.Namespace) -> Any:
     _keep(path, last)
     try:
         made = run.run(settings)
-    except (BackupError, WebHdfsError, OSError, subprocess.SubprocessError) as error:
-        _keep(path, last | {"why": " ".join(str(error).split()), "ended": time.time()})
+    except Exception as error:
+        # Also what nobody has thought of: without it the run would seem to be at work.
+        why = " ".join(str(error).split()) or type(error).__name__
+        _keep(path, last | {"why": why, "ended": time.time()})
         raise
     _keep(path, last | {"why": "", "ended": time.time(), "good": made["name"]})
     return made

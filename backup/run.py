@@ -272,7 +272,9 @@ def _retain(settings: Settings, hdfs: WebHdfs) -> None:
         _drop_snapshot(settings, hdfs, backup.name)
     for backup in finished[: -settings.keep]:
         backup.remove()
-    oldest = finished[-settings.keep :][0].manifest["database"]["label"]
     labels = [one["label"] for one in ask(settings, "info")]
+    kept = (backup.manifest["database"]["label"] for backup in finished[-settings.keep :])
     # PostgreSQL's part of a run that was never finished counts too: only what is older than all we keep goes.
-    ask(settings, "expire", str(len(labels) - labels.index(oldest)))
+    # A repository that was made anew has not all of them.
+    oldest = next((labels.index(label) for label in kept if label in labels), 0)
+    ask(settings, "expire", str(len(labels) - oldest))

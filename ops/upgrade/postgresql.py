@@ -189,7 +189,8 @@ def _do(change: Change, request: Request, running: Running) -> tuple[str, ...]:
     except Stopped as gone:
         if not request.arguments["force"]:
             what = f"nobody has {change.old} any more, so there is no way back: {gone.fact}"
-            raise Stopped(Ending.REFUSED, what, "--force") from gone
+            words = _words({**request.arguments, "force": True})
+            raise Stopped(Ending.REFUSED, what, f"lakehouse upgrade {words} -i {request.path}") from gone
     restart.wait_for_gate(running, change.unit, str(change.unit), request)
     running.begins(change.host, COMPONENT)
     try:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from backup import __main__ as program
 from backup import chosen, copying, reconcile, run, verify
 from backup.manifest import Backup
 from backup.settings import BackupError, Settings
@@ -23,6 +26,7 @@ from lakehouse.run import ROOT as REPOSITORY
 from ops.backup import catalog, part
 from ops.backup.catalog import Place
 from ops.backup.part import Wanted
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 NAME = "20260102T030405Z"
 ROOT = "hdfs://lake/lakehouse"
@@ -181,6 +185,57 @@ def test_two_never_write_at_once(settings: Settings) -> None:
     leave.set()
     with run.alone(settings, 20.0):
         other.join(20)
+
+
+# -- What is kept --
+
+
+class NoSnapshots:
+    """As `WebHdfs`: every call is done."""
+
+    def call(self, *_: str, **__: str) -> dict[str, Any]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("labels", "count"),
+    [
+        (["0F", "1F", "2F", "3F"], "3"),
+        (["1F", "2F", "other", "3F"], "4"),
+        # A repository that was made anew after the first two.
+        (["3F"], "1"),
+        (["other"], "1"),
+    ],
+)
+def test_what_is_older_than_all_that_are_kept_expires(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, labels: list[str], count: str
+) -> None:
+    for number in range(4):
+        one = Backup(settings.backups / f"2026010{number + 1}T030405Z")
+        one.files.mkdir(parents=True)
+        one.finish({"name": one.name, "database": {"label": f"{number}F"}})
+    asked: list[tuple[str, ...]] = []
+
+    def ask(_: Settings, *words: str) -> list[dict[str, str]]:
+        asked.append(words)
+        return [{"label": label} for label in labels]
+
+    monkeypatch.setattr(run, "ask", ask)
+    run._retain(replace(settings, keep=3), cast("WebHdfs", NoSnapshots()))
+    assert asked[-1] == ("expire", count)
+    assert len(list(settings.backups.iterdir())) == 3
+
+
+def test_a_run_that_fails_for_any_reason_does_not_seem_to_be_at_work(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Settings) -> dict[str, Any]:
+        raise ValueError("'20260102-030405F' is not in list")
+
+    monkeypatch.setattr(run, "run", fails)
+    with pytest.raises(ValueError, match="is not in list"):
+        program._run(settings, Namespace())
+    assert json.loads((tmp_path / "last.json").read_text())["why"] == "'20260102-030405F' is not in list"
 
 
 # -- What HDFS has lost --
