@@ -265,16 +265,19 @@ def again(verb: str, path: str, work: Work, *, confirmed: bool = False) -> str:
 
 @contextmanager
 def _terminated() -> Iterator[None]:
-    """Have SIGTERM end a run as Ctrl-C does: what it holds is given back."""
+    """Have SIGTERM, or a terminal that is closed, end a run as Ctrl-C does: what it holds is given back."""
 
     def interrupt(_: int, __: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    # nohup has the terminal's ignored, and so it stays.
+    ends = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN]
+    before = {one: signal.signal(one, interrupt) for one in ends}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 @contextmanager

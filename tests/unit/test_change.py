@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import socket
 import subprocess
 from argparse import Namespace
@@ -503,6 +504,40 @@ def test_what_a_look_fails_at_on_the_way_is_a_run_that_stopped_halfway(host: Hos
     work = Work("n1", {}, [], [], "", do)
     ended = run._run(Namespace(inventory="inv", break_lock=None), "maintenance", work, running, {})
     assert (ended.ending, ended.next) == (Ending.HALFWAY, "site.yml")
+
+
+@pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_told_to_end_or_loses_its_terminal_gives_its_lock_back(
+    host: Host, tmp_path: Path, ends: signal.Signals
+) -> None:
+    def do(_: Running) -> tuple[str, ...]:
+        signal.raise_signal(ends)
+        return ("never",)
+
+    running = Running(cast("Living", OneHost(host)), begun(tmp_path / "runs"))
+    work = Work("datanode", {}, [], [], "", do)
+    before = signal.signal(ends, lambda *_: None)
+    try:
+        ended = run._run(Namespace(inventory="inv", break_lock=None), "restart", work, running, {})
+    finally:
+        signal.signal(ends, before)
+    assert ended.ending is Ending.INTERRUPTED
+    assert lock.held({"n1": host(lock.look())}) == {}
+
+
+def test_a_run_behind_nohup_outlives_its_terminal(host: Host, tmp_path: Path) -> None:
+    def do(_: Running) -> tuple[str, ...]:
+        signal.raise_signal(signal.SIGHUP)
+        return ("1 of 1 restarted",)
+
+    running = Running(cast("Living", OneHost(host)), begun(tmp_path / "runs"))
+    work = Work("datanode", {}, [], [], "", do)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        ended = run._run(Namespace(inventory="inv", break_lock=None), "restart", work, running, {})
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert ended.ending is Ending.DONE
 
 
 # The end
