@@ -143,16 +143,19 @@ def _drain(running: Running, step: Step, seconds: float) -> None:
     if not living.do(step.host, told, _SIGNAL_SECONDS).known:  # it does not run
         return
     url = f"http://{host.address}:{host.variables['lakehouse_ports'][port]}{path}"
-    until, said = time.monotonic() + seconds, 0
+    runs = f"systemctl is-active --quiet {shlex.quote(step.unit)}.service"
+    until, said = time.monotonic() + seconds, ""
     while time.monotonic() < until:
-        left = living.page(url).then(lambda text: len(json.loads(text)[place])).value or 0
-        if not left:
+        left = living.page(url).then(lambda text: len(json.loads(text)[place]))
+        # One that is too busy to tell has work; one that has ended has none.
+        if left.value == 0 or not (left.known or living.do(step.host, runs, _SIGNAL_SECONDS).known):
             return
-        if left != said:
-            running.say(f"{step}: {left} {place} have work")
-            said = left
+        now = f"{left.value} {place} have work" if left.known else left.why
+        if now != said:
+            running.say(f"{step}: {now}")
+            said = now
         time.sleep(_PAUSE_SECONDS)
-    running.say(f"{step}: {said} {place} have work after {seconds:g} s; it begins again elsewhere")
+    running.say(f"{step}: {said} after {seconds:g} s; it begins again elsewhere")
 
 
 def _moved(running: Running, node: str) -> int:

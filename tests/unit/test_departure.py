@@ -14,7 +14,7 @@ from ansible.module_utils.lakehouse import preflight_away
 
 from lakehouse import inventory
 from lakehouse.inventory import Host
-from ops.answer import Answer
+from ops.answer import Answer, unknown
 from ops.change import balance, datanodes, departure, offline, room
 from ops.change.datanodes import Node
 from ops.change.facts import Living
@@ -123,6 +123,45 @@ def test_a_host_whose_datanode_does_not_run_keeps_blocks_that_nobody_else_has() 
         "its DataNode does not run, and 1 blocks have no replica elsewhere, such as one of /last: "
     )
     assert found.next.startswith(f"lakehouse restart datanode --host {names[1]} -i {HERE}; ")
+
+
+class Worker:
+    """As `Living` and `Running`: a worker whose page gives these answers, one after the other."""
+
+    def __init__(self, *pages: Answer[str], active: bool) -> None:
+        self.cluster = placement.read(inventory.load(HERE))
+        self.pages, self.active = list(pages), active
+        self.living, self.lines = self, list[str]()
+
+    def host(self, name: str) -> Host:
+        return next(host for host in self.cluster.hosts if host.name == name)
+
+    def page(self, _: str) -> Answer[str]:
+        return self.pages.pop(0)
+
+    def do(self, _: str, script: str, __: float) -> Answer[str]:
+        return Answer("") if self.active or "kill" in script else unknown("it did not come to its end")
+
+    def begins(self, host: str, what: str) -> None:
+        """Nothing is noted."""
+
+    def say(self, what: str) -> None:
+        self.lines.append(what)
+
+
+@pytest.mark.parametrize(
+    ("active", "left", "said"), [(True, 0, ["no answer in 20.0 s", "1 executors have work"]), (False, 2, [])]
+)
+def test_a_worker_that_is_too_busy_to_tell_is_not_taken_for_idle(
+    monkeypatch: pytest.MonkeyPatch, active: bool, left: int, said: list[str]
+) -> None:
+    monkeypatch.setattr(departure, "_PAUSE_SECONDS", 0.0)
+    one, none = (Answer(json.dumps({"executors": work})) for work in (["app"], []))
+    worker = Worker(unknown("no answer in 20.0 s"), one, none, active=active)
+    step = Step("spark_worker", "spark-worker", worker.cluster.hosts[1].name, "")
+    departure._drain(cast("Running", worker), step, 60.0)
+    assert len(worker.pages) == left
+    assert [line.partition(": ")[2] for line in worker.lines] == said
 
 
 class Followed:
