@@ -20,7 +20,7 @@ from lakehouse import inventory, services
 from lakehouse.errors import LakehouseError
 from ops.answer import Answer, unknown
 from ops.asking import Reply
-from ops.change import gate, journal, lock, restart, run, runs, steps
+from ops.change import gate, journal, lock, ready, restart, run, runs, steps
 from ops.change.ending import Ended, Ending, Stopped
 from ops.change.facts import Living
 from ops.change.gate import Blocks, Facts, Unit
@@ -210,6 +210,21 @@ def test_a_replica_on_a_host_that_is_down_does_not_count() -> None:
 def test_half_a_report_is_none() -> None:
     with pytest.raises(ValueError, match="did not finish"):
         gate.last_replicas(FSCK[:400], "10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("service", "place", "name"),
+    [
+        ("spark_worker", "workers", "worker-20260102030405-{}-7078"),
+        ("flink_taskmanager", "taskmanagers", "{}:6122-a1b2c3"),
+    ],
+)
+def test_a_leader_knows_a_host_by_its_whole_name(service: str, place: str, name: str) -> None:
+    there = ["node1", "node10", "cpu-node1", "10.0.0.1", "10.0.0.11"]
+    text = json.dumps({place: [{"id": name.format(one)} for one in there]})
+    host = inventory.Host("node1", "10.0.0.1", frozenset(), {})
+    found = ready.members(service, Answer(Reply(text, 0.0, 0.0)), host)
+    assert found.value == frozenset({name.format("node1"), name.format("10.0.0.1")})
 
 
 # The journal
