@@ -48,7 +48,9 @@ def of(living: Living) -> dict[str, away.Mark]:
 
 def _notes(living: Living) -> Answer[dict[str, away.Mark]]:
     namenode, path = _place(living)
-    return living.do(namenode, f"cat {shlex.quote(path)} 2>/dev/null; true", _SECONDS).then(away.notes)
+    file = shlex.quote(path)
+    # What cannot be read is not nothing: it would be written over.
+    return living.do(namenode, f"[ ! -e {file} ] || cat {file}", _SECONDS).then(away.notes)
 
 
 def _forget(living: Living, host: str) -> Answer[str]:

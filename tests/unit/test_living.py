@@ -12,13 +12,13 @@ import pytest
 from lakehouse import inventory
 from ops.answer import Answer
 from ops.asking import Reply, Session, Shell
-from ops.change import datanodes, facts
+from ops.change import datanodes, facts, mark
 from ops.change.ending import Stopped
 from ops.change.facts import Living
 from ops.change.run import Running
 from ops.status import placement
 from ops.upgrade import hdfs
-from plugins.module_utils.lakehouse import hdfs_hosts
+from plugins.module_utils.lakehouse import away, hdfs_hosts
 
 
 class Here:
@@ -93,6 +93,18 @@ def test_the_list_of_datanodes_stays_where_the_disk_takes_no_other(
     with pytest.raises(Stopped, match="No space left on device"):
         datanodes.write(living, wanted)
     assert known.read_text(encoding="utf-8") == "as it was"
+
+
+def test_notes_that_cannot_be_read_are_not_written_over(
+    living: Living, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = tmp_path / "lakehouse-left.json"
+    monkeypatch.setattr(mark, "notes_file", lambda _: str(notes))
+    assert mark.note(living, "n4", away.written(away.LEFT, "r7", 0.0)).known
+    before = notes.read_text(encoding="utf-8")
+    here.program("cat", "echo 'Input/output error' >&2; exit 1")
+    assert "Input/output error" in mark.note(living, "n5", away.written(away.LEFT, "r8", 0.0)).why
+    assert notes.read_text(encoding="utf-8") == before
 
 
 class Said:
