@@ -42,22 +42,26 @@ _QUIET_SECONDS = 20.0
 _FIRST_PORT, _PORTS = 49152, 16384
 # Blocks are reported within seconds; what HDFS says of them is its last word when it stays the same so long.
 _CALM_SECONDS = 8.0
-# The other side may just be starting.
+# Of an address, a file, and the seconds that the other side may take to start, and to say the next word.
 _FETCH = """
-import sys, time
+import socket, sys, time
 from urllib.error import HTTPError
 from urllib.request import urlretrieve
-for left in range(100, -1, -1):
+url, path, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+socket.setdefaulttimeout(seconds)
+until = time.monotonic() + seconds
+while True:
     try:
-        urlretrieve(sys.argv[1], sys.argv[2])
+        urlretrieve(url, path)
         break
     except HTTPError:
         raise
     except OSError:
-        if not left:
+        if time.monotonic() > until:
             raise
         time.sleep(0.2)
 """
+_FETCH_SECONDS = 30
 
 
 def prepare(living: Living, request: Request) -> Work:
@@ -347,7 +351,7 @@ class Steps:
                 url = f"http://{address}:{port}/{word}/{part}"
                 lines += [
                     f"cd {folder}/restored",
-                    f"python3 -c {shlex.quote(_FETCH)} {url} {part}",
+                    f"python3 -c {shlex.quote(_FETCH)} {url} {part} {_FETCH_SECONDS}",
                     f"echo '{known}  {part}' | sha256sum --check --quiet",
                 ]
             number = next(

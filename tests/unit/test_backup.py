@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
@@ -249,6 +250,17 @@ def test_files_that_vanish_while_they_are_counted_are_no_fault(tmp_path: Path) -
     ).stdout.splitlines()  # fmt: skip
     [(kind, free, taken), nothing] = [line.split() for line in both]
     assert (kind, int(free) > 0, taken, nothing) == ("blocks", True, "7", ["blocks"])
+
+
+def test_a_host_of_backups_that_falls_silent_is_not_waited_for(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/word/fsimage_1"
+        done = subprocess.run(
+            ["python3", "-c", restore._FETCH, url, str(tmp_path / "part"), "0.3"],
+            capture_output=True, text=True, check=False, timeout=20,
+        )  # fmt: skip
+    assert done.returncode != 0
+    assert "timed out" in done.stderr.splitlines()[-1]
 
 
 def test_what_leads_starts_before_what_reports_to_it() -> None:
