@@ -11,6 +11,7 @@ from functools import partial
 from lakehouse.errors import LakehouseError
 from ops import spans
 from ops.change import datanodes, leaving, restart, run
+from ops.change.ending import Refusal
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
@@ -63,7 +64,15 @@ def prepare(living: Living, request: Request) -> Work:
         do=partial(_leave, here, request),
         danger=f"Nobody else runs {', '.join(alone)}: the cluster is without." if alone else "",
         words=run.typed(node, {"--for": request.arguments.get("for")}),
+        refusal=_over(node, float(request.arguments["until"]), request.path),
     )
+
+
+def _over(node: str, until: float, path: str) -> Refusal | None:
+    """Return that a run is resumed after its time: HDFS would take no such maintenance; None before."""
+    if until > time.time():
+        return None
+    return Refusal(f"its time was over at {_clock(until)}", f"lakehouse maintenance {node} --end -i {path}")
 
 
 def _clock(until: float) -> str:

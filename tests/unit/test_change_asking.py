@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from typing import Any, cast
 
 import pytest
 
 from lakehouse import inventory
+from lakehouse.inventory import Host
 from ops.answer import Answer, unknown
 from ops.backup import making
 from ops.change import maintenance, restart, run
@@ -134,6 +136,9 @@ class Silent:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
 
+    def having(self, _: str) -> tuple[Host, ...]:
+        return self.cluster.hosts
+
     def units(self, *_: str) -> dict[str, Answer[Unit]]:
         return {host.name: unknown("no answer") for host in self.cluster.hosts}
 
@@ -143,3 +148,15 @@ def test_the_end_of_a_maintenance_is_said_again_as_its_end(cluster: Cluster) -> 
     asked = {"node": node, "end": True, "for": None, "until": 0.0, "wait": 1.0}
     found = maintenance.prepare(living, Request(asked, "here"))
     assert run.again("maintenance", "here", found) == f"lakehouse maintenance {node} --end -i here"
+
+
+@pytest.mark.parametrize(("hours", "refused"), [(1, False), (-1, True)])
+def test_a_maintenance_that_is_resumed_after_its_time_is_ended_and_not_begun(
+    cluster: Cluster, hours: int, refused: bool
+) -> None:
+    living, node = cast("Living", Silent(cluster)), cluster.hosts[1].name
+    asked = {"node": node, "end": False, "for": "2h", "until": time.time() + hours * 3600, "wait": 1.0}
+    found = maintenance.prepare(living, Request(asked, "here"))
+    assert (found.refusal is not None) is refused
+    if found.refusal:
+        assert found.refusal.next == f"lakehouse maintenance {node} --end -i here"
