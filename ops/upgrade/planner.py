@@ -230,9 +230,8 @@ def refused(
 
 def lines(planned: Sequence[Row], changed: Mapping[str, Mapping[str, tuple[str, str]]]) -> list[str]:
     """Return the plan for people."""
-    hosts = {row.host for row in planned}
     components = list(dict.fromkeys(row.component for row in planned))
-    text = [f"upgrade: {len(components)} components on {len(hosts)} hosts, one host after the other"]
+    text = [f"upgrade of {', '.join(components)}, one host after the other"]
     number = 0
     for component in components:
         own = [row for row in planned if row.component == component]

@@ -171,7 +171,7 @@ def test_a_release_that_nothing_runs_from_is_switched_all_the_same(cluster: Clus
 def test_the_plan_says_versions_hosts_and_what_is_noticed(cluster: Cluster) -> None:
     found = planner.rows(cluster, {"trino"}, everywhere(cluster, trino="475-a"), wanted(trino="476-b"))
     first, component, *hosts, mixed = planner.lines(found, {"trino": {"trino": ("475", "476")}})
-    assert first == "upgrade: 1 components on 3 hosts, one host after the other"
+    assert first == "upgrade of trino, one host after the other"
     assert component == "  trino 475-a -> 476-b (trino 475 -> 476)"
     assert hosts == [
         "     1 alpha1: trino",
