@@ -102,7 +102,7 @@ def test_down_and_another_image_keep_the_data(core: Settings, spark: Spark, tabl
     assert kept
     assert volumes(core) == kept
     with docker_api.connect() as client, upgraded(client, core) as tag:
-        up(core.with_values(IMAGE_TAG=tag))
+        up(core.with_values(IMAGE_TAG=tag, COMPOSE_PROFILES="core"))
         assert inside(client, core, "namenode", CHANGED) == NEWER
         after = connect(core)
         for table in tables.values():
