@@ -41,7 +41,8 @@ install -d -o postgres -g postgres -m 0700 "$data"
 rm -f "$data/postmaster.pid"
 runuser -u postgres -- {asked}
 seen=$(stat -c %s {log} 2>/dev/null || echo 0)
-systemctl reset-failed {unit}
+# One that systemd has forgotten since it stopped has no failure either.
+systemctl reset-failed {unit} 2>/dev/null || true
 systemctl start {unit} || true
 until [ "$({recovering})" = f ]; do
   waited=$((${{waited:-0}} + 1))
