@@ -68,7 +68,9 @@ def commits(client: Machine, table: str) -> Iterator[Stream]:
         client.run(f"cat > %s/stream.py <<'SCRIPT'\n{_SCRIPT}\nSCRIPT", folder)
         client.run("touch %s/rows && chmod -R a+rX %s", folder, folder)
         client.run(
-            "systemd-run --quiet --unit=%s --uid=%s --property=StandardOutput=file:%s/rows spark-submit"
+            "systemd-run --quiet --unit=%s --uid=%s --property=StandardOutput=file:%s/rows"
+            # What Spark logs would stand in the midst of a row.
+            " --property=StandardError=journal spark-submit"
             " --conf spark.cores.max=2 --conf spark.task.maxFailures=20 %s/stream.py %s %s/end",
             name, user, folder, folder, table, folder,
         )  # fmt: skip
