@@ -14,10 +14,11 @@ from lakehouse.catalog import hooks, keeping, moving, names, objects, restoring
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Deed, Step, Wanted
-from lakehouse.catalog.store import Store, Writer
+from lakehouse.catalog.store import Entry, Store, Writer
 from lakehouse.errors import LakehouseError, UsageError
 from ops.catalog import committing, live, targets
 from ops.catalog.opened import history
+from ops.catalog.targets import Target
 from ops.catalog.writing import ChangedError, Metadata, Seen
 from ops.change import run
 from ops.change.ending import Ending, Refusal, Stopped
@@ -122,11 +123,7 @@ def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Runn
     [host, *_] = living.having("metastore")
     told = {"commit": commit, "plan": [str(one.step) for one in seen]}
     hooks.run(where, hooks.PRE_RESTORE, lambda: told)
-    asked = {"author": keeping.author(), "message": "before a restore", "full": False}
-    machines = targets.machines(living.cluster)
-    with closing(Store(where)) as store:
-        kept = committing.commit(machines, store, asked, shared=where == machines.place)
-        before = store.commit(kept["commit"])
+    before = _kept(targets.machines(living.cluster), where)
     running.say(f"the catalog as it is now is commit {before.short}")
     try:
         with MetastoreSession(living.cluster) as metastore:
@@ -146,6 +143,17 @@ def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Runn
         running.say(f"{one}: Thrift has no place for it")
     facts = [f"{len(seen)} objects written", f"before it the catalog was {before.short}"]
     return (*facts, *([f"{left} left alone"] if left else []))
+
+
+def _kept(machines: Target, where: Path) -> Entry:
+    """Return the commit with the catalog as it is now, in the history of this cluster and of no other."""
+    asked = {"author": keeping.author(), "message": "before a restore", "full": False}
+    with closing(Store(where)) as store:
+        last = store.head()
+        own = where == machines.place or not last or last.facts.get("Cluster") == machines.name
+    with closing(Store.made(where if own else machines.place)) as store:
+        kept = committing.commit(machines, store, asked, shared=store.path == machines.place)
+        return store.commit(kept["commit"])
 
 
 def _nobody(*_: str) -> None:

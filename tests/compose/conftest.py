@@ -78,6 +78,14 @@ def elsewhere(project: str, apart: int) -> dict[str, str]:
     return {"COMPOSE_PROJECT_NAME": project, settings.OFFSET_VARIABLE: str(apart)}
 
 
+def another(folder: Path, project: str, apart: int, **values: str) -> Path:
+    """Write the settings of another stack, as a person does: a copy of these with other names and ports."""
+    meant = {**settings.load(ENV_FILE, environment={}).values, **elsewhere(project, apart), **values}
+    file = folder / f"{project}.env"
+    file.write_text("".join(f"{name}={value}\n" for name, value in meant.items()), encoding="utf-8")
+    return file
+
+
 def volumes(meant: Settings) -> set[str]:
     """The names of the volumes that Docker has of a stack."""
     with docker_api.connect() as client:

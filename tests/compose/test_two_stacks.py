@@ -24,7 +24,7 @@ from testbed.engines.spark import Spark
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
 from testbed.waiting import wait_for
-from tests.compose.conftest import ENV_FILE, compose, connect, elsewhere, succeed, surroundings, volumes
+from tests.compose.conftest import another, compose, connect, succeed, surroundings, volumes
 
 pytestmark = pytest.mark.cluster
 
@@ -37,18 +37,12 @@ DATANODES = ("datanode1", "datanode2", "datanode3")
 
 @pytest.fixture(scope="module")
 def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """Another small stack, as a person starts one: a copy of the settings with other names and ports.
+    """Another small stack.
 
     It has three DataNodes. Its first start is killed in the midst of the schema. Nothing is left of it.
     """
-    first = settings.load(ENV_FILE, environment={})
-    values = {
-        **first.values,
-        **elsewhere("kit-test-second", APART),
-        DATANODES_VARIABLE: str(len(DATANODES)),
-    }
-    file = tmp_path_factory.mktemp("second") / "second.env"
-    file.write_text("".join(f"{name}={value}\n" for name, value in values.items()), encoding="utf-8")
+    values = {DATANODES_VARIABLE: str(len(DATANODES))}
+    file = another(tmp_path_factory.mktemp("second"), "kit-test-second", APART, **values)
     meant = settings.load(file, environment={})
     try:
         with begun("compose", "up", "--env-file", str(file)):
