@@ -6,8 +6,6 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from lakehouse import run
-from lakehouse.artifacts import manifest
 from lakehouse.inventory import Host
 from lakehouse.services import Service
 from ops.status import placement, questions
@@ -63,8 +61,7 @@ def configuration(host: Host, services: tuple[Service, ...]) -> list[str]:
     units = [path.format(unit=placement.unit(service)) for service in services for path in _UNIT_FILES]
     config = host.variables["lakehouse_config_dir"]
     # By default that is /etc, with much in it that is not the kit's: accounts, keys.
-    components = manifest.load(run.ROOT / run.BILL).components
-    own = [f"{name.replace('_', '-')}/**/*" for name in components]
+    own = [f"{name.replace('_', '-')}/**/*" for name in placement.bill()["components"]]
     return [*(f"{config}/{one}" for one in (*own, *_OWN)), *_OF_PACKAGES, *units]
 
 

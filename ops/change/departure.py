@@ -161,7 +161,6 @@ def _drain(running: Running, step: Step, seconds: float) -> None:
 def _moved(running: Running, node: str) -> int:
     """Return once every block has enough replicas elsewhere, and how many had too few at the most."""
     living, most = running.living, 0
-
     counted = time.monotonic() + offline.COUNTED_SECONDS
 
     def left() -> str:

@@ -11,7 +11,7 @@ from lakehouse import services
 from lakehouse.inventory import Host
 from ops import hosts
 from ops.answer import Answer, both
-from ops.change import datanodes, leaving, mark, room
+from ops.change import datanodes, leaving, mark, room, run
 from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import ASK_SECONDS, Living
 from ops.change.run import Request, Running, Work
@@ -50,7 +50,7 @@ def prepare(living: Living, request: Request) -> Work:
         do=partial(_give_up, here, request),
         danger=danger(living.host(node)),
         following=leaving.taken_out(node, path),
-        words=f"{node} --offline{' --force' if forced else ''}",
+        words=run.typed(node, {"--offline": True, "--force": forced}),
         refusal=refusal(living, here, node, path, forced=forced),
     )
 

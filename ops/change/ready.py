@@ -58,16 +58,16 @@ _SETTLED: dict[str, tuple[_Row, ...]] = {
     ),
 }
 # Where a leader lists its members by names that a new process does not share with the one before it: group,
-# port and path, and the list in the answer.
+# port and path, the list in the answer, and where the host stands in a name there:
+# `worker-20260102030405-node1-7078`, `node1:6122-a1b2c3`.
 _MEMBERS = {
-    "spark_worker": ("spark_master", "spark_master_http", "/json/", "workers"),
-    "flink_taskmanager": ("flink_jobmanager", "flink_rest", "/taskmanagers", "taskmanagers"),
-}
-# The host in such a name: `worker-20260102030405-node1-7078`, `node1:6122-a1b2c3`.
-_NAMES = {
-    "spark_worker": re.compile(r"worker-[^-]+-(.+)-\d+"),
-    "flink_taskmanager": re.compile(r"(.+):\d+-.+"),
-}
+    "spark_worker": (
+        "spark_master", "spark_master_http", "/json/", "workers", re.compile(r"worker-[^-]+-(.+)-\d+"),
+    ),
+    "flink_taskmanager": (
+        "flink_jobmanager", "flink_rest", "/taskmanagers", "taskmanagers", re.compile(r"(.+):\d+-.+"),
+    ),
+}  # fmt: skip
 MEMBERS = "members"
 
 
@@ -156,11 +156,11 @@ def members_url(cluster: Cluster, service: str) -> Iterator[tuple[str, str]]:
 
 def members(service: str, answer: Answer[Reply], host: Host) -> Answer[frozenset[str]]:
     """Return the names by which a leader knows a host's process of a service, dead ones left out."""
-    *_, place = _MEMBERS[service]
+    *_, place, named = _MEMBERS[service]
 
     def read(reply: Reply) -> frozenset[str]:
         rows: list[dict[str, Any]] = json.loads(reply.text)[place]
-        found = (_NAMES[service].fullmatch(row["id"]) for row in rows if row.get("state", "ALIVE") == "ALIVE")
+        found = (named.fullmatch(row["id"]) for row in rows if row.get("state", "ALIVE") == "ALIVE")
         return frozenset(one[0] for one in found if one and one[1] in {host.name, host.address})
 
     return answer.then(read)

@@ -94,7 +94,7 @@ def prepare(living: Living, request: Request) -> Work:
         danger=f"What {component} has written to the disks of its hosts is lost." if data else "",
         following=f".venv/bin/ansible-playbook -i {path} playbooks/site.yml",
         refusal=refusal if here else None,
-        words=f"{component} --data" if data else component,
+        words=run.typed(component, {"--data": data}),
     )
 
 

@@ -104,17 +104,17 @@ def unit(service: Service) -> str:
     """Return a service's unit by its whole name: systemd shows nothing of a pattern whose unit is stopped."""
     if not service.instance:
         return service.unit
-    return service.unit.replace("*", Template(service.instance).render(lakehouse_bom=_bill()))
+    return service.unit.replace("*", Template(service.instance).render(lakehouse_bom=bill()))
 
 
 def logs(service: Service, host: Host) -> list[str]:
     """Return the files that a service writes on a host beside the journal; a star stands for any name."""
-    words = {"lakehouse_bom": _bill(), "lakehouse_data_dir": host.variables["lakehouse_data_dir"]}
+    words = {"lakehouse_bom": bill(), "lakehouse_data_dir": host.variables["lakehouse_data_dir"]}
     return [Template(path).render(words) for path in service.logs]
 
 
 @cache
-def _bill() -> Any:
+def bill() -> Any:
     """The bill of materials, as it stands: only its versions are wanted."""
     return yamlfile.read(ROOT / "versions.yml")
 

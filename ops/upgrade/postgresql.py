@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from ops.answer import Answer
-from ops.change import journal, restart, steps
+from ops.change import journal, restart, run, steps
 from ops.change.ending import Ending, Refusal, Stopped, said
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
@@ -99,8 +99,7 @@ def prepare(living: Living, request: Request) -> Work:
 
 def _words(arguments: Mapping[str, Any]) -> str:
     """Return what a person typed after the verb."""
-    to = ["--to", str(arguments["to"])] if arguments["to"] else []
-    return shlex.join([COMPONENT, *to, *(["--force"] if arguments["force"] else [])])
+    return run.typed(COMPONENT, {"--to": arguments["to"], "--force": arguments["force"]})
 
 
 def chosen(found: Packages, to: str | None) -> tuple[str, Refusal | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -113,14 +112,9 @@ def _rolled(
 
 def _words(arguments: Mapping[str, Any]) -> str:
     """Return what a person typed after the verb."""
-    words = [str(arguments["component"])]
-    if arguments["to"] is not None:
-        words += ["--to", str(arguments["to"])]
-    if arguments["bill"] != programs.BILL:
-        words += ["--bill", str(arguments["bill"])]
-    if arguments["force"]:
-        words.append("--force")
-    return shlex.join(words)
+    other = arguments["bill"] if arguments["bill"] != programs.BILL else None
+    options = {"--to": arguments["to"], "--bill": other, "--force": arguments["force"]}
+    return run.typed(str(arguments["component"]), options)
 
 
 def _work(upgrade: Upgrade, task: Task, lines: list[str], refusal: Refusal | None) -> Work:
