@@ -6,7 +6,6 @@ import argparse
 import getpass
 import json
 import shlex
-import signal
 import socket
 import sys
 import time
@@ -14,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from lakehouse import inventory, state
@@ -24,6 +22,7 @@ from ops.asking import Session
 from ops.change import journal, lock, mark
 from ops.change.ending import Ended, Ending, Refusal, Stopped
 from ops.change.facts import Living
+from ops.change.interruption import Interruption
 from ops.change.journal import Journal, Run
 from ops.change.lock import Holder
 from ops.status import placement
@@ -81,6 +80,7 @@ class Running:
     journal: Journal
     changed: bool = False
     hosts: dict[str, list[str]] = field(default_factory=dict)
+    interruption: Interruption = field(default_factory=Interruption)
 
     def say(self, what: str) -> None:
         """Show progress, on stderr."""
@@ -94,6 +94,7 @@ class Running:
 
     def begins(self, host: str, what: str) -> None:
         """Note that the cluster is being changed from now on; what cannot be noted is not begun."""
+        self.interruption.check()
         self.journal.write(journal.BEGINS, host=host, what=what)
         self.changed = True
 
@@ -101,6 +102,7 @@ class Running:
         """Return once nothing is wrong; Stopped after some time. What lasts longer than `quiet` is said."""
         said, began = "", time.monotonic()
         while found := wrong():
+            self.interruption.check()
             lasted = time.monotonic() - began
             if found != said and lasted >= quiet:
                 self.say(f"{where}: waits: {found}")
@@ -113,6 +115,7 @@ class Running:
         """Return once nothing is left, and say each change; Stopped where there is none for long."""
         said, began = "", time.monotonic()
         while now := left():
+            self.interruption.check()
             if now != said:
                 self.say(f"{where}: {now}")
                 said, began = now, time.monotonic()
@@ -199,7 +202,7 @@ def _run(
     resume = f"lakehouse resume {name} -i {options.inventory}"
     facts: tuple[str, ...]
     try:
-        with _terminated(), _locked(options, verb, running):
+        with running.interruption, _locked(options, verb, running):
             facts = work.do(running)
             ending = Ending.DONE
             following = work.following or f"lakehouse status -i {options.inventory}"
@@ -261,23 +264,6 @@ def again(verb: str, path: str, work: Work, *, confirmed: bool = False) -> str:
     words = work.words or work.target
     target = f" {words}" if words else ""
     return f"lakehouse {verb}{target} -i {path}{how}"
-
-
-@contextmanager
-def _terminated() -> Iterator[None]:
-    """Have SIGTERM, or a terminal that is closed, end a run as Ctrl-C does: what it holds is given back."""
-
-    def interrupt(_: int, __: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    # nohup has the terminal's ignored, and so it stays.
-    ends = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN]
-    before = {one: signal.signal(one, interrupt) for one in ends}
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
 
 
 @contextmanager
