@@ -24,6 +24,7 @@ from lakehouse.validation import Level, Undefined, of_level, replaced, report, v
 REPOSITORY = Path(__file__).resolve().parents[2]
 # What Ansible puts beside the variables of the inventory.
 INTERNAL = constants.INTERNAL_STATIC_VARS | {"environment", "omit", "vars"}
+UNSEAL = "export ANSIBLE_VAULT_PASSWORD_FILE=FILE, or --ask-vault-pass"
 MISSING_NAME = re.compile(r"'(\w+)' is undefined")
 
 
@@ -80,4 +81,6 @@ def _resolved(templar: Any, name: str, value: object) -> object:
         return Undefined("ansible_facts" if "ansible_facts" in str(value) else " ".join(str(error).split()))
     except AnsibleTemplateError as error:
         reason = " ".join(str(error).split())
-        raise AnsibleActionFail(f"{name}: {reason}; next: correct its template in the inventory") from error
+        following = UNSEAL if "no vault secrets" in reason else "correct its template in the inventory"
+        # Ansible would repeat the cause behind the message.
+        raise AnsibleActionFail(f"{name}: {reason}; next: {following}") from None

@@ -389,8 +389,9 @@ def mine(tmp_path: Path) -> Path:
     return own
 
 
-def play(mine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"ANSIBLE_VAULT_PASSWORD_FILE": str(mine.parent / "password")}
+def play(mine: Path, *arguments: str, unsealed: bool = True) -> subprocess.CompletedProcess[str]:
+    password = {"ANSIBLE_VAULT_PASSWORD_FILE": str(mine.parent / "password")} if unsealed else {}
+    environment = {name: word for name, word in os.environ.items() if "VAULT" not in name} | password
     argv = [str(PROGRAMS / "ansible-playbook"), "-i", str(mine), *arguments]
     return subprocess.run(
         argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
@@ -409,6 +410,13 @@ def test_the_way_to_real_machines_ends_in_a_sound_inventory(mine: Path) -> None:
     assert done.returncode == 0, done.stdout
     assert "WARN" not in done.stdout
     assert "$ANSIBLE_VAULT" in (mine / "group_vars/all/vault.yml").read_text(encoding="utf-8")
+
+
+def test_a_vault_whose_password_is_missing_names_the_way_to_give_it(mine: Path) -> None:
+    done = play(mine, "playbooks/preflight.yml", "--tags", "validate", unsealed=False)
+    assert done.returncode != 0
+    assert "no vault secrets found" in (said := " ".join(done.stdout.split()))
+    assert "next: export ANSIBLE_VAULT_PASSWORD_FILE=FILE, or --ask-vault-pass" in said
 
 
 def test_a_misspelt_variable_is_refused_with_the_name_that_was_meant(mine: Path) -> None:
