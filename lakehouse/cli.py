@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pkgutil import resolve_name
@@ -11,6 +12,7 @@ from typing import NoReturn
 
 from lakehouse.commands import FAILED, building, changing, containers, history, keeping, looking
 from lakehouse.errors import LakehouseError, UsageError, system_said
+from lakehouse.interruption import raised
 
 DEFAULT_INVENTORY = "inventory/local"
 # In this order they are shown.
@@ -80,7 +82,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run the verb; a LakehouseError is one line, never a traceback."""
     arguments = parsed(sys.argv[1:] if argv is None else argv)
     try:
-        return int(action(arguments.action)(arguments))
+        with raised(KeyboardInterrupt, [signal.SIGINT]):
+            return int(action(arguments.action)(arguments))
     except LakehouseError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 -- the one place that speaks to a person
         return USAGE if isinstance(error, UsageError) else int(arguments.failure)

@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from ipaddress import ip_address
-from typing import Any, NoReturn
 
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.served.asking import Asked
@@ -16,6 +15,7 @@ from lakehouse.catalog.served.handler import Handler
 from lakehouse.catalog.served.server import COMMAND, Server
 from lakehouse.catalog.served.told import Told
 from lakehouse.catalog.store import Entry
+from lakehouse.interruption import raised, terminated
 from lakehouse.listening import LOOPBACK
 from lakehouse.validation.finding import Finding, Level
 from ops import tell
@@ -27,8 +27,7 @@ def main(arguments: argparse.Namespace) -> int:
 
     Raises LakehouseError where the commit or the address is wrong, before anything is served.
     """
-    signal.signal(signal.SIGTERM, _ended)
-    with opened(arguments) as (store, target):
+    with raised(terminated, [signal.SIGTERM]), opened(arguments) as (store, target):
         entry = store.resolve(arguments.commit)
         past = Past(store, entry.tree)
         handler = Handler(Asked(past, entry, Told(tell.progress), int(time.time())), tell.progress)
@@ -36,11 +35,6 @@ def main(arguments: argparse.Namespace) -> int:
             _say(arguments, server, entry, target)
             server.serve_forever()
     return 0
-
-
-def _ended(*_: Any) -> NoReturn:
-    """End as by the signal, but with everything put away."""
-    sys.exit(128 + signal.SIGTERM)
 
 
 def _say(arguments: argparse.Namespace, server: Server, entry: Entry, target: str) -> None:

@@ -6,6 +6,7 @@ import argparse
 import getpass
 import json
 import shlex
+import signal
 import socket
 import sys
 import time
@@ -17,12 +18,12 @@ from typing import Any
 
 from lakehouse import inventory, state
 from lakehouse.errors import LakehouseError, system_said
+from lakehouse.interruption import raised
 from ops import hosts
 from ops.asking import Session
 from ops.change import journal, lock, mark
 from ops.change.ending import Ended, Ending, Refusal, Stopped
 from ops.change.facts import Living
-from ops.change.interruption import Interruption
 from ops.change.journal import Journal, Run
 from ops.change.lock import Holder
 from ops.status import placement
@@ -33,6 +34,8 @@ _PAUSE_SECONDS = 0.5
 # The NameNode looks every 30 s which blocks have moved; a count that is the same for so long moves no more.
 _STALLED_SECONDS = 900.0
 _LOOK_SECONDS = 1.0
+# A terminal that is closed, and SIGTERM, end a run as Ctrl-C does: what it holds is given back.
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
@@ -80,7 +83,6 @@ class Running:
     journal: Journal
     changed: bool = False
     hosts: dict[str, list[str]] = field(default_factory=dict)
-    interruption: Interruption = field(default_factory=Interruption)
 
     def say(self, what: str) -> None:
         """Show progress, on stderr."""
@@ -94,7 +96,6 @@ class Running:
 
     def begins(self, host: str, what: str) -> None:
         """Note that the cluster is being changed from now on; what cannot be noted is not begun."""
-        self.interruption.check()
         self.journal.write(journal.BEGINS, host=host, what=what)
         self.changed = True
 
@@ -102,7 +103,6 @@ class Running:
         """Return once nothing is wrong; Stopped after some time. What lasts longer than `quiet` is said."""
         said, began = "", time.monotonic()
         while found := wrong():
-            self.interruption.check()
             lasted = time.monotonic() - began
             if found != said and lasted >= quiet:
                 self.say(f"{where}: waits: {found}")
@@ -115,7 +115,6 @@ class Running:
         """Return once nothing is left, and say each change; Stopped where there is none for long."""
         said, began = "", time.monotonic()
         while now := left():
-            self.interruption.check()
             if now != said:
                 self.say(f"{where}: {now}")
                 said, began = now, time.monotonic()
@@ -202,7 +201,7 @@ def _run(
     resume = f"lakehouse resume {name} -i {options.inventory}"
     facts: tuple[str, ...]
     try:
-        with running.interruption, _locked(options, verb, running):
+        with raised(KeyboardInterrupt, _ENDS), _locked(options, verb, running):
             facts = work.do(running)
             ending = Ending.DONE
             following = work.following or f"lakehouse status -i {options.inventory}"

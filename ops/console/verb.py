@@ -6,8 +6,8 @@ import argparse
 import signal
 import sys
 from threading import Thread
-from typing import Any, NoReturn
 
+from lakehouse.interruption import raised, terminated
 from lakehouse.listening import LOOPBACK
 from lakehouse.validation.finding import Finding, Level
 from ops.console.server import Server
@@ -21,8 +21,10 @@ def main(arguments: argparse.Namespace) -> int:
 
     Raises LakehouseError where the port or the inventory is wrong, before anything is served.
     """
-    signal.signal(signal.SIGTERM, _ended)
-    with Server(arguments.address, arguments.port) as server:
+    with (
+        raised(terminated, [signal.SIGTERM]),
+        Server(arguments.address, arguments.port) as server,
+    ):
         from ops.console import look  # noqa: PLC0415 -- Ansible takes a second to load
         from ops.console.pages import Pages  # noqa: PLC0415
         from ops.console.watch import Watch  # noqa: PLC0415
@@ -51,11 +53,6 @@ def main(arguments: argparse.Namespace) -> int:
             views.run()
         finally:
             server.shutdown()
-
-
-def _ended(*_: Any) -> NoReturn:
-    """End as by the signal, but with everything put away."""
-    sys.exit(128 + signal.SIGTERM)
 
 
 def say(server: Server, cluster: str, every: float) -> None:

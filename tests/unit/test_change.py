@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -539,34 +538,6 @@ def test_a_run_that_is_told_to_end_or_loses_its_terminal_gives_its_lock_back(
         signal.signal(ends, before)
     assert ended.ending is Ending.INTERRUPTED
     assert lock.held({"n1": host(lock.look())}) == {}
-
-
-def test_an_interruption_that_python_drops_ends_the_run_at_its_next_step(
-    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Finalized:
-        def __del__(self) -> None:
-            signal.raise_signal(signal.SIGINT)
-
-    def do(running: Running) -> tuple[str, ...]:
-        running.begins("n1", "PostgreSQL")
-        held = Finalized()
-        del held
-        try:
-            running.begins("n1", "files")
-        finally:
-            running.begins("n1", "what is put back")
-        return ("never",)
-
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
-    own = begun(tmp_path / "runs")
-    running = Running(cast("Living", OneHost(host)), own)
-    work = Work("b1", {}, [], [], "", do)
-    ended = run._run(Namespace(inventory="inv", break_lock=None), "restore", work, running, {})
-    assert ended.ending is Ending.INTERRUPTED
-    written = (tmp_path / "runs" / f"{own.id}.jsonl").read_text()
-    assert "what is put back" in written
-    assert "files" not in written
 
 
 def test_a_run_behind_nohup_outlives_its_terminal(host: Host, tmp_path: Path) -> None:
