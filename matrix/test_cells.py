@@ -50,4 +50,4 @@ def test_tables_of_every_engine_are_replicated(workers: Workers, ledger: Ledger,
             ledger.measure(table.short, table.format.family, table.path)
     short = [placement for placement in ledger.placements if not placement.complete]
     assert not short, "\n".join(map(str, short))
-    assert namenode.state()["MissingBlocks"] == 0
+    assert namenode.state()["MissingReplicatedBlocks"] == 0

@@ -116,7 +116,7 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
         ignoring=(NameNodeError,),
         pause=0.5,
     )
-    assert namenode.state()["MissingBlocks"] == 0
+    assert namenode.state()["MissingReplicatedBlocks"] == 0
     [block] = namenode.files(held)[0].blocks
     assert len(block.datanodes) == endpoints.replication
     for table in made:

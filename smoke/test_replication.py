@@ -25,4 +25,4 @@ def test_a_new_table(ledger: Ledger, namenode: NameNode, table: Table, endpoints
 def test_all_tables_of_this_run(ledger: Ledger, namenode: NameNode) -> None:
     short = [placement for placement in ledger.placements if not placement.complete]
     assert not short, "\n".join(map(str, short))
-    assert namenode.state()["MissingBlocks"] == 0
+    assert namenode.state()["MissingReplicatedBlocks"] == 0

@@ -59,9 +59,11 @@ class NameNode:
         return members(info, DEAD, LIVE)
 
     def state(self) -> Mapping[str, Any]:
-        """Counters of the whole file system: live DataNodes, low-redundancy and missing blocks."""
-        beans = [*self._beans("FSNamesystemState"), *self._beans("FSNamesystem")]
-        return {key: value for bean in beans for key, value in bean.items()}
+        """Counters of the whole file system: live DataNodes, low-redundancy and missing blocks.
+
+        Not of FSNamesystem, which keeps its answers for ten seconds as all metrics do.
+        """
+        return {key: value for bean in self._beans("*State") for key, value in bean.items()}
 
     def lacking(self) -> int:
         """Count the blocks that have fewer replicas than they want, those that are being copied included."""

@@ -91,7 +91,7 @@ class Living:
             live=int(counters["NumLiveDataNodes"]),
             placed=len(hosts),
             replication=self.replication(),
-            missing=int(counters["MissingBlocks"]),
+            missing=int(info["NumberOfMissingBlocks"]),
             lacking=int(counters["LowRedundancyBlocks"]) + int(counters["PendingReconstructionBlocks"]),
         )
 

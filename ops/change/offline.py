@@ -21,7 +21,7 @@ from ops.members import LIVE, members
 from ops.status import placement, questions
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 
-_COUNTERS, _NODES = "FSNamesystem", "NameNodeInfo"
+_COUNTERS, _NODES = "FSNamesystemState", "NameNodeInfo"
 _NOTE = "the note that it has left"
 _STATE_SECONDS = 60.0
 # What HDFS counts is as old as its last look at its blocks (dfs.namenode.redundancy.interval.seconds).

@@ -18,6 +18,7 @@ PART_SECONDS = 5
 TRIED = "tried"
 # What a connection to a DataNode may take, and the start of the shell that makes it.
 _REACH_SECONDS = 3
+EDITS = "namenode_edits"
 CHECKPOINT = ("hdfs-checkpoint.timer", "hdfs-checkpoint.service")
 HISTORY = ("lakehouse-catalog.timer", "lakehouse-catalog.service")
 BACKUP = ("lakehouse-backup.timer", "lakehouse-backup.service")
@@ -33,6 +34,7 @@ CALLS = tuple(f"call {number}" for number in range(20))
 _JSON = {"Accept": "application/json"}
 # Who is asked over HTTP: group, port, path.
 _HTTP = {
+    EDITS: ("namenode", "namenode_http", f"{questions.JMX}FSNamesystem"),
     "namenode_conf": ("namenode", "namenode_http", "/conf"),
     "flink_taskmanagers": ("flink_jobmanager", "flink_rest", "/taskmanagers"),
     "flink_config": ("flink_jobmanager", "flink_rest", "/jobmanager/config"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from lakehouse.validation.finding import Level
 from ops.answer import Answer
-from ops.doctor.asks import CHECKPOINT, TRIED
+from ops.doctor.asks import CHECKPOINT, EDITS, TRIED
 from ops.doctor.model import Case, Check, Fault, Seen, judged
 from ops.status import judge, reading
 from ops.status.model import Hdfs, Placed
@@ -139,7 +139,7 @@ def _checkpoint(seen: Seen) -> Iterator[Case]:
             fact = f"{edits:,} edits since the last checkpoint make the next start long"
             yield Fault(fact, action, f"at most {_MANY_EDITS:,}", Level.WARNING)
 
-    yield from _case(seen, judged(seen.answers["hdfs"].then(reading.beans), old))
+    yield from _case(seen, judged(seen.answers[EDITS].then(reading.beans), old))
 
 
 def _timer(seen: Seen) -> Iterator[Case]:

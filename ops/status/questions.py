@@ -28,11 +28,12 @@ UNIT_PROPERTIES = (
     "NRestarts",
     "ActiveEnterTimestamp",
 )
-_JMX = "/jmx?qry=Hadoop:service=NameNode,name="
+JMX = "/jmx?qry=Hadoop:service=NameNode,name="
 # Who is asked over HTTP: group, port, path.
 _HTTP = {
-    "hdfs": ("namenode", "namenode_http", f"{_JMX}FSNamesystem*"),
-    "namenode": ("namenode", "namenode_http", f"{_JMX}NameNodeInfo"),
+    # FSNamesystem has more counters, and keeps its answers for ten seconds as all metrics do.
+    "hdfs": ("namenode", "namenode_http", f"{JMX}*State"),
+    "namenode": ("namenode", "namenode_http", f"{JMX}NameNodeInfo"),
     "spark": ("spark_master", "spark_master_http", "/json/"),
     "trino": ("trino_coordinator", "trino_http", "/v1/info"),
     "trino_nodes": ("trino_coordinator", "trino_http", "/v1/node"),

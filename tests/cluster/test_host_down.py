@@ -135,6 +135,6 @@ def test_all_of_it_can_be_taken_back(
     assert (again.code, again.changed) == (0, 0), again
 
     wait_for("every block has its replicas", lambda: not namenode.lacking(), seconds=SECONDS_TO_HEAL)
-    assert namenode.state()["MissingBlocks"] == 0
+    assert namenode.state()["MissingReplicatedBlocks"] == 0
     assert sum(files for files, _ in drill.stored.values()) > 0
     assert holdings(namenode, victim.variables["lakehouse_root"]) == drill.stored

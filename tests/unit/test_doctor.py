@@ -116,8 +116,7 @@ class Told:
         counters = {
             "CapacityTotal": 1000, "CapacityUsed": 100, "CapacityRemaining": 900, "NumLiveDataNodes": 3,
             "NumDeadDataNodes": 0, "NumStaleDataNodes": 0, "VolumeFailuresTotal": 0, "BlocksTotal": 40,
-            "MissingBlocks": 0, "CorruptBlocks": 0, "LowRedundancyBlocks": 0,
-            "LastCheckpointTime": 0, "TransactionsSinceLastCheckpoint": 1200,
+            "CorruptReplicatedBlocks": 0, "CorruptECBlockGroups": 0, "LowRedundancyBlocks": 0,
         }  # fmt: skip
         conf = [
             *({"key": key, "value": value, "resource": "hdfs-site.xml"} for key, value in HDFS.items()),
@@ -130,7 +129,15 @@ class Told:
         return {
             "hdfs": {"beans": [counters]},
             "namenode": {
-                "beans": [{"Safemode": "", "RollingUpgradeStatus": None, "LiveNodes": json.dumps(live)}]
+                "beans": [
+                    {
+                        "Safemode": "", "RollingUpgradeStatus": None, "LiveNodes": json.dumps(live),
+                        "NumberOfMissingBlocks": 0,
+                    }
+                ]
+            },
+            "namenode_edits": {
+                "beans": [{"LastCheckpointTime": 0, "TransactionsSinceLastCheckpoint": 1200}]
             },
             "namenode_conf": {"properties": conf},
             "spark": {
@@ -337,12 +344,12 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
      N2, "the NameNode sends clients to 172.18.0.5:9866"),
     (part(N2, "reach", "tried", "192.168.1.186:9866\ntried"), F, "hdfs.reach",
      N2, f"the DataNode of {N3} takes no connection"),
-    (bean("hdfs", "MissingBlocks", 2), F, "hdfs.missing", N1, "2 of 40 blocks are missing"),
-    (bean("hdfs", "CorruptBlocks", 2), W, "hdfs.corrupt", N1, "2 of 40 blocks are corrupt"),
+    (bean("namenode", "NumberOfMissingBlocks", 2), F, "hdfs.missing", N1, "2 of 40 blocks are missing"),
+    (bean("hdfs", "CorruptReplicatedBlocks", 2), W, "hdfs.corrupt", N1, "2 of 40 blocks are corrupt"),
     (bean("hdfs", "LowRedundancyBlocks", 2), W, "hdfs.replicas", N1, "2 of 40 blocks lack a replica"),
     (bean("hdfs", "VolumeFailuresTotal", 1), F, "hdfs.volumes", N1, "1 disks of DataNodes have failed"),
     (bean("hdfs", "CapacityRemaining", 40), W, "hdfs.capacity", N1, "4 % of HDFS is left"),
-    (bean("hdfs", "TransactionsSinceLastCheckpoint", 10**8), W, "hdfs.checkpoint",
+    (bean("namenode_edits", "TransactionsSinceLastCheckpoint", 10**8), W, "hdfs.checkpoint",
      N1, "100,000,000 edits since"),
     (part(N1, "checkpoint", "ActiveState=active", "ActiveState=inactive"), F, "hdfs.timer", N1,
      "hdfs-checkpoint.timer is inactive"),
@@ -502,7 +509,7 @@ def test_a_container_that_may_have_less_is_no_fault(told: Told) -> None:
 
 def test_a_checkpoint_is_missed_only_while_the_namenode_ran(told: Told) -> None:
     old = unit("hdfs-namenode", since=NOW - 50 * 3600)
-    told.said["hdfs"]["beans"][0]["LastCheckpointTime"] = (NOW - 40 * 3600) * 1000
+    told.said["namenode_edits"]["beans"][0]["LastCheckpointTime"] = (NOW - 40 * 3600) * 1000
     assert told.findings() == ()
     told.change(N1, "units", unit("hdfs-namenode"), old)
     [found] = told.findings()
@@ -619,7 +626,11 @@ class TestEnding:
 
     @pytest.mark.parametrize(
         ("fault", "code"),
-        [(None, 0), (bean("hdfs", "CorruptBlocks", 1), 1), (bean("hdfs", "MissingBlocks", 1), 2)],
+        [
+            (None, 0),
+            (bean("hdfs", "CorruptReplicatedBlocks", 1), 1),
+            (bean("namenode", "NumberOfMissingBlocks", 1), 2),
+        ],
     )
     def test_the_code_of_the_verb_is_that_of_the_gravest_line(
         self,
