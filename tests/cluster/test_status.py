@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.inventory import Inventory
+from testbed.namenode import NameNode
+from testbed.tables import suffix
 from tests.cluster.daemons import placements
 from tests.cluster.looking import Said, look, paused, secrets
 from tests.cluster.machines import Machines
@@ -15,6 +17,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 NEEDED = {"namenode", "metastore", "postgresql"}
 # Whatever becomes of the verb, a host that was made silent is not so for longer.
 LIMIT_SECONDS = 15
+BLOCKS = 8
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +52,26 @@ def test_programs_learn_of_every_service_where_it_is_placed(path: str, cluster: 
     assert set(states) == {"running"}
     assert document["cluster"]["hdfs"]["value"]["live"] == len(cluster.group("datanodes"))
     assert [secret for secret in secrets(cluster) if secret in said.out] == []
+
+
+def test_blocks_are_counted_as_they_are_now(path: str, cluster: Inventory, namenode: NameNode) -> None:
+    variables = cluster.hosts[0].variables
+    folder, user = f"{variables['lakehouse_root']}/counted_{suffix()}", variables["lakehouse_users"]["hdfs"]
+    address_of = {host.name: host.address for host in cluster.hosts}.__getitem__
+
+    def blocks() -> int:
+        return int(status(path, "--json").document["cluster"]["hdfs"]["value"]["blocks"])
+
+    # Whoever keeps an answer keeps this one.
+    before = blocks()
+    try:
+        for number in range(BLOCKS):
+            namenode.create(f"{folder}/{number}", user, address_of, body=iter([b"1"]))
+        now = blocks()
+    finally:
+        namenode.remove(folder)
+    # Those of event logs come and go.
+    assert now > before + BLOCKS // 2
 
 
 @pytest.mark.drill
