@@ -25,6 +25,7 @@ import yaml
 from lakehouse import nodes, run, verbs
 from lakehouse.dev.bench import write
 from lakehouse.errors import LakehouseError
+from lakehouse.interruption import raised, terminated
 from lakehouse.phases import Phases
 
 LOCAL = run.ROOT / "inventory" / "local"
@@ -128,19 +129,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("counts", nargs="+", type=int)
-    # Whoever ends it ends the nodes too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     result = {}
-    verbs.fetch(Phases(run.BUILD / "bench" / "scale-phases.json"), core=True)
-    try:
-        for count in parser.parse_args(argv).counts:
-            refuse_too_many(count)
-            result[str(count)] = measured(count)
-            _say(f"{count} nodes: {result[str(count)]}")
-    except LakehouseError as error:
-        _say(str(error))
-    finally:
-        shutil.rmtree(INVENTORY, ignore_errors=True)
+    # Whoever ends it ends the nodes too.
+    with raised(terminated, [signal.SIGTERM]):
+        verbs.fetch(Phases(run.BUILD / "bench" / "scale-phases.json"), core=True)
+        try:
+            for count in parser.parse_args(argv).counts:
+                refuse_too_many(count)
+                result[str(count)] = measured(count)
+                _say(f"{count} nodes: {result[str(count)]}")
+        except LakehouseError as error:
+            _say(str(error))
+        finally:
+            shutil.rmtree(INVENTORY, ignore_errors=True)
     write(run.BUILD / "bench" / "scale.json", seconds=result)
     return int(not result)
 

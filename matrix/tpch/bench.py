@@ -22,6 +22,7 @@ from typing import Any
 
 from lakehouse.dev.bench import write
 from lakehouse.errors import LakehouseError
+from lakehouse.interruption import raised, terminated
 from lakehouse.run import BUILD
 from matrix.tpch import stock
 from matrix.tpch.queries import QUERIES, Query
@@ -199,12 +200,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--queries", nargs="+", choices=[query.name for query in QUERIES])
     options = parser.parse_args(argv)
     chosen = [query for query in QUERIES if not options.queries or query.name in options.queries]
-    # Whoever ends it ends what it has started too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     endpoints = clusters.load(options.endpoints)
     kit = kit_trino(endpoints)
     result: dict[str, Any] = {}
-    with reach(endpoints) as nodes, tables(kit) as database:
+    # Whoever ends it ends what it has started too.
+    with raised(terminated, [signal.SIGTERM]), reach(endpoints) as nodes, tables(kit) as database:
         for engine in options.engines:
             measure = on_spark if engine == "spark" else on_trino
             times, errors = measure(nodes, endpoints, chosen, database, options.rounds)

@@ -92,7 +92,7 @@ class Living:
             placed=len(hosts),
             replication=self.replication(),
             missing=int(info["NumberOfMissingBlocks"]),
-            lacking=int(counters["LowRedundancyBlocks"]) + int(counters["PendingReconstructionBlocks"]),
+            lacking=reading.lacking(counters),
         )
 
     def _last(self, step: Step, units: Mapping[str, Answer[Unit]]) -> Answer[tuple[str, ...]]:

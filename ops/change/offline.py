@@ -18,7 +18,7 @@ from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from ops.fsck import Block, File, parse_fsck
 from ops.members import LIVE, members
-from ops.status import placement, questions
+from ops.status import placement, questions, reading
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 
 _COUNTERS, _NODES = "FSNamesystemState", "NameNodeInfo"
@@ -181,10 +181,5 @@ def left(living: Living, until: float) -> str:
 
 def _short(living: Living) -> str:
     """Return how many blocks lack a replica, in words; empty where none does."""
-    left = living.bean(_COUNTERS).then(lacking)
+    left = living.bean(_COUNTERS).then(reading.lacking)
     return left.why or (f"{left.value} blocks lack a replica" if left.value else "")
-
-
-def lacking(counters: Mapping[str, Any]) -> int:
-    """Return how many blocks have too few replicas, those that are being copied too."""
-    return int(counters["LowRedundancyBlocks"]) + int(counters["PendingReconstructionBlocks"])

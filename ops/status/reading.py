@@ -229,6 +229,11 @@ def beans(reply: Reply) -> dict[str, Any]:
     return {key: value for bean in json.loads(reply.text)["beans"] for key, value in bean.items()}
 
 
+def lacking(counters: Mapping[str, Any]) -> int:
+    """Return how many blocks have too few replicas, those that are being copied too."""
+    return int(counters["LowRedundancyBlocks"]) + int(counters["PendingReconstructionBlocks"])
+
+
 def upgrade(info: Mapping[str, Any]) -> float | None:
     """Return since when an upgrade of HDFS is prepared and not finalized; None where none is."""
     found = info["RollingUpgradeStatus"]

@@ -11,6 +11,7 @@ from ansible.module_utils.lakehouse import preflight_away
 from ops.answer import Answer, unknown
 from ops.change import offline
 from ops.fsck import Block, File
+from ops.status import reading
 from plugins.module_utils.lakehouse import away
 
 HERE = "tests/inventory"
@@ -85,7 +86,7 @@ def test_blocks_without_a_replica_elsewhere_keep_a_host_that_may_have_one() -> N
 
 
 def test_what_is_being_copied_lacks_a_replica_still() -> None:
-    assert offline.lacking({"LowRedundancyBlocks": 4, "PendingReconstructionBlocks": 2}) == 6
+    assert reading.lacking({"LowRedundancyBlocks": 4, "PendingReconstructionBlocks": 2}) == 6
 
 
 # The note of it
