@@ -106,12 +106,12 @@ bench-scale: tools-dev ## Measure 3, 6 and 12 local nodes of their own, into bui
 	@python -m lakehouse.dev.scale $(or $(NODES),3 6 12)
 
 .PHONY: lint
-lint: tools-dev ## Style, types and the rules of Ansible and shell
-	@ruff check && ruff format --check && mypy && yamllint --strict . && ansible-lint && shellcheck scripts/* .ci/run
+lint: tools-dev ## Style, types, the rules of Ansible and shell, and subjects of commits
+	@ruff check && ruff format --check && mypy && yamllint --strict . && ansible-lint && shellcheck scripts/* .ci/run && python -m lakehouse.dev.subjects
 
 .PHONY: unit
 unit: tools-dev ## Fast tests: no host, no network
-	@pytest --numprocesses auto --dist loadfile -m "not network and not cluster and not drill" tests/unit tests/render
+	@pytest --numprocesses auto --dist loadfile -m "not network and not cluster and not drill and not longdrill" tests/unit tests/render
 
 .PHONY: golden
 golden: tools-dev ## Write the expected renderings again

@@ -13,8 +13,8 @@ from typing import Any
 
 from backup import chosen, database, manifest, reconcile, run, serve, verify
 from backup.chosen import Chosen
+from backup.config import BackupError, Settings, load
 from backup.manifest import Backup
-from backup.settings import BackupError, Settings, load
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
 # Of the last run, good or not; status and doctor read it.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backup import reconcile
+from backup.config import BackupError, Settings
 from backup.manifest import Backup
-from backup.settings import BackupError, Settings
 from backup.tables import Inside, Table
 from backup.tree import Entry
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from backup.settings import BackupError
+from backup.config import BackupError
 from backup.tree import Entry
 from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs
 

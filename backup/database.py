@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backup import catalog
-from backup.settings import BackupError, Settings, checked
+from backup.config import BackupError, Settings, checked
 
 STANZA = "lakehouse"
 # Writers wait so long for the catalog's tables at the most.

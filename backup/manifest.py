@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from backup import copying, tables, tree
-from backup.settings import NAME, BackupError, Settings, checked
+from backup.config import NAME, BackupError, Settings, checked
 
 SCHEMA = 1
 _MANIFEST, _SUM, _TREE, _DAMAGED = "manifest.json", "manifest.sha256", "tree.jsonl", "damaged.json"

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.request import urlopen
 
 from backup import tree
+from backup.config import BackupError, Settings, new_name
 from backup.manifest import Backup
-from backup.settings import BackupError, Settings, new_name
 from backup.tree import Entry
 from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs, WebHdfsError
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from backup import copying, manifest, tables, tree
+from backup.config import BackupError, Settings, new_name
 from backup.manifest import Backup
-from backup.settings import BackupError, Settings, new_name
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _SPARE_BYTES = 256 << 20
@@ -53,6 +53,11 @@ def run(settings: Settings) -> dict[str, Any]:
         clock = Clock()
         _forget_unfinished(settings, hdfs)
         _want_room(settings, 0)
+        if not settings.configuration.is_file():
+            raise BackupError(
+                f"{settings.configuration}, by which bare machines become this cluster, is missing;"
+                " site.yml writes it"
+            )
         backup = Backup(settings.backups / new_name())
         database = dict(ask(settings, "backup", backup.name))
         known = database.pop("catalog")
@@ -67,8 +72,7 @@ def run(settings: Settings) -> dict[str, Any]:
             clock.past("image after the files")
         backup.write_tree(entries)
         backup.write_catalog(known)
-        if settings.configuration.is_file():
-            shutil.copy2(settings.configuration, backup.folder)
+        shutil.copy2(settings.configuration, backup.folder)
         found = _tables(settings, backup, known["tables"], entries)
         clock.past("rows")
         written = {

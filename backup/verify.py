@@ -6,9 +6,9 @@ import re
 
 from backup import copying, tables
 from backup.chosen import Chosen, files
+from backup.config import BackupError, Settings
 from backup.manifest import Backup
 from backup.run import ask
-from backup.settings import BackupError, Settings
 
 _BACKUP = re.compile(r"backup: (\S+), status: (.+?), total")
 _INVALID = re.compile(r"(?:missing|checksum invalid|size invalid|other): ([1-9]\d*)")

@@ -6,7 +6,7 @@ import argparse
 
 from lakehouse import artifacts, features, nodes, report, risky, run, targets, verbs
 from lakehouse.artifacts import lock as locking
-from lakehouse.compose import settings as compose_settings
+from lakehouse.compose import dotenv
 from lakehouse.dev import bench as measuring
 from lakehouse.targets import Target
 
@@ -99,25 +99,25 @@ def lock(_: argparse.Namespace) -> int:
 
 def compose_up(arguments: argparse.Namespace) -> int:
     """Start the stack of docker compose."""
-    verbs.compose_up(verbs.start(arguments.started), compose_settings.load(arguments.env_file))
+    verbs.compose_up(verbs.start(arguments.started), dotenv.load(arguments.env_file))
     return 0
 
 
 def compose_image(arguments: argparse.Namespace) -> int:
     """Build its images."""
-    verbs.compose_image(verbs.start(arguments.started), compose_settings.load(arguments.env_file))
+    verbs.compose_image(verbs.start(arguments.started), dotenv.load(arguments.env_file))
     return 0
 
 
 def compose_names(arguments: argparse.Namespace) -> int:
     """Make the names of its containers known, or forgotten."""
-    verbs.compose_names(compose_settings.load(arguments.env_file), forget=arguments.forget)
+    verbs.compose_names(dotenv.load(arguments.env_file), forget=arguments.forget)
     return 0
 
 
 def compose_down(arguments: argparse.Namespace) -> int:
     """Remove its containers."""
-    settings = compose_settings.load(arguments.env_file)
+    settings = dotenv.load(arguments.env_file)
     verbs.compose_down(settings, volumes=arguments.volumes)
     kept = "its data, its passwords and its history went with it" if arguments.volumes else "its data stays"
     print(f"{settings.project} is removed; {kept}")  # noqa: T201 -- this is the verb's answer
@@ -137,5 +137,5 @@ def risky_tables(arguments: argparse.Namespace) -> int:
 def bench(arguments: argparse.Namespace) -> int:
     """Measure what the README promises."""
     if arguments.target == targets.COMPOSE:
-        return measuring.measure_compose(compose_settings.load(arguments.env_file))
+        return measuring.measure_compose(dotenv.load(arguments.env_file))
     return measuring.measure(arguments.inventory, arguments.confirm)

@@ -16,8 +16,18 @@ from lakehouse.run import ROOT
 
 FILE = ROOT / "services.yml"
 KEY = "lakehouse_catalogue"
-ONE, SOME, OPTIONAL = "one", "some", "optional"
+ONE, SOME, OPTIONAL, QUORUM = "one", "some", "optional", "quorum"
 CORE, FULL = "core", "full"
+# How a port is asked whether its service serves.
+HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE = (
+    "http",
+    "thrift",
+    "spark_connect",
+    "trino",
+    "psql",
+    "beeline",
+)
+KINDS = (HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE)
 # In a condition it stands first.
 _VARIABLE = re.compile(r"\b[a-z]\w*")
 
@@ -33,7 +43,7 @@ class User:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of the inventory: `hosts` is ONE, SOME or OPTIONAL; `band` and `label` are the picture's."""
+    """A group of the inventory: `hosts` is one of ONE to QUORUM; `band` and `label` are the picture's."""
 
     name: str
     hosts: str
@@ -52,13 +62,60 @@ class Port:
 
 
 @dataclass(frozen=True)
+class Heap:
+    """What sizes a service: memory of its host by `divisor`, from `least` to `most`, all in MiB.
+
+    Its process takes `max(beside, overhead x heap)` on top, and `unit` MiB for each of its variable's.
+    `fallback` is the variable that counts where the service's own is not set.
+    """
+
+    divisor: int
+    least: int
+    most: int
+    beside: int = 64
+    overhead: float = 0.1
+    unit: int = 1
+    fallback: str | None = None
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A question to a port that only a working service answers, by one of KINDS.
+
+    Over HTTP its `path` answers. With `value`, a dotted path into the answer, what is there `equals` the
+    given one, counts the `hosts` of a group, or is `at_least` a number.
+    """
+
+    kind: str
+    port: str
+    path: str = "/"
+    value: str | None = None
+    equals: object = None
+    hosts: str | None = None
+    at_least: int | None = None
+
+
+@dataclass(frozen=True)
+class Members:
+    """Where a leader lists its members over HTTP, and a pattern whose group is the host in a member's id."""
+
+    port: str
+    path: str
+    value: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
     `instance` is what the pattern's star stands for, a template of the bill of materials. `user` is None
     where the package brings its own; `switch` is the variable that switches it on, None where it always runs;
-    `leader` is the service to which its hosts report, None where they do not. `logs` are files beside the
-    journal: templates of paths in which a star stands for any name.
+    `leader` is the service to which its hosts report, None where they do not, and `members` where it lists
+    them. `ready` is what it answers once it serves, and `settled` what has to be so besides at the end of all
+    steps. `logs` are files beside the journal: templates of paths in which a star stands for any name.
+    `memory` names the variables that size it, first that of its `heap`, which is None where it shares what
+    the others leave.
     """
 
     name: str
@@ -68,11 +125,19 @@ class Service:
     instance: str
     user: str | None
     ports: tuple[Port, ...]
+    ready: tuple[Ready, ...]
     memory: tuple[str, ...]
+    heap: Heap | None
     switch: str | None
     http: str | None
     leader: str | None
+    members: Members | None = None
+    settled: tuple[Ready, ...] = ()
     logs: tuple[str, ...] = ()
+
+    def listens_on(self, port: str) -> bool:
+        """Tell whether a port, by its name, is one of its own."""
+        return any(port == own.name for own in self.ports)
 
 
 @dataclass(frozen=True)
@@ -87,6 +152,10 @@ class Catalogue:
     def ports(self) -> dict[str, Port]:
         """The ports of all services, by name."""
         return {port.name: port for service in self.services.values() for port in service.ports}
+
+    def owner(self, port: str) -> Service:
+        """Return the service that listens on a port."""
+        return next(service for service in self.services.values() if service.listens_on(port))
 
     @property
     def tables(self) -> dict[str, dict[str, Any]]:
@@ -111,7 +180,7 @@ class Catalogue:
         }
 
     def sized(self, *hosts: str) -> tuple[str, ...]:
-        """Return the groups with that many hosts: ONE, SOME or OPTIONAL."""
+        """Return the groups with that many hosts: ONE, SOME, OPTIONAL or QUORUM."""
         return tuple(name for name, group in self.groups.items() if group.hosts in hosts)
 
     @property
@@ -140,25 +209,39 @@ def load(path: Path = FILE) -> Catalogue:
 
 
 def _row(kind: Any, path: Path, name: str, row: Mapping[str, Any]) -> Any:
+    return _made(kind, path, f"{kind.__name__.lower()} {name}", {"name": name, **row})
+
+
+def _part(kind: Any, path: Path, service: str, entry: Mapping[str, Any]) -> Any:
+    return _made(kind, path, f"service {service}: {kind.__name__.lower()}", entry)
+
+
+def _made(kind: Any, path: Path, what: str, fields: Mapping[str, Any]) -> Any:
     try:
-        return kind(name=name, **row)
+        return kind(**fields)
     except TypeError as error:
         reason = str(error).rpartition("() ")[2]
-        raise LakehouseError(
-            f"{path.name}: {kind.__name__.lower()} {name}: {reason}", f"correct {path}"
-        ) from None
+        raise LakehouseError(f"{path.name}: {what}: {reason}", f"correct {path}") from None
 
 
 def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     # What Ansible alone needs to know.
     known = {key: value for key, value in row.items() if key not in {"enabled", "storage"}}
     ports = tuple(_row(Port, path, port, entry) for port, entry in row.get("ports", {}).items())
+    asked = {
+        key: tuple(_part(Ready, path, name, entry) for entry in row.get(key, ()))
+        for key in ("ready", "settled")
+    }
+    members = {key: _part(Members, path, name, row[key]) for key in ("members",) if key in row}
     lists = {key: tuple(row.get(key, ())) for key in ("groups", "memory", "logs")}
+    heap = _made(Heap, path, f"service {name}: heap", row["heap"]) if "heap" in row else None
     switch = _VARIABLE.search(str(row.get("enabled", "")))
     own = (
         {"instance": "", "user": None, "http": None, "leader": None, "switch": switch and switch[0]}
         | known
-        | {"ports": ports}
+        | {"ports": ports, "heap": heap}
+        | asked
+        | members
         | lists
     )
     service: Service = _row(Service, path, name, own)
@@ -168,18 +251,43 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
 def _faults(catalogue: Catalogue) -> Iterable[str]:
     """Say what no row may say."""
     for group in catalogue.groups.values():
-        if group.hosts not in {ONE, SOME, OPTIONAL} or group.profile not in {CORE, FULL}:
-            yield f"group {group.name}: hosts is one, some or optional; profile is core or full"
+        if group.hosts not in {ONE, SOME, OPTIONAL, QUORUM} or group.profile not in {CORE, FULL}:
+            yield f"group {group.name}: hosts is one, some, optional or quorum; profile is core or full"
     for service in catalogue.services.values():
-        names = [port.name for port in service.ports]
         if not service.groups or not set(service.groups) <= catalogue.groups.keys():
             yield f"service {service.name}: each of its groups stands under groups"
         if service.user is not None and service.user not in catalogue.users:
             yield f"service {service.name}: its user {service.user} stands under users"
         if service.leader is not None and service.leader not in catalogue.services:
             yield f"service {service.name}: its leader {service.leader} stands under services"
-        if service.http is not None and service.http not in names:
+        if service.http is not None and not service.listens_on(service.http):
             yield f"service {service.name}: http names one of its ports"
+        if service.heap is not None:
+            yield from (f"service {service.name}: {fault}" for fault in _heap_faults(service, service.heap))
+        yield from _unasked(catalogue, service)
     ports = [port for service in catalogue.services.values() for port in service.ports]
     for what in (Counter(port.name for port in ports), Counter(port.number for port in ports)):
         yield from (f"port {value} is there {count} times" for value, count in what.items() if count > 1)
+
+
+def _heap_faults(service: Service, heap: Heap) -> Iterable[str]:
+    if not service.memory:
+        yield "the variable of its heap is the first of memory"
+    if heap.divisor < 1 or heap.unit < 1:
+        yield "divisor and unit of its heap are 1 or more"
+    if not 0 < heap.least <= heap.most:
+        yield "its heap is from least to most MiB"
+
+
+def _unasked(catalogue: Catalogue, service: Service) -> Iterable[str]:
+    """Say what nobody could ask: a service without a question would count as serving once it runs."""
+    asked = (*service.ready, *service.settled)
+    if not service.ready:
+        yield f"service {service.name}: ready names what it answers once it serves"
+    if unknown := sorted({one.kind for one in asked} - {*KINDS}):
+        yield f"service {service.name}: a question is of the kind {', '.join(KINDS)}, not {unknown[0]}"
+    ports = {one.port for one in asked} | ({service.members.port} if service.members else set())
+    if missing := sorted(ports - catalogue.ports.keys()):
+        yield f"service {service.name}: no service has the port {missing[0]} that is asked"
+    if missing := sorted({one.hosts for one in asked if one.hosts} - catalogue.groups.keys()):
+        yield f"service {service.name}: the group {missing[0]} that is counted stands under groups"

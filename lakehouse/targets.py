@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from lakehouse.compose import running, settings, stack
-from lakehouse.compose.settings import Settings
+from lakehouse.compose import dotenv, running, stack
+from lakehouse.compose.dotenv import Settings
 from lakehouse.nodes import docker_api
 from lakehouse.phases import Phases
 
@@ -76,4 +76,4 @@ class Stack:
 
 def choose(kind: str, inventory: str, env_file: Path | None) -> Target:
     """Return the target of a kind, `MACHINES` of the inventory or `COMPOSE` with the settings of a file."""
-    return Stack(settings.load(env_file)) if kind == COMPOSE else Machines(inventory)
+    return Stack(dotenv.load(env_file)) if kind == COMPOSE else Machines(inventory)

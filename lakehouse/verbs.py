@@ -13,9 +13,8 @@ from pathlib import Path
 from lakehouse import artifacts, inventory, nodes, profile, report, run, services
 from lakehouse.airgap import writing
 from lakehouse.artifacts import manifest, releases
-from lakehouse.compose import addresses, images, names, owner, stack
-from lakehouse.compose import settings as compose_settings
-from lakehouse.compose.settings import Settings
+from lakehouse.compose import addresses, dotenv, images, names, owner, stack
+from lakehouse.compose.dotenv import Settings
 from lakehouse.dev import drills
 from lakehouse.errors import LakehouseError
 from lakehouse.nodes import docker_api
@@ -61,12 +60,18 @@ def is_local(path: str) -> bool:
 
 
 def confirm(phases: Phases, path: str, typed: str | None) -> None:
-    """Raise LakehouseError where somebody's nodes would be removed, unless their cluster's name was typed."""
-    if not is_local(path) or Path(path).resolve() == TEST_INVENTORY:
+    """Raise LakehouseError where somebody's nodes would be removed, unless their cluster's name was typed.
+
+    With it they are removed, whichever checkout has made them.
+    """
+    of_tests = Path(path).resolve() == TEST_INVENTORY
+    if not is_local(path) or (of_tests and not typed):
         return
     docker(phases, path)
     cluster = inventory.load(path).hosts[0].variables["local_nodes_cluster"]
-    if typed != cluster and any(node.state != "absent" for node in nodes.status(path)):
+    if typed == cluster:
+        nodes.down(path, phases.log, whosever=True)
+    elif not of_tests and any(node.state != "absent" for node in nodes.status(path)):
         raise LakehouseError(
             f"this begins by removing the nodes of {cluster} with their data; nothing was removed",
             f"repeat with CONFIRM={cluster}",
@@ -408,7 +413,7 @@ def _stack_of_tests(phases: Phases, settings: Settings, *, keep: bool) -> Iterat
 
 def _compose_of_tests() -> Settings:
     """The stack of the tests, and nothing of a person's own: what is set in the environment would win."""
-    return compose_settings.load(COMPOSE_TESTS / "test.env", environment={})
+    return dotenv.load(COMPOSE_TESTS / "test.env", environment={})
 
 
 def start(started: float | None = None) -> Phases:

@@ -40,8 +40,19 @@ def _http(_: Hosts, question: Question, __: float) -> Answer[str]:
 
 
 def _thrift(_: Hosts, question: Question, __: float) -> Answer[str]:
-    fault = probes.thrift(question)
-    return unknown(fault) if fault else Answer("")
+    try:
+        return Answer(
+            probes.thrift_call(question["host"], question["port"], question["call"], question["argument"])
+        )
+    except OSError as error:
+        return unknown(str(error))
+
+
+def _sql(_: Hosts, question: Question, __: float) -> Answer[str]:
+    try:
+        return Answer(json.dumps(probes.trino_rows(question["url"], question["user"], question["query"])))
+    except OSError as error:
+        return unknown(str(error))
 
 
 def _probe(_: Hosts, question: Question, __: float) -> Answer[str]:
@@ -53,6 +64,7 @@ KINDS: dict[str, Callable[[Hosts, Question, float], Answer[str]]] = {
     "shell": _shell,
     "http": _http,
     "thrift": _thrift,
+    "sql": _sql,
     "probe": _probe,
 }
 

@@ -16,8 +16,8 @@ from lakehouse.errors import LakehouseError
 from lakehouse.metastore.health import Health, Step, check
 from ops import clients, hosts, tell
 from ops.answer import Answer, unknown
-from ops.asking import Asker, Http, Question, Reply, Shell
 from ops.outcome import Finding, Outcome, Result
+from ops.probing import Http, Prober, Question, Reply, Shell
 from ops.status import placement, questions
 from ops.status.placement import Cluster
 from ops.status.screen import aligned
@@ -58,8 +58,8 @@ class Seen:
 def main(arguments: argparse.Namespace) -> int:
     """Ask everybody once, and say how it is."""
     began = time.monotonic()
-    with closing(Asker()) as asker:
-        seen = _look(asker, placement.read(inventory.load(arguments.inventory)))
+    with closing(Prober()) as prober:
+        seen = _look(prober, placement.read(inventory.load(arguments.inventory)))
     if not arguments.json:
         for line in table(seen.healths):
             sys.stdout.write(f"{line}\n")
@@ -67,7 +67,7 @@ def main(arguments: argparse.Namespace) -> int:
     return tell.end(result(seen, time.monotonic() - began), as_json=arguments.json)
 
 
-def _look(asker: Asker, cluster: Cluster) -> Seen:
+def _look(prober: Prober, cluster: Cluster) -> Seen:
     path = str(cluster.inventory.path)
     endpoints = clients.metastores(cluster)
     if not endpoints:
@@ -77,7 +77,7 @@ def _look(asker: Asker, cluster: Cluster) -> Seen:
     [keeper, *_] = cluster.running("postgresql")
     asked: list[Question] = [Shell(_SCHEMA, keeper.name, questions.psql(keeper, _SQL))]
     asked += _of_warehouse(cluster, warehouse)
-    answers = asker.ask({keeper.name: hosts.connection(keeper)}, asked, time.monotonic() + _MORE_SECONDS)
+    answers = prober.ask({keeper.name: hosts.connection(keeper)}, asked, time.monotonic() + _MORE_SECONDS)
     none: Answer[Reply] = unknown("no address says where it is")
     return Seen(
         cluster=str(cluster.variable("lakehouse_cluster")),

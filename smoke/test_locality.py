@@ -25,7 +25,7 @@ def test_a_task_runs_where_its_only_block_is(
     workers = {host.name for host in endpoints.in_group("spark_workers")}
     if not workers <= {host.name for host in endpoints.in_group("datanodes")}:
         pytest.skip("the workers are not where the DataNodes are")
-    table = tables.new(query="SELECT /*+ COALESCE(1) */ id FROM range(3)")
+    table = tables.new(query="SELECT id FROM range(3)")
     [path] = data_files(spark, table)
 
     def owner() -> str | None:

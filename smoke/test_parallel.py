@@ -2,56 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pytest
 
 from smoke.test_cluster import THIS_HOST
 from testbed.databases import Table
 from testbed.endpoints import Endpoints
+from testbed.engines.facade import Row
 from testbed.engines.spark import Spark
 from testbed.formats import DELTA, ICEBERG
 from testbed.tables import Tables
+from testbed.waiting import wait_for
 
-# Seconds of work, so that a task that starts late still meets the others.
+# Half a second of work and more, so that a task that starts late still meets the others.
 ROWS_PER_NODE = 150_000
 NOW = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT)"
-# A small file is a task of its own, instead of one task for all of them.
+# A small file is a task of its own, instead of one for all of them: said by the table, or by the session.
 ONE_TASK_PER_FILE = {ICEBERG: "TBLPROPERTIES ('read.split.open-file-cost' = '134217728')", DELTA: ""}
+TASKS = "spark.sql.files.minPartitionNum"
+# An executor that has only just come begins later than the others.
+SECONDS = 60
 
 
 @pytest.fixture
-def events(tables: Tables, endpoints: Endpoints) -> Table:
-    """Events that say which machine wrote them and when (milliseconds), one task per worker."""
-    workers = len(endpoints.in_group("spark_workers"))
-    return tables.new(
-        ONE_TASK_PER_FILE[tables.format],
-        f"""
-            SELECT id, concat('region-', id % 4) AS region, {THIS_HOST} AS writer, {NOW} AS written
-            FROM range(0, {workers * ROWS_PER_NODE}, 1, {workers})
-        """,
-    )
+def workers(endpoints: Endpoints) -> set[str]:
+    """The hosts that work."""
+    return {host.name for host in endpoints.in_group("spark_workers")}
 
 
-def overlap(spans: list[tuple[str, int, int]]) -> bool:
-    """Tell whether there was a moment in which every one of them was at work."""
-    return max(start for _, start, _ in spans) <= min(end for _, _, end in spans)
+@pytest.fixture
+def events(spark: Spark, tables: Tables, workers: set[str]) -> Iterator[Callable[[], Table]]:
+    """Makes a table of who wrote each row and when (milliseconds), with a task per worker."""
+    query = f"""
+        SELECT id, concat('region-', id % 4) AS region, {THIS_HOST} AS writer, {NOW} AS written
+        FROM range(0, {len(workers) * ROWS_PER_NODE}, 1, {len(workers)})
+    """
+    spark.sql(f"SET {TASKS} = {len(workers)}")
+    yield lambda: tables.new(ONE_TASK_PER_FILE[tables.format], query)
+    spark.sql(f"RESET {TASKS}")
+
+
+def check_all_at_once(spans: list[Row], workers: set[str]) -> None:
+    """Raise AssertionError unless there was a moment in which every worker was at work."""
+    assert {host for host, *_ in spans} == workers
+    last, first = max(start for _, start, _ in spans), min(end for *_, end in spans)
+    assert last <= first, f"not at the same time: {spans}"
 
 
 @pytest.mark.operation("parallel write, read")
-def test_all_nodes_at_once(spark: Spark, events: Table, endpoints: Endpoints) -> None:
-    workers = {host.name for host in endpoints.in_group("spark_workers")}
+def test_all_nodes_at_once(spark: Spark, events: Callable[[], Table], workers: set[str]) -> None:
+    def write() -> Table:
+        table = events()
+        spans = spark.sql(f"SELECT writer, min(written), max(written) FROM {table} GROUP BY writer")
+        check_all_at_once(spans, workers)
+        return table
 
-    written = spark.sql(f"SELECT writer, min(written), max(written) FROM {events} GROUP BY writer")
-    assert {host for host, *_ in written} == workers
-    assert overlap(written), f"not at the same time: {written}"
+    def read() -> bool:
+        rows = f"SELECT {THIS_HOST} AS host, {NOW} AS now, region FROM {table}"
+        query = f"SELECT host, min(now), max(now) FROM ({rows}) WHERE region IS NOT NULL GROUP BY host"
+        check_all_at_once(spark.sql(query), workers)
+        return True
 
-    read = spark.sql(f"""
-        SELECT host, min(now), max(now) FROM (SELECT {THIS_HOST} AS host, {NOW} AS now, region FROM {events})
-        WHERE region IS NOT NULL GROUP BY host
-    """)
-    assert {host for host, *_ in read} == workers
-    assert overlap(read), f"not at the same time: {read}"
-
+    table = wait_for("all nodes write at once", write, seconds=SECONDS, ignoring=(AssertionError,))
+    wait_for("all nodes read at once", read, seconds=SECONDS, ignoring=(AssertionError,))
     spark.expect(
-        f"SELECT region, count(*) FROM {events} GROUP BY region ORDER BY region",
+        f"SELECT region, count(*) FROM {table} GROUP BY region ORDER BY region",
         [(f"region-{region}", len(workers) * ROWS_PER_NODE // 4) for region in range(4)],
     )

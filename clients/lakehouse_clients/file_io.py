@@ -52,8 +52,8 @@ class GroupWritableHdfs(HdfsFileSystem):
     ) -> Any:
         if mode != "wb":
             return super()._open(path, mode, overwrite, replication, block_size)
-        wishes = WriteOptions(block_size, replication, _FILE_MODE, overwrite)
-        return self.client.create(self._strip_protocol(path), wishes)
+        options = WriteOptions(block_size, replication, _FILE_MODE, overwrite)
+        return self.client.create(self._strip_protocol(path), options)
 
 
 def file_system(properties: Mapping[str, Any]) -> HdfsFileSystem:

@@ -52,9 +52,9 @@ def load(path: str | os.PathLike[str] | None = None, user: str | None = None) ->
         ) from None
     except (OSError, ValueError) as error:
         raise ClientError(f"{place}: cannot be read: {error}", f"less {place}") from None
-    wished = user or os.environ.get(USER_VARIABLE)
+    named = user or os.environ.get(USER_VARIABLE)
     try:
-        return from_endpoints(data, wished) if "namenode" in data else from_node(data, wished)
+        return from_endpoints(data, named) if "namenode" in data else from_node(data, named)
     except (KeyError, TypeError, AttributeError) as error:
         raise ClientError(f"{place}: lacks {error}", "let the playbook write it again") from None
 
@@ -76,7 +76,7 @@ def from_endpoints(data: Mapping[str, Any], user: str | None) -> Settings:
 
     The NameNode is named by its address, and DataNodes are reached by theirs, which is the Hadoop client's
     default; those of docker compose by their names, for their addresses are Docker's affair. Who runs this is
-    unknown to the cluster, so that the user is Spark's unless another is wished.
+    unknown to the cluster, so that the user is Spark's unless another is named.
     """
     name, machine = data["nameservice"], data["namenode"]["host"]
     return Settings(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ansible.module_utils.lakehouse.refused import RefusedError
 
-from service import settings
+from service import spec
 
 USAGE = "usage: service run UNIT | ready NAME | step NAME"
 
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
     except RefusedError as error:
         return _refused(f"{name}: {error}", error.log)
     except KeyError as error:
-        line = f"{name}: {settings.PATH} has no {error} where {verb} {name} needs one"
+        line = f"{name}: {spec.PATH} has no {error} where {verb} {name} needs one"
         return _refused(f"{line}; next: render the configuration again", [])
     except OSError as error:
         following = f"ls -ld {error.filename}" if error.filename else "docker compose logs"

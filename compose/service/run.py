@@ -10,7 +10,7 @@ from ansible.module_utils.lakehouse.environment_file import environment_of
 from ansible.module_utils.lakehouse.hdfs_storage import check
 from ansible.module_utils.lakehouse.refused import RefusedError
 
-from service import settings
+from service import spec
 from service.unit import Unit, parse
 
 FOLDER = Path("/etc/systemd/system")
@@ -41,9 +41,9 @@ def load(name: str) -> Unit:
 
 def guard(name: str) -> None:
     """Refuse what the roles refuse before they start a daemon: the data of another cluster."""
-    wish = settings.document(settings.PATH).get("guard", {}).get(name)
-    if wish:
-        check(wish.get("name_dirs", []), wish.get("data_dirs", []), wish["cluster_id"])
+    storage = spec.document(spec.PATH).get("guard", {}).get(name)
+    if storage:
+        check(storage.get("name_dirs", []), storage.get("data_dirs", []), storage["cluster_id"])
 
 
 def identity(unit: Unit) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 from ansible.module_utils.lakehouse.probes import ask
 from ansible.module_utils.lakehouse.refused import RefusedError
 
-from service import settings
+from service import spec
 from service.steps import hdfs, metastore, namenode, postgresql
 
 POLL_SECONDS = 0.25
@@ -34,7 +34,7 @@ def main(name: str) -> str:
     # Who is told to stop takes with him what he started: a server, a lock.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(1))
-    parameters = settings.entry("steps", name)
+    parameters = spec.entry("steps", name)
     if "wait" in parameters:
         wait(parameters["wait"], parameters.get("wait_seconds", WAIT_SECONDS))
     return STEPS[name](parameters)

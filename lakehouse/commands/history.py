@@ -44,7 +44,7 @@ def register(add: Add) -> None:
     _names(one)
     _served(one)
     _restored(one)
-    _wished(one)
+    _desired(one)
 
 
 def _commit(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
@@ -154,25 +154,25 @@ def _served(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
     json_option(served)
 
 
-def _wished(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
+def _desired(one: Callable[[str, str], argparse.ArgumentParser]) -> None:
     for verb, text, what in (
         ("merge", "have what another branch has changed, too", "a branch, a tag, or an id"),
         ("cherry-pick", "change what another commit has changed", "id, tag, branch, or HEAD~2"),
         ("revert", "change back what a commit has changed", "id, tag, branch, or HEAD~2"),
     ):
-        wished = one(verb, f"{text}: as a commit of a branch, which restore writes into the metastore")
-        wished.add_argument("commit", help=what)
-        wished.add_argument(
+        verb_parser = one(verb, f"{text}: as a commit of a branch, which restore writes into the metastore")
+        verb_parser.add_argument("commit", help=what)
+        verb_parser.add_argument(
             "--into", metavar="BRANCH", help="it goes on with this one (default: a new one, from main)"
         )
-        _signed(wished, "what was asked for")
-        sides = wished.add_mutually_exclusive_group()
+        _signed(verb_parser, "what was asked for")
+        sides = verb_parser.add_mutually_exclusive_group()
         for side, whose in (("ours", "the branch's own"), ("theirs", "the other")):
             sides.add_argument(
                 f"--{side}", dest="side", action="store_const", const=side,
                 help=f"where both have changed a value, {whose} side decides",
             )  # fmt: skip
-        wished.add_argument(
+        verb_parser.add_argument(
             "--no-data", action="store_true", help="new rows in Iceberg and Delta tables are no change"
         )
-        json_option(wished)
+        json_option(verb_parser)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakehouse.compose import services
-from lakehouse.compose.settings import Settings
+from lakehouse.compose.dotenv import Settings
 
 # What has an address that a person or a program types, by the variable of its port.
 KNOWN = {

@@ -11,7 +11,7 @@ from contextlib import closing
 import docker
 
 from lakehouse.compose import running, services
-from lakehouse.compose.settings import Settings
+from lakehouse.compose.dotenv import Settings
 from lakehouse.errors import LakehouseError
 
 # The name becomes part of a cluster's name, and that of URIs.

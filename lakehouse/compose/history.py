@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from lakehouse.catalog.store import Store
-from lakehouse.compose.settings import Settings
+from lakehouse.compose.dotenv import Settings
 
 # As compose.yaml mounts it, from the folder of the stack's state.
 STORE = "catalog.git"

@@ -25,7 +25,7 @@ from lakehouse.artifacts import FETCH_COMMAND, releases
 from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.manifest import Manifest
 from lakehouse.compose import sbom, services
-from lakehouse.compose.settings import BASE_VARIABLE
+from lakehouse.compose.dotenv import BASE_VARIABLE
 from lakehouse.errors import LakehouseError
 from lakehouse.nodes import apt
 from lakehouse.nodes import image as node_image

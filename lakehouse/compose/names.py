@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 from lakehouse import inventory
-from lakehouse.compose.settings import DATANODES_VARIABLE, DEFAULT_FILE, LOOPBACK, THREE_DATANODES, Settings
+from lakehouse.compose.dotenv import DATANODES_VARIABLE, DEFAULT_FILE, LOOPBACK, THREE_DATANODES, Settings
 
 HOSTS = Path("/etc/hosts")
 _BEGIN, _END = "# BEGIN lakehouse compose", "# END lakehouse compose"

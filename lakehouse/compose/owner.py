@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import docker
 
+from lakehouse.compose.dotenv import Settings
 from lakehouse.compose.labels import FOLDER_LABEL, PROJECT_LABEL
-from lakehouse.compose.settings import Settings
 from lakehouse.errors import LakehouseError
 
 

@@ -8,8 +8,8 @@ import docker
 from docker.models.containers import Container
 
 from lakehouse.compose import services
+from lakehouse.compose.dotenv import Settings
 from lakehouse.compose.labels import HOST_LABEL, PROJECT_LABEL, SERVICE_LABEL
-from lakehouse.compose.settings import Settings
 from lakehouse.errors import LakehouseError
 
 # As stop_grace_period in compose.yaml.

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from lakehouse import yamlfile
+from lakehouse.compose.dotenv import FOLDER
 from lakehouse.compose.labels import HOST_LABEL
-from lakehouse.compose.settings import FOLDER
 
 _PORT = re.compile(r"\$\{(\w+_PORT)\b")
 

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from lakehouse import artifacts, run
 from lakehouse.artifacts.manifest import Manifest
 from lakehouse.compose import checks, history, images, plugin, running
+from lakehouse.compose.dotenv import BASE_VARIABLE, FOLDER, Settings
 from lakehouse.compose.labels import PROJECT_LABEL
-from lakehouse.compose.settings import BASE_VARIABLE, FOLDER, Settings
 from lakehouse.errors import LakehouseError
 from lakehouse.nodes import docker_api
 from lakehouse.phases import Phases

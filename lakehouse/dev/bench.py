@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 from pathlib import Path
 
 from lakehouse import airgap, nodes, phases, run, verbs
-from lakehouse.compose.settings import Settings
+from lakehouse.compose.dotenv import Settings
 from lakehouse.dev import floor
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import load
 from lakehouse.phases import Phases
+from lakehouse.report import record
 from lakehouse.targets import Stack
 
 # A process may end between the listing and the reading.
 MEMORY = "cat /proc/[0-9]*/smaps_rollup 2>/dev/null | awk '/^Pss:/ {sum += $2} END {print sum}'"
 # The kit from bare nodes, and what is its measure: the same by plain shell commands.
 KIT, FLOOR = "bare nodes to services", "floor"
+# What `make bench-tpch` writes.
+TPCH = run.BUILD / "bench" / "tpch.json"
 # The starts of a stack, in their order.
 STARTS = ("core from nothing", "core with data", "all from nothing", "all with data")
 
@@ -67,16 +71,32 @@ def measure(inventory: str, typed: str | None = None) -> int:
     idle = idle_memory_mib(inventory)
     verbs.load(timer, inventory)
     passed = verbs.smoke(timer, inventory)
+    compared, by_stock = compare_with_stock(timer)
     measure_floor(timer, inventory, kit)
     seconds = {phase.name: phase.seconds for phase in phases.read(verbs.PHASES)}
     write(
         run.BUILD / "bench" / "bench.json",
         seconds=seconds,
         kit_by_floor=round(seconds[KIT] / seconds[FLOOR], 2),
+        times_as_fast_as_stock=by_stock,
         second_run_changed=changed,
         idle_memory_mib={**idle, "total": sum(idle.values())},
     )
-    return int(not passed)
+    return int(not (passed and compared))
+
+
+def compare_with_stock(timer: Phases) -> tuple[bool, dict[str, float]]:
+    """Compare the cluster with stock settings on TPC-H, in a round; tell whether it went, and by engine.
+
+    The number is the geometric mean of stock's seconds by the kit's. A cluster without Trino, which makes the
+    tables, has none.
+    """
+    if "trino" not in record.load(run.BUILD / "endpoints.json", "make bench"):
+        return True, {}
+    if not verbs.timed(timer, "tpch", [sys.executable, "-m", "matrix.tpch.bench", "--rounds", "1"]):
+        return False, {}
+    found = record.load(TPCH, "make bench-tpch")
+    return True, {engine: float(found[engine].text("ratio")) for engine in ("spark", "trino")}
 
 
 def measure_floor(timer: Phases, inventory: str, kit: floor.Kit) -> None:

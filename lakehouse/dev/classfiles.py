@@ -27,6 +27,8 @@ _SIZES = {
 _TEXT, _STRING, _WIDE = 1, 8, (5, 6)
 # `aload_0`, which is `this`, and a string right behind it: the first argument of one of its methods.
 _FIRST_ARGUMENT = re.compile(rb"\x2a(?:\x12(.)|\x13(..))", re.DOTALL)
+# A string right before `invokestatic`: the last argument of a function, mostly the only one.
+_STATIC_ARGUMENT = re.compile(rb"(?:\x12(.)|\x13(..))\xb8", re.DOTALL)
 # A string right before `aastore`: a member of an array.
 _MEMBER = re.compile(rb"(?:\x12(.)|\x13(..))\x53", re.DOTALL)
 
@@ -75,6 +77,11 @@ def strings(data: bytes) -> set[str]:
 def first_arguments(data: bytes) -> set[str]:
     """The strings that a class gives to its own methods first, as in `buildConf("a.key")`."""
     return set(_named_by(_FIRST_ARGUMENT, data))
+
+
+def static_arguments(data: bytes) -> set[str]:
+    """The strings that a class gives to static functions last, as in `ConfigOptions.key("a.key")`."""
+    return set(_named_by(_STATIC_ARGUMENT, data))
 
 
 def members_of_arrays(data: bytes) -> set[str]:

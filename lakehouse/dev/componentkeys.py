@@ -1,9 +1,9 @@
 """Which configuration keys the components know: `python -m lakehouse.dev.componentkeys`.
 
-Hadoop, Hive, Spark, Delta and Iceberg ignore a key that they do not know, without a word. Theirs are read
-from the defaults and classes of the releases and written to `lakehouse/validation/<component>_keys.yml`, so
-that a misspelt one is named before it does nothing. To be run when one of their versions changes; keys with
-a part that people choose are in `free_keys.yml`, which is written by hand.
+Hadoop, Hive, Spark, Delta, Iceberg and Flink ignore a key that they do not know, without a word. Theirs are
+read from the defaults and classes of the releases and written to `lakehouse/validation/<component>_keys.yml`,
+so that a misspelt one is named before it does nothing. To be run when one of their versions changes; keys
+with a part that people choose are in `free_keys.yml`, which is written by hand.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from lakehouse import artifacts
 from lakehouse.artifacts import manifest, releases
 from lakehouse.dev import keyfiles
-from lakehouse.dev.classfiles import first_arguments, members_of_arrays, strings
+from lakehouse.dev.classfiles import first_arguments, members_of_arrays, static_arguments, strings
 from lakehouse.run import ROOT
 
 Found = Mapping[str, list[str]]
@@ -58,6 +58,12 @@ def words_in_quotes(data: bytes) -> Iterator[str]:
         yield word.decode()
 
 
+def options_of_flink(data: bytes) -> Iterator[str]:
+    """Yield what a class that declares options of Flink calls them, now and in earlier versions."""
+    if b"org/apache/flink/configuration/ConfigOptions" in data:
+        yield from static_arguments(data) | members_of_arrays(data)
+
+
 _WORDS = r"(\.[\w-]+)+"
 _ICEBERG = "iceberg-spark-runtime"
 _CATALOG = (
@@ -65,6 +71,9 @@ _CATALOG = (
     r"|OAuth2Properties|BaseCatalog|SparkCatalog|SparkSessionCatalog|HiveCatalog|HadoopCatalog"
     r"|JdbcCatalog|JdbcUtil|NessieCatalog"
     r"|AwsProperties|AwsClientProperties|HttpClientProperties|S3FileIOProperties|GCPProperties|AzureProperties"
+)
+_OF_ANY_CATALOG = Source(
+    "flink-table-api-java-uber-", r".*/CommonCatalogOptions\.class", options_of_flink, "[a-z-]+"
 )
 COMPONENTS = {
     "hadoop": Component(
@@ -182,6 +191,76 @@ COMPONENTS = {
             ),
         },
     ),
+    "flink": Component(
+        "flink",
+        {
+            "keys": (
+                Source(
+                    "flink-|iceberg-flink-",
+                    r".*\.class",
+                    options_of_flink,
+                    rf"(?!com\.|java|org\.|System\.)[A-Za-z][\w-]*{_WORDS}",
+                ),
+                Source(
+                    "flink-dist-",
+                    r".*Options\.class",
+                    options_of_flink,
+                    "cleanup-strategy|external-resources|high-availability|restart-strategy",
+                ),
+                Source("flink-dist-", r".*/HadoopUtils\.class", strings, r"fs\.hdfs" + _WORDS),
+                Source(
+                    "flink-dist-",
+                    r".*/CleanupOptions\.class",
+                    static_arguments,
+                    "attempts|delay|(initial|max)-backoff",
+                    ("cleanup-strategy.fixed-delay.{}", "cleanup-strategy.exponential-delay.{}"),
+                ),
+                Source(
+                    "flink-sql-gateway-",
+                    r".*/SqlGatewayRestOptions\.class",
+                    static_arguments,
+                    "[a-z-]+",
+                    ("sql-gateway.endpoint.rest.{}",),
+                ),
+                Source(
+                    "flink-sql-connector-hive-",
+                    r".*/HiveServer2EndpointConfigOptions\.class",
+                    static_arguments,
+                    r"(catalog|module|thrift)\.[a-z.-]+",
+                    ("sql-gateway.endpoint.hiveserver2.{}",),
+                ),
+                Source(
+                    "flink-table-api-java-uber-",
+                    r".*/FileCatalogStoreFactoryOptions\.class",
+                    static_arguments,
+                    "path",
+                    ("table.catalog-store.file.{}",),
+                ),
+            ),
+            "iceberg_catalog": (
+                _OF_ANY_CATALOG,
+                Source("iceberg-flink-", r".*/FlinkCatalogFactory\.class", strings, r"[a-z]+(-[a-z]+)*"),
+            ),
+            "hive_catalog": (
+                _OF_ANY_CATALOG,
+                Source(
+                    "flink-sql-connector-hive-",
+                    r".*/HiveCatalogFactoryOptions\.class",
+                    options_of_flink,
+                    "[a-z-]+",
+                ),
+            ),
+            # The client of the metastore that the catalog brings is of an older version than the daemon.
+            "hive_site": (
+                Source(
+                    "flink-sql-connector-hive-",
+                    r"org/apache/hadoop/hive/(conf|metastore)/.*\.class",
+                    strings,
+                    r"(datanucleus|hive|javax\.jdo|metastore)" + _WORDS,
+                ),
+            ),
+        },
+    ),
 }
 
 
@@ -208,6 +287,9 @@ def keys_of_release(archive: Path, sections: Mapping[str, tuple[Source, ...]]) -
 
 def _keys(jar: zipfile.ZipFile, source: Source) -> Iterator[str]:
     for info in jar.infolist():
+        if info.filename.endswith(".jar"):  # Flink's planner is one within another
+            with jar.open(info) as stream, zipfile.ZipFile(stream) as inner:
+                yield from _keys(inner, source)
         if not re.fullmatch(source.members, info.filename):
             continue
         data = jar.read(info)

@@ -27,15 +27,15 @@ tests with the marker `longdrill`. `make test` runs all others. It writes this p
 
 
 def page(cases: Iterable[Case], circumstances: str) -> str:
-    """Return the page in Markdown: a row per drill with its result and seconds. Of no cases, it says so."""
-    rows = [
-        f"| {case.suite} | {case.operation} | {case.status} | {case.seconds:.0f} s |"
-        for case in sorted(cases, key=lambda case: (case.suite, case.operation))
-    ]
+    """Return the page in Markdown: a row per drill, then what some have measured. Of no cases, it says so."""
+    cases = sorted(cases, key=lambda case: (case.suite, case.operation))
+    rows = [f"| {case.suite} | {case.operation} | {case.status} | {case.seconds:.0f} s |" for case in cases]
+    notes = [f"- {case.operation}: {case.said}" for case in cases if case.said]
     if not rows:
         return f"{_INTRODUCTION}\nNobody has run all of them since they were put together.\n"
     head = ["| Where | Drill | Result | Took |", "|---|---|---|---|"]
-    return "\n".join([_INTRODUCTION, f"The last run: {circumstances}.", "", *head, *rows, ""])
+    measured = ["", "What they have measured:", "", *notes] if notes else []
+    return "\n".join([_INTRODUCTION, f"The last run: {circumstances}.", "", *head, *rows, *measured, ""])
 
 
 def circumstances() -> str:

@@ -1,4 +1,4 @@
-"""Generated pages: the README of every role, the port table and the sizes, each written from what is run."""
+"""Generated pages, each written from what is run: READMEs of roles, ports, sizes, the table of services."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from lakehouse import run, services, specs, yamlfile
+from lakehouse.dev import placementdocs
 from lakehouse.sizing import page as sizing
 
 HEAD = "<!-- Generated from meta/argument_specs.yml: make docs -->"
@@ -81,7 +82,13 @@ def ports() -> str:
 def pages() -> dict[Path, str]:
     """Every generated page by its path."""
     readmes = {role / "README.md": render(role) for role in specs.roles()}
-    return {**readmes, run.ROOT / "docs" / "ports.md": ports(), **sizing.pages()}
+    placement = placementdocs.page(placementdocs.PAGE.read_text(encoding="utf-8"))
+    return {
+        **readmes,
+        run.ROOT / "docs" / "ports.md": ports(),
+        placementdocs.PAGE: placement,
+        **sizing.pages(),
+    }
 
 
 def main() -> int:

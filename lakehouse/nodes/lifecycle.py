@@ -57,13 +57,17 @@ def up(inventory_path: Path | str, log: Log) -> None:
     log(f"{spec.cluster}: {len(spec.nodes)} nodes answer" + ("" if steps else ", nothing to change"))
 
 
-def down(inventory_path: Path | str, log: Log) -> None:
-    """Remove the local nodes of an inventory with their data, network, keys and secrets."""
+def down(inventory_path: Path | str, log: Log, *, whosever: bool = False) -> None:
+    """Remove the local nodes of an inventory with their data, network, keys and secrets.
+
+    Those of another checkout only with `whosever`; raises LakehouseError otherwise.
+    """
     spec = _spec(inventory_path, log)
     if spec is None:
         return
     with docker_api.connect() as client:
-        owner.refuse_strangers(spec, _marks(client, spec), str(inventory_path))
+        if not whosever:
+            owner.refuse_strangers(spec, _marks(client, spec), str(inventory_path))
         containers = docker_api.containers(client, spec.cluster)
         _together(machine.remove, containers)
         networks = docker_api.remove_networks(client, spec.cluster)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -36,6 +37,12 @@ def placed(host: Host) -> dict[str, Engine]:
     return {name: engine for name, engine in ENGINES.items() if engine.service in host.services}
 
 
+def least(host: Host) -> float:
+    """Return what the engines of a host take at the least (MiB): their minimum, or what the user has set."""
+    here = placed(host)
+    return sum(_said(host, here).get(name, row.least) for name, row in here.items())
+
+
 def shares(host: Host, cluster: Cluster, taken: float) -> dict[str, float]:
     """Return the process (MiB) of each engine of a host, where fixed services have ``taken`` theirs.
 
@@ -43,13 +50,20 @@ def shares(host: Host, cluster: Cluster, taken: float) -> dict[str, float]:
     then remains is shared again.
     """
     here = placed(host)
-    said = {
+    said = _said(host, here)
+    free = {name: row for name, row in here.items() if name not in said}
+    divided = _divided(free, cluster.weights, cluster.usable(host) - taken - sum(said.values()))
+    # Whole MiB, so that what is rounded up of it is not more.
+    return said | {name: math.floor(size) for name, size in divided.items()}
+
+
+def _said(host: Host, rows: Mapping[str, Engine]) -> dict[str, float]:
+    """Return the processes that the user has set."""
+    return {
         name: row.process(host.sizes[row.variable])
-        for name, row in here.items()
+        for name, row in rows.items()
         if row.variable in host.sizes
     }
-    free = {name: row for name, row in here.items() if name not in said}
-    return said | _divided(free, cluster.weights, cluster.usable(host) - taken - sum(said.values()))
 
 
 def _divided(rows: Mapping[str, Engine], weights: Mapping[str, float], amount: float) -> dict[str, float]:

@@ -10,9 +10,9 @@ from lakehouse.sizing.units import GIB, clamp, compressed
 # Half of a block of 128 MiB: files end somewhere in their last block.
 MEAN_BLOCK_MIB = 64
 GB_IN_MIB = 1e9 / 2**20
-# Of the memory, the largest heap of a NameNode beside others, and of one that has its host to itself, where
-# a checkpoint reads the namespace into a heap as large: with what they take beside it both are 0.825.
-BESIDE_OTHERS, ALONE = 1 / 24, 3 / 8
+# Of the memory, the largest heap of a NameNode that has its host to itself, where a checkpoint reads the
+# namespace into a heap as large: with what they take beside it both are 0.825.
+ALONE = 3 / 8
 
 
 def blocks(cluster: Cluster) -> float:
@@ -21,8 +21,8 @@ def blocks(cluster: Cluster) -> float:
     return capacity / (max(1, cluster.replication) * MEAN_BLOCK_MIB)
 
 
-def namenode(host: Host, cluster: Cluster) -> float:
-    """Heap of a NameNode: 1 GiB + 1.1 GiB per million blocks, at most M/24, or 3M/8 where it is alone.
+def namenode(host: Host, cluster: Cluster, share: float) -> float:
+    """Heap of a NameNode: 1 GiB + 1.1 GiB per million blocks, at most its share, or 3M/8 where it is alone.
 
     Where nobody has said how large the disks are, that most and no more than 16 GiB.
 
@@ -31,17 +31,17 @@ def namenode(host: Host, cluster: Cluster) -> float:
     """
     millions = blocks(cluster) / 1e6
     need = (1 + 1.1 * millions) * GIB if millions else 16 * GIB
-    share = ALONE if host.services == {"namenode"} else BESIDE_OTHERS
-    return compressed(min(need, host.memory * share))
+    most = ALONE * host.memory if host.services == {"namenode"} else share
+    return compressed(min(need, most))
 
 
-def datanode(host: Host, _cluster: Cluster) -> float:
-    """Heap of a DataNode: M/32, 192 to 4096 MiB, and 1 GiB per million replicas above four.
+def datanode(host: Host, _cluster: Cluster, share: float) -> float:
+    """Heap of a DataNode: its share, at most 4096 MiB, and 1 GiB per million replicas above four.
 
     Cloudera: 4 to 8 GB.
     """
     millions = host.disk_gb * GB_IN_MIB / MEAN_BLOCK_MIB / 1e6
-    return clamp(host.memory / 32, 192, 4096) + max(0.0, millions - 4) * GIB
+    return clamp(share, 192, 4096) + max(0.0, millions - 4) * GIB
 
 
 def handlers(datanodes: int) -> int:

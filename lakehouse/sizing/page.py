@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 from lakehouse import run
+from lakehouse.sizing import fixed
 from lakehouse.sizing.facts import Cluster
 from lakehouse.sizing.placements import MACHINES, NODES, Machine, colocated, separated
 from lakehouse.sizing.plan import Plan, Sizes, plan
@@ -31,7 +32,31 @@ COLUMNS = (
 def pages() -> dict[Path, str]:
     """The page by its path."""
     text = TEXT.read_text(encoding="utf-8")
-    return {PAGE: text.replace("{colocated}", table(colocated)).replace("{separated}", table(separated))}
+    tables = {"colocated": table(colocated), "separated": table(separated), "services": services()}
+    for name, rows in tables.items():
+        text = text.replace(f"{{{name}}}", rows)
+    return {PAGE: text}
+
+
+def services() -> str:
+    """A row for each service whose heap the catalogue says."""
+    columns = ("Service", "Variable", "Heap", "Beside it")
+    rows = [
+        (
+            f"`{name}`",
+            f"`{row.variables[0]}`",
+            f"M/{row.heap.divisor}, {row.least} to {row.heap.most}",
+            beside(row),
+        )
+        for name, row in fixed.FIXED.items()
+    ]
+    return "\n".join(_line(row) for row in (columns, ["---"] * len(columns), *rows))
+
+
+def beside(row: fixed.Fixed) -> str:
+    """What the process of a service takes beside its heap."""
+    heap = row.heap
+    return f"max({heap.beside}, {100 * heap.overhead:g} %)" if heap.beside or heap.overhead else "nothing"
 
 
 def table(layout: Callable[[Machine, int], Cluster]) -> str:

@@ -9,20 +9,17 @@ from typing import Any
 from lakehouse import services as catalogue
 from lakehouse.sizing.facts import WEIGHTS, Cluster, Host
 
-# What a user may have set; the rest of the model's sizes have no variable.
+# What a user may have set: what sizes a service of the catalogue, and what else of the model has a variable.
 VARIABLES = frozenset({
-    "hdfs_namenode_heap_mb", "hdfs_datanode_heap_mb", "hive_metastore_heap_mb", "hive_metastore_pool_size",
-    "postgresql_shared_buffers_mb", "postgresql_max_connections", "postgresql_effective_cache_mb",
+    *(name for row in catalogue.load().services.values() for name in row.memory),
+    "hdfs_namenode_handlers", "hive_metastore_pool_size",
+    "postgresql_max_connections", "postgresql_effective_cache_mb",
     "postgresql_work_mem_mb", "postgresql_maintenance_work_mem_mb",
-    "spark_master_heap_mb", "spark_daemon_memory_mb", "spark_history_heap_mb", "spark_driver_memory_mb",
-    "spark_worker_memory_mb", "spark_worker_cores", "spark_executor_memory_mb", "spark_executor_cores",
-    "spark_application_cores", "hdfs_namenode_handlers",
+    "spark_worker_cores", "spark_executor_memory_mb", "spark_executor_cores", "spark_application_cores",
     "spark_shuffle_partitions", "spark_shuffle_initial_partitions",
-    "trino_heap_mb", "trino_query_max_memory_per_node_mb", "trino_query_max_memory_mb",
-    "flink_taskmanager_memory_mb", "flink_taskmanager_managed_mb", "flink_taskmanager_network_mb",
+    "trino_query_max_memory_per_node_mb", "trino_query_max_memory_mb",
+    "flink_taskmanager_managed_mb", "flink_taskmanager_network_mb",
     "flink_taskmanager_metaspace_mb", "flink_taskmanager_slots", "flink_parallelism",
-    "catalog_past_memory_mb",
-    "flink_jobmanager_heap_mb", "flink_sql_gateway_heap_mb", "flink_history_heap_mb",
 })  # fmt: skip
 # What the whole cluster shares.
 SETTINGS = (

@@ -38,7 +38,7 @@ def plan(cluster: Cluster) -> Plan:
     Each host's dict holds a value for every variable, whether its service is placed there or not: files
     that only name another host's size (a client's of Flink) have it from the hosts that run the service.
     """
-    heaps = {host.name: fixed.heaps(host, cluster, bool(engines.placed(host))) for host in cluster.hosts}
+    heaps = {host.name: fixed.heaps(host, cluster, engines.least(host)) for host in cluster.hosts}
     taken = {name: _fixed_processes(of) for name, of in heaps.items()}
     shares = {
         host.name: engines.shares(host, cluster, sum(taken[host.name].values())) for host in cluster.hosts

@@ -9,13 +9,13 @@ from typing import Any
 from lakehouse.artifacts.manifest import Manifest
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation import (
+    cluster,
     flink,
     identity,
     memory,
     network,
     overrides,
     postgresql,
-    settings,
     sizes,
     topology,
     trino,
@@ -61,15 +61,15 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += (
             network.public_address(typed) + network.ports(typed) + topology.replication(typed, inventory)
         )
-        findings += settings.names(typed) + settings.accounts(typed)
-        findings += settings.paths(typed) + settings.root(typed)
-        findings += settings.secrets(typed) + settings.databases(typed)
+        findings += cluster.names(typed) + cluster.accounts(typed)
+        findings += cluster.paths(typed) + cluster.root(typed)
+        findings += cluster.secrets(typed) + cluster.databases(typed)
         findings += trino.heap(typed) + trino.query(typed) + trino.catalogs(typed)
         findings += trino.keys(typed) + trino.secrets(typed)
         findings += overrides.keys(typed)
         findings += sizes.positive(typed) + sizes.room(typed)
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
-        findings += settings.versions(typed, manifest.pairs, manifest.versions)
+        findings += cluster.versions(typed, manifest.pairs, manifest.versions)
         right.append(typed)
     findings += postgresql.connections(replace(inventory, hosts=tuple(right)))
     return collapse(findings, [host.name for host in inventory.hosts])

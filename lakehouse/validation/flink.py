@@ -1,4 +1,4 @@
-"""Flink: its groups, how a TaskManager's memory is divided, and keys of its configuration."""
+"""Flink: its groups, how a TaskManager's memory is divided, and keys that size it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,12 @@ from lakehouse.sizing import plan
 from lakehouse.sizing.flink import LEAST_TASK_HEAP
 from lakehouse.validation import sizes
 from lakehouse.validation.finding import Finding
-from lakehouse.validation.variables import suggestion
 
 LEADER, WORKERS = "flink_jobmanager", "flink_taskmanagers"
 # Each of them is a process of its own on a node.
 PROCESSES = tuple(
     name for row in services.load().services.values() if row.role == "flink" for name in row.memory
 )
-# First words of Flink's options. It ignores a key that it does not know, without a word.
-AREAS = (
-    "blob", "classloader", "cleanup-strategy", "client", "cluster", "execution", "external-resource",
-    "external-resources", "fs", "heartbeat", "high-availability", "historyserver", "io", "job", "jobmanager",
-    "jobstore", "metrics", "parallelism", "pekko", "pipeline", "plugin", "process", "python",
-    "resourcemanager", "rest", "restart-strategy", "s3", "security", "shuffle-service", "slot", "slotmanager",
-    "sql-client", "sql-gateway", "state", "table", "task", "taskmanager", "traces", "user", "web",
-)  # fmt: skip
 
 
 def groups(inventory: Inventory) -> list[Finding]:
@@ -79,19 +70,14 @@ def parallelism(host: Host, inventory: Inventory) -> list[Finding]:
 
 
 def config(host: Host) -> list[Finding]:
-    """Check that the keys of `flink_config` are Flink's, and that none sizes what the role computes."""
+    """Check that no key of `flink_config` sizes what the role computes."""
     keys = host.variables.get("flink_config")
-    findings = []
-    for key in keys if isinstance(keys, Mapping) else ():
-        area = str(key).partition(".")[0]
-        fact = f"flink_config has {str(key)!r}"
-        if ".memory." in str(key):
-            advice = "remove it and set flink_taskmanager_memory_mb or flink_jobmanager_heap_mb"
-            findings.append(Finding("flink.config", host.name, fact, advice, "memory in its own variables"))
-        elif area not in AREAS:
-            advice = suggestion(area, AREAS, "look it up in Flink's list of options; a flat key, with dots")
-            findings.append(Finding("flink.config", host.name, fact, advice, "an option of Flink"))
-    return findings
+    advice = "remove it and set flink_taskmanager_memory_mb or flink_jobmanager_heap_mb"
+    return [
+        Finding("flink.config", host.name, f"flink_config has {key!r}", advice, "memory in its own variables")
+        for key in (map(str, keys) if isinstance(keys, Mapping) else ())
+        if ".memory." in key
+    ]
 
 
 def _number(host: Host, name: str) -> int | None:

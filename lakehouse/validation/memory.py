@@ -11,9 +11,9 @@ NODE = "node_memory_mb"
 KEPT = 0.1
 
 
-def sizes(host: str, wished: Mapping[str, int], memory_mb: int) -> list[Finding]:
+def sizes(host: str, given: Mapping[str, int], memory_mb: int) -> list[Finding]:
     """Find every size (MiB, by variable) that a process cannot get on this machine."""
-    most = dict.fromkeys(wished, memory_mb) | {NODE: int(memory_mb / (1 - KEPT))}
+    most = dict.fromkeys(given, memory_mb) | {NODE: int(memory_mb / (1 - KEPT))}
     return [
         Finding(
             "node.sizes",
@@ -22,7 +22,7 @@ def sizes(host: str, wished: Mapping[str, int], memory_mb: int) -> list[Finding]
             "lower it, or leave it out: then it follows from the memory",
             f"at most {most[name]}",
         )
-        for name, size in wished.items()
+        for name, size in given.items()
         if size > most[name]
     ]
 

@@ -16,8 +16,16 @@ from lakehouse.validation.finding import Finding, Level
 
 FOLDER = Path(__file__).parent
 FREE = FOLDER / "free_keys.yml"
-NAMES = {"hadoop": "Hadoop", "hive": "Hive", "spark": "Spark", "delta": "Delta", "iceberg": "Iceberg"}
-# The dicts, and whose keys stand in their files: those of the program itself, and of what runs in it.
+NAMES = {
+    "hadoop": "Hadoop",
+    "hive": "Hive",
+    "spark": "Spark",
+    "delta": "Delta",
+    "iceberg": "Iceberg",
+    "flink": "Flink",
+}
+# The dicts, and whose keys stand in their files: those of the program itself, and of what runs in it. Behind
+# a slash is the section of the component's keys.
 _OF_HADOOP, _OF_SPARK = ("hadoop", "iceberg"), ("spark", "delta", "iceberg")
 DICTS = {
     "hdfs_core_site": _OF_HADOOP,
@@ -26,8 +34,15 @@ DICTS = {
     "hdfs_datanode_hdfs_site": _OF_HADOOP,
     "hive_metastore_hive_site": ("hive", "hadoop", "iceberg"),
     "spark_defaults": _OF_SPARK,
+    "spark_master_defaults": _OF_SPARK,
+    "spark_worker_defaults": _OF_SPARK,
+    "spark_history_defaults": _OF_SPARK,
     "spark_thrift_defaults": _OF_SPARK,
     "spark_connect_defaults": _OF_SPARK,
+    "flink_config": ("flink",),
+    "flink_iceberg_catalog": ("iceberg/catalog", "flink/iceberg_catalog"),
+    "flink_hive_catalog": ("flink/hive_catalog",),
+    "flink_hive_site": ("flink/hive_site", "hadoop"),
 }
 CATALOG = "spark.sql.catalog."
 ICEBERG = "org.apache.iceberg."
@@ -66,9 +81,9 @@ def keys(host: Host) -> list[Finding]:
     return [
         _unknown(host, variable, key, known)
         for variable in DICTS
-        if (wished := _dict(host, variable))
+        if (given := _dict(host, variable))
         for known in [_known(host, variable)]
-        for key in map(str, wished)
+        for key in map(str, given)
         if not any(one.has(key) for one in known)
     ]
 
@@ -99,8 +114,9 @@ def _dict(host: Host, variable: str) -> Mapping[object, object]:
 
 def _known(host: Host, variable: str) -> list[Known]:
     components = DICTS[variable]
-    others = Known(components[0], frozenset(), frozenset(_read(FREE.name).get(variable, ())))
-    known = [*map(known_keys, components), others]
+    own = [known_keys(*name.split("/")) for name in components]
+    others = Known(own[0].component, frozenset(), frozenset(_read(FREE.name).get(variable, ())))
+    known = [*own, others]
     return known + _catalogs(host) if "spark" in components else known
 
 

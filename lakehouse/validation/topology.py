@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lakehouse import services
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.variables import suggestion
 
+# The least number of hosts of which one can fail and more than half are left.
+LEAST_QUORUM = 3
+
 
 def group_sizes(inventory: Inventory) -> list[Finding]:
-    """Check that every part is played, and the single parts by one machine."""
+    """Check that every part is played, the single parts by one machine, voters by an odd number."""
     findings = []
     known = services.load()
     # One machine each until high availability is switched on.
@@ -30,7 +35,21 @@ def group_sizes(inventory: Inventory) -> list[Finding]:
             findings.append(
                 Finding("groups.size", ",".join(members), fact, "leave one of them in it", expected)
             )
-    return findings
+    return findings + [
+        finding for group in known.sized(services.QUORUM) for finding in _votes(group, inventory)
+    ]
+
+
+def _votes(group: str, inventory: Inventory) -> Iterator[Finding]:
+    members = [host.name for host in inventory.group(group)]
+    if members and (len(members) < LEAST_QUORUM or len(members) % 2 == 0):
+        yield Finding(
+            "groups.size",
+            ",".join(members),
+            f"group {group} has {len(members)} voters",
+            "add a host to it, or take one out",
+            f"none, or an odd number of at least {LEAST_QUORUM}",
+        )
 
 
 def replication(host: Host, inventory: Inventory) -> list[Finding]:

@@ -84,10 +84,10 @@ def groups(inventory: Inventory) -> list[Finding]:
 
 def heap(host: Host) -> list[Finding]:
     """Check that the heap, and on top of it what every JVM takes beside its heap, fits into the node."""
-    wished, memory = host.variables.get("trino_heap_mb"), host.variables.get("node_memory_mb")
-    if wished is None or memory is None or int(wished) < int(memory):
+    given, memory = host.variables.get("trino_heap_mb"), host.variables.get("node_memory_mb")
+    if given is None or memory is None or int(given) < int(memory):
         return []
-    fact = f"trino_heap_mb is {wished} on a node with {memory} MiB"
+    fact = f"trino_heap_mb is {given} on a node with {memory} MiB"
     return [Finding("trino.heap", host.name, fact, "lower it, or leave it out", f"less than {memory}")]
 
 
@@ -211,10 +211,10 @@ def _of_catalog(
     return _unknown(host, path, properties, known.catalogs | known.connectors[connector] | {"connector.name"})
 
 
-def _unknown(host: Host, path: str, wished: Mapping[str, Any] | None, known: Set[str]) -> list[Finding]:
+def _unknown(host: Host, path: str, given: Mapping[str, Any] | None, known: Set[str]) -> list[Finding]:
     """Find keys that are not known; one that null takes away does no harm."""
     findings = []
-    for key, value in (wished or {}).items():
+    for key, value in (given or {}).items():
         if value is None or _is_known(str(key), known):
             continue
         advice = suggestion(str(key), known, "remove it; Trino would not start")

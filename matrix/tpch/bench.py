@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lakehouse.dev.bench import write
+from lakehouse.dev.bench import TPCH, write
 from lakehouse.errors import LakehouseError
 from lakehouse.interruption import raised, terminated
 from lakehouse.run import BUILD
@@ -209,7 +209,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             measure = on_spark if engine == "spark" else on_trino
             times, errors = measure(nodes, endpoints, chosen, database, options.rounds)
             result[engine] = {"ratio": round(ratio(times), 2), "seconds": times, "errors": errors}
-    write(BUILD / "bench" / "tpch.json", scale=SCALE, **result)
+    write(TPCH, scale=SCALE, **result)
     return 0
 
 

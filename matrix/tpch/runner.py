@@ -1,4 +1,4 @@
-"""All engines at work side by side: a lane is one session that answers one query after the other."""
+"""All engines at work side by side: a stream is one session that answers one query after the other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Session(Protocol):
 
 
 @dataclass(frozen=True)
-class Lane:
+class Stream:
     """An engine that reads a format; `preamble` leads its session to the tables."""
 
     engine: str
@@ -35,20 +35,20 @@ class Lane:
         return f"{self.engine}-{self.format}"
 
 
-LANES = (
-    Lane("spark", ICEBERG, ("USE iceberg.tpch_iceberg",)),
-    Lane("spark", DELTA, ("USE spark_catalog.tpch_delta",)),
-    Lane("trino", ICEBERG, ("USE iceberg.tpch_iceberg",)),
-    Lane("trino", DELTA, ("USE delta.tpch_delta",)),
-    Lane("flink", ICEBERG, ("USE CATALOG iceberg", "USE tpch_iceberg")),
+STREAMS = (
+    Stream("spark", ICEBERG, ("USE iceberg.tpch_iceberg",)),
+    Stream("spark", DELTA, ("USE spark_catalog.tpch_delta",)),
+    Stream("trino", ICEBERG, ("USE iceberg.tpch_iceberg",)),
+    Stream("trino", DELTA, ("USE delta.tpch_delta",)),
+    Stream("flink", ICEBERG, ("USE CATALOG iceberg", "USE tpch_iceberg")),
 )
 
 
 @dataclass(frozen=True)
 class Task:
-    """A query that a lane is to answer."""
+    """A query that a stream is to answer."""
 
-    lane: Lane
+    stream: Stream
     query: Query
 
 
@@ -61,19 +61,19 @@ class Run:
 
 
 class Runner:
-    """Runs the tasks, all lanes at once; what each returned is there when somebody asks."""
+    """Runs the tasks, all streams at once; what each returned is there when somebody asks."""
 
     def __init__(self, connect: Mapping[str, Callable[[], Session]], tasks: Iterable[Task]) -> None:
-        self._pools: dict[Lane, ThreadPoolExecutor] = {}
+        self._pools: dict[Stream, ThreadPoolExecutor] = {}
         self._runs: dict[Task, Future[Run]] = {}
         self._deadline = time.monotonic() + PATIENCE_SECONDS
-        sessions: dict[Lane, Future[Session]] = {}
+        sessions: dict[Stream, Future[Session]] = {}
         for task in tasks:
-            lane = task.lane
-            if lane not in self._pools:
-                self._pools[lane] = ThreadPoolExecutor(1, thread_name_prefix=str(lane))
-                sessions[lane] = self._pools[lane].submit(_open, connect[lane.engine], lane.preamble)
-            self._runs[task] = self._pools[lane].submit(_run, sessions[lane], task.query)
+            stream = task.stream
+            if stream not in self._pools:
+                self._pools[stream] = ThreadPoolExecutor(1, thread_name_prefix=str(stream))
+                sessions[stream] = self._pools[stream].submit(_open, connect[stream.engine], stream.preamble)
+            self._runs[task] = self._pools[stream].submit(_run, sessions[stream], task.query)
 
     def result(self, task: Task) -> Run:
         """Wait for a run; raise what its engine raised, why there is no session, or TimeoutError."""

@@ -7,7 +7,7 @@ import pytest
 from matrix.tpch.load import Target
 from matrix.tpch.queries import QUERIES
 from matrix.tpch.reference import Reference
-from matrix.tpch.runner import LANES, Runner, Task
+from matrix.tpch.runner import STREAMS, Runner, Task
 from matrix.tpch.source import Source
 from testbed import evidence
 from testbed.endpoints import Endpoints
@@ -15,16 +15,16 @@ from testbed.engines.spark import Spark
 from testbed.formats import Format
 from testbed.placement import Ledger
 
-# Query by query through all lanes, which is how the answers come in.
+# Query by query through all streams, which is how the answers come in.
 TASKS = [
     pytest.param(
-        lane.format,
-        Task(lane, query),
-        marks=pytest.mark.operation(f"TPC-H {query}", engine=lane.engine),
-        id=f"{lane}-{query}",
+        stream.format,
+        Task(stream, query),
+        marks=pytest.mark.operation(f"TPC-H {query}", engine=stream.engine),
+        id=f"{stream}-{query}",
     )
     for query in QUERIES
-    for lane in LANES
+    for stream in STREAMS
 ]
 
 
@@ -49,7 +49,7 @@ def test_the_answer_is_right(
     run = runner.result(task)
     request.node.stash[evidence.SECONDS] = run.seconds
     if difference := expected.difference(run.rows):
-        pytest.fail(f"{query} ({query.title}), {task.lane.engine} on {fmt}: {difference}\n\n{query.text}")
+        pytest.fail(f"{query} ({query.title}), {task.stream.engine} on {fmt}: {difference}\n\n{query.text}")
 
 
 @pytest.mark.closing

@@ -13,7 +13,7 @@ from typing import Any
 
 from lakehouse.errors import LakehouseError
 from ops import hosts
-from ops.asking import Asker, Shell
+from ops.probing import Prober, Shell
 from ops.status.placement import Cluster
 
 PROGRAM = "/usr/local/sbin/lakehouse-backup"
@@ -35,8 +35,8 @@ def act(cluster: Cluster, scripts: Mapping[str, str], seconds: float) -> dict[st
     """Run a script on each host at once, each of them for so many seconds at the most."""
     asked = [Shell(host, host, _marked(script)) for host, script in scripts.items()]
     data = {host.name: hosts.connection(host) for host in cluster.hosts if host.name in scripts}
-    with closing(Asker()) as asker:
-        answers = asker.ask(data, asked, time.monotonic() + seconds)
+    with closing(Prober()) as prober:
+        answers = prober.ask(data, asked, time.monotonic() + seconds)
     done = {}
     for host, answer in answers.items():
         text = answer.value.text if answer.value else answer.why

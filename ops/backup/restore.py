@@ -19,11 +19,11 @@ from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.services import Service
 from ops.answer import Answer, both
-from ops.asking import Asker
 from ops.backup import acting, engines, postgresql
 from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
+from ops.probing import Prober
 from ops.status import look, placement, screen
 from ops.status.placement import Cluster
 
@@ -383,8 +383,8 @@ class Steps:
 
     def _wrong(self, *, everything: bool) -> str:
         """Return what is wrong with the cluster, or only which leader does not answer."""
-        with closing(Asker()) as asker:
-            seen = look.look(asker, str(self._cluster.inventory.path), time.monotonic() + _PROBE_SECONDS)
+        with closing(Prober()) as prober:
+            seen = look.look(prober, str(self._cluster.inventory.path), time.monotonic() + _PROBE_SECONDS)
         found = (
             str(finding)
             for finding in screen.result(seen, 0.0).worst

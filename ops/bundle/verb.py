@@ -24,7 +24,6 @@ from lakehouse.run import BUILD, ROOT
 from lakehouse.verbs import PASSWORDS
 from ops import hosts, remote, tell
 from ops.answer import Answer, unknown
-from ops.asking import Asker, Http
 from ops.bundle import archive, collector, items, mask
 from ops.bundle.archive import Archive
 from ops.bundle.mask import Masker
@@ -33,6 +32,7 @@ from ops.doctor import screen as diagnosis
 from ops.doctor.diagnosis import diagnose
 from ops.doctor.model import Seen
 from ops.outcome import Finding, Outcome, Result
+from ops.probing import Http, Prober
 from ops.status import look as status
 from ops.status import screen
 
@@ -58,8 +58,8 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.size < 1 or arguments.limit < 1:
         raise UsageError("--size and --limit: 1 MiB, 1 second, or more")
     tell.progress("asking what status and doctor ask")
-    with closing(Asker()) as asker:
-        seen = doctor.look(asker, arguments.inventory, time.monotonic() + _ASK_SECONDS)
+    with closing(Prober()) as prober:
+        seen = doctor.look(prober, arguments.inventory, time.monotonic() + _ASK_SECONDS)
     masker = Masker(_of_inventory(seen))
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     path = BUILD / f"support-{seen.status.cluster}-{stamp}.tar.gz"
@@ -138,8 +138,8 @@ def _cluster(seen: Seen, began: float) -> Iterator[tuple[str, str]]:
     # Trino shows other people's queries to its own user alone.
     headers = {"X-Trino-User": str(seen.cluster.variable("lakehouse_users")["trino"])}
     asked = [Http(name, url, headers) for name, url in seen.cluster.urls(_JOBS)]
-    with closing(Asker()) as asker:
-        answers = status.ask(asker, seen.cluster, asked, time.monotonic() + _ASK_SECONDS)
+    with closing(Prober()) as prober:
+        answers = status.ask(prober, seen.cluster, asked, time.monotonic() + _ASK_SECONDS)
     for name, answer in answers.items():
         yield f"jobs/{name}.json", answer.value.text if answer.value else f"unknown: {answer.why}\n"
 

@@ -1,6 +1,6 @@
-"""`lakehouse catalog merge`, `cherry-pick` and `revert`: a wish for the catalog, as a commit of a branch.
+"""`lakehouse catalog merge`, `cherry-pick` and `revert`: a change of the catalog, as a commit of a branch.
 
-The metastore is not touched: `catalog restore` writes what is wished for. `main` is what has been.
+The metastore is not touched: `catalog restore` writes the desired state. `main` is what has been.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MEANT = {"merge": "Merged", "cherry-pick": "Picked", "revert": "Reverted"}
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _Change:
     """What is to change: what became of one commit in another one; `meant` is the one that was asked for."""
 
     verb: str
@@ -39,7 +39,7 @@ class _Wish:
 
 @dataclass(frozen=True)
 class _Line:
-    """The branch that a wish goes to, and its last commit; a new one begins at the last commit of `main`."""
+    """The branch that a change goes to, and its last commit; a new one begins at that of `main`."""
 
     name: str
     tip: Entry
@@ -48,7 +48,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Done:
-    """What became of a wish: its commit, or none where there is nothing to do, or somebody has to decide."""
+    """What became of a change: its commit, or none where nothing is to do, or somebody has to decide."""
 
     entry: Entry | None = None
     conflicts: Sequence[Conflict] = ()
@@ -60,8 +60,8 @@ def merge(arguments: argparse.Namespace) -> int:
     with opened(arguments, writes=True) as (store, target), store.locked():
         theirs = store.resolve(arguments.commit)
         line = _line(store, arguments, "merge", theirs)
-        wish = _Wish("merge", theirs, store.common(line.tip, theirs), theirs)
-        return _carry_out(arguments, (store, target), line, wish)
+        change = _Change("merge", theirs, store.common(line.tip, theirs), theirs)
+        return _carry_out(arguments, (store, target), line, change)
 
 
 def cherry_pick(arguments: argparse.Namespace) -> int:
@@ -69,8 +69,8 @@ def cherry_pick(arguments: argparse.Namespace) -> int:
     with opened(arguments, writes=True) as (store, target), store.locked():
         picked = store.resolve(arguments.commit)
         line = _line(store, arguments, "cherry-pick", picked)
-        wish = _Wish("cherry-pick", picked, _before(store, picked), picked)
-        return _carry_out(arguments, (store, target), line, wish)
+        change = _Change("cherry-pick", picked, _before(store, picked), picked)
+        return _carry_out(arguments, (store, target), line, change)
 
 
 def revert(arguments: argparse.Namespace) -> int:
@@ -78,8 +78,8 @@ def revert(arguments: argparse.Namespace) -> int:
     with opened(arguments, writes=True) as (store, target), store.locked():
         wrong = store.resolve(arguments.commit)
         line = _line(store, arguments, "revert", wrong)
-        wish = _Wish("revert", wrong, wrong, _before(store, wrong))
-        return _carry_out(arguments, (store, target), line, wish)
+        change = _Change("revert", wrong, wrong, _before(store, wrong))
+        return _carry_out(arguments, (store, target), line, change)
 
 
 def _line(store: Store, arguments: argparse.Namespace, verb: str, meant: Entry) -> _Line:
@@ -103,12 +103,12 @@ def _before(store: Store, entry: Entry) -> Entry:
 
 
 def _carry_out(
-    arguments: argparse.Namespace, opened_store: tuple[Store, str], line: _Line, wish: _Wish
+    arguments: argparse.Namespace, opened_store: tuple[Store, str], line: _Line, change: _Change
 ) -> int:
     """Do it and say how it ended: 0, or 1 where somebody has to decide, and nothing was written."""
     began, (store, target) = time.monotonic(), opened_store
     choice = Choice(Side(arguments.side) if arguments.side else None, data=not arguments.no_data)
-    done = _done(arguments, store, line, wish, choice)
+    done = _done(arguments, store, line, change, choice)
     entry = done.entry
     changes = list(diff.changes(store, line.tip.tree, entry.tree)) if entry else []
     if not arguments.json:
@@ -118,48 +118,48 @@ def _carry_out(
     made = [f"{entry.short} on {line.name}", screen.many(len(changes), "change")] if entry else []
     return end(
         arguments,
-        wish.verb,
+        change.verb,
         target,
         (*made, *done.facts, f"{time.monotonic() - began:.1f} s"),
         {
             "commit": entry.id if entry else None,
             "branch": line.name,
-            "base": wish.base.id if wish.base else None,
+            "base": change.base.id if change.base else None,
             "ours": line.tip.id,
-            "theirs": wish.theirs.id,
+            "theirs": change.theirs.id,
             "conflicts": [one.json() for one in done.conflicts],
             "changes": [one.json() for one in changes],
         },
         f"catalog restore {entry.short}{drop}" if entry else "catalog log",
-        () if entry else _undecided(arguments, line, wish, done.conflicts),
+        () if entry else _undecided(arguments, line, change, done.conflicts),
     )
 
 
-def _done(arguments: argparse.Namespace, store: Store, line: _Line, wish: _Wish, choice: Choice) -> _Done:
-    """Return what becomes of a wish, which is written where nothing is left to decide."""
-    joins = wish.verb == "merge"
-    if joins and wish.base == wish.theirs:
-        return _Done(facts=(f"nothing to merge: {line.tip.short} has all of {wish.theirs.short}",))
+def _done(arguments: argparse.Namespace, store: Store, line: _Line, change: _Change, choice: Choice) -> _Done:
+    """Return what becomes of a change, which is written where nothing is left to decide."""
+    joins = change.verb == "merge"
+    if joins and change.base == change.theirs:
+        return _Done(facts=(f"nothing to merge: {line.tip.short} has all of {change.theirs.short}",))
     before = None if line.new else line.tip
-    if joins and wish.base == line.tip and choice.data:
-        store.move(line.name, before, wish.theirs)
-        return _Done(wish.theirs, facts=("fast-forward",))
+    if joins and change.base == line.tip and choice.data:
+        store.move(line.name, before, change.theirs)
+        return _Done(change.theirs, facts=("fast-forward",))
     batch = Batch(store)
-    trees = Three(wish.base.tree if wish.base else None, line.tip.tree, wish.theirs.tree)
+    trees = Three(change.base.tree if change.base else None, line.tip.tree, change.theirs.tree)
     merged = merge_trees(batch, trees, choice)
     if merged.conflicts and choice.side is None:
         return _Done(conflicts=merged.conflicts)
     if merged.tree == line.tip.tree and not joins:
-        return _Done(facts=(f"nothing to {wish.verb}: {line.tip.short} has it so already",))
+        return _Done(facts=(f"nothing to {change.verb}: {line.tip.short} has it so already",))
     author, identity = keeping.author(arguments.author), batch.tree(merged.tree)[CATALOG]
     batch.flush()
     message = (
-        f"{arguments.message or f'{wish.verb} {arguments.commit}: {wish.meant.subject}'}\n\n"
-        f"{_MEANT[wish.verb]}: {wish.meant.id}\nCatalog: {identity}\n"
+        f"{arguments.message or f'{change.verb} {arguments.commit}: {change.meant.subject}'}\n\n"
+        f"{_MEANT[change.verb]}: {change.meant.id}\nCatalog: {identity}\n"
     )
     # The clock of this machine is another one than that of the database, and history is by time.
-    moment = max(int(time.time()), line.tip.time, wish.theirs.time)
-    parents = [line.tip, *([wish.theirs] if joins else [])]
+    moment = max(int(time.time()), line.tip.time, change.theirs.time)
+    parents = [line.tip, *([change.theirs] if joins else [])]
     made = store.add(merged.tree, parents, author, moment, message)
     store.move(line.name, before, made)
     decided = (
@@ -169,7 +169,7 @@ def _done(arguments: argparse.Namespace, store: Store, line: _Line, wish: _Wish,
 
 
 def _undecided(
-    arguments: argparse.Namespace, line: _Line, wish: _Wish, conflicts: Sequence[Conflict]
+    arguments: argparse.Namespace, line: _Line, change: _Change, conflicts: Sequence[Conflict]
 ) -> tuple[Finding, ...]:
     """Return what has to be decided, and the command that shows what the other side has changed."""
     if not conflicts:
@@ -177,5 +177,5 @@ def _undecided(
     what = (
         f"{screen.many(len(conflicts), 'conflict')}, nothing is written; --ours or --theirs decides them all"
     )
-    look = f"catalog diff {(wish.base or line.tip).short} {wish.theirs.short}"
+    look = f"catalog diff {(change.base or line.tip).short} {change.theirs.short}"
     return (Finding("catalog.conflict", Outcome.DEGRADED, line.name, what, command(arguments, look)),)

@@ -10,8 +10,8 @@ import time
 from ipaddress import ip_address
 
 from lakehouse.catalog.past import Past
-from lakehouse.catalog.served.asking import Asked
 from lakehouse.catalog.served.handler import Handler
+from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import COMMAND, Server
 from lakehouse.catalog.served.told import Told
 from lakehouse.catalog.store import Entry
@@ -30,7 +30,7 @@ def main(arguments: argparse.Namespace) -> int:
     with raised(terminated, [signal.SIGTERM]), opened(arguments) as (store, target):
         entry = store.resolve(arguments.commit)
         past = Past(store, entry.tree)
-        handler = Handler(Asked(past, entry, Told(tell.progress), int(time.time())), tell.progress)
+        handler = Handler(Request(past, entry, Told(tell.progress), int(time.time())), tell.progress)
         with Server(arguments.address, arguments.port, lambda: handler) as server:
             _say(arguments, server, entry, target)
             server.serve_forever()

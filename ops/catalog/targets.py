@@ -13,10 +13,9 @@ from pathlib import Path
 from lakehouse import inventory, state
 from lakehouse.catalog.hosted import local
 from lakehouse.catalog.source import Ask, Source, listed_versions
-from lakehouse.compose import history, owner, running
-from lakehouse.compose import settings as compose_settings
+from lakehouse.compose import dotenv, history, owner, running
 from lakehouse.compose import stack as composing
-from lakehouse.compose.settings import Settings
+from lakehouse.compose.dotenv import Settings
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.inventory import Inventory
 from lakehouse.nodes import docker_api
@@ -53,7 +52,7 @@ class Target:
 def choose(arguments: argparse.Namespace) -> Target:
     """Return what the arguments name."""
     if arguments.target == COMPOSE:
-        return stack(compose_settings.load(arguments.env_file))
+        return stack(dotenv.load(arguments.env_file))
     return machines(placement.read(inventory.load(arguments.inventory)))
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from lakehouse.inventory import Host
 from ops.answer import Answer, both
-from ops.asking import Http, Question, Reply, Session, Shell
 from ops.change import gate, ready
 from ops.change.gate import Blocks, Facts, Unit
 from ops.change.steps import Step
 from ops.hosts import as_root
+from ops.probing import Http, Question, Reply, Session, Shell
 from ops.status import questions, reading
 from ops.status.placement import Cluster
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from ops.answer import Answer
-from ops.asking import Reply
+from ops.probing import Reply
 from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 
 BEAT_SECONDS = 10.0
@@ -78,13 +78,18 @@ def look() -> str:
 
 
 def beat(own: str) -> str:
-    """Return the script that says that the holder of this mark lives."""
-    return f"! grep -qF {own} {_FILE} || touch {_FILE}"
+    """Return the script that says that the holder of this mark lives; it makes no lock that has gone."""
+    return f"! grep -qsF {own} {_FILE} || touch -c {_FILE}"
 
 
 def release(own: str) -> str:
     """Return the script that takes the lock of this mark away, and no other one."""
     return f"! grep -qsF {own} {_FILE} || rm -f {_FILE}; echo {_GONE}"
+
+
+def refusal(answer: Answer[Reply]) -> str:
+    """Return why a host gave its lock to nobody."""
+    return answer.why or f"{_FILE} names no holder, and can be removed"
 
 
 def taken(answer: Answer[Reply]) -> bool:

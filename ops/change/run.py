@@ -20,12 +20,12 @@ from lakehouse import inventory, state
 from lakehouse.errors import LakehouseError, system_said
 from lakehouse.interruption import raised
 from ops import hosts
-from ops.asking import Session
 from ops.change import journal, lock, mark
 from ops.change.ending import Ended, Ending, Refusal, Stopped
 from ops.change.facts import Living
 from ops.change.journal import Journal, Run
 from ops.change.lock import Holder
+from ops.probing import Session
 from ops.status import placement
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away
@@ -282,8 +282,8 @@ def _locked(options: argparse.Namespace, verb: str, running: Running) -> Iterato
             raise Stopped(Ending.LOCKED, f"{found} holds {name}", _waiting(options, found))
         if 2 * len(mine) <= len(answers):
             silent = [name for name in answers if name not in mine]
-            why = next((answers[name].why for name in silent), "")
-            fact = f"{len(silent)} of {len(answers)} hosts do not give their lock ({silent[0]}: {why})"
+            why = f"{silent[0]}: {lock.refusal(answers[silent[0]])}"
+            fact = f"{len(silent)} of {len(answers)} hosts do not give their lock ({why})"
             raise Stopped(Ending.REFUSED, fact, f"lakehouse doctor -i {options.inventory}")
         living.repeat(mine, lock.beat(own), lock.BEAT_SECONDS)
         yield

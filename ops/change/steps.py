@@ -17,7 +17,7 @@ from ops.status.placement import Cluster
 ALL = "all"
 # What users of the cluster notice, of the services of which there is one, and of a leader.
 _NOTICED = {
-    "namenode": "HDFS waits until it is out of safe mode; clients wait",
+    "namenode": "who uses HDFS waits for it; what is written in its safe mode fails",
     "postgresql": "the metastore makes new connections",
     "metastore": "whoever opens a table at that moment waits or fails",
     "catalog_past": "whoever reads tables as they were fails at that moment",

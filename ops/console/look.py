@@ -11,10 +11,10 @@ from lakehouse import inventory
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from ops.answer import Answer, unknown
-from ops.asking import Asker
 from ops.console import view
 from ops.console.view import Count, View, Warehouse
 from ops.fsck import File, NameNodeError, named, parse_fsck
+from ops.probing import Prober
 from ops.status import look as status
 from ops.status import placement, questions, reading, screen
 from ops.status.placement import Cluster
@@ -43,9 +43,9 @@ def look(path: str) -> View:
     Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
     """
     began = time.monotonic()
-    with closing(Asker()) as asker:
+    with closing(Prober()) as prober:
         cluster = placement.read(inventory.load(path))
-        answers = status.ask(asker, cluster, questions.questions(cluster, _commands), began + LIMIT_SECONDS)
+        answers = status.ask(prober, cluster, questions.questions(cluster, _commands), began + LIMIT_SECONDS)
     return _view(cluster, answers, began)
 
 

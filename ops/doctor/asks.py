@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from lakehouse import services as catalogue
 from lakehouse.inventory import Host
-from ops.asking import Http, Question, Thrift
+from ops.probing import Http, Question, Sql, Thrift
 from ops.status import placement, questions
 from ops.status.placement import Cluster
 
@@ -31,6 +31,15 @@ UNION ALL SELECT 'waiting', count(*)::text FROM pg_ls_archive_statusdir() WHERE 
 """
 # As many as find a connection that died, among the pool of a metastore.
 CALLS = tuple(f"call {number}" for number in range(20))
+# Files that processes are compared with, each with the services whose hosts have it.
+_FILES = {
+    "hdfs_site": ({"namenode"}, "hadoop/namenode/hdfs-site.xml"),
+    "core_site": ({"namenode"}, "hadoop/core-site.xml"),
+    "hive_site": ({"metastore"}, "hive/hive-site.xml"),
+    "spark_master_conf": ({"spark_master"}, "spark/spark-master.conf"),
+    "trino_config": ({"trino"}, "trino/config.properties"),
+    "flink_config": ({"flink_jobmanager", "flink_taskmanager"}, "flink/config.yaml"),
+}
 _JSON = {"Accept": "application/json"}
 # Who is asked over HTTP: group, port, path.
 _HTTP = {
@@ -38,7 +47,11 @@ _HTTP = {
     "namenode_conf": ("namenode", "namenode_http", "/conf"),
     "flink_taskmanagers": ("flink_jobmanager", "flink_rest", "/taskmanagers"),
     "flink_config": ("flink_jobmanager", "flink_rest", "/jobmanager/config"),
+    # A page of Spark's: its master has no other answer with its settings.
+    "spark_environment": ("spark_master", "spark_master_http", "/environment/"),
 }
+# Of its settings a metastore tells those few that a session may change; the kit sets this one.
+METASTORE_KEY = "hive.metastore.disallow.incompatible.col.type.changes"
 _SQL = """
 SELECT 'schema', string_agg("SCHEMA_VERSION", ',') FROM "VERSION"
 UNION ALL SELECT 'used', count(*)::text FROM pg_stat_activity WHERE backend_type = 'client backend'
@@ -90,9 +103,10 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
     units = (shlex.quote(placement.unit(service)) for service in services)
     yield "daemons", "\n".join([SHOW, *(f"show {unit}" for unit in units)])
     yield "left", _active(sorted(_units_but(names)))
+    for part, (readers, path) in _FILES.items():
+        if names & readers:
+            yield part, f"cat {shlex.quote(f'{config}/{path}')}"
     if "namenode" in names:
-        yield "hdfs_site", f"cat {shlex.quote(f'{config}/hadoop/namenode/hdfs-site.xml')}"
-        yield "core_site", f"cat {shlex.quote(f'{config}/hadoop/core-site.xml')}"
         yield "checkpoint", f"systemctl show --property=Id,ActiveState,Result {shlex.join(CHECKPOINT)}"
     if "postgresql" in names:
         yield "catalog", questions.psql(host, _SQL)
@@ -105,8 +119,6 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
         yield "history_units", f"{shown} {shlex.join(HISTORY)}"
     if "trino" in names:
         yield "catalogs", f"cd {shlex.quote(f'{config}/trino/catalog')} && sha256sum -- *.properties"
-    if names & {"flink_jobmanager", "flink_taskmanager"}:
-        yield "flink_config", f"cat {shlex.quote(f'{config}/flink/config.yaml')}"
 
 
 def more(cluster: Cluster) -> Iterator[Question]:
@@ -115,6 +127,10 @@ def more(cluster: Cluster) -> Iterator[Question]:
         yield Http(name, url, _JSON)
     if found := cluster.address("metastore", "metastore"):
         yield from (Thrift(name, *found, call="get_all_databases") for name in CALLS)
+        yield Thrift("metastore_conf", *found, call="getMetaConf", argument=METASTORE_KEY)
+    if found := cluster.address("trino_coordinator", "trino_http"):
+        user = str(cluster.variable("lakehouse_users")["trino"])
+        yield Sql("trino_session", f"http://{found[0]}:{found[1]}", user, "SHOW SESSION")
 
 
 def _place(host: Host, port: str) -> tuple[str, int]:

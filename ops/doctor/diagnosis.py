@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lakehouse.validation.finding import Finding, Level
-from ops.doctor import alike, backups, catalog, daemons, engines, history, machines, storage
+from ops.doctor import alike, backups, catalog, daemons, engines, history, machines, running, storage
 from ops.doctor.model import Case, Check, Seen, runs
 from ops.status import judge
 
@@ -19,6 +19,7 @@ CHECKS: tuple[Check, ...] = (
     *backups.CHECKS,
     *engines.CHECKS,
     *alike.CHECKS,
+    *running.CHECKS,
 )
 # The name of what could not be judged.
 UNJUDGED = "doctor.unjudged"

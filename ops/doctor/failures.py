@@ -14,6 +14,8 @@ from ops.doctor.diagnosis import CHECKS
 FILE = Path(__file__).with_suffix(".yml")
 KEY = "lakehouse_failures"
 PAGE = ROOT / "docs" / "failures.md"
+# The faults that tests make on a cluster, by the check that says them.
+ON_A_CLUSTER = ROOT / "tests" / "cluster" / "faults.yml"
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,7 @@ def _head(known: tuple[Known, ...]) -> Iterator[str]:
     yield from (
         "Ways in which such a stack goes wrong when it is built by hand. The kit prevents or diagnoses",
         f"{held} of {len(known)}: {held - found} are prevented, {found} are found.",
-        f"{absent} cannot happen here. {said} have a line of `lakehouse doctor`, prevented or not: a unit",
-        "test makes each fault, and expects that line and no other.",
+        f"{absent} cannot happen here. {said} have a line of `lakehouse doctor`, prevented or not.",
         "",
     )
 
@@ -74,9 +75,14 @@ def _names(names: tuple[str, ...]) -> str:
 
 def _checks() -> Iterator[str]:
     yield from ("## What the doctor looks for", "")
+    faults = yamlfile.read(ON_A_CLUSTER)
     yield from (
         f"{len(CHECKS)} checks, each of every host or service it is about. What is not known is not judged,",
-        "which is an error.",
+        f"which is an error. For {len(faults['faults'])} of them a test breaks something on a cluster, and",
+        "expects that line and no other ([faults.yml](../tests/cluster/faults.yml), `make drills`); for each",
+        "a unit test does so with answers that it makes up. Not broken on a cluster:",
+        "",
+        *(f"- `{name}`: {why}" for name, why in faults["elsewhere"].items()),
         "",
     )
     yield from ("| Check | What is wrong when it is found |", "|---|---|")

@@ -7,22 +7,22 @@ import sys
 import time
 
 from lakehouse import inventory
-from ops.asking import Asker
 from ops.doctor import asks, screen
 from ops.doctor.diagnosis import diagnose
 from ops.doctor.model import Seen
+from ops.probing import Prober
 from ops.status import look as status
 from ops.status import placement, questions, reading
 
 
-def look(asker: Asker, path: str, until: float) -> Seen:
+def look(prober: Prober, path: str, until: float) -> Seen:
     """Return what was answered until then (of the monotonic clock), to the questions of a status and to more.
 
     Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
     """
     cluster = placement.read(inventory.load(path))
     asked = [*questions.questions(cluster, asks.commands, asks.PART_SECONDS), *asks.more(cluster)]
-    answers = status.ask(asker, cluster, asked, until)
+    answers = status.ask(prober, cluster, asked, until)
     return Seen(reading.present(cluster, answers), status.seen(cluster, answers), answers)
 
 

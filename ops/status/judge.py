@@ -140,7 +140,9 @@ def of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
     yield "safemode", bool(hdfs.safemode), "safe mode is on: nothing can be written"
     yield "missing", hdfs.missing > 0, f"{hdfs.missing} of {hdfs.blocks} blocks are missing"
     yield "corrupt", hdfs.corrupt > 0, f"{hdfs.corrupt} of {hdfs.blocks} blocks are corrupt"
-    yield "replicas", hdfs.low > 0, f"{hdfs.low} of {hdfs.blocks} blocks lack a replica"
+    # The NameNode counts blocks without any replica among those that lack one.
+    lacking = hdfs.low - hdfs.missing
+    yield "replicas", lacking > 0, f"{lacking} of {hdfs.blocks} blocks lack a replica"
     yield "volumes", hdfs.failed_volumes > 0, f"{hdfs.failed_volumes} disks of DataNodes have failed"
     full = hdfs.remaining < DISK_SHARE * hdfs.capacity
     yield "capacity", full, f"{hdfs.remaining * 100 // max(hdfs.capacity, 1)} % of HDFS is left"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from lakehouse import inventory
 from lakehouse.run import BUILD
 from ops import hosts
-from ops.asking import Asker, Question
+from ops.probing import Prober, Question
 from ops.status import placement, questions, reading, screen
 from ops.status.model import Status
 from ops.status.placement import Cluster
@@ -20,18 +20,18 @@ REPORT = BUILD / "report"
 _CLEAR = "\x1b[H\x1b[2J"
 
 
-def look(asker: Asker, path: str, until: float) -> Status:
+def look(prober: Prober, path: str, until: float) -> Status:
     """Return the cluster as seen until then (of the monotonic clock).
 
     Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
     """
     cluster = placement.read(inventory.load(path))
-    return seen(cluster, ask(asker, cluster, questions.questions(cluster), until))
+    return seen(cluster, ask(prober, cluster, questions.questions(cluster), until))
 
 
-def ask(asker: Asker, cluster: Cluster, asked: Sequence[Question], until: float) -> reading.Answers:
+def ask(prober: Prober, cluster: Cluster, asked: Sequence[Question], until: float) -> reading.Answers:
     """Put questions to a cluster, over connections as Ansible makes them."""
-    return asker.ask({host.name: hosts.connection(host) for host in cluster.hosts}, asked, until)
+    return prober.ask({host.name: hosts.connection(host) for host in cluster.hosts}, asked, until)
 
 
 def seen(cluster: Cluster, answers: reading.Answers) -> Status:

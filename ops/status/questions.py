@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from lakehouse.inventory import Host
 from lakehouse.services import Service
 from ops.answer import Answer, unknown
-from ops.asking import Http, Question, Reply, Shell, Thrift
+from ops.probing import Http, Question, Reply, Shell, Thrift
 from ops.status import placement
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away

@@ -14,7 +14,7 @@ from lakehouse.inventory import Host
 from lakehouse.report import record
 from lakehouse.services import Service
 from ops.answer import Answer, both, unknown
-from ops.asking import Reply
+from ops.probing import Reply
 from ops.status import placement, questions
 from ops.status.model import (
     Database,

@@ -6,7 +6,7 @@ import argparse
 import time
 from contextlib import closing
 
-from ops.asking import Asker
+from ops.probing import Prober
 
 # From the first line of the verb to its last.
 LIMIT_SECONDS = 5.0
@@ -23,9 +23,9 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _once(arguments: argparse.Namespace, began: float) -> int:
-    with closing(Asker()) as asker:
+    with closing(Prober()) as prober:
         # Ansible takes a second to load, in which the child loads pyinfra.
         from ops.status import look  # noqa: PLC0415
 
-        status = look.look(asker, arguments.inventory, began + LIMIT_SECONDS)
+        status = look.look(prober, arguments.inventory, began + LIMIT_SECONDS)
     return look.show(status, began, as_json=arguments.json, clear=bool(arguments.watch))

@@ -65,8 +65,8 @@ class ActionModule(ActionBase):
             advice = f"check Python and sudo: ansible {host} --become -m ansible.builtin.ping"
             return [Finding("node.python", host, f"cannot run a module: {reason}", advice)], {}
         findings = [Finding(**{"host": host, **found}) for found in result["findings"]]
-        wished = self._sizes(options.get("services", []), variables, result["memory_mb"])
-        findings += memory.sizes(host, wished, result["memory_mb"])
+        given = self._sizes(options.get("services", []), variables, result["memory_mb"])
+        findings += memory.sizes(host, given, result["memory_mb"])
         if result["formats"]:
             findings += identity.example(host, options.get("cluster_id", ""), options["addresses"].values())
         offset = clock_offset(before, result["started"], result["finished"], after)

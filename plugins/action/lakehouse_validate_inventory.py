@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible import constants
-from ansible.errors import AnsibleActionFail, AnsibleTemplateError, AnsibleUndefinedVariable
+from ansible.errors import AnsibleAction, AnsibleActionFail, AnsibleTemplateError, AnsibleUndefinedVariable
 from ansible.plugins.action import ActionBase
 
 from lakehouse import shipped, specs
@@ -37,7 +37,7 @@ class ActionModule(ActionBase):
     _VALID_ARGS: frozenset[str] = frozenset()
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the findings as ``msg``, failed if one is a fault; otherwise each warning is a line."""
+        """Show each warning in a line; where there is a fault, fail with all findings as ``msg``."""
         variables = task_vars or {}
         super().run(tmp, variables)
         try:
@@ -46,11 +46,13 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(str(error)) from error
         inventory = self._inventory(variables)
         findings = validate(inventory, specs.every(), bill) + replaced(inventory.path, self._loader)
-        failed = bool(of_level(findings, Level.FAULT))
-        if not failed:  # nobody would see the message of a task that went well
-            for warning in of_level(findings, Level.WARNING):
-                self._display.display(str(warning), color=constants.COLOR_WARN)
-        return {"changed": False, "failed": failed, "msg": report(findings)}
+        result = {"changed": False, "msg": report(findings)}
+        if of_level(findings, Level.FAULT):
+            # The error and the message are both printed: they are not to say the same.
+            raise AnsibleAction("The inventory is not sound", result=result)
+        for warning in findings:  # nobody would see the message of a task that went well
+            self._display.display(str(warning), color=constants.COLOR_WARN)
+        return result
 
     def _inventory(self, variables: Mapping[str, Any]) -> Inventory:
         hosts = (self._host(name, variables) for name in variables["groups"]["all"])

@@ -44,10 +44,10 @@ class Flink(Facade):
     ) -> Flink:
         """Open a session on `http://host:port`; `properties` change what `SESSION` says, None removes."""
         named = {**SESSION, **(properties or {})}
-        wished = {key: value for key, value in named.items() if value is not None}
+        given = {key: value for key, value in named.items() if value is not None}
         base = f"{url.rstrip('/')}/v3"
-        handle = _call("POST", f"{base}/sessions", {"properties": wished})["sessionHandle"]
-        flink = cls(base, handle, catalog, wished)
+        handle = _call("POST", f"{base}/sessions", {"properties": given})["sessionHandle"]
+        flink = cls(base, handle, catalog, given)
         flink.run(f"USE CATALOG `{catalog}`")
         return flink
 

@@ -16,11 +16,12 @@ from testbed.engines.facade import Facade, Row
 Settings = dict[str, bool | float | int | str | None]
 
 # The tables of tests have a handful of rows: compiling a query, or planning it anew half way, costs more than
-# running it, and a second task has nothing to do.
+# running it, and a second task has nothing to do. Rows that a statement brings along are one file.
 SESSION: Settings = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.shuffle.partitions": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
 }

@@ -27,6 +27,13 @@ def iceberg() -> str:
     return _written("iceberg-1.12.0", _bumped("iceberg", "1.12.0", _ICEBERG, keep="{flink_minor}"))
 
 
+def older_iceberg() -> str:
+    """An Iceberg before the kit's, said to run with everything: for a plan, of which nothing is fetched."""
+    found = re.search(r'^  iceberg: "([^"]+)"', text := _text(), re.MULTILINE)
+    assert found
+    return _written("iceberg-1.0.0", text.replace(found[1], "1.0.0"))
+
+
 def delta() -> str:
     """Delta 4.3.1, from which 4.4.0 is an upgrade."""
     return _written("delta-4.3.1", _bumped("delta", "4.3.1", _DELTA))

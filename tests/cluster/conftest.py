@@ -132,6 +132,15 @@ def trino(coordinator: Machine) -> Trino:
 
 
 @pytest.fixture
+def iceberg_schema(trino: Trino) -> Iterator[str]:
+    """A database of Iceberg of its own, gone at the end."""
+    name = f"kit_iceberg_{secrets.token_hex(4)}"
+    trino.sql(f"CREATE SCHEMA iceberg.{name}")
+    yield name
+    trino.sql(f"DROP SCHEMA IF EXISTS iceberg.{name} CASCADE")
+
+
+@pytest.fixture
 def schema(trino: Trino, coordinator: Machine) -> Iterator[str]:
     """A database of its own below the folder of tables, gone at the end."""
     name = f"kit_trino_{secrets.token_hex(4)}"

@@ -10,16 +10,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from docker.models.containers import Container
-
 from lakehouse.inventory import Host, Inventory
-from lakehouse.nodes import docker_api
 from lakehouse.run import ROOT
 from ops.outcome import SCHEMA
+from tests.cluster.machines import container_of
 
 # Of every verb, and of each alone.
 KEYS = {"schema", "verb", "target", "outcome", "exit", "hosts", "findings", "next", "seconds"}
 OWN_KEYS = {"status": {"cluster"}, "doctor": {"inventory", "checks"}}
+
+# What the verb promises.
+DOCTOR_SECONDS = 20
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,15 @@ def look(verb: str, path: str, *options: str, seconds: float, given: str | None 
     return Said(verb, done.returncode, done.stdout, done.stderr)
 
 
+def doctor(path: str, *options: str) -> Said:
+    """Run the doctor, within what it promises."""
+    return look("doctor", path, *options, seconds=DOCTOR_SECONDS)
+
+
 @contextmanager
 def paused(host: Host) -> Iterator[None]:
     """As a machine that hangs: connections to it are made, and nothing answers."""
-    with docker_api.connect() as client:
-        found = docker_api.containers(client, host.variables["local_nodes_cluster"])
-        container: Container = next(one for one in found if one.labels[docker_api.NODE_LABEL] == host.name)
+    with container_of(host) as container:
         container.pause()
         try:
             yield

@@ -69,11 +69,17 @@ class Machine:
 Machines = Mapping[str, Machine]
 
 
-def kill(host: Host) -> None:
-    """As when the power of a local node fails: nothing on it is told."""
+@contextmanager
+def container_of(host: Host) -> Iterator[Container]:
+    """The container that a local node is."""
     with docker_api.connect() as client:
         found = docker_api.containers(client, host.variables["local_nodes_cluster"])
-        container: Container = next(one for one in found if one.labels[docker_api.NODE_LABEL] == host.name)
+        yield next(one for one in found if one.labels[docker_api.NODE_LABEL] == host.name)
+
+
+def kill(host: Host) -> None:
+    """As when the power of a local node fails: nothing on it is told."""
+    with container_of(host) as container:
         container.kill()
 
 

@@ -6,7 +6,7 @@ import json
 import secrets
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -18,7 +18,7 @@ from testbed.waiting import wait_for
 from tests.cluster.machines import Machine
 
 START_SECONDS = 120
-# What Spark's script prints is one line per row: its number, whether the commit was answered, and when.
+# What Spark's script prints is one line per row: its number, the fault if it failed, and from when to when.
 _SCRIPT = textwrap.dedent("""
     import json, os, sys, time
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ _SCRIPT = textwrap.dedent("""
     spark = SparkSession.builder.getOrCreate()
     number = 0
     while not os.path.exists(end):
-        number += 1
+        number, since = number + 1, time.time()
         try:
             spark.sql(f"insert into {table} values ({number})")
             fault = ""
@@ -35,28 +35,39 @@ _SCRIPT = textwrap.dedent("""
             said = (str(error).strip() or type(error).__name__).splitlines()
             causes = [line for line in said[2:] if line.startswith("Caused by: ")]
             fault = " ".join([*said[:2], *causes[-1:]])
-        print(json.dumps({"row": number, "fault": fault, "at": time.time()}), flush=True)
+        print(json.dumps({"row": number, "fault": fault, "since": since, "at": time.time()}), flush=True)
     spark.stop()
 """)
 
 
 @dataclass
 class Stream:
-    """What became of each attempt: when it was answered, and the fault of those that failed."""
+    """What became of each attempt: when it was answered, or its fault and from when to when it `failed`."""
 
     answered: list[float] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    failed: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def longest(self) -> float:
         """The longest time without an answer, in seconds."""
         return max((later - earlier for earlier, later in pairwise(self.answered)), default=0.0)
 
+    @property
+    def counted(self) -> str:
+        """How many attempts had which end, in a line."""
+        ends = f"{len(self.answered)} answered, {len(self.faults)} failed"
+        return f"{ends}, longest gap {self.longest:.1f} s"
+
     def __str__(self) -> str:
-        said = "".join(f"\n  {fault[:500]}" for fault in self.faults)
-        counted = f"{len(self.answered)} answered, {len(self.faults)} failed"
-        return f"{counted}, longest gap {self.longest:.1f} s{said}"
+        return self.counted + "".join(f"\n  {fault[:500]}" for fault in self.faults)
+
+    def assert_whole(self, found: Sequence[int]) -> None:
+        """Of what a table has now: every row whose commit was answered is there, once."""
+        assert self.rows, self
+        assert set(self.rows) <= set(found), self
+        assert len(found) == len(set(found)), self
 
 
 @contextmanager
@@ -87,6 +98,7 @@ def commits(client: Machine, table: str) -> Iterator[Stream]:
             for row in said():
                 if row["fault"]:
                     stream.faults.append(str(row["fault"]))
+                    stream.failed.append((float(str(row["since"])), float(str(row["at"]))))
                 else:
                     stream.rows.append(int(str(row["row"])))
                     stream.answered.append(float(str(row["at"])))
@@ -105,11 +117,13 @@ def queries(trino: Trino, statement: str) -> Iterator[Stream]:
 
     def ask() -> None:
         while not over.is_set():
+            since = time.time()
             try:
                 trino.sql(statement)
                 stream.answered.append(time.time())
             except EngineError as error:
                 stream.faults.append(str(error).splitlines()[0])
+                stream.failed.append((since, time.time()))
                 over.wait(0.2)
 
     thread = Thread(target=ask)

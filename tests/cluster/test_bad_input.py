@@ -1,4 +1,4 @@
-"""Preflight on real machines: everything that is wrong is said in one run, and nothing is touched.
+"""Preflight on real machines: everything that is wrong is said in one run, once, and nothing is touched.
 
 What the inventory alone gives away is refused before a host is contacted: tests/unit/test_validation.py.
 """
@@ -82,18 +82,18 @@ def test_every_finding_of_every_host_is_counted(refusal: Refusal, cluster: Inven
 def test_an_operating_system_that_nobody_tested(refusal: Refusal, node: Machine) -> None:
     system = node.run('. /etc/os-release && echo "$ID-$VERSION_ID"')
     line = f"FAIL os.release {node.name}: runs {system} (expected debian-1): install a supported system;"
-    assert line in refusal.outcome.text, refusal.outcome
+    assert refusal.outcome.text.count(line) == 1, refusal.outcome
 
 
 def test_too_little_memory(refusal: Refusal, node: Machine) -> None:
-    assert f"FAIL node.memory {node.name}: " in refusal.outcome.text, refusal.outcome
+    assert refusal.outcome.text.count(f"FAIL node.memory {node.name}: ") == 1, refusal.outcome
     assert f"(expected at least {MEMORY_MB} MiB): give the machine more memory, or" in refusal.outcome.text
 
 
 @pytest.mark.group("metastore")
 def test_a_heap_larger_than_the_machine(refusal: Refusal, node: Machine) -> None:
     line = f"FAIL node.sizes {node.name}: hive_metastore_heap_mb is {MEMORY_MB} on a machine with "
-    assert line in refusal.outcome.text, refusal.outcome
+    assert refusal.outcome.text.count(line) == 1, refusal.outcome
 
 
 def test_a_port_that_somebody_else_holds(refusal: Refusal) -> None:
@@ -103,7 +103,7 @@ def test_a_port_that_somebody_else_holds(refusal: Refusal) -> None:
         f" pid {refusal.squatter} of {SQUATTER}.service (expected free, or held by spark-thrift.service):"
         " stop it, or change lakehouse_ports.spark_thrift"
     )
-    assert line in refusal.outcome.text, refusal.outcome
+    assert refusal.outcome.text.count(line) == 1, refusal.outcome
 
 
 def test_blocks_of_another_cluster(refusal: Refusal) -> None:
@@ -112,7 +112,7 @@ def test_blocks_of_another_cluster(refusal: Refusal) -> None:
         f"FAIL hdfs.cluster_id {refusal.foreign.name}: {refusal.folder} belongs to cluster {FOREIGN}"
         f" (expected {ours}): the data is not touched; move it away, or set lakehouse_cluster_id: {FOREIGN}"
     )
-    assert line in refusal.outcome.text, refusal.outcome
+    assert refusal.outcome.text.count(line) == 1, refusal.outcome
 
 
 def test_nothing_was_touched(refusal: Refusal) -> None:

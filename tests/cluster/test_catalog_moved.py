@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from lakehouse.compose import history, settings
-from lakehouse.compose.settings import Settings
+from lakehouse.compose import dotenv, history
+from lakehouse.compose.dotenv import Settings
 from lakehouse.inventory import Inventory
 from testbed.engines.spark import Spark
 from testbed.engines.trino import Trino
@@ -47,7 +47,7 @@ class Origin(NamedTuple):
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origin]:
     """A cluster with a metastore and an HDFS of its own, of which nothing is left."""
     file = another(tmp_path_factory.mktemp("origin"), "kit-test-origin", APART, COMPOSE_PROFILES="core")
-    stack = settings.load(file, environment={})
+    stack = dotenv.load(file, environment={})
     try:
         succeed("compose", "up", "--env-file", str(file))
         spark = connect(stack)

@@ -109,9 +109,9 @@ def test_a_change_that_is_reverted_on_a_branch_is_taken_back_alone(
     mistake = verb.committed(*store)
     trino.sql(f"insert into hive.{tables}.days values (3, null, '3')")
     verb.committed(*store)
-    done = verb.run("catalog", "revert", mistake, "--into", "wish", *store, "--json")
+    done = verb.run("catalog", "revert", mistake, "--into", "desired", *store, "--json")
     assert done.returncode == 0, done
-    restored(verb, "wish", tables, *store)
+    restored(verb, "desired", tables, *store)
     assert [name for name, *_ in trino.sql(f"describe hive.{tables}.days")] == ["a", "ds"]
     assert trino.value(f"select count(*) from hive.{tables}.days") == 3
 

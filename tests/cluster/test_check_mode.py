@@ -26,9 +26,9 @@ def test_what_a_run_would_change_is_shown_and_not_done(
     """Another password, and another key of the metastore: a role, two files, and their daemon."""
     machine = machines[cluster.group("metastore")[0].name]
     old, new = machine.variable("lakehouse_database"), f"hush{secrets.token_hex(12)}"
-    wish = {"lakehouse_database": {**old, "password": new}, "hive_metastore_hive_site": {KEY: "1"}}
+    desired = {"lakehouse_database": {**old, "password": new}, "hive_metastore_hive_site": {KEY: "1"}}
     before = state(machine)
-    outcome = ansible.playbook("site", "--check", "--diff", "--tags", "postgresql,metastore", **wish)
+    outcome = ansible.playbook("site", "--check", "--diff", "--tags", "postgresql,metastore", **desired)
     assert outcome.code == 0, outcome
     assert f"+    <name>{KEY}</name>" in outcome.output, outcome
     assert "(another secret)" in outcome.output, outcome

@@ -61,7 +61,7 @@ def path() -> Iterator[str]:
     """The inventory of a cluster that has converged; at the end nothing is left of it."""
     target = derive(BUILD / "dedicated-namenode")
     try:
-        nodes.down(target, print)
+        nodes.down(target, print, whosever=True)
         nodes.up(target, print)
         first = Ansible(str(target)).playbook("site")
         assert first.code == 0, first

@@ -91,7 +91,7 @@ def test_a_new_place_is_refused_while_the_old_one_holds_data(
 ) -> None:
     """Directories and the database at once: every new place is empty, so nothing there objects."""
     database = namenode_host.variable("lakehouse_database")
-    wished = {
+    desired = {
         "lakehouse_namenode_dirs": ["/kit-elsewhere/namenode"],
         "lakehouse_datanode_dirs": ["/kit-elsewhere/datanode"],
         "lakehouse_database": {**database, "name": "kit_elsewhere"},
@@ -99,7 +99,7 @@ def test_a_new_place_is_refused_while_the_old_one_holds_data(
     config = f"{namenode_host.variable('lakehouse_config_dir')}/hadoop/namenode"
     rules = "/etc/postgresql"
     before = namenode_host.listing(config), database_host.listing(rules)
-    outcome = ansible.playbook("preflight", **wished)
+    outcome = ansible.playbook("preflight", **desired)
     assert (outcome.code, outcome.changed) == (2, 0), outcome
     name_dirs = namenode_host.variable("lakehouse_namenode_dirs")
     old = [(namenode_host.name, name_dirs)]
@@ -112,7 +112,7 @@ def test_a_new_place_is_refused_while_the_old_one_holds_data(
     assert f"FAIL metastore.moved {cluster.group('metastore')[0].name}: {catalog} holds" in outcome.text
     # Whoever asks for a part of the playbook is not asked by preflight.
     for part, place in (("hdfs", name_dirs[0]), ("postgresql", catalog)):
-        outcome = ansible.playbook("site", "--tags", part, **wished)
+        outcome = ansible.playbook("site", "--tags", part, **desired)
         assert outcome.code != 0, outcome
         assert f"nothing was touched; next: move the data from {place} to " in outcome.text, outcome
         assert f"or give it up for ever with lakehouse_forsaken: ['{place}']" in outcome.text, outcome

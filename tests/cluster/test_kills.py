@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -56,7 +55,7 @@ def test_a_verb_is_completed_by_resume(verb: Verb, seed: int, namenode: NameNode
     work = chance.choice(VERBS)
     name = str(cluster.hosts[0].variables["lakehouse_cluster"])
     typed = [name if word == CLUSTER else word for word in work.words]
-    complete(verb, typed, chance.uniform(0, work.seconds))
+    changing.complete(verb, typed, chance.uniform(0, work.seconds))
     changing.healed(namenode)
 
 
@@ -66,26 +65,11 @@ def test_an_upgrade_is_completed_by_resume_there_and_back(verb: Verb, seed: int,
     component, bill = UPGRADES[seed % len(UPGRADES)]
     for way in (["--bill", bill()], []):
         words = ["upgrade", component, *way, "--force", "--yes"]
-        complete(verb, words, chance.uniform(0, UPGRADE_SECONDS))
+        changing.complete(verb, words, chance.uniform(0, UPGRADE_SECONDS))
         # What was killed before it began is done by now, and so is what was not.
         again = verb.run(*words)
         assert "there is nothing to do" in again.stdout.splitlines()[-1], again
     changing.healed(namenode)
-
-
-def complete(verb: Verb, words: Sequence[str], seconds: float) -> None:
-    """Kill a verb after some time, and have it completed by the next run."""
-    process = verb.started(*words)
-    try:
-        process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    listed = json.loads(verb.run("runs", "--json").stdout)["runs"]
-    # One that was killed before it began left nothing to resume.
-    left = listed and listed[-1]["resumable"]
-    done = verb.run(*(["resume", "--yes"] if left else words))
-    assert done.returncode == 0, (words, seconds, done)
 
 
 @pytest.mark.parametrize("seed", SEEDS[:3])

@@ -63,7 +63,7 @@ def describe(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 def solo(describe: Callable[..., Path]) -> Iterator[Path]:
     """Return the inventory of a node that runs."""
     path = describe()
-    nodes.down(path, print)
+    nodes.down(path, print, whosever=True)
     nodes.up(path, print)
     yield path
     nodes.down(path, print)

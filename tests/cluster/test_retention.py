@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from lakehouse import shipped
 from lakehouse.inventory import Inventory
 from tests.cluster.machines import Machine
 
@@ -16,6 +17,11 @@ def image(node: Machine) -> int:
     """The transaction up to which the newest image of the NameNode reaches."""
     [folder, *_] = node.variable("lakehouse_namenode_dirs")
     return max(map(int, re.findall(r"fsimage_(\d+)$", node.run("ls %s/current", folder), re.MULTILINE)))
+
+
+def limit(node: Machine, name: str) -> int:
+    """What the inventory says of a variable, or else its role."""
+    return int(node.host.variables.get(name, shipped.role(name.partition("_")[0])[name]))
 
 
 @pytest.mark.group("namenode")
@@ -33,7 +39,8 @@ def test_the_edit_log_is_merged_while_the_namenode_serves(node: Machine, cluster
 
 def test_the_journal_knows_its_limit(node: Machine) -> None:
     said = node.run("systemd-analyze cat-config systemd/journald.conf")
-    assert re.search(r"^SystemMaxUse=\d+M$", said, re.MULTILINE), said
+    [*_, last] = re.findall(r"^SystemMaxUse=(.*)$", said, re.MULTILINE)
+    assert last == f"{limit(node, 'node_journal_max_mb')}M"
     started = node.run("systemctl show --property=ExecMainStartTimestamp --timestamp=unix systemd-journald")
     written = node.run("stat --format=%Y /etc/systemd/journald.conf.d/lakehouse.conf")
     assert int(started.partition("@")[2]) >= int(written)
@@ -41,6 +48,15 @@ def test_the_journal_knows_its_limit(node: Machine) -> None:
 
 @pytest.mark.group("spark_workers")
 def test_a_worker_and_the_history_server_clean_up(node: Machine) -> None:
-    settings = node.run("cat %s/spark/spark-daemons.conf", node.variable("lakehouse_config_dir"))
-    assert re.search(r"^spark\.worker\.cleanup\.enabled[ =]true$", settings, re.MULTILINE), settings
-    assert re.search(r"^spark\.history\.fs\.cleaner\.enabled[ =]true$", settings, re.MULTILINE), settings
+    folder = f"{node.variable('lakehouse_config_dir')}/spark"
+    said = node.run("cat %s/spark-worker.conf %s/spark-history.conf", folder, folder)
+    wanted = {
+        "spark.worker.cleanup.enabled": "true",
+        "spark.worker.cleanup.appDataTtl": str(limit(node, "spark_work_days") * 86400),
+        "spark.history.fs.cleaner.enabled": "true",
+        "spark.history.fs.cleaner.maxAge": f"{limit(node, 'spark_history_days')}d",
+        "spark.history.fs.cleaner.maxNum": str(limit(node, "spark_history_applications")),
+        "spark.history.fs.eventLog.rolling.maxFilesToRetain": str(limit(node, "spark_event_log_files")),
+    }
+    settings = dict(line.split("=", 1) for line in said.splitlines() if line and not line.startswith("#"))
+    assert {key: settings.get(key) for key in wanted} == wanted

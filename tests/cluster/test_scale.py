@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import docker
@@ -19,6 +21,7 @@ import yaml
 from lakehouse import inventory, nodes
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import BUILD
+from testbed.engines.flink import Flink
 from testbed.engines.trino import Trino
 from testbed.namenode import NameNode
 from testbed.waiting import wait_for
@@ -32,6 +35,22 @@ pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
 FOURTH = "delta4"
 GROUPS = ("datanodes", "spark_workers", "trino_workers", "flink_taskmanagers")
+# From the question to the last line, of a host that is bare.
+JOIN_SECONDS = 180
+# A seed says after how many seconds a run is killed: of these it is anywhere.
+KILLS = range(3)
+LEAVE_SECONDS, RETURN_SECONDS = 60, 40
+# Of the balancer, in MiB/s: neither the verb's own nor HDFS's.
+BANDWIDTH = 50
+# Each worker of Trino has splits of it.
+TRINO_WORK = "select count(*) from tpch.tiny.lineitem where orderkey > 0"
+# Each task says where it is, and holds its core a moment.
+SPARK_WORK = (
+    "select distinct reflect('java.net.InetAddress', 'getLocalHost'),"
+    " reflect('java.lang.Thread', 'sleep', 1000L) from range(0, 40, 1, 40)"
+)
+# Ten seconds of it, so that nobody takes the place of one who is done.
+FLINK_WORK = "'connector' = 'datagen', 'rows-per-second' = '1000', 'number-of-rows' = '10000'"
 
 
 def test_three_datanodes_cannot_lose_one_of_three_replicas(verb: Verb, cluster: Inventory) -> None:
@@ -85,13 +104,18 @@ def four(pytestconfig: pytest.Config, cluster: Inventory) -> Iterator[str]:
     (target / "hosts.yml").write_text(yaml.safe_dump(placed, sort_keys=False), encoding="utf-8")
     nodes.up(target, print)
     yield str(target)
+    discard(cluster)
+    again = Ansible(str(source)).playbook("site")
+    shutil.rmtree(target)
+    assert again.code == 0, again
+
+
+def discard(cluster: Inventory) -> None:
+    """Take the fourth machine away, with all that is on it."""
     client = docker.from_env()
     label = f"{cluster.hosts[0].variables['local_nodes_cluster']}-{FOURTH}"
     for container in client.containers.list(all=True, filters={"name": f"^{label}$"}):
         container.remove(force=True, v=True)
-    again = Ansible(str(source)).playbook("site")
-    shutil.rmtree(target)
-    assert again.code == 0, again
 
 
 @dataclass(frozen=True)
@@ -133,34 +157,104 @@ def fourth(
     shutil.rmtree(sockets, ignore_errors=True)
 
 
-def active_workers(cluster: Inventory) -> set[str]:
-    """As the master of Spark counts them."""
-    [host] = cluster.group("spark_master")
-    url = f"http://{host.address}:{host.variables['lakehouse_ports']['spark_master_http']}/json/"
-    workers = requests.get(url, timeout=30).json()["workers"]
-    return {worker["host"] for worker in workers if worker["state"] == "ALIVE"}
+def address(cluster: Inventory, group: str, port: str) -> str:
+    [host] = cluster.group(group)
+    return f"http://{host.address}:{host.variables['lakehouse_ports'][port]}"
+
+
+def get(url: str) -> Any:
+    return requests.get(url, timeout=30).json()
+
+
+def active_workers(cluster: Inventory) -> dict[str, int]:
+    """Cores that nobody has yet by the worker's host, as the master of Spark counts them."""
+    workers = get(f"{address(cluster, 'spark_master', 'spark_master_http')}/json/")["workers"]
+    return {worker["host"]: worker["coresfree"] for worker in workers if worker["state"] == "ALIVE"}
+
+
+def bandwidth(machine: Machine, host: Host) -> int:
+    """MiB/s that a DataNode gives to the balancer, as it says itself."""
+    user, port = host.variables["lakehouse_users"]["hdfs"], host.variables["lakehouse_ports"]["datanode_ipc"]
+    asked = "cd / && runuser -u %s -- hdfs dfsadmin -getBalancerBandwidth %s 2>&1"
+    said = machine.run(asked, user, f"{host.name}:{port}")
+    found = re.search(r"Balancer bandwidth is (\d+) bytes per second", said)
+    assert found, said
+    return int(found[1]) // 1024**2
+
+
+def spark_executors(cluster: Inventory, client: Machine) -> str:
+    """Names and addresses of the hosts of an application's tasks; it takes every core that is free."""
+    settings = {
+        "spark.cores.max": sum(active_workers(cluster).values()),
+        # No task begins before.
+        "spark.scheduler.minRegisteredResourcesRatio": 1.0,
+    }
+    words = " ".join(f"--conf {key}={value}" for key, value in settings.items())
+    user = client.variable("lakehouse_users")["spark"]
+    return client.run(f"cd / && runuser -u %s -- spark-sql -S {words} -e %s", user, SPARK_WORK)
+
+
+def flink_taskmanagers(cluster: Inventory) -> set[str]:
+    """The hosts on which a job runs that takes every slot that is free."""
+    rest = address(cluster, "flink_jobmanager", "flink_rest")
+    flink = Flink.connect(address(cluster, "flink_jobmanager", "flink_sql_gateway"))
+    try:
+        flink.run("SET 'execution.runtime-mode' = 'streaming'")
+        flink.run(f"SET 'parallelism.default' = '{get(f'{rest}/overview')['slots-available']}'")
+        place = "default_catalog.default_database"
+        flink.run(f"CREATE TEMPORARY TABLE {place}.numbers (id BIGINT) WITH ({FLINK_WORK})")
+        flink.run(f"CREATE TEMPORARY TABLE {place}.nowhere (id BIGINT) WITH ('connector' = 'blackhole')")
+        job = flink.submit(f"INSERT INTO {place}.nowhere SELECT id FROM {place}.numbers")
+        ends = {"FINISHED", "FAILED"}
+        wait_for("the job's end", lambda: get(f"{rest}/jobs/{job}")["state"] in ends, seconds=120)
+    finally:
+        flink.close()
+    said = get(f"{rest}/jobs/{job}")
+    assert said["state"] == "FINISHED", said
+    parts = [get(f"{rest}/jobs/{job}/vertices/{vertex['id']}")["subtasks"] for vertex in said["vertices"]]
+    # An id is host:port-letters.
+    return {part["taskmanager-id"].partition(":")[0] for each in parts for part in each}
 
 
 @pytest.mark.longdrill
 class TestTheFourth:
     """One after the other, as an operator would."""
 
-    def test_it_joins_while_everybody_works(self, fourth: Fourth) -> None:
+    def test_it_joins_while_everybody_works(
+        self, fourth: Fourth, record_property: Callable[[str, object], None]
+    ) -> None:
         planned, joining = changing.runbook("scale-out", node4=FOURTH)
         shown = fourth.verb.run(*planned)
         assert shown.returncode == 0, shown
         with fourth.users.writing() as written, fourth.users.asking() as asked:
-            joined = fourth.verb.run(*joining)
+            joined = fourth.verb.run(*joining, "--bandwidth", str(BANDWIDTH))
         assert joined.returncode == 0, joined
+        last = fourth.verb.json("runs")["runs"][-1]
+        counted = f"commits of Spark: {written.counted}; queries of Trino: {asked.counted}"
+        record_property("note", f"joined in {last['seconds']:.0f} s; {counted}")
         assert not written.faults, written
         assert not asked.faults, asked
         fourth.users.assert_whole(written)
         assert fourth.found() == []
+        assert (last["verb"], last["target"]) == ("scale-out", FOURTH), last
+        assert last["seconds"] <= JOIN_SECONDS
+
+    def test_the_balancer_was_given_what_was_asked_for(self, fourth: Fourth, cluster: Inventory) -> None:
+        for host in (*cluster.group("datanodes"), fourth.host):
+            assert bandwidth(fourth.machine, host) == BANDWIDTH, host.name
 
     def test_everybody_uses_it(self, fourth: Fourth, cluster: Inventory, trino: Trino) -> None:
-        assert {FOURTH, fourth.host.address} & active_workers(cluster)
+        assert {FOURTH, fourth.host.address} & active_workers(cluster).keys()
         nodes_of_trino = trino.sql("select http_uri from system.runtime.nodes where state = 'active'")
         assert fourth.host.address in str(nodes_of_trino)
+        assert trino.value(TRINO_WORK) == trino.value("select count(*) from tpch.tiny.lineitem")
+        assert trino.value(
+            "select sum(completed_splits) from system.runtime.tasks"
+            " join system.runtime.queries using (query_id)"
+            f" where query = '{TRINO_WORK}' and node_id = '{FOURTH}'"
+        )
+        assert FOURTH in spark_executors(cluster, fourth.users.client)
+        assert FOURTH in flink_taskmanagers(cluster)
         fourth.users.empty()
         with fourth.users.writing() as written:
             wait_for("blocks on it", lambda: int(fourth.said().get("numBlocks", 0)) > 0, seconds=120)
@@ -199,6 +293,18 @@ class TestTheFourth:
         *_, back = changing.runbook("decommission", node4=FOURTH)
         returned = fourth.verb.run(*back)
         assert returned.returncode == 0, returned
+        assert fourth.units() == {"enabled", "active"}
+
+    @pytest.mark.parametrize("seed", KILLS)
+    def test_it_goes_and_comes_in_runs_that_are_killed_at_any_moment(self, fourth: Fourth, seed: int) -> None:
+        chance = Random(seed)  # noqa: S311 -- no secret
+        _, leaving, back = changing.runbook("decommission", node4=FOURTH, CLUSTER=fourth.name)
+        confirmed = ("--confirm", fourth.name)
+        changing.complete(fourth.verb, leaving, chance.uniform(0, LEAVE_SECONDS), *confirmed)
+        assert fourth.said()["adminState"] == "Decommissioned"
+        assert fourth.units() == {"disabled", "inactive"}
+        changing.complete(fourth.verb, back, chance.uniform(0, RETURN_SECONDS))
+        assert fourth.said()["adminState"] == "In Service"
         assert fourth.units() == {"enabled", "active"}
 
     def test_one_that_answers_is_not_given_up(self, fourth: Fourth) -> None:
@@ -255,3 +361,20 @@ class TestTheFourth:
         assert site.code == 0, site
         healthy = verb.run("doctor")
         assert healthy.returncode == 0, healthy
+
+    @pytest.mark.parametrize("seed", KILLS[:2])
+    def test_a_bare_one_joins_in_a_run_that_is_killed_at_any_moment(
+        self, fourth: Fourth, cluster: Inventory, verb: Verb, seed: int
+    ) -> None:
+        """Each time another machine with that name; none has been of the cluster."""
+        discard(cluster)
+        nodes.up(Path(fourth.verb.path), print)
+        _, joining = changing.runbook("scale-out", node4=FOURTH)
+        seconds = Random(seed).uniform(0, JOIN_SECONDS)  # noqa: S311 -- no secret
+        changing.complete(fourth.verb, joining, seconds)
+        assert fourth.said()["adminState"] == "In Service"
+        with tempfile.TemporaryDirectory(prefix="kit-") as sockets:
+            joined = replace(fourth, machine=Machine(fourth.host, Path(sockets)))
+            assert joined.units() == {"enabled", "active"}
+            assert joined.found() == []
+            self.test_it_leaves_for_good(joined, verb)

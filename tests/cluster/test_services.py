@@ -24,9 +24,9 @@ ON_EVERY_ADDRESS = {"metastore", "spark_shuffle"}
 def promises(daemon: Daemon) -> dict[str, str]:
     """The directives of all units, in the words of `systemctl show`."""
     defaults = yaml.safe_load((ROOT / "roles/node/vars/main.yml").read_text())["node_service"]
-    wished = defaults | daemon.machine.host.variables.get("node_unit_service", {})
+    desired = defaults | daemon.machine.host.variables.get("node_unit_service", {})
     words = {True: "yes", False: "no"}
-    return {name: words[value] if isinstance(value, bool) else str(value) for name, value in wished.items()}
+    return {name: words[value] if isinstance(value, bool) else str(value) for name, value in desired.items()}
 
 
 def test_it_runs_and_comes_back_with_the_machine(daemon: Daemon) -> None:
@@ -54,16 +54,16 @@ def test_its_java_is_its_own(daemon: Daemon) -> None:
 
 
 def test_its_limit_of_open_files_holds(daemon: Daemon) -> None:
-    wished = int(daemon.properties["LimitNOFILE"])
-    assert wished == int(promises(daemon)["LimitNOFILE"])
+    desired = int(daemon.properties["LimitNOFILE"])
+    assert desired == int(promises(daemon)["LimitNOFILE"])
     # systemd gives what it has itself: in a container less than the unit asks for.
-    assert daemon.open_files(daemon.pid) == min(wished, daemon.open_files("1"))
+    assert daemon.open_files(daemon.pid) == min(desired, daemon.open_files("1"))
 
 
 def test_its_sandbox_is_what_the_unit_promises(daemon: Daemon) -> None:
     names = PROMISED if daemon.is_ours else PROMISED_BY_POSTGRESQL
-    wished = promises(daemon)
-    assert {name: daemon.properties[name] for name in names} == {name: wished[name] for name in names}
+    desired = promises(daemon)
+    assert {name: daemon.properties[name] for name in names} == {name: desired[name] for name in names}
 
 
 def test_its_sandbox_holds_in_the_kernel(daemon: Daemon) -> None:

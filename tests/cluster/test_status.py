@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+from contextlib import ExitStack
+
 import pytest
 
 from lakehouse.inventory import Inventory
 from testbed.namenode import NameNode
 from testbed.tables import suffix
+from tests.cluster.changing import Verb
 from tests.cluster.daemons import placements
 from tests.cluster.looking import Said, look, paused, secrets
 from tests.cluster.machines import Machines
@@ -17,6 +21,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 NEEDED = {"namenode", "metastore", "postgresql"}
 # Whatever becomes of the verb, a host that was made silent is not so for longer.
 LIMIT_SECONDS = 15
+# What the verb promises, and how it ends when somebody ends it.
+PROMISED_SECONDS, INTERRUPTED = 5, 130
 BLOCKS = 8
 
 
@@ -109,3 +115,37 @@ def test_a_silent_host_is_unknown_and_never_well(path: str, cluster: Inventory) 
     assert [one["where"] for one in document["findings"] if one["code"] == "host.silent"] == [victim.name]
     others = [host for name, host in document["hosts"].items() if name != victim.name]
     assert all(host["answered"] for host in others)
+
+
+@pytest.mark.drill
+def test_of_a_cluster_that_is_silent_but_for_its_namenode_the_namenode_is_known(
+    path: str, cluster: Inventory
+) -> None:
+    if "local_nodes_cluster" not in cluster.hosts[0].variables:
+        pytest.skip("nobody makes real machines hang for a test")
+    [namenode] = cluster.group("namenode")
+    silent = [host for host in cluster.hosts if host != namenode]
+    with ExitStack() as stack:
+        for host in silent:
+            stack.enter_context(paused(host))
+        said = status(path, "--json")
+    document = said.document
+    assert (said.code, document["outcome"]) == (2, "DOWN"), document["findings"]
+    assert document["seconds"] <= PROMISED_SECONDS
+    answered = {name for name, host in document["hosts"].items() if host["answered"]}
+    assert answered == {namenode.name}
+    for host in silent:
+        services = document["hosts"][host.name]["services"].values()
+        assert {one["state"] for one in services} == {"unknown"}
+    assert document["cluster"]["hdfs"]["value"]["blocks"] > 0
+
+
+def test_it_is_shown_again_until_somebody_ends_it(path: str) -> None:
+    with Verb(path).started("status", "--watch", "1") as process:
+        assert process.stdout is not None
+        last_lines = (line for line in process.stdout if line.startswith("status "))
+        shown = [next(last_lines), next(last_lines)]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=LIMIT_SECONDS)
+    assert all(": OK; " in line for line in shown), shown
+    assert process.returncode == INTERRUPTED

@@ -27,10 +27,13 @@ pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 SERVERS = ("spark-thrift", "spark-connect")
 APPLICATIONS = ("thrift-server", "connect-server")
 ON = ("-e", "spark_thrift_enabled=true", "-e", "spark_connect_enabled=true")
-# A catalog more, and one setting less.
+# A catalog and a setting of the scheduler more, and one less.
 ADDED, REMOVED = "spark.sql.catalog.another", "spark.databricks.delta.snapshotPartitions"
 CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+SPECULATION = "spark.speculation.interval"
 OF_THRIFT = "spark.sql.shuffle.partitions"
+HISTORY = "spark-history"
+OF_HISTORY = "spark.history.ui.maxApplications"
 # Of a master, or of executors.
 SECONDS_TO_RETURN = 120
 # Executors go a minute after their last task.
@@ -51,8 +54,9 @@ class Switched:
 def switched(cluster: Inventory, machines: Machines, ansible: Ansible) -> Switched:
     before = processes(cluster, machines)
     settings = {
-        "spark_defaults": {ADDED: CATALOG, REMOVED: None},
+        "spark_defaults": {ADDED: CATALOG, SPECULATION: "200ms", REMOVED: None},
         "spark_thrift_defaults": {OF_THRIFT: 7},
+        "spark_history_defaults": {OF_HISTORY: 500},
     }
     outcome = ansible.playbook("site", "--tags", "spark", *ON, **settings)
     assert outcome.code == 0, outcome
@@ -65,6 +69,14 @@ def processes(cluster: Inventory, machines: Machines) -> Processes:
         for placed in placements()
         for host in cluster.group(placed.group)
     }
+
+
+def restarted(switched: Switched) -> set[str]:
+    return {name for name, pid in switched.after.items() if pid != switched.before[name]}
+
+
+def placed(switched: Switched, *units: str) -> set[str]:
+    return {name for name in switched.before if name.startswith(units)}
 
 
 def states(machine: Machine) -> list[str]:
@@ -167,8 +179,13 @@ def test_the_last_word_is_the_users_and_null_removes_a_key(node: Machine) -> Non
 
 
 def test_a_catalog_more_restarts_nothing_but_drivers(switched: Switched) -> None:
-    restarted = {name for name, pid in switched.after.items() if pid != switched.before[name]}
-    assert restarted == {name for name in switched.before if name.startswith(SERVERS)}
+    others = restarted(switched) - placed(switched, HISTORY)
+    assert others == placed(switched, *SERVERS)
+
+
+def test_a_setting_of_the_history_server_restarts_it_alone(switched: Switched) -> None:
+    others = restarted(switched) - placed(switched, *SERVERS)
+    assert others == placed(switched, HISTORY)
 
 
 def test_all_of_it_can_be_taken_back(cluster: Inventory, machines: Machines, ansible: Ansible) -> None:

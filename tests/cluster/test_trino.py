@@ -65,8 +65,8 @@ def test_the_catalogs_are_the_same_on_all_nodes(cluster: Inventory, machines: Ma
 
 def test_the_catalogs_are_those_of_the_role_and_of_the_inventory(trino: Trino, coordinator: Machine) -> None:
     past = OF_THE_PAST if coordinator.variable("lakehouse_past_catalog") else set()
-    wished = OWN_CATALOGS | past | {each["name"] for each in coordinator.variable("trino_catalogs") or []}
-    assert {name for (name,) in trino.sql("show catalogs")} - {"system"} == wished
+    desired = OWN_CATALOGS | past | {each["name"] for each in coordinator.variable("trino_catalogs") or []}
+    assert {name for (name,) in trino.sql("show catalogs")} - {"system"} == desired
 
 
 def test_a_table_is_found_under_every_catalog_of_the_lakehouse(trino: Trino, schema: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from lakehouse.inventory import Inventory
 from testbed.engines.trino import Trino
+from testbed.tables import suffix
 from testbed.waiting import wait_for
 from tests.cluster import bills, changing
 from tests.cluster.changing import Verb
@@ -90,6 +91,30 @@ def test_versions_that_were_never_run_together_are_refused(
 
 
 @pytest.mark.longdrill
+def test_a_library_that_a_table_is_beyond_is_refused(
+    verb: Verb, cluster: Inventory, machines: Machines
+) -> None:
+    before, database = releases(cluster, machines, "spark"), f"kit_{suffix()}"
+    in_spark(verb, f"CREATE DATABASE iceberg.{database}")
+    try:
+        in_spark(
+            verb, f"CREATE TABLE iceberg.{database}.newer (id INT) TBLPROPERTIES ('format-version' = '3')"
+        )
+        refused = verb.run("upgrade", "iceberg", "--bill", bills.older_iceberg(), "--yes")
+    finally:
+        in_spark(verb, f"DROP DATABASE {database} CASCADE")
+    assert refused.returncode == 3, refused
+    last = refused.stdout.splitlines()[-1]
+    assert re.search(r" refused; iceberg \S+ -> 1\.0\.0: \d+ tables may be beyond it, such as ", last), last
+    assert releases(cluster, machines, "spark") == before
+
+
+def in_spark(verb: Verb, statement: str) -> None:
+    done = verb.run("sql", "--engine", "spark", statement)
+    assert done.returncode == 0, done
+
+
+@pytest.mark.longdrill
 def test_iceberg_comes_in_and_the_data_is_the_same(
     verb: Verb, cluster: Inventory, machines: Machines, trino: Trino, ansible: Ansible
 ) -> None:
@@ -97,7 +122,7 @@ def test_iceberg_comes_in_and_the_data_is_the_same(
     before, old = fingerprints(trino), releases(cluster, machines, "spark")
     with returning(verb, "spark"):
         there = verb.run("upgrade", "iceberg", "--bill", bills.iceberg(), "--force", "--yes", "--json")
-        print(there.stdout, there.stderr, sep="\n")  # noqa: T201 -- what docs/drills.md keeps
+        print(there.stdout, there.stderr, sep="\n")  # noqa: T201 -- a failure is judged by it
         assert there.returncode == 0, there
         assert json.loads(there.stdout)["outcome"] == "DONE"
         assert set(old.values()).isdisjoint(releases(cluster, machines, "spark").values())
@@ -137,7 +162,7 @@ def test_a_release_that_does_not_serve_goes_back_by_itself(
 ) -> None:
     before, old = fingerprints(trino), releases(cluster, machines, "trino")
     done = verb.run("upgrade", "trino", "--bill", bills.broken_trino(), "--ready", _READY, "--yes")
-    print(done.stdout, done.stderr, sep="\n")  # noqa: T201 -- what docs/drills.md keeps
+    print(done.stdout, done.stderr, sep="\n")  # noqa: T201 -- a failure is judged by it
     assert done.returncode == 7, done
     last = done.stdout.splitlines()[-1]
     assert last.startswith("upgrade trino: went back; trino serves "), last

@@ -7,15 +7,18 @@ import os
 import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from docker import DockerClient
+from docker.errors import APIError
 from docker.models.containers import Container
 
 from lakehouse import run
-from lakehouse.compose import settings, stack
+from lakehouse.compose import dotenv, stack
+from lakehouse.compose.dotenv import Settings
 from lakehouse.compose.labels import PROJECT_LABEL
-from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
 from testbed import waiting
 from testbed.engines.facade import Row
@@ -52,6 +55,21 @@ def compose(meant: Settings, *arguments: str, stdin: str | None = None) -> str:
     return done.stdout
 
 
+def kill(meant: Settings) -> None:
+    """Kill all containers of a stack; a step that ends by itself in that moment is no failure."""
+    label = f"{PROJECT_LABEL}={meant.project}"
+
+    def nothing_runs(client: DockerClient) -> bool:
+        running = client.containers.list(filters={"label": label}, ignore_removed=True)
+        for container in running:
+            with suppress(APIError):
+                container.kill()
+        return not running
+
+    with docker_api.connect() as client:
+        waiting.wait_for("no container runs", lambda: nothing_runs(client), seconds=60)
+
+
 def up(meant: Settings) -> None:
     """Start what does not run, and wait until every service has answered."""
     compose(meant, "up", "--detach", "--wait")
@@ -75,12 +93,12 @@ def image(meant: Settings, family: str) -> str:
 
 def elsewhere(project: str, apart: int) -> dict[str, str]:
     """The settings in which a second stack differs from one that runs: its name, and where its ports are."""
-    return {"COMPOSE_PROJECT_NAME": project, settings.OFFSET_VARIABLE: str(apart)}
+    return {"COMPOSE_PROJECT_NAME": project, dotenv.OFFSET_VARIABLE: str(apart)}
 
 
 def another(folder: Path, project: str, apart: int, **values: str) -> Path:
     """Write the settings of another stack, as a person does: a copy of these with other names and ports."""
-    meant = {**settings.load(ENV_FILE, environment={}).values, **elsewhere(project, apart), **values}
+    meant = {**dotenv.load(ENV_FILE, environment={}).values, **elsewhere(project, apart), **values}
     file = folder / f"{project}.env"
     file.write_text("".join(f"{name}={value}\n" for name, value in meant.items()), encoding="utf-8")
     return file
@@ -106,7 +124,7 @@ def files(container: Container, path: str) -> dict[str, bytes]:
 
 @pytest.fixture(scope="session")
 def meant() -> Settings:
-    return settings.load(ENV_FILE, environment={})
+    return dotenv.load(ENV_FILE, environment={})
 
 
 @pytest.fixture(scope="session")
@@ -180,5 +198,5 @@ def succeed(*arguments: str, environment: Mapping[str, str] | None = None) -> st
 
 def surroundings() -> dict[str, str]:
     """The environment without what would be a setting: it would win, and mean a person's own stack."""
-    own = {*settings.load(environment={}).values, settings.DATANODES_VARIABLE}
+    own = {*dotenv.load(environment={}).values, dotenv.DATANODES_VARIABLE}
     return {name: value for name, value in os.environ.items() if name not in own}

@@ -11,7 +11,7 @@ import pytest
 
 from lakehouse import run
 from lakehouse.compose import stack
-from lakehouse.compose.settings import Settings
+from lakehouse.compose.dotenv import Settings
 from lakehouse.nodes import docker_api
 from testbed.engines import EngineError
 from testbed.engines.trino import Trino

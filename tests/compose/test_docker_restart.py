@@ -17,8 +17,8 @@ from docker.models.containers import Container
 
 from lakehouse import nodes, run
 from lakehouse.compose import running
+from lakehouse.compose.dotenv import Settings
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
-from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
 from testbed.waiting import wait_for
 from tests.compose.conftest import BIRDS, connect, succeed

@@ -12,11 +12,11 @@ from pathlib import PurePosixPath
 import docker
 import pytest
 
+from lakehouse.compose.dotenv import Settings
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
-from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
 from testbed.engines.spark import Spark
-from tests.compose.conftest import ENV_FILE, compose, connect, files, image, succeed, up, volumes
+from tests.compose.conftest import ENV_FILE, connect, files, image, kill, succeed, up, volumes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
@@ -77,7 +77,7 @@ def test_a_kill_during_writes_loses_nothing_that_was_acknowledged(
         writer.start()
     for writer in writers:
         assert writer.enough.wait(PATIENCE), f"{writer.table}: {writer.acknowledged}"
-    compose(core, "kill")
+    kill(core)
     for writer in writers:
         writer.join(PATIENCE)
         assert not writer.is_alive()

@@ -11,8 +11,8 @@ from docker.models.images import Image
 
 from lakehouse import run, verbs
 from lakehouse.artifacts.manifest import Manifest
+from lakehouse.compose.dotenv import Settings
 from lakehouse.compose.images import FAMILIES, Family
-from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
 from tests.compose.conftest import files, image
 

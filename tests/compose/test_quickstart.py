@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lakehouse.compose.settings import FOLDER, Settings
+from lakehouse.compose.dotenv import FOLDER, Settings
 from lakehouse.nodes import docker_api
 from tests.compose.conftest import compose, files
 

@@ -14,7 +14,7 @@ from lakehouse_clients.settings import USER_VARIABLE
 
 from lakehouse import run
 from lakehouse.compose import names
-from lakehouse.compose.settings import Settings
+from lakehouse.compose.dotenv import Settings
 from testbed import metastore
 from testbed.endpoints import Endpoints, load
 from testbed.engines.flink import Flink

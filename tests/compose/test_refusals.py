@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lakehouse import run
+from lakehouse.compose.dotenv import Settings
 from lakehouse.compose.labels import PROJECT_LABEL
-from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
 from testbed.engines.spark import Spark
 from testbed.tables import suffix

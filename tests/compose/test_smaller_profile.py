@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from lakehouse.compose import running
+from lakehouse.compose.dotenv import Settings
 from lakehouse.compose.labels import SERVICE_LABEL
-from lakehouse.compose.settings import Settings
 from lakehouse.nodes import docker_api
 from testbed.engines.flink import Flink
 from testbed.engines.trino import Trino

@@ -16,15 +16,15 @@ import pytest
 from ansible.module_utils.lakehouse import metastore_schema
 
 from lakehouse import run
-from lakehouse.compose import settings
+from lakehouse.compose import dotenv
+from lakehouse.compose.dotenv import DATANODES_VARIABLE, Settings
 from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
-from lakehouse.compose.settings import DATANODES_VARIABLE, Settings
 from lakehouse.nodes import docker_api
 from testbed.engines.spark import Spark
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
 from testbed.waiting import wait_for
-from tests.compose.conftest import another, compose, connect, succeed, surroundings, volumes
+from tests.compose.conftest import another, compose, connect, kill, succeed, surroundings, volumes
 
 pytestmark = pytest.mark.cluster
 
@@ -43,11 +43,11 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     """
     values = {DATANODES_VARIABLE: str(len(DATANODES))}
     file = another(tmp_path_factory.mktemp("second"), "kit-test-second", APART, **values)
-    meant = settings.load(file, environment={})
+    meant = dotenv.load(file, environment={})
     try:
         with begun("compose", "up", "--env-file", str(file)):
             wait_for("the schema is being made", lambda: is_making(meant), seconds=PATIENCE)
-            compose(meant, "kill")
+            kill(meant)
         succeed("compose", "up", "--env-file", str(file))
         assert volumes(meant)
         yield meant

@@ -13,7 +13,7 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 from lakehouse import inventory as inventories
-from lakehouse.compose.settings import DATANODES_VARIABLE, DEFAULT_FILE
+from lakehouse.compose.dotenv import DATANODES_VARIABLE, DEFAULT_FILE
 from tests.render import golden_files
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -49,8 +49,8 @@ def copy(inventory: Path, root: Path) -> Path:
     return copied
 
 
-def render(copied: Path, target: Path, *options: str) -> None:
-    """Run the render playbook for a copied inventory; raise RuntimeError with its output where it fails."""
+def render(copied: Path, target: Path, *options: str) -> str:
+    """Run the render playbook for a copied inventory; return its output, or raise RuntimeError with it."""
     program = Path(sys.executable).with_name("ansible-playbook")
     argv = [
         str(program),
@@ -66,6 +66,7 @@ def render(copied: Path, target: Path, *options: str) -> None:
     done = subprocess.run(argv, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{copied} cannot be rendered:\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
 def render_all(jobs: dict[Path, Path]) -> None:

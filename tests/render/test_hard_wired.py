@@ -8,18 +8,16 @@ from typing import Any
 
 import pytest
 
-from lakehouse import inventory, shipped
+from lakehouse import inventory, services, shipped
 from tests.render import rendering
 
+# Accounts have the name of what they run.
+PRODUCTS = {user.account for user in services.load().users.values()}
 # Values of inventory/local that are words of their own as well, and why a role may say them.
 COMMON_WORDS = {
+    **dict.fromkeys(PRODUCTS, "the product, its command, its folders and its scheme"),
     "lakehouse": "the kit's own name, in headers and in the names of files that it shares a folder with",
-    "hdfs": "the product, its URI scheme and its command",
-    "hive": "the product, and what Spark calls its catalog",
-    "spark": "the product, its URI scheme and its folder below the release",
-    "flink": "the product, its folders and its component of the bill of materials",
     "metastore": "the service, and the group of the inventory that runs it",
-    "trino": "the product, its command and its folder below the release",
     "full": "a choice of the kit's own, lakehouse_profile",
     "federation": "what the database is for",
     "10000": "how often Trino's JVM compiles a method anew, at most",
@@ -48,25 +46,16 @@ SWITCHES = {
     "lakehouse_past_commit",
     *RUN,
 }
+AS_ACCOUNT = (r"User={}\b", r"\bu {}\b", r"owner: {}\b", r"HADOOP_USER_NAME={}\b", r"--user {}\b")
 # Where such a word would be the cluster's value after all.
 MEANT = {
+    **{name: tuple(form.format(name) for form in AS_ACCOUNT) for name in PRODUCTS},
     "lakehouse": (
         r"hdfs://lakehouse\b",
         r"(?<!module_utils)\.lakehouse\b(?!\.conf|-)",
         r"(?<!\w)@lakehouse\b",
     ),
-    "hdfs": (r"User=hdfs\b", r"\bu hdfs\b", r"owner: hdfs\b"),
-    "hive": (r"User=hive\b", r"\bu hive\b", r"owner: hive\b"),
-    "spark": (r"User=spark\b", r"\bu spark\b", r"owner: spark\b"),
-    "flink": (r"User=flink\b", r"\bu flink\b", r"owner: flink\b"),
     "metastore": (r"jdbc:postgresql://[^\s<]*/metastore\b", r"\bhost metastore\b"),
-    "trino": (
-        r"User=trino\b",
-        r"\bu trino\b",
-        r"owner: trino\b",
-        r"HADOOP_USER_NAME=trino\b",
-        r"--user trino\b",
-    ),
     "full": (r"lakehouse_profile: full\b",),
     "federation": (r"jdbc:postgresql://[^\s<]*/federation\b", r"\bhost federation\b"),
     "10000": (r":10000\b", r"(?i)port\W+10000\b"),

@@ -92,6 +92,12 @@ def test_a_second_rendering_is_the_same_to_the_byte(rendered: Rendered) -> None:
     assert rendered["again"] == rendered["tests"]
 
 
+def test_an_inventory_with_full_tables_means_what_it_meant(tmp_path: Path) -> None:
+    copied = rendering.copy(Path("tests/render/full-tables"), tmp_path)
+    assert "WARN" not in rendering.render(copied, tmp_path / "build", *rendering.NO_SECRETS)
+    assert golden_files.read_tree(tmp_path / "build") == golden_files.expected()["three-node"]
+
+
 def test_what_no_role_knows_is_refused_of_containers_too(tmp_path: Path) -> None:
     copied = rendering.copy(rendering.INVENTORIES["compose"], tmp_path)
     (copied / "group_vars/all/more.yml").write_text("trino_heap_m: 1\n", encoding="utf-8")

@@ -15,13 +15,29 @@ import pytest
 from lakehouse import run
 from tests.render import rendering
 
-# What a tree needs to be rendered, and what is not copied of it.
-PARTS = ("inventory", "lakehouse", "library", "metastore", "playbooks", "plugins", "roles", "templates")
-FILES = ("ansible.cfg", "services.yml", "versions.yml")
+# What a tree needs to be rendered and tested.
+PARTS = (
+    "clients", "compose", "docs", "inventory", "lakehouse", "library", "matrix", "metastore", "ops",
+    "playbooks", "plugins", "roles", "scripts", "smoke", "templates", "testbed", "tests",
+)  # fmt: skip
+FILES = ("Makefile", "README.md", "ansible.cfg", "pyproject.toml", "services.yml", "versions.yml")
+# Tests that would have more files touched by a service than those that it touches.
+WANTING = (
+    "tests/unit/test_services.py",
+    "tests/unit/test_roles.py",
+    "tests/unit/test_shipped.py",
+    "tests/unit/test_floor.py",
+    "tests/unit/test_change.py",
+    "tests/unit/test_removal.py",
+    "tests/unit/test_compose_file.py",
+    "tests/unit/test_readme.py::test_the_picture_shows_the_local_inventory",
+    "tests/render/test_hard_wired.py::test_no_role_no_template_and_no_container_knows_the_local_cluster",
+    "tests/render/test_hard_wired.py::test_the_cluster_of_the_tests_leaves_no_default_as_it_is",
+)
 # The rows of the catalogue, by the section that they are put first into.
 ROWS = {
     "users": "    echo: {account: echo, description: User of echo.}\n",
-    "groups": "    echo: {hosts: one, profile: core, band: compute, label: Echo}\n",
+    "groups": "    echo: {hosts: optional, profile: core, band: compute, label: Echo}\n",
     "services": """\
     echo:
       groups: [echo]
@@ -30,19 +46,22 @@ ROWS = {
       user: echo
       ports:
         echo_http: {number: 7007, description: Web address of echo.}
+      ready: [{kind: http, port: echo_http}]
       http: echo_http
       memory: [echo_heap_mb]
+      heap: {divisor: 8, least: 64, most: 1024}
 """,
 }
 ROLE = {
-    "defaults/main.yml": "---\necho_heap_mb: 64\n",
+    "defaults/main.yml": "---\necho_heap_mb: '{{ node_sizes[inventory_hostname].echo_heap_mb }}'\n",
+    "meta/main.yml": (run.ROOT / "roles" / "java" / "meta" / "main.yml").read_text(encoding="utf-8"),
     "meta/argument_specs.yml": """\
 ---
 argument_specs:
   main:
     short_description: Says what it is told
     options:
-      echo_heap_mb: {type: int, description: 'Heap, in MiB. Default: 64'}
+      echo_heap_mb: {type: int, description: ['Heap, in MiB.', 'Default: M/8']}
 """,
     "vars/main.yml": """\
 ---
@@ -90,21 +109,42 @@ IN_RENDER = """\
       when: "'echo' in lakehouse_roles_here"
 
 """
-HOST = "\necho:\n  hosts:\n    cpu-node2:\n"
+HOST = "\necho:\n  hosts:\n    beta2:\n"
 # What the report and the pages say, as Python of the copied tree says it.
 ASKED = """\
 import json, sys
 from pathlib import Path
 from lakehouse import services
-from lakehouse.dev import roledocs
+from lakehouse.dev import placementdocs, roledocs
 from lakehouse.report import cluster, picture
 found = cluster.read(Path(sys.argv[1]))
 print(json.dumps({
     "ports": roledocs.ports(),
+    "placement": placementdocs.table(services.load()),
     "role": roledocs.render(services.ROOT / "roles" / "lakehouse"),
     "addresses": [[address.service, address.url] for address in found.addresses],
     "drawn": [box.text for box in picture.draw(found).services],
 }))
+"""
+# What the sizing model gives a host with and without the service.
+SIZED = """\
+import json
+from lakehouse.sizing import placed, plan
+machines = [placed.Machine(groups, {}, 6144, 2) for groups in ({"spark_workers"}, {"spark_workers", "echo"})]
+print(json.dumps([plan(placed.cluster({"n1": of}, {})).sizes["n1"] for of in machines]))
+"""
+# What restarts it, and what it has to answer then.
+RESTARTED = """\
+import json
+from dataclasses import asdict
+from lakehouse import inventory
+from ops.change import ready, steps
+from ops.status import placement
+found = placement.read(inventory.load("tests/inventory"))
+[step] = steps.plan(found, "echo", None)
+host = next(host for host in found.hosts if host.name == step.host)
+asked = [asdict(question) for question in ready.questions_of(found, "echo", host)]
+print(json.dumps({"step": asdict(step), "asked": [question["probe"] for question in asked]}))
 """
 
 
@@ -149,8 +189,8 @@ class Tree:
         )
 
     def play(self, name: str, *options: object) -> str:
-        """Run a playbook on the local inventory and return what it prints."""
-        done = self.call("ansible-playbook", "-i", "inventory/local", f"playbooks/{name}.yml", *options)
+        """Run a playbook on the tests' inventory and return what it prints."""
+        done = self.call("ansible-playbook", "-i", "tests/inventory", f"playbooks/{name}.yml", *options)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -169,7 +209,10 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
         copied.write(f"roles/echo/{path}", text)
     copied.insert("playbooks/site.yml", "    - role: python_clients\n", IN_SITE)
     copied.insert("playbooks/render.yml", "    - name: Python clients\n", IN_RENDER)
-    copied.insert("inventory/local/hosts.yml", "", HOST)
+    copied.insert("tests/inventory/hosts.yml", "", HOST)
+    named = "tests/inventory/group_vars/all/catalogue.yml"
+    copied.insert(named, "  flink: stream\n", "  echo: repeater\n")
+    copied.insert(named, "  namenode_rpc: 18020\n", "  echo_http: 17007\n")
     return copied
 
 
@@ -181,30 +224,41 @@ def endpoints(tree: Tree) -> Path:
     return path
 
 
-def test_outside_of_its_role_it_touches_four_files(tree: Tree) -> None:
+def test_outside_of_its_role_it_touches_five_files(tree: Tree) -> None:
     assert tree.touched == {
         "services.yml",
         "playbooks/site.yml",
         "playbooks/render.yml",
-        "inventory/local/hosts.yml",
+        "tests/inventory/hosts.yml",
+        "tests/inventory/group_vars/all/catalogue.yml",
     }
     page = (run.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = page.partition("## Add a service\n")[2].partition("\n## ")[0]
     numbered = re.findall(r"^ *\d\. `(\S+)`", section, re.MULTILINE)
-    assert {Path(path).name for path in numbered} == {Path(path).name for path in tree.touched}
-    assert len(numbered) == len(tree.touched)
+    assert sorted(numbered) == sorted(tree.touched)
 
 
 def test_its_unit_is_rendered_on_its_host_alone(tree: Tree) -> None:
     target = tree.root / "rendered"
     tree.play("render", "-e", f"lakehouse_render_dir={target}")
     unit = "etc/systemd/system/echo.service"
-    assert [path.parts[-5] for path in target.glob(f"*/{unit}")] == ["cpu-node2"]
-    text = (target / "cpu-node2" / unit).read_text(encoding="utf-8")
-    assert "User=echo\n" in text
+    assert [path.parts[-5] for path in target.glob(f"*/{unit}")] == ["beta2"]
+    text = (target / "beta2" / unit).read_text(encoding="utf-8")
+    assert "User=repeater\n" in text
     # The doctor reads it there.
     assert "X-Reads=/etc/echo.conf\n" in text
-    assert "ExecStart=/usr/bin/echo --port=7007 --heap=64\n" in text
+    [heap] = re.findall(r"^ExecStart=/usr/bin/echo --port=17007 --heap=(\d+)$", text, re.MULTILINE)
+    # Of least and most in its row: what the others on this host leave.
+    assert 64 <= int(heap) <= 1024
+
+
+def test_its_heap_is_taken_from_the_engines_of_its_host(tree: Tree) -> None:
+    done = tree.call(Path(sys.executable).name, "-c", SIZED)
+    assert done.returncode == 0, done.stderr
+    without, beside = json.loads(done.stdout)
+    assert beside["echo_heap_mb"] == 768
+    # Its process takes 845 MiB, of which executors had 704 for their heaps.
+    assert without["spark_worker_memory_mb"] - beside["spark_worker_memory_mb"] >= 704
 
 
 def test_the_site_playbook_runs_its_role(tree: Tree) -> None:
@@ -214,21 +268,34 @@ def test_the_site_playbook_runs_its_role(tree: Tree) -> None:
 def test_it_has_endpoints_and_stands_on_the_page(tree: Tree, endpoints: Path) -> None:
     found = json.loads(endpoints.read_text(encoding="utf-8"))
     assert found["units"]["echo"] == "echo"
-    assert found["users"]["echo"] == "echo"
-    assert found["echo"] == {"host": "cpu-node2", "http": "http://172.28.0.12:7007"}
+    assert found["users"]["echo"] == "repeater"
+    assert found["echo"] == {"host": "beta2", "http": "http://172.29.7.22:17007"}
     asked = tree.call(Path(sys.executable).name, "-c", ASKED, endpoints)
     assert asked.returncode == 0, asked.stderr
     said = json.loads(asked.stdout)
-    assert ["Echo", "http://172.28.0.12:7007"] in said["addresses"]
+    assert ["Echo", "http://172.29.7.22:17007"] in said["addresses"]
     assert "Echo" in said["drawn"]
     assert "| `echo_http` | 7007 | Web address of echo. | `echo` | `echo` |" in said["ports"]
+    assert "| `echo` | none, or more | `echo` | `echo` | `/` answers |" in said["placement"]
     assert "| `lakehouse_users.echo` | str | User of echo. Default: echo |" in said["role"]
+
+
+def test_it_is_restarted_behind_its_own_gate(tree: Tree) -> None:
+    asked = tree.call(Path(sys.executable).name, "-c", RESTARTED)
+    assert asked.returncode == 0, asked.stderr
+    said = json.loads(asked.stdout)
+    assert (said["step"]["service"], said["step"]["unit"], said["step"]["host"]) == (
+        "echo",
+        "echo",
+        "beta2",
+    )
+    assert said["asked"] == [{"kind": "http", "url": "http://172.29.7.22:17007/"}]
 
 
 def test_preflight_looks_at_its_port_and_its_memory(tree: Tree) -> None:
     play = tree.root / "playbooks/asked.yml"
     play.write_text(
-        "- hosts: cpu-node2\n"
+        "- hosts: beta2\n"
         "  gather_facts: false\n"
         "  roles: [lakehouse]\n"
         "  tasks:\n"
@@ -242,36 +309,49 @@ def test_preflight_looks_at_its_port_and_its_memory(tree: Tree) -> None:
     assert '"memory": ["echo_heap_mb"]' in said
 
 
+def refused(tree: Tree, folder: Path, variables: str = "{}") -> str:
+    """Say what validation finds in the local inventory, which has no host for echo, with more variables."""
+    copied = rendering.copy(Path("inventory/local"), folder)
+    (copied / "group_vars/all/more.yml").write_text(f"{variables}\n", encoding="utf-8")
+    done = tree.call("ansible-playbook", "-i", copied, "playbooks/validate.yml")
+    assert done.returncode != 0
+    return done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
-    ("variables", "hosts", "faults"),
+    ("variables", "faults"),
     [
         (
             "{lakehouse_ports: {ekho_http: 7008}, lakehouse_users: {echo: root}, echo_heap_mb: 0}",
-            "",
             [
                 "lakehouse_ports.ekho_http: did you mean echo_http?",
                 "lakehouse_users.echo is 'root'",
                 "echo_heap_mb is 0 (expected at least 1)",
-                "group echo is empty (expected exactly one host)",
             ],
         ),
         (
             "lakehouse_ports: {echo_http: 8090}",
-            f"{HOST}    cpu-node1:\n",
-            [
-                "lakehouse_ports.trino_http is 8090, and so is lakehouse_ports.echo_http",
-                "group echo has 2 hosts (expected exactly one host)",
-            ],
+            ["lakehouse_ports.trino_http is 8090, and so is lakehouse_ports.echo_http"],
         ),
     ],
 )
-def test_its_faults_are_found(
-    tree: Tree, tmp_path: Path, variables: str, hosts: str, faults: list[str]
-) -> None:
-    copied = rendering.copy(Path("inventory/local"), tmp_path)
-    with (copied / "hosts.yml").open("a", encoding="utf-8") as stream:
-        stream.write(hosts)
-    (copied / "group_vars/all/more.yml").write_text(f"{variables}\n", encoding="utf-8")
-    done = tree.call("ansible-playbook", "-i", copied, "playbooks/validate.yml")
-    assert done.returncode != 0
-    assert [fault for fault in faults if fault not in done.stdout + done.stderr] == []
+def test_its_faults_are_found(tree: Tree, tmp_path: Path, variables: str, faults: list[str]) -> None:
+    said = refused(tree, tmp_path, variables)
+    assert [fault for fault in faults if fault not in said] == []
+
+
+def test_a_host_is_missing_where_its_row_wants_one(tree: Tree, tmp_path: Path) -> None:
+    catalogue = tree.root / "services.yml"
+    text = catalogue.read_text(encoding="utf-8")
+    catalogue.write_text(text.replace("echo: {hosts: optional", "echo: {hosts: one"), encoding="utf-8")
+    try:
+        assert "group echo is empty (expected exactly one host)" in refused(tree, tmp_path)
+    finally:
+        catalogue.write_text(text, encoding="utf-8")
+
+
+def test_no_test_of_the_kit_wants_another_file(tree: Tree) -> None:
+    pages = tree.call(Path(sys.executable).name, "-m", "lakehouse.dev.roledocs")
+    assert pages.returncode == 0, pages.stderr
+    done = tree.call("pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *WANTING)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr

@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import yaml
@@ -341,13 +342,11 @@ def test_what_apt_says_becomes_one_line() -> None:
     assert debian.explain("E: Failed to fetch it  404  Not Found\n").transient
 
 
-def test_every_package_that_a_role_installs_is_in_it() -> None:
-    bill = run.ROOT / run.BILL
-    versions = {key: str(value) for key, value in yaml.safe_load(bill.read_text())["versions"].items()}
+def roles_packages(bill: dict[str, Any]) -> set[str]:
+    """Return the packages that the roles install by a bill of materials."""
     variables = {
-        "lakehouse_bom": yaml.safe_load(bill.read_text()),
-        "java_versions": [versions["java"], versions["trino_java"]],
-        "_postgresql_version": versions["postgresql"],
+        "lakehouse_bom": bill,
+        "java_versions": [bill["versions"]["java"], bill["versions"]["trino_java"]],
         "lakehouse_backup_enabled": True,
     }
     templar = Templar(loader=DataLoader(), variables=variables)
@@ -363,8 +362,21 @@ def test_every_package_that_a_role_installs_is_in_it() -> None:
                         else [trust_as_template(name) for name in names]
                     )
                 )
+    return found
+
+
+def test_every_package_that_a_role_installs_is_in_it() -> None:
+    found = roles_packages(yaml.safe_load((run.ROOT / run.BILL).read_text()))
     assert {"pgbackrest", "openjdk-25-jre-headless"} < found
     assert found <= set(writing.node_packages(verbs.bill()))
+
+
+def test_roles_take_the_names_of_packages_from_the_bill() -> None:
+    bill = yaml.safe_load((run.ROOT / run.BILL).read_text())
+    before, packages = roles_packages(bill), bill["debian"]["packages"]
+    assert len(before) == len(packages)
+    packages |= {key: f"other-{name}" for key, name in packages.items()}
+    assert roles_packages(bill) == {f"other-{name}" for name in before}
 
 
 def test_every_package_that_the_scripts_install_is_in_it() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from backup import fingerprint, tables, tree, verify
+from backup.config import BackupError, checked, load
 from backup.manifest import Backup
 from backup.reconcile import plan
-from backup.settings import BackupError, checked, load
 from backup.tables import Inside
 from backup.tree import Entry
 from lakehouse import cli, services

@@ -17,8 +17,8 @@ import pytest
 
 from backup import __main__ as program
 from backup import chosen, copying, reconcile, run, verify
+from backup.config import BackupError, Settings
 from backup.manifest import Backup
-from backup.settings import BackupError, Settings
 from backup.tree import Entry
 from lakehouse import yamlfile
 from lakehouse.errors import LakehouseError, UsageError

@@ -399,8 +399,8 @@ def test_the_page_tells_what_happens(kit: Kit, database: Database) -> None:
     """
     page = (ROOT / "docs" / "catalog-history.md").read_text(encoding="utf-8")
     first, *sections = page.split("\n## ")
-    [wishes] = [one for one in sections if one.startswith("Take a change back")]
-    lines = [line for line in (first + wishes).splitlines() if line.startswith(".venv/bin/")]
+    [desired] = [one for one in sections if one.startswith("Take a change back")]
+    lines = [line for line in (first + desired).splitlines() if line.startswith(".venv/bin/")]
     told = [shlex.split(line, comments=True)[2:] for line in lines]
     codes = {}
     for words in told:

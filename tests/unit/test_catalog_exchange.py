@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -115,11 +116,11 @@ def test_what_one_operator_names_another_one_sees(cluster: Cluster, copy: Callab
         meet(ann, cluster)
         ann.references.add("tags/before", ann.resolve("HEAD").id)
         ann.references.add("heads/dev", ann.resolve("HEAD").id)
-        commit(ann, "wish", "dev")
+        commit(ann, "desired", "dev")
         meet(ann, cluster)
         meet(bob, cluster)
         assert exchange.names(bob) == exchange.names(ann) == exchange.names(node)
-        assert subjects(bob, "dev") == ["wish", "one"]
+        assert subjects(bob, "dev") == ["desired", "one"]
         bob.references.remove("tags/before")
         meet(bob, cluster)
         meet(ann, cluster)
@@ -198,11 +199,11 @@ def test_who_was_killed_between_goes_on_with_the_next(
         commit(node, "one")
         meet(mine, cluster)
         mine.references.add("heads/dev", mine.resolve("HEAD").id)
-        wish = commit(mine, "wish", "dev")
+        desired = commit(mine, "desired", "dev")
         with pytest.raises(KilledError):
             shared.synchronize(mine, broken, print)
         assert meet(mine, cluster) == []
-        assert node.references.names("heads")["dev"] == mine.references.names("heads")["dev"] == wish.id
+        assert node.references.names("heads")["dev"] == mine.references.names("heads")["dev"] == desired.id
 
 
 @pytest.mark.parametrize(
@@ -290,9 +291,9 @@ def test_what_is_too_old_is_forgotten_and_ids_stay(cluster: Cluster, copy: Calla
         assert fsck.check(mine).faults == fsck.check(late).faults == []
         # And what is written in either goes on.
         late.references.add("heads/dev", late.resolve("HEAD").id)
-        commit(late, "wish", "dev")
+        commit(late, "desired", "dev")
         meet(late, cluster)
-        assert subjects(node, "dev")[:2] == ["wish", "day 11"]
+        assert subjects(node, "dev")[:2] == ["desired", "day 11"]
 
 
 def test_forgetting_that_was_killed_is_done_by_the_next(
@@ -470,6 +471,16 @@ def test_the_clock_and_a_person_commit_what_a_database_holds(
         failed = json.loads((cluster.repository.parent / "last.json").read_text())
         assert failed["good"] == last["good"]
         assert "nowhere" in failed["why"]
+
+
+def test_that_the_clock_cannot_open_its_repository_is_kept_for_those_who_look(cluster: Cluster) -> None:
+    cluster.store().close()
+    shutil.rmtree(cluster.repository / "objects")
+    with cluster.node("clock", {}) as (line, _):
+        said = json.loads(line)
+    last = json.loads((cluster.repository.parent / "last.json").read_text())
+    assert last["good"] is None
+    assert said["why"] in last["why"]
 
 
 def test_a_served_name_is_followed(cluster: Cluster) -> None:

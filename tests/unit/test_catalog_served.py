@@ -31,8 +31,8 @@ from lakehouse.catalog import source
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.past import Past
-from lakehouse.catalog.served.asking import Asked
 from lakehouse.catalog.served.handler import ANSWERED, METHODS, Handler, refused, waits
+from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import Server
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.listening import LOOPBACK
@@ -86,7 +86,7 @@ def served(history: Path) -> Iterator[Served]:
     reports: list[str] = []
     with closing(Store(history)) as store:
         entry = store.resolve("HEAD")
-        asked = Asked(
+        asked = Request(
             Past(store, entry.tree), entry, lambda name, field: reports.append(f"{name}: {field}"), 7
         )
         handler = Handler(asked, reports.append)
@@ -284,7 +284,9 @@ def test_what_thrift_has_no_place_for_is_told(history: Path) -> None:
     with closing(Store(history)) as store:
         entry = store.resolve("HEAD")
         past = Past(store, entry.tree)
-        handler: Any = Handler(Asked(past, entry, lambda *words: lost.append(": ".join(words))), lost.append)
+        handler: Any = Handler(
+            Request(past, entry, lambda *words: lost.append(": ".join(words))), lost.append
+        )
         for database in ("default", "sales", "@other#far"):
             handler.get_database(database)
             for name in handler.get_all_tables(database):
@@ -369,7 +371,7 @@ def test_an_object_that_is_damaged_is_one_sentence(history: Path, tmp_path: Path
     with closing(Store(path)) as store:
         entry = store.resolve("HEAD")
         past = Past(store, entry.tree)
-        handler: Any = Handler(Asked(past, entry, lambda *_: None), reports.append)
+        handler: Any = Handler(Request(past, entry, lambda *_: None), reports.append)
         # Before the commit's first object of a table is read.
         [number] = {
             store.tree(store.tree(folder)["orders"])["table.json"] for folder in tables(store, entry.tree)

@@ -11,8 +11,8 @@ import pytest
 
 from lakehouse import cli, run
 from lakehouse.catalog.store import Store
-from lakehouse.compose import history, settings
-from lakehouse.compose.settings import Settings
+from lakehouse.compose import dotenv, history
+from lakehouse.compose.dotenv import Settings
 from ops.catalog import targets
 from tests.unit.test_catalog_exchange import commit
 
@@ -21,7 +21,7 @@ from tests.unit.test_catalog_exchange import commit
 def meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """The stack of compose/.env, whose state is in a folder of the test."""
     monkeypatch.setattr(run, "ROOT", tmp_path)
-    return settings.load(environment={})
+    return dotenv.load(environment={})
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_history_that_is_there_stays(meant: Settings) -> None:
 def test_a_stack_without_a_history_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in settings.load().values:
+    for name in dotenv.load().values:
         monkeypatch.delenv(name, raising=False)
     assert cli.main(["catalog", "log", "--target", "compose"]) == 2
     said = capsys.readouterr().err

@@ -18,8 +18,8 @@ import pytest
 
 from lakehouse import inventory, services
 from lakehouse.errors import LakehouseError
+from ops import probing
 from ops.answer import Answer, unknown
-from ops.asking import Reply
 from ops.change import gate, journal, lock, ready, restart, run, runs, steps
 from ops.change.ending import Ended, Ending, Stopped
 from ops.change.facts import Living
@@ -27,6 +27,7 @@ from ops.change.gate import Blocks, Facts, Unit
 from ops.change.lock import Holder
 from ops.change.run import Running, Work
 from ops.change.steps import Step
+from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
 
@@ -227,6 +228,48 @@ def test_a_leader_knows_a_host_by_its_whole_name(service: str, place: str, name:
     assert found.value == frozenset({name.format("node1"), name.format("10.0.0.1")})
 
 
+@pytest.mark.parametrize("service", services.load().services)
+def test_every_row_of_the_catalogue_has_a_gate(cluster: Cluster, service: str) -> None:
+    row = services.load().services[service]
+    hosts = [host for host in cluster.hosts if host.groups & set(row.groups)]
+    assert hosts
+    assert all([*ready.questions_of(cluster, service, host)] for host in hosts)
+
+
+def asked(cluster: Cluster, service: str, host: inventory.Host, *, alone: bool = False) -> list[str]:
+    """The probes of a service in short: where they go, and what they want."""
+    probes = [
+        one.probe
+        for one in ready.questions_of(cluster, service, host, alone=alone)
+        if isinstance(one, probing.Probe)
+    ]
+    return [f"{probe['url']} {probe.get('path', '')} {probe.get('equals')!r}".strip() for probe in probes]
+
+
+def test_a_host_is_asked_at_its_own_port_and_who_leads_it_at_his(cluster: Cluster) -> None:
+    first, second = cluster.running("datanodes")[:2]
+    ports = second.variables["lakehouse_ports"]
+    own, leaders = asked(cluster, "datanode", second)
+    assert own.startswith(f"http://{second.address}:{ports['datanode_http']}/jmx")
+    assert own.endswith("ActorState 'RUNNING'")
+    namenode = cluster.running("namenode")[0]
+    assert leaders.startswith(f"http://{namenode.address}:{ports['namenode_http']}/jmx")
+    assert leaders.endswith("Safemode ''")
+    assert asked(cluster, "datanode", first) != [own, leaders]
+    workers = len(cluster.running("spark_workers"))
+    assert [one.split()[-1] for one in asked(cluster, "spark_worker", second)] == [str(workers)]
+
+
+def test_trino_answers_alone_before_its_coordinator_counts_every_node(cluster: Cluster) -> None:
+    worker = cluster.running("trino_workers")[0]
+    coordinator = cluster.running("trino_coordinator")[0]
+    own, counted = asked(cluster, "trino", worker)
+    port = worker.variables["lakehouse_ports"]["trino_http"]
+    assert own == f"http://{worker.address}:{port}/v1/info starting False"
+    assert coordinator.address in counted
+    assert asked(cluster, "trino", worker, alone=True) == [own]
+
+
 # The journal
 
 
@@ -421,6 +464,14 @@ def test_only_its_holder_gives_it_back(host: Host) -> None:
 
 def test_nobody_beats_for_a_lock_that_is_gone(host: Host, tmp_path: Path) -> None:
     host(lock.beat("abc"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_is_given_back_during_a_beat_is_not_made_again(host: Host, tmp_path: Path) -> None:
+    """Nobody could take a file that names no holder."""
+    host(lock.take(HOLDER))
+    slow = f'grep() {{ command grep "$@"; found=$?; rm {tmp_path}/run.lock; return $found; }}'
+    host(f"{slow}\n{lock.beat('abc')}")
     assert list(tmp_path.iterdir()) == []
 
 

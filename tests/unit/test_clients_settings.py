@@ -68,7 +68,7 @@ def test_the_user_is_the_wished_one_then_the_environment_s_then_the_file_s(
     assert settings.load(path).user == "file"
     monkeypatch.setenv(settings.USER_VARIABLE, "environment")
     assert settings.load(path).user == "environment"
-    assert settings.load(path, user="wished").user == "wished"
+    assert settings.load(path, user="named").user == "named"
 
 
 def test_the_launcher_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,16 +24,16 @@ from lakehouse.artifacts import manifest, releases
 from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.coordinates import Coordinate
 from lakehouse.artifacts.manifest import Artifact, Manifest
-from lakehouse.compose import addresses, checks, images, names, plugin, sbom, settings, stack
+from lakehouse.compose import addresses, checks, dotenv, images, names, plugin, sbom, stack
 from lakehouse.errors import LakehouseError
 from lakehouse.nodes import docker_api
 
 COMPOSE = run.ROOT / "inventory" / "compose"
 
 
-def chosen(**environment: str) -> settings.Settings:
+def chosen(**environment: str) -> dotenv.Settings:
     """Return the settings of compose/.env where these variables are set."""
-    return settings.load(environment=environment)
+    return dotenv.load(environment=environment)
 
 
 class TestSettings:
@@ -41,7 +41,7 @@ class TestSettings:
 
     def test_the_file_of_the_repository_has_every_value(self) -> None:
         found = chosen()
-        assert (found.file, found.project, found.profiles) == (settings.DEFAULT_FILE, "lakehouse", ("all",))
+        assert (found.file, found.project, found.profiles) == (dotenv.DEFAULT_FILE, "lakehouse", ("all",))
         assert found.inventory == "inventory/compose"
         assert all(found.values.values())
         assert found.rendered == run.BUILD / "compose" / "lakehouse"
@@ -49,22 +49,22 @@ class TestSettings:
     def test_another_file_may_leave_things_out(self, tmp_path: Path) -> None:
         own = tmp_path / "my.env"
         own.write_text("COMPOSE_PROJECT_NAME=mine\nMETASTORE_PORT=19083\n", encoding="utf-8")
-        found = settings.load(own, {})
+        found = dotenv.load(own, {})
         assert (found.file, found.project) == (own, "mine")
         assert found.ports == chosen().ports | {"METASTORE_PORT": "19083"}
 
     def test_the_environment_wins(self, tmp_path: Path) -> None:
         own = tmp_path / "my.env"
         own.write_text("COMPOSE_PROJECT_NAME=mine\n", encoding="utf-8")
-        assert settings.load(own, {"COMPOSE_PROJECT_NAME": "yours", "HOME": "/"}).project == "yours"
-        assert "HOME" not in settings.load(own, {"HOME": "/"}).values
+        assert dotenv.load(own, {"COMPOSE_PROJECT_NAME": "yours", "HOME": "/"}).project == "yours"
+        assert "HOME" not in dotenv.load(own, {"HOME": "/"}).values
 
     def test_what_the_file_leaves_out_may_be_set(self, tmp_path: Path) -> None:
         own = tmp_path / "my.env"
         own.write_text("BASE_IMAGE=debian:mine\n", encoding="utf-8")
         assert "BASE_IMAGE" not in chosen(BASE_IMAGE="").values
-        assert settings.load(own, {}).values["BASE_IMAGE"] == "debian:mine"
-        assert settings.load(own, {"BASE_IMAGE": "debian:yours"}).values["BASE_IMAGE"] == "debian:yours"
+        assert dotenv.load(own, {}).values["BASE_IMAGE"] == "debian:mine"
+        assert dotenv.load(own, {"BASE_IMAGE": "debian:yours"}).values["BASE_IMAGE"] == "debian:yours"
 
     def test_an_empty_variable_is_none(self) -> None:
         assert chosen(COMPOSE_PROJECT_NAME="").project == "lakehouse"
@@ -72,11 +72,11 @@ class TestSettings:
     def test_one_number_moves_every_port(self, tmp_path: Path) -> None:
         own = tmp_path / "my.env"
         own.write_text("PORT_OFFSET=100\nTRINO_HTTP_PORT=9000\n", encoding="utf-8")
-        found, first = settings.load(own, {}), chosen()
+        found, first = dotenv.load(own, {}), chosen()
         moved = {name: str(int(port) + 100) for name, port in first.ports.items()}
         assert found.ports == moved | {"TRINO_HTTP_PORT": "9100"}
         # Who gets these values does not add it again.
-        assert settings.load(own, found.values).ports == found.ports
+        assert dotenv.load(own, found.values).ports == found.ports
 
     def test_an_offset_that_is_no_number_is_refused(self) -> None:
         with pytest.raises(
@@ -108,7 +108,7 @@ class TestSettings:
 
     def test_a_file_that_is_missing_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(LakehouseError, match=r"none\.env does not exist; next: cp compose/\.env "):
-            settings.load(tmp_path / "none.env", {})
+            dotenv.load(tmp_path / "none.env", {})
 
     def test_the_file_says_what_the_inventory_does_without_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in chosen().values:
@@ -318,7 +318,7 @@ class TestForget:
     """What goes with the volumes of a stack, and what does not go without them."""
 
     @pytest.fixture
-    def mine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> settings.Settings:
+    def mine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dotenv.Settings:
         monkeypatch.setattr(run, "ROOT", tmp_path)
         monkeypatch.setattr(run, "BUILD", tmp_path / "build")
         found = chosen(COMPOSE_PROJECT_NAME="mine")
@@ -339,7 +339,7 @@ class TestForget:
         monkeypatch.setattr(docker_api, "connect", lambda: nullcontext(client))
 
     def test_the_passwords_of_a_stack_without_data_go(
-        self, mine: settings.Settings, monkeypatch: pytest.MonkeyPatch
+        self, mine: dotenv.Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.docker_with(monkeypatch)
         stack.forget(mine)
@@ -349,7 +349,7 @@ class TestForget:
         stack.forget(mine)
 
     def test_those_of_one_with_a_volume_stay(
-        self, mine: settings.Settings, monkeypatch: pytest.MonkeyPatch
+        self, mine: dotenv.Settings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.docker_with(monkeypatch, "mine_postgres")
         with pytest.raises(LakehouseError, match=r"another container uses mine_postgres: it stays.*; next: "):
@@ -384,7 +384,7 @@ class TestNames:
 
     @pytest.mark.parametrize(
         ("bound", "address"),
-        [("127.0.0.1", "127.0.0.1"), (settings.EVERYWHERE, "127.0.0.1"), ("192.0.2.7", "192.0.2.7")],
+        [("127.0.0.1", "127.0.0.1"), (dotenv.EVERYWHERE, "127.0.0.1"), ("192.0.2.7", "192.0.2.7")],
     )
     def test_they_lead_to_where_the_ports_are(self, bound: str, address: str) -> None:
         entry = names.of(chosen(BIND_ADDRESS=bound, COMPOSE_PROFILES="core"))
@@ -399,7 +399,7 @@ class TestNames:
         own = tmp_path / "my.env"
         own.write_text("COMPOSE_PROJECT_NAME=mine\n", encoding="utf-8")
         assert names.command(chosen()) == "sudo make compose-names"
-        assert names.command(settings.load(own, {"DATANODES": "3", "BIND_ADDRESS": "192.0.2.7"})) == (
+        assert names.command(dotenv.load(own, {"DATANODES": "3", "BIND_ADDRESS": "192.0.2.7"})) == (
             f"sudo make compose-names DATANODES=3 ENV_FILE={own} BIND_ADDRESS=192.0.2.7"
         )
 

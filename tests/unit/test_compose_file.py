@@ -11,13 +11,13 @@ import pytest
 import yaml
 
 from lakehouse import inventory, run, services, shipped
-from lakehouse.compose import checks, images, settings
+from lakehouse.compose import checks, dotenv, images
 from tests.render import golden_files
 
 Service = dict[str, Any]
-DOCUMENT = yaml.safe_load((settings.FOLDER / "compose.yaml").read_text("utf-8"))
+DOCUMENT = yaml.safe_load((dotenv.FOLDER / "compose.yaml").read_text("utf-8"))
 SERVICES: dict[str, Service] = DOCUMENT["services"]
-DEFAULTS = settings.load(environment={}).values
+DEFAULTS = dotenv.load(environment={}).values
 # What ends by itself says so; the rest runs as long as the stack.
 RUNNING = {name: service for name, service in SERVICES.items() if service["restart"] != "no"}
 STEPS = {name: service for name, service in SERVICES.items() if name not in RUNNING}
@@ -25,8 +25,9 @@ PORT = re.compile(r"\$\{(\w+):-([^}]+)\}:\$\{(\w+):-(\d+)\}:(?:\$\{(\w+):-(\d+)\
 VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 CATALOGUE = services.load()
 GROUP = shipped.defaults()["lakehouse_group"]
-# Rows of the catalogue that no container runs: switched off, or one that finds no room in 8 GiB.
-NOT_HERE = {"spark_thrift", "spark_history", "flink_history"}
+# Rows of the catalogue that no container runs though a host of the stack would: switched off, or one that
+# finds no room in 8 GiB.
+NOT_HERE = {"spark_thrift", "flink_history"}
 # Shuffles, state, logs and unpacked libraries of these are too large for their memory.
 SCRATCH = {"spark-worker", "spark-connect", "client", "load", "trino"} | {
     f"flink-{name}" for name in ("jobmanager", "taskmanager", "sql-gateway")
@@ -161,8 +162,12 @@ def test_it_runs_a_row_of_the_catalogue_as_its_user_and_with_its_ports(name: str
         assert all(DEFAULTS[setting] == str(known[setting].number) for setting in published)
 
 
-def test_every_row_of_the_catalogue_has_a_container() -> None:
-    assert CATALOGUE.services.keys() - {found.name for name in RUNNING if (found := row(name))} == NOT_HERE
+def test_every_row_that_a_host_of_the_stack_would_run_has_a_container() -> None:
+    groups = {
+        group for host in inventory.load(run.ROOT / "inventory" / "compose").hosts for group in host.groups
+    }
+    placed = {found.name for found in CATALOGUE.services.values() if groups.intersection(found.groups)}
+    assert placed - {found.name for name in RUNNING if (found := row(name))} == NOT_HERE
 
 
 def test_without_settings_the_inventory_has_the_ports_of_the_catalogue(
@@ -182,7 +187,7 @@ def test_every_port_of_the_settings_is_published_once() -> None:
 
 
 def test_a_variable_is_what_the_settings_say() -> None:
-    text = (settings.FOLDER / "compose.yaml").read_text("utf-8")
+    text = (dotenv.FOLDER / "compose.yaml").read_text("utf-8")
     assert not [found for found in VARIABLE.findall(text) if DEFAULTS[found[0]] != found[1]]
 
 

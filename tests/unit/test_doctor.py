@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from lakehouse import cli, commands, inventory
+from lakehouse import cli, commands, inventory, yamlfile
 from lakehouse.run import ROOT
 from lakehouse.validation.finding import Finding, Level
 from ops.answer import Answer, unknown
-from ops.asking import Reply, Shell
-from ops.doctor import asks, diagnosis, screen, verb
+from ops.doctor import asks, diagnosis, failures, screen, verb
 from ops.doctor.daemons import listeners, processes
 from ops.doctor.diagnosis import CHECKS, UNJUDGED, diagnose
 from ops.doctor.model import Seen
 from ops.outcome import Outcome
+from ops.probing import Reply, Shell
 from ops.status import placement, questions, reading
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away
@@ -96,6 +96,9 @@ class Told:
                              f"ActiveEnterTimestamp=@{STARTED:.0f}\n\n"
                              "Id=lakehouse-catalog.service\nActiveState=inactive\nResult=success\n",
             "catalogs": f"{DIGEST}  delta.properties\n",
+            "hive_site": xml({asks.METASTORE_KEY: "false", "metastore.txn.timeout": "120s"}),
+            "spark_master_conf": "# Managed.\nspark.deploy.defaultCores=3\nspark.ui.killEnabled=false\n",
+            "trino_config": "# Managed.\nquery.max-run-time=60m\nquery.max-memory=800MB\n",
             "flink_config": "".join(f"{key}: {json.dumps(value)}\n" for key, value in FLINK.items()),
             **sites,
         }  # fmt: skip
@@ -155,12 +158,16 @@ class Told:
             },
             # The port is one that Flink says itself.
             "flink_config": pairs(config | {"rest.port": "0"}),
-            "metastore": "", **dict.fromkeys(asks.CALLS, ""),
+            "spark_environment": "<tr><td>spark.deploy.defaultCores</td><td>3</td></tr>"
+                                 "<tr><td>spark.app.name</td><td>a &amp; b</td></tr>",
+            "trino_session": [["query_max_run_time", "60.00m", "60.00m", "varchar", "about"]],
+            "metastore_conf": "false", "metastore": "", **dict.fromkeys(asks.CALLS, ""),
         }  # fmt: skip
 
     def seen(self) -> Seen:
         answers: dict[str, Answer[Reply]] = {
-            name: Answer(Reply(json.dumps(value), NOW, NOW)) for name, value in self.said.items()
+            name: Answer(Reply(value if isinstance(value, str) else json.dumps(value), NOW, NOW))
+            for name, value in self.said.items()
         }
         for host, parts in self.parts.items():
             text = "".join(f"\n@@lakehouse {name}\n{said}\n@@lakehouse = 0" for name, said in parts.items())
@@ -396,6 +403,12 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
      N3, "the digest of catalog delta.properties is 1f1f"),
     (part(N1, "hdfs_site", "<value>3<", "<value>2<"), W, "config.namenode", N1,
      "dfs.replication of hdfs-site.xml is 3 in the process"),
+    (part(N1, "hive_site", ">false<", ">true<"), W, "config.metastore", N1,
+     f"{asks.METASTORE_KEY} of hive-site.xml is false in the process"),
+    (part(N1, "spark_master_conf", "defaultCores=3", "defaultCores=6"), W, "config.spark", N1,
+     "spark.deploy.defaultCores of spark-master.conf is 3 in the process"),
+    (part(N1, "trino_config", "60m", "2h"), W, "config.trino", N1,
+     "query.max-run-time of config.properties is 60.00m in the process"),
     (element("flink_config", 0, "value", "2"), W, "config.flink", N3,
      "taskmanager.numberOfTaskSlots of config.yaml is 2 in the process"),
 ]  # fmt: skip
@@ -411,6 +424,14 @@ def test_a_check_has_one_name_and_a_fault_that_shows_it() -> None:
     names = [check.name for check in CHECKS]
     assert len(set(names)) == len(names)
     assert {name for _, _, name, _, _ in FAULTS} == set(names)
+
+
+def test_a_check_has_a_fault_on_a_cluster_or_it_is_said_why_not() -> None:
+    found = yamlfile.read(failures.ON_A_CLUSTER)
+    made = [fault["check"] for fault in found["faults"]]
+    assert sorted([*made, *found["elsewhere"]]) == sorted(check.name for check in CHECKS)
+    guarantees = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    assert f"[{len(made)} of {len(CHECKS)} checks](failures.md" in guarantees
 
 
 @pytest.mark.parametrize("row", FAULTS, ids=[f"{row[2]}-{row[4][:24]}" for row in FAULTS])

@@ -27,6 +27,17 @@ def test_a_row_says_where_what_and_how_it_ended(tmp_path: Path) -> None:
     assert rows == ["| nodes | a node dies | passed | 72 s |", "| nodes | all comes back | failed | 3 s |"]
 
 
+def test_what_a_drill_has_measured_stands_below(tmp_path: Path) -> None:
+    note = '<properties><property name="note" value="restarted in 251 s"/></properties>'
+    (tmp_path / "nodes-junit.xml").write_text(
+        RESULTS.replace('time="71.6"/>', f'time="71.6">{note}</testcase>')
+    )
+    page = tmp_path / "page.md"
+    drills.write(tmp_path, page)
+    said = page.read_text(encoding="utf-8").partition("What they have measured:")[2]
+    assert said.strip() == "- a node dies: restarted in 251 s"
+
+
 def test_it_says_when_on_which_commit_and_machine() -> None:
     assert re.fullmatch(
         r"\d{4}-\d\d-\d\d, commit [0-9a-f]{7,}( with changes)?, \d+ cores, \d+ GiB, \S+, .+",

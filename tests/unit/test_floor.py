@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from lakehouse import services
-from lakehouse.dev.floor import asking, imprint, steps
+from lakehouse.dev.floor import imprint, probing, steps
 from lakehouse.dev.floor.steps import Step
 from lakehouse.dev.floor.taking import Taken
 from lakehouse.errors import LakehouseError
@@ -209,20 +209,29 @@ class TestSteps:
 class TestAsking:
     """What was answered must be answered again."""
 
-    def test_every_page_of_a_service_is_asked(self) -> None:
-        ports = services.load().ports
-        assert asking.QUESTIONS.keys() | asking.THRIFT <= ports.keys()
-        silent = {"spark_thrift", "spark_connect"}  # off unless switched on: that they listen must do
-        assert {name for name in ports if name.endswith("_http")} - silent <= asking.QUESTIONS.keys()
+    def test_every_service_that_is_on_is_asked_as_the_catalogue_says(self) -> None:
+        rows = services.load().services.values()
+        # Off unless switched on: that they listen must do, as it does for the database, which others ask.
+        silent = {"postgresql", "spark_thrift", "spark_connect"}
+        asked = {
+            name: list(probing.probes_of([(name, "h", 1)]))
+            for row in rows
+            for name in {one.port for one in row.ready}
+        }
+        assert {name for name, probes in asked.items() if not probes} == silent
 
     def test_a_port_has_the_questions_of_its_service(self) -> None:
-        places = [("metastore", "h", 1), ("spark_worker", "h", 2), ("flink_rest", "h", 3)]
-        thrift, http = asking.probes_of(places)
+        places = [("metastore", "h", 1), ("spark_shuffle", "h", 2), ("flink_rest", "h", 3)]
+        thrift, http = probing.probes_of(places)
         assert thrift == {"kind": "thrift", "host": "h", "port": 1, "call": "get_all_databases"}
         assert http == {"kind": "http", "url": "http://h:3/overview", "path": "taskmanagers"}
 
+    def test_the_namenode_is_complete_with_every_datanode(self) -> None:
+        found = [probe["path"] for probe in probing.probes_of([("namenode_http", "h", 1)])]
+        assert found == ["beans.0.State", probing.SAFE_MODE, "beans.0.NumLiveDataNodes"]
+
     def test_waiting_ends_with_what_is_still_wrong(self) -> None:
         answers = iter(["starting", None])
-        asking.await_right(lambda: next(answers), seconds=10)
+        probing.await_right(lambda: next(answers), seconds=10)
         with pytest.raises(LakehouseError, match="the floor is not complete after 0 s: no DataNode"):
-            asking.await_right(lambda: "no DataNode", seconds=0)
+            probing.await_right(lambda: "no DataNode", seconds=0)

@@ -55,9 +55,9 @@ def formatted(put: Put, path: str, pool: str = "BP-1") -> None:
     put(f"{path}/current/fsimage_0000000000000000000", "")
 
 
-def found(root: Path, kind: str, *wished: str, forsaken: tuple[str, ...] = ()) -> list[dict[str, str]]:
+def found(root: Path, kind: str, *desired: str, forsaken: tuple[str, ...] = ()) -> list[dict[str, str]]:
     unit = {"hdfs_name": "hdfs-namenode.service", "hdfs_data": "hdfs-datanode.service"}[kind]
-    service = {"unit": unit, "storage": {"kind": kind, "paths": list(wished)}}
+    service = {"unit": unit, "storage": {"kind": kind, "paths": list(desired)}}
     return list(left_behind.check(root, service, list(forsaken), OURS))
 
 

@@ -11,14 +11,17 @@ import pytest
 
 from lakehouse import inventory
 from ops.answer import Answer
-from ops.asking import Reply, Session, Shell
-from ops.change import datanodes, facts, mark
+from ops.change import balance, datanodes, facts, mark
 from ops.change.ending import Stopped
 from ops.change.facts import Living
 from ops.change.run import Running
+from ops.probing import Reply, Session, Shell
 from ops.status import placement
 from ops.upgrade import hdfs
 from plugins.module_utils.lakehouse import away, hdfs_hosts
+
+# In which a script of a test has ended.
+LIMIT_SECONDS = 60.0
 
 
 class Here:
@@ -45,7 +48,8 @@ class Here:
             capture_output=True,
             text=True,
             check=False,
-            timeout=seconds,
+            # A balancer may take longer than a selector can wait.
+            timeout=min(seconds, LIMIT_SECONDS),
             env=environment,
         ).stdout
 
@@ -117,6 +121,9 @@ class Said:
     def begins(self, host: str, what: str) -> None:
         """Nothing is noted."""
 
+    def say(self, what: str) -> None:
+        """Nobody listens."""
+
     def done(self, host: str, what: str) -> None:
         self.finished.append(f"{what} on {host}")
 
@@ -141,3 +148,23 @@ def test_an_upgrade_that_hdfs_does_not_finalize_keeps_the_note_of_its_way_back(
     hdfs.finish(cast("Running", running))
     assert not note.exists()
     assert running.finished == [f"finalize on {host.name}"]
+
+
+def test_datanodes_have_their_bandwidth_before_the_balancer_moves_a_block(
+    living: Living, here: Here, tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    here.program("runuser", f'shift 3; echo "$*" >> {told}')
+    running = Said(living)
+    assert balance.spread(cast("Running", running), bandwidth=20) == "blocks are balanced"
+    limit, moves = told.read_text(encoding="utf-8").splitlines()
+    assert limit == f"hdfs dfsadmin -setBalancerBandwidth {20 * 1024**2}"
+    assert moves.startswith("hdfs balancer -threshold 10 ")
+
+
+def test_nothing_is_moved_where_datanodes_do_not_take_their_bandwidth(living: Living, here: Here) -> None:
+    here.program("runuser", "echo 'Access denied'; exit 255")
+    running = Said(living)
+    with pytest.raises(Stopped, match=r"the DataNodes do not take their bandwidth: .*Access denied"):
+        balance.spread(cast("Running", running), bandwidth=20)
+    assert running.finished == []

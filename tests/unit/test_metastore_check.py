@@ -23,8 +23,8 @@ from lakehouse.run import ROOT
 from lakehouse.services import load
 from ops import metastore, tell
 from ops.answer import Answer, unknown
-from ops.asking import Http
 from ops.outcome import Outcome
+from ops.probing import Http
 from ops.status.placement import Cluster
 from tests.unit.metastore_fake import Catalog, Fake, dead
 

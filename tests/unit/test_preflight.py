@@ -127,7 +127,7 @@ class TestSizes:
             cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=120,
         )  # fmt: skip
         said = re.findall(r"FAIL node.sizes (\S+): (\w+) is (\d+) on a machine with \d+ MiB", done.stdout)
-        assert sorted(set(said)) == [
+        assert sorted(said) == [
             ("cpu-node1", "hive_metastore_heap_mb", "88888888"),
             *[(host, "trino_heap_mb", "99999999") for host in ("cpu-node1", "cpu-node2", "worker-node3")],
         ], done.stdout

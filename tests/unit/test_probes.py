@@ -91,7 +91,7 @@ class TestHttp:
     """A page, and a value in it."""
 
     @pytest.mark.parametrize(
-        "wish",
+        "desired",
         [
             {},
             {"path": "beans.0.State", "equals": "active"},
@@ -99,11 +99,11 @@ class TestHttp:
             {"path": "beans.0.Nodes.#", "equals": 2},
         ],
     )
-    def test_the_right_answer(self, web: str, wish: dict[str, object]) -> None:
-        assert probes.ask({"kind": "http", "url": f"{web}/jmx", **wish}) is None
+    def test_the_right_answer(self, web: str, desired: dict[str, object]) -> None:
+        assert probes.ask({"kind": "http", "url": f"{web}/jmx", **desired}) is None
 
     @pytest.mark.parametrize(
-        ("page", "wish", "answer"),
+        ("page", "desired", "answer"),
         [
             (
                 "jmx",
@@ -118,9 +118,9 @@ class TestHttp:
         ],
     )
     def test_a_wrong_answer_is_quoted(
-        self, web: str, page: str, wish: dict[str, object], answer: str
+        self, web: str, page: str, desired: dict[str, object], answer: str
     ) -> None:
-        said = probes.http({"url": f"{web}/{page}", **wish})
+        said = probes.http({"url": f"{web}/{page}", **desired})
         assert said
         assert said.startswith(f"{web}/{page}: {answer}")
 

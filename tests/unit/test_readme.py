@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
@@ -30,6 +31,7 @@ from matrix import cells
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+CHANGELOG = ROOT / "CHANGELOG.md"
 ARTIFACTS = ROOT / "docs" / "artifacts.md"
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 REAL_MACHINES = ROOT / "docs" / "real-machines.md"
@@ -91,14 +93,19 @@ def commands(page: Path) -> Iterator[list[str]]:
                 yield words
 
 
-def calls(program: str) -> list[Any]:
+def in_sentences(page: Path, program: str) -> list[list[str]]:
+    """Return the words of each call of the program outside of the blocks."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    return [shlex.split(span) for span in CODE.findall(text) if span.startswith(f"{program} ")]
+
+
+def calls(program: str, *, sentences: bool = True) -> list[Any]:
     """Return a test parameter for each call of the program: its words from the program's name on."""
     found = []
     for page in PAGES:
-        text = FENCE.sub("", page.read_text(encoding="utf-8"))
-        inline = [shlex.split(span) for span in CODE.findall(text) if span.startswith(f"{program} ")]
-        for words in [*commands(page), *inline]:
-            if program in words[:2]:
+        for words in [*commands(page), *(in_sentences(page, program) if sentences else ())]:
+            # Behind another program, such as sudo; behind make it is a target.
+            if program in words[:1] or (program in words[:2] and words[0] != "make"):
                 arguments = words[words.index(program) :]
                 found.append(pytest.param(arguments, id=f"{page.name}: {' '.join(arguments)}"))
     return found
@@ -137,9 +144,22 @@ def test_a_make_command_names_targets_of_the_makefile(words: list[str]) -> None:
     }
 
 
-@pytest.mark.parametrize("words", calls(".venv/bin/lakehouse"))
+@pytest.mark.parametrize("words", [*calls(".venv/bin/lakehouse"), *calls("lakehouse", sentences=False)])
 def test_a_lakehouse_command_is_understood(words: list[str]) -> None:
     cli.parsed(words[1:])
+
+
+# What has been is told by the changelog in the words of then.
+@pytest.mark.parametrize("page", sorted({*PAGES} - {CHANGELOG}), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_verb_that_a_sentence_names_is_one_with_its_options(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in in_sentences(page, "lakehouse"):
+        with suppress(SystemExit):
+            cli.parsed(words[1:])
+        # It may leave out what it is about.
+        for line in capsys.readouterr().err.splitlines():
+            assert "error: " not in line or re.search(r"are required|expected one argument", line), words
 
 
 @pytest.mark.parametrize("words", calls(".venv/bin/ansible-playbook"))

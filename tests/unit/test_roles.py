@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import run, specs
-from lakehouse.dev import roledocs
+from lakehouse import run, services, specs
+from lakehouse.dev import placementdocs, roledocs
+from lakehouse.errors import LakehouseError
 
 ROLES = specs.roles()
 # Set by inventories whose machines are containers, and described with the role node.
@@ -109,6 +110,14 @@ def test_the_page_is_what_the_specification_says(role: Path) -> None:
 def test_the_port_table_is_what_the_catalogue_says() -> None:
     page = run.ROOT / "docs" / "ports.md"
     assert page.read_text(encoding="utf-8") == roledocs.ports(), "next: make docs"
+
+
+def test_the_architecture_has_the_services_of_the_catalogue() -> None:
+    text = placementdocs.PAGE.read_text(encoding="utf-8")
+    assert text == placementdocs.page(text), "next: make docs"
+    assert all(f"`{service.unit}`" in text for service in services.load().services.values())
+    with pytest.raises(LakehouseError, match=r"architecture\.md has no place for the services"):
+        placementdocs.page("# Architecture\n")
 
 
 @each_role

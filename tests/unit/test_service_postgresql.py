@@ -218,7 +218,7 @@ class Made:
     """A volume that the step made, and what it said."""
 
     home: Path
-    wish: dict[str, Any]
+    desired: dict[str, Any]
     answer: tuple[str, str] = ("", "")
 
     def configure(self, hive_password: str, *rules: str) -> None:
@@ -245,7 +245,7 @@ def made() -> Iterator[Made]:
         os.chown(path, POSTGRES.pw_uid, POSTGRES.pw_gid)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    wish = {
+    desired = {
         "bin": str(PROGRAMS[-1].parent),
         "data": str(volume),
         "version": PROGRAMS[-1].parts[-3],
@@ -258,25 +258,25 @@ def made() -> Iterator[Made]:
         "port": port,
         "secrets": str(home / "secrets.json"),
     }
-    Made(home, wish).configure("it's", ADMINISTRATOR, EVERYBODY)
-    yield Made(home, wish, attempt(wish))
+    Made(home, desired).configure("it's", ADMINISTRATOR, EVERYBODY)
+    yield Made(home, desired, attempt(desired))
     shutil.rmtree(home)
 
 
 def test_a_server_is_made_with_its_roles_and_databases(made: Made) -> None:
     assert made.answer == (
-        f"initialised version {made.wish['version']} in {made.wish['data']};"
+        f"initialised version {made.desired['version']} in {made.desired['data']};"
         " metastore: role, password, database, grants; federation: role, password, database, grants",
         "",
     )
 
 
 def test_a_server_is_made_at_a_mount_point_and_is_stopped_cleanly(made: Made) -> None:
-    found = names(made.wish["data"])
+    found = names(made.desired["data"])
     assert {"PG_VERSION", "base", "lost+found"} <= found
     assert not found & {postgresql.MAKING, postgresql.MADE, "postmaster.pid"}
-    assert Path(made.wish["data"]).stat().st_mode & 0o777 == 0o700
-    argv = [f"{made.wish['bin']}/pg_controldata", made.wish["data"]]
+    assert Path(made.desired["data"]).stat().st_mode & 0o777 == 0o700
+    argv = [f"{made.desired['bin']}/pg_controldata", made.desired["data"]]
     shown = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert re.search(r"cluster state: +shut down\n", shown)
     assert re.search(r"checksum version: +1\n", shown)
@@ -284,16 +284,16 @@ def test_a_server_is_made_at_a_mount_point_and_is_stopped_cleanly(made: Made) ->
 
 def test_a_new_password_is_set_once(made: Made) -> None:
     made.configure("new", ADMINISTRATOR, EVERYBODY)
-    assert [attempt(made.wish), attempt(made.wish)] == [("metastore: password", ""), ("", "")]
+    assert [attempt(made.desired), attempt(made.desired)] == [("metastore: password", ""), ("", "")]
 
 
 def test_a_refusal_shows_the_server_s_log_and_no_password(made: Made) -> None:
     hidden = "known-to-the-test-alone"
     made.configure(hidden, ADMINISTRATOR)
-    answer, refusal = attempt(made.wish)
+    answer, refusal = attempt(made.desired)
     assert answer == ""
     assert refusal.startswith(
-        f"role hive cannot log in to database metastore on port {made.wish['port']};"
+        f"role hive cannot log in to database metastore on port {made.desired['port']};"
         " next: read the log below, and pg_hba.conf\n"
     )
     assert "no pg_hba.conf entry" in refusal

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service import cli, run, settings, step
+from service import cli, run, spec, step
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TRUE = {"kind": "command", "argv": ["/bin/sh", "-c", "echo alive"], "prints": "alive"}
@@ -38,7 +38,7 @@ def program(image: Path, told: dict[str, Any], *lines: str) -> list[str]:
     (image / "service.json").write_text(json.dumps(told), encoding="utf-8")
     start = (
         f"import sys; sys.path.insert(0, {str(image)!r})",
-        f"from service import cli, settings; settings.PATH = '{image}/service.json'",
+        f"from service import cli, spec; spec.PATH = '{image}/service.json'",
     )
     return [sys.executable, "-I", "-S", "-B", "-c", "\n".join([*start, *lines])]
 
@@ -47,7 +47,7 @@ def program(image: Path, told: dict[str, Any], *lines: str) -> list[str]:
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
     """Return a function that writes the container's settings."""
     path = tmp_path / "service.json"
-    monkeypatch.setattr(settings, "PATH", str(path))
+    monkeypatch.setattr(spec, "PATH", str(path))
 
     def write(**sections: Any) -> None:
         path.write_text(json.dumps(sections), encoding="utf-8")
@@ -110,10 +110,10 @@ def test_a_container_that_was_told_nothing_says_so(
     capsys: pytest.CaptureFixture[str],
     verb: str,
 ) -> None:
-    monkeypatch.setattr(settings, "PATH", str(tmp_path / "none.json"))
+    monkeypatch.setattr(spec, "PATH", str(tmp_path / "none.json"))
     a_unit(tmp_path)
     assert said(capsys, verb, "x" if verb != "step" else "layout").endswith(
-        f"No such file or directory: '{settings.PATH}'; next: render the configuration again, and mount it"
+        f"No such file or directory: '{spec.PATH}'; next: render the configuration again, and mount it"
     )
     assert not hasattr(daemon, "argv")
 
@@ -145,7 +145,7 @@ class TestRun:
             encoding="utf-8",
         )
         argv = program(
-            image, {}, "from service import run", "run.FOLDER = run.Path(settings.PATH).parent",
+            image, {}, "from service import run", "run.FOLDER = run.Path(spec.PATH).parent",
             "sys.exit(cli.main(['run', 'x']))",
         )  # fmt: skip
         with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
@@ -234,9 +234,7 @@ class TestReady:
         self, told: Told, capsys: pytest.CaptureFixture[str]
     ) -> None:
         told(ready={"x": [TRUE], "y": []})
-        assert (
-            said(capsys, "ready", "z") == f"z: {settings.PATH} has no ready.z; next: name one of these: x, y"
-        )
+        assert said(capsys, "ready", "z") == f"z: {spec.PATH} has no ready.z; next: name one of these: x, y"
 
 
 class TestStep:
@@ -290,7 +288,7 @@ class TestStep:
     ) -> None:
         told(steps={"upload": {}})
         assert said(capsys, "step", "upload") == (
-            f"upload: {settings.PATH} has no 'file' where step upload needs one;"
+            f"upload: {spec.PATH} has no 'file' where step upload needs one;"
             " next: render the configuration again"
         )
         assert len(parameters) == 1

@@ -28,7 +28,14 @@ def written(folder: Path, **changes: dict[str, Any]) -> Path:
     rows: dict[str, dict[str, Any]] = {
         "users": {"account": "echo", "description": "User of echo."},
         "groups": {"hosts": "one", "profile": "core", "band": "compute", "label": "Echo"},
-        "services": {"groups": ["echo"], "role": "echo", "unit": "echo", "user": "echo", "ports": {}},
+        "services": {
+            "groups": ["echo"],
+            "role": "echo",
+            "unit": "echo",
+            "user": "echo",
+            "ports": {"echo": {"number": 7, "description": "Echo."}},
+            "ready": [{"kind": "http", "port": "echo"}],
+        },
     }
     content = {
         section: {
@@ -74,7 +81,40 @@ def test_tables_and_options_name_the_same_keys() -> None:
         ("services", {"http": "echo_http"}, "service echo: http names one of its ports"),
         ("services", {"prots": {}}, "service echo: got an unexpected keyword argument 'prots'"),
         ("services", {"role": None}, "service echo: missing 1 required positional argument: 'role'"),
-        ("groups", {"hosts": "two"}, "group echo: hosts is one, some or optional"),
+        ("services", {"heap": {"divisor": 9, "least": 9}}, "service echo: heap: missing 1 required"),
+        (
+            "services",
+            {"heap": {"divisor": 9, "least": 64, "most": 128}},
+            "service echo: the variable of its heap is the first of memory",
+        ),
+        (
+            "services",
+            {"memory": ["echo_heap_mb"], "heap": {"divisor": 9, "least": 128, "most": 64}},
+            "service echo: its heap is from least to most MiB",
+        ),
+        (
+            "services",
+            {"memory": ["echo_heap_mb"], "heap": {"divisor": 0, "least": 64, "most": 64}},
+            "service echo: divisor and unit of its heap are 1 or more",
+        ),
+        ("services", {"ready": None}, "service echo: ready names what it answers once it serves"),
+        ("services", {"ready": [{"port": "echo"}]}, "service echo: ready: missing 1 required"),
+        (
+            "services",
+            {"ready": [{"kind": "html", "port": "echo"}]},
+            f"service echo: a question is of the kind {', '.join(services.KINDS)}, not html",
+        ),
+        (
+            "services",
+            {"settled": [{"kind": "http", "port": "ekho"}]},
+            "service echo: no service has the port ekho that is asked",
+        ),
+        (
+            "services",
+            {"settled": [{"kind": "http", "port": "echo", "value": "count", "hosts": "ekho"}]},
+            "service echo: the group ekho that is counted stands under groups",
+        ),
+        ("groups", {"hosts": "two"}, "group echo: hosts is one, some, optional or quorum"),
         (
             "services",
             {"ports": {name: {"number": 7, "description": "Echo."} for name in ("echo", "echo_http")}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -156,7 +157,15 @@ def test_a_worker_has_the_cores_that_an_executor_of_the_user_wants() -> None:
     assert (made["spark_worker_cores"], made["spark_application_cores"]) == (2, 2)
 
 
-def test_an_application_alone_takes_three_quarters_of_many_slots() -> None:
+def test_an_application_takes_one_of_two_executors_of_each_worker() -> None:
+    made = plan(colocated(MACHINES[2], 3)).sizes["n1"]
+    assert (3 * made["spark_worker_cores"], made["spark_application_cores"]) == (24, 12)
+    two = {"spark_executor_cores": 2}
+    hosts = tuple(replace(of, sizes=two) for of in colocated(MACHINES[2], 3).hosts)
+    assert plan(Cluster(hosts)).sizes["n1"]["spark_application_cores"] == 20
+
+
+def test_an_application_alone_takes_three_quarters_of_many_executors() -> None:
     made = plan(colocated(MACHINES[3], 3)).sizes["n1"]
     assert made["spark_application_cores"] >= 0.75 * 3 * made["spark_worker_cores"]
 

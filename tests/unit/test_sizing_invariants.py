@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from random import Random
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from lakehouse.sizing import Cluster, Host, plan
-from lakehouse.sizing.engines import ENGINES
+from lakehouse.sizing.engines import ENGINES, placed
 from lakehouse.sizing.fixed import FIXED
 from lakehouse.sizing.placements import OF_ENGINE
 from lakehouse.sizing.postgresql import POOLS
@@ -51,18 +51,48 @@ def shares(cluster: Cluster) -> dict[str, int]:
     return dict(plan(cluster).processes[cluster.hosts[0].name])
 
 
-@check
-@given(clusters())
-def test_the_processes_of_a_host_sum_to_its_share_or_the_gap_is_named(cluster: Cluster) -> None:
+def least(host: Host) -> float:
+    """What the services of a host take where nothing but the user's sizes is more than its minimum."""
+    services = sum(
+        row.process(row.set_by_user(host) or row.least)
+        for name, row in FIXED.items()
+        if name in host.services
+    )
+    engines = placed(host).values()
+    return services + sum(
+        row.process(host.sizes[row.variable]) if row.variable in host.sizes else row.least for row in engines
+    )
+
+
+def taken(host: Host, sizes: Mapping[str, int]) -> float:
+    """What the services of a host take, by the sizes that they are given."""
+    services = sum(
+        row.process(sizes[row.variables[0]] * row.unit)
+        for name, row in FIXED.items()
+        if name in host.services
+    )
+    return services + sum(row.process(sizes[row.variable]) for row in placed(host).values())
+
+
+def sums_up(cluster: Cluster) -> None:
+    """Each host keeps to its share, or has a gap: even at their least its services need more."""
     made = plan(cluster)
     gaps = {gap.host: gap for gap in made.gaps}
     for host in cluster.hosts:
-        total = sum(made.processes[host.name].values())
-        if host.name in gaps:
-            assert 0 <= total - cluster.usable(host) <= gaps[host.name].missing_mb
-            assert gaps[host.name].services == made.processes[host.name]
-        else:
-            assert total <= 0.85 * cluster.overcommit * host.memory_mb
+        usable = 0.85 * cluster.overcommit * host.memory
+        if host.name not in gaps:
+            assert taken(host, made.sizes[host.name]) <= usable
+            continue
+        assert least(host) > usable
+        assert sum(gaps[host.name].services.values()) - usable <= gaps[host.name].missing_mb
+        assert gaps[host.name].services == made.processes[host.name]
+
+
+@check
+@given(clusters())
+@example(one(2048, 1, {"spark_worker", "catalog_past"}))
+def test_the_processes_of_a_host_sum_to_its_share_or_not_even_their_least_does(cluster: Cluster) -> None:
+    sums_up(cluster)
 
 
 @check
@@ -229,11 +259,17 @@ def test_no_heap_is_in_the_range_that_holds_less(cluster: Cluster) -> None:
 
 
 @check
-@given(clusters(), st.sampled_from(["trino_heap_mb", "hive_metastore_heap_mb", "spark_worker_memory_mb"]))
-def test_the_users_value_wins_and_the_rest_still_sums_up(cluster: Cluster, variable: str) -> None:
+@given(
+    clusters(),
+    st.sampled_from(["trino_heap_mb", "hive_metastore_heap_mb", "spark_worker_memory_mb"]),
+    st.integers(1, 12),
+)
+@example(one(65536, 16, {"metastore", *OF_ENGINE["trino"]}), "trino_heap_mb", 11)
+def test_the_users_value_wins_and_the_rest_still_sums_up(
+    cluster: Cluster, variable: str, sixteenths: int
+) -> None:
     first, *others = cluster.hosts
-    said = replace(first, sizes={variable: 1100})
-    made = plan(replace(cluster, hosts=(said, *others)))
-    assert made.sizes[first.name][variable] == 1100
-    if first.name not in {gap.host for gap in made.gaps}:
-        assert sum(made.processes[first.name].values()) <= cluster.usable(first)
+    size = max(1100, first.memory_mb * sixteenths // 16)
+    cluster = replace(cluster, hosts=(replace(first, sizes={variable: size}), *others))
+    assert plan(cluster).sizes[first.name][variable] == size
+    sums_up(cluster)

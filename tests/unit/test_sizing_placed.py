@@ -10,9 +10,10 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-from lakehouse import run, shipped
+from lakehouse import inventory, run, services, shipped
 from lakehouse.inventory import Host
-from lakehouse.sizing import placed, plan
+from lakehouse.sizing import Plan, placed, plan
+from lakehouse.sizing.engines import ENGINES
 from lakehouse.validation import sizes
 
 DEFAULT = re.compile(r"^(\w+): \"\{\{ node_sizes\[inventory_hostname\]\.(\w+) \}\}\"$", re.MULTILINE)
@@ -44,6 +45,13 @@ def test_every_default_of_a_role_is_a_size_of_that_name_and_may_be_set() -> None
     assert {variable for variable, _ in found} == placed.VARIABLES
     assert all(variable == size for variable, size in found)
     assert made.keys() >= placed.VARIABLES
+
+
+def test_every_service_with_memory_has_a_heap_or_is_an_engine() -> None:
+    rows = services.load().services.values()
+    assert {row.name for row in rows if not row.heap} == {row.service for row in ENGINES.values()} - {
+        "spark_worker"
+    }
 
 
 def test_no_other_file_of_a_role_names_a_size_that_the_model_does_not_make() -> None:
@@ -139,6 +147,30 @@ def test_the_local_nodes_run_two_applications_and_two_tasks_of_flink(inventory: 
     assert made.gaps == ()
     assert of["spark_worker_cores"] // of["spark_executor_cores"] >= 2
     assert of["flink_taskmanager_slots"] == 2
+
+
+def planned(path: str, factor: float, *services: str) -> Plan:
+    """What the model says of an inventory of local nodes with another overcommit, and these services too."""
+    hosts = inventory.load(run.ROOT / path).hosts
+    said = yaml.safe_load((run.ROOT / path / "group_vars/all/nodes.yml").read_text("utf-8"))
+    variables = said | dict.fromkeys(services, True)
+    machines = {
+        of.name: placed.Machine(of.groups, variables, said["node_memory_mb"], said["node_cores"])
+        for of in hosts
+    }
+    return plan(placed.cluster(machines, said | {sizes.FACTOR: factor}))
+
+
+def test_the_overcommits_of_local_nodes_are_what_decision_0036_says() -> None:
+    heaps = [
+        {of["spark_executor_memory_mb"] for of in planned("inventory/local", factor).sizes.values()}
+        for factor in (1.2, 1.25)
+    ]
+    assert heaps == [{624}, {736}]
+    both = ("spark_connect_enabled", "spark_thrift_enabled")
+    [gap] = planned("tests/inventory", 1.45, *both).gaps
+    assert (gap.host, gap.missing_mb, sum(gap.services.values())) == ("alpha1", 115, 7687)
+    assert planned("tests/inventory", 1.5, *both).gaps == ()
 
 
 @pytest.mark.parametrize(("cores", "options"), [(2, []), (4, ["2"]), (16, ["4"]), (64, ["8"]), (128, ["8"])])

@@ -13,9 +13,9 @@ from lakehouse import inventory
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
 from ops.answer import Answer, unknown
-from ops.asking import Reply
 from ops.outcome import Finding, Outcome, Result
-from ops.status import judge, placement, questions, reading, screen
+from ops.probing import Reply
+from ops.status import judge, placement, questions, reading, screen, verb
 from ops.status.model import Database, Disk, Engine, Hdfs, Machine, Memory, Placed, Status, Tables, Unit
 
 GIB = 1024**3
@@ -355,3 +355,7 @@ class TestPlacement:
     def test_a_stack_of_docker_compose_has_no_hosts(self) -> None:
         with pytest.raises(LakehouseError, match="has no hosts to log in to"):
             placement.read(inventory.load(ROOT / "inventory" / "compose"))
+
+
+def test_it_ends_within_its_promise() -> None:
+    assert verb.LIMIT_SECONDS <= 5

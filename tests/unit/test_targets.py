@@ -11,7 +11,7 @@ import docker
 import pytest
 
 from lakehouse import run, targets, verbs
-from lakehouse.compose import running, settings, stack
+from lakehouse.compose import dotenv, running, stack
 from lakehouse.errors import LakehouseError
 
 CORE = {
@@ -19,9 +19,9 @@ CORE = {
 }  # fmt: skip
 
 
-def chosen(**environment: str) -> settings.Settings:
+def chosen(**environment: str) -> dotenv.Settings:
     """Return the settings of compose/.env where these variables are set."""
-    return settings.load(environment=environment)
+    return dotenv.load(environment=environment)
 
 
 def engine(*services: str) -> docker.DockerClient:

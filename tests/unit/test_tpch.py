@@ -9,7 +9,7 @@ import pytest
 from matrix.tpch import queries, source
 from matrix.tpch.compare import Row
 from matrix.tpch.queries import QUERIES, Query
-from matrix.tpch.runner import Lane, Runner, Session, Task
+from matrix.tpch.runner import Runner, Session, Stream, Task
 from matrix.tpch.source import CHECKSUMS, Source
 from testbed.formats import ICEBERG
 
@@ -72,8 +72,8 @@ def _no_session() -> Session:
 
 
 def test_a_lane_goes_on_after_a_query_that_failed() -> None:
-    engine, lane = _Engine(), Lane("trino", ICEBERG, ("USE tpch",))
-    broken, good = (Task(lane, Query(text, "", text)) for text in ("broken", "good"))
+    engine, stream = _Engine(), Stream("trino", ICEBERG, ("USE tpch",))
+    broken, good = (Task(stream, Query(text, "", text)) for text in ("broken", "good"))
     runner = Runner({"trino": lambda: engine}, [broken, good])
     with pytest.raises(ValueError, match="broken"):
         runner.result(broken)
@@ -84,7 +84,7 @@ def test_a_lane_goes_on_after_a_query_that_failed() -> None:
 
 def test_an_engine_without_a_session_fails_alone() -> None:
     query = Query("q01", "", "good")
-    here, gone = (Task(Lane(engine, ICEBERG, ()), query) for engine in ("spark", "flink"))
+    here, gone = (Task(Stream(engine, ICEBERG, ()), query) for engine in ("spark", "flink"))
     runner = Runner({"spark": _Engine, "flink": _no_session}, [here, gone])
     assert runner.result(here).rows == [("good",)]
     with pytest.raises(ConnectionError, match="refused"):

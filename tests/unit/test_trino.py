@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import runpy
 import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -292,24 +294,48 @@ def test_a_worker_without_coordinator_is_stopped_at_once(tmp_path: Path) -> None
     assert drain(tmp_path).startswith("not drained: ")
 
 
+def ago(seconds: float) -> str:
+    return datetime.fromtimestamp(1_800_000_000 - seconds, UTC).isoformat(timespec="milliseconds")
+
+
+@pytest.mark.parametrize(
+    ("query", "counts"),
+    [
+        ({"state": "RUNNING", "queryStats": {}}, True),
+        ({"state": "FINISHED", "queryStats": {"endTime": ago(3)}}, True),
+        ({"state": "FAILED", "queryStats": {"endTime": ago(3)}, "session": {"source": "trino-cli"}}, True),
+        ({"state": "FINISHED", "queryStats": {"endTime": ago(30)}}, False),
+        ({"state": "FINISHED"}, False),
+        ({"state": "RUNNING", "session": {"source": "readiness"}}, False),
+    ],
+)
+def test_a_worker_is_drained_for_who_asks_and_who_may_ask_again(
+    query: Mapping[str, Any], *, counts: bool
+) -> None:
+    program = runpy.run_path(str(ROOT / "templates/trino-drain.j2"))
+    assert program["counts"](query, ago(10)) is counts
+
+
 class Answers:
-    """A coordinator that gives these answers, one after the other."""
+    """A coordinator that gives these answers, one after the other, and keeps what it was asked."""
 
     def __init__(self, *bodies: str) -> None:
         self.bodies = list(bodies)
+        self.asked: list[bytes | None] = []
 
-    def __call__(self, *_: object) -> bytes:
+    def __call__(self, _address: str, body: bytes | None, _headers: object) -> bytes:
+        self.asked.append(body)
         return self.bodies.pop(0).encode()
 
 
-PROBE = {"kind": "trino", "url": "http://c:1", "user": "t", "query": "select 1", "equals": 3}
+PROBE = {"kind": "trino", "url": "http://c:1", "user": "t", "nodes": 3, "tpch": False}
 
 
 @pytest.mark.parametrize(
     ("bodies", "answer"),
     [
         (['{"nextUri": "http://c:1/2"}', '{"data": [[3]], "nextUri": "http://c:1/3"}', "{}"], None),
-        (['{"data": [[2]]}'], "http://c:1: select 1: [[2]] (expected 3)"),
+        (['{"data": [[2]]}'], f"http://c:1: {probes.ACTIVE_NODES}: [[2]] (expected 3)"),
         (['{"error": {"message": "no nodes"}}'], "http://c:1: no nodes"),
     ],
 )
@@ -318,3 +344,15 @@ def test_the_gate_asks_a_query(
 ) -> None:
     monkeypatch.setattr(probes, "fetch", Answers(*bodies))
     assert probes.ask(PROBE) == answer
+
+
+@pytest.mark.parametrize("tpch", [True, False])
+def test_the_gate_scans_generated_data_where_there_is_the_catalog(
+    monkeypatch: pytest.MonkeyPatch, tpch: bool
+) -> None:
+    coordinator = Answers('{"data": [[3]]}')
+    monkeypatch.setattr(probes, "fetch", coordinator)
+    assert probes.ask(PROBE | {"tpch": tpch}) is None
+    [query] = coordinator.asked
+    assert query is not None
+    assert (probes.TPCH_SCAN.encode() in query) is tpch

@@ -17,12 +17,12 @@ from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
 from ops.answer import Answer, unknown
-from ops.asking import Reply
 from ops.change import journal
 from ops.change.ending import Ending
 from ops.change.facts import Living
 from ops.change.run import Request
 from ops.change.steps import Step
+from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
 from ops.upgrade import finalizing, hdfs, installed, planner

@@ -9,7 +9,6 @@ import pytest
 
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation import Finding, flink
-from tests.render import golden_files
 
 
 def a_host(name: str = "n1", /, *groups: str, **settings: Any) -> Host:
@@ -91,18 +90,3 @@ def test_memory_is_not_sized_behind_the_roles_back() -> None:
         "FAIL flink.config n1: flink_config has 'taskmanager.memory.process.size' (expected memory in its "
         "own variables): remove it and set flink_taskmanager_memory_mb or flink_jobmanager_heap_mb"
     )
-
-
-def test_a_key_that_flink_would_ignore() -> None:
-    found = lines(flink.config(a_host(flink_config={"taskmanger.numberOfTaskSlots": 4, "rest.port": 1})))
-    assert found == (
-        "FAIL flink.config n1: flink_config has 'taskmanger.numberOfTaskSlots' (expected an option of "
-        "Flink): did you mean taskmanager?"
-    )
-
-
-def test_the_keys_of_the_role_are_options_of_flink() -> None:
-    text = golden_files.expected()["local"]["worker-node3/etc/flink/config.yaml"]
-    keys = [line.partition(":")[0] for line in text.splitlines() if not line.startswith(("#", "---"))]
-    assert len(keys) > 40
-    assert flink.config(a_host(flink_config={key: 1 for key in keys if ".memory." not in key})) == []

@@ -10,12 +10,12 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from lakehouse import artifacts
+from lakehouse import artifacts, specs
 from lakehouse.artifacts import manifest, releases
 from lakehouse.dev import classfiles, componentkeys, keyfiles
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
-from lakehouse.validation import Finding, Level, overrides
+from lakehouse.validation import Finding, Level, overrides, variables
 from tests.render import golden_files
 from tests.unit.test_trino import a_class
 
@@ -82,6 +82,32 @@ def found(**variables: Any) -> list[Finding]:
             "Iceberg",
         ),
         ("spark_defaults", "spark.sql.catalog.icberg.uri", "spark.sql.catalog.iceberg.uri", "Iceberg"),
+        ("flink_config", "taskmanager.numberOfTaskSlot", "taskmanager.numberOfTaskSlots", "Flink"),
+        ("flink_config", "taskmanger.numberOfTaskSlots", "taskmanager.numberOfTaskSlots", "Flink"),
+        (
+            "flink_config",
+            "execution.checkpointing.intervall",
+            "execution.checkpointing.interval",
+            "Flink",
+        ),
+        (
+            "flink_config",
+            "sql-gateway.endpoint.rest.adress",
+            "sql-gateway.endpoint.rest.address",
+            "Flink",
+        ),
+        (
+            "flink_config",
+            "cleanup-strategy.fixed-delay.attemps",
+            "cleanup-strategy.fixed-delay.attempts",
+            "Flink",
+        ),
+        ("flink_config", "fs.o4fs.limit.totl", "fs.o4fs.limit.total", "Flink"),
+        ("flink_iceberg_catalog", "wharehouse", "warehouse", "Iceberg"),
+        ("flink_iceberg_catalog", "hadoop-config-dir", "hadoop-conf-dir", "Flink"),
+        ("flink_hive_catalog", "hive-config-dir", "hive-conf-dir", "Flink"),
+        ("flink_hive_site", "hive.metastore.ursi", "hive.metastore.uris", "Flink"),
+        ("flink_hive_site", "dfs.replicaton", "dfs.replication", "Hadoop"),
     ],
 )
 def test_a_misspelt_key(variable: str, key: str, meant: str, component: str) -> None:
@@ -152,6 +178,22 @@ def test_a_key_that_is_like_no_other(variable: str, key: str) -> None:
                 "spark.sql.catalog.iceberg.hadoop.fs.s3a.endpoint",
             ],
         ),
+        (
+            "flink_config",
+            [
+                "external-resources",
+                "flink.hadoop.fs.o4fs.impl",
+                "metrics.reporter.prom.factory.class",
+                "metrics.reporter.prom.port",
+                "state.backend.rocksdb.memory.managed",
+                "state.checkpoints.num-retained",
+                "table.exec.hive.infer-source-parallelism.mode",
+                "table.exec.iceberg.use-flip27-source",
+            ],
+        ),
+        ("flink_iceberg_catalog", ["clients", "io-impl", "s3.endpoint", "cache.expiration-interval-ms"]),
+        ("flink_hive_catalog", ["default-database", "hive-version"]),
+        ("flink_hive_site", ["hive.metastore.client.socket.timeout", "fs.o4fs.impl", "parquet.page.size"]),
     ],
 )
 def test_keys_that_people_make(variable: str, keys: list[str]) -> None:
@@ -185,9 +227,16 @@ FILES = {
     r"etc/hadoop/(namenode|checkpoint)/hdfs-site\.xml": "hdfs_namenode_hdfs_site",
     r"etc/hadoop/datanode/hdfs-site\.xml": "hdfs_datanode_hdfs_site",
     r"etc/hive/(hive|metastore)-site\.xml": "hive_metastore_hive_site",
-    r"etc/spark/spark-(defaults|daemons)\.conf": "spark_defaults",
+    r"etc/spark/spark-defaults\.conf": "spark_defaults",
+    r"etc/spark/spark-master\.conf": "spark_master_defaults",
+    r"etc/spark/spark-worker\.conf": "spark_worker_defaults",
+    r"etc/spark/spark-history\.conf": "spark_history_defaults",
     r"etc/spark/spark-thrift\.conf": "spark_thrift_defaults",
     r"etc/spark/spark-connect\.conf": "spark_connect_defaults",
+    r"etc/flink/config\.yaml": "flink_config",
+    r"etc/flink/catalogs/iceberg\.yaml": "flink_iceberg_catalog",
+    r"etc/flink/catalogs/hive\.yaml": "flink_hive_catalog",
+    r"etc/flink/hive/hive-site\.xml": "flink_hive_site",
 }
 
 
@@ -203,6 +252,8 @@ def written() -> Iterator[tuple[str, Mapping[str, str]]]:
 def properties(path: str, text: str) -> dict[str, str]:
     if path.endswith(".xml"):
         return {str(one.findtext("name")): str(one.findtext("value")) for one in ET.fromstring(text)}
+    if path.endswith(".yaml"):
+        return dict(yaml.safe_load(text))
     pairs = (line.partition("=") for line in text.splitlines() if line and line[0] != "#")
     return {key: value for key, _, value in pairs}
 
@@ -216,11 +267,33 @@ def test_every_key_that_the_kit_writes_is_known() -> None:
     assert seen == overrides.DICTS.keys()
 
 
+# Dicts with the last word on what others read: pgBackRest, PostgreSQL, the kit's own clients, and Trino, of
+# which tests/unit/test_trino.py is.
+OTHERS = {
+    "backup_pgbackrest_settings",
+    "postgresql_settings",
+    "python_clients_settings",
+    "trino_access_rules",
+    "trino_config",
+    "trino_log_levels",
+    "trino_node",
+}
+
+
+def last_words() -> set[str]:
+    """Return the dicts of people by which roles complete files other than units."""
+    dicts = {name for name, option in variables.options(specs.every()).items() if option["type"] == "dict"}
+    return {
+        word
+        for path in (ROOT / "roles").glob("*/vars/main.yml")
+        for words in re.findall(r"\| overridden\(([^()]*)\)", path.read_text(encoding="utf-8"))
+        for word in re.findall(r"\w+", words)
+        if word in dicts and not re.match("lakehouse_|.*_unit_service$", word)
+    }
+
+
 def test_the_dicts_are_those_of_the_roles() -> None:
-    for variable in overrides.DICTS:
-        role = next(name for name in ("hdfs_namenode", "hdfs_datanode", "hive_metastore", "hdfs", "spark")
-                    if variable.startswith(name))  # fmt: skip
-        assert variable in yaml.safe_load((ROOT / f"roles/{role}/defaults/main.yml").read_text())
+    assert last_words() == overrides.DICTS.keys() | OTHERS
 
 
 @each_component
@@ -262,6 +335,8 @@ def test_strings_are_read_from_classes() -> None:
     assert classfiles.first_arguments(text + b"\x2a\x13\x00\x05") == {"a.key"}
     assert classfiles.first_arguments(text + b"\x12\x05") == set()
     assert classfiles.members_of_arrays(text + b"\x12\x05\x53") == {"a.key"}
+    assert classfiles.static_arguments(text + b"\x12\x05\xb8") == {"a.key"}
+    assert classfiles.static_arguments(text + b"\x12\x05\xb6") == set()
 
 
 def test_examples_in_a_file_of_properties_become_stars() -> None:

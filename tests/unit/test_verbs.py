@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse import nodes, phases, report, run, verbs
-from lakehouse.compose import names, settings, stack
+from lakehouse.compose import dotenv, names, stack
 from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
 
@@ -192,15 +192,25 @@ class TestConfirm:
         with pytest.raises(LakehouseError, match=refusal):
             bench.measure(self.LOCAL, typed)
 
-    def test_with_the_name_they_are(self) -> None:
-        verbs.confirm(verbs.start(), self.LOCAL, "lakehouse-local")
+    @pytest.mark.parametrize(("path", "cluster"), [(LOCAL, "lakehouse-local"), (TESTS, "kit-test")])
+    def test_with_the_name_they_are_whoever_made_them(
+        self, monkeypatch: pytest.MonkeyPatch, path: str, cluster: str
+    ) -> None:
+        removed: list[tuple[str, bool]] = []
+        monkeypatch.setattr(nodes, "down", lambda path, _, *, whosever: removed.append((path, whosever)))
+        verbs.confirm(verbs.start(), path, cluster)
+        assert removed == [(path, True)]
 
     def test_where_there_are_none_no_name_is_wanted(self, running: list[str]) -> None:
         running[:] = ["absent", "absent"]
         verbs.confirm(verbs.start(), self.LOCAL, None)
 
-    def test_the_cluster_of_the_tests_and_real_machines_need_no_name(self) -> None:
-        verbs.confirm(verbs.start(), self.TESTS, None)
+    @pytest.mark.parametrize("typed", [None, "", "another"])
+    def test_the_cluster_of_the_tests_and_real_machines_need_no_name(
+        self, monkeypatch: pytest.MonkeyPatch, typed: str | None
+    ) -> None:
+        monkeypatch.setattr(nodes, "down", None)
+        verbs.confirm(verbs.start(), self.TESTS, typed)
         verbs.confirm(verbs.start(), self.REAL, None)
 
 
@@ -264,5 +274,5 @@ def test_only_who_asks_for_images_moves_a_tag_of_ones_own(
     for name in ("engine", "fetch", "_refuse_foreign"):
         monkeypatch.setattr(verbs, name, lambda *_, **__: None)
     monkeypatch.setattr(stack, "build", lambda *_, **how: asked.append(how))
-    verb(verbs.start(), settings.load(environment={}))
+    verb(verbs.start(), dotenv.load(environment={}))
     assert asked == renewed

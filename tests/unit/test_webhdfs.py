@@ -196,31 +196,39 @@ def test_an_upload_that_was_interrupted_before_its_digest_is_repeated(
 class TestEnsure:
     """A directory with owner, group and mode."""
 
-    WISH: ClassVar[dict[str, Any]] = {"path": "/lake", "owner": "hive", "group": "lakehouse", "mode": "0770"}
+    SPEC: ClassVar[dict[str, Any]] = {
+        "path": "/lake",
+        "owner": "hive",
+        "group": "lakehouse",
+        "mode": "0770",
+    }
 
     def test_it_is_made_once(self, hdfs: WebHdfs) -> None:
-        assert [ensure(hdfs, self.WISH, check=False), ensure(hdfs, self.WISH, check=False)] == [True, False]
+        assert [ensure(hdfs, self.SPEC, check=False), ensure(hdfs, self.SPEC, check=False)] == [
+            True,
+            False,
+        ]
         made = {"type": "DIRECTORY", "owner": "hive", "group": "lakehouse", "permission": "770"}
         assert NameNode.paths == {"/lake": made}
 
     @pytest.mark.parametrize("wrong", [{"owner": "x"}, {"group": "x"}, {"permission": "1777"}])
     def test_what_differs_is_mended(self, hdfs: WebHdfs, wrong: dict[str, str]) -> None:
-        ensure(hdfs, self.WISH, check=False)
+        ensure(hdfs, self.SPEC, check=False)
         NameNode.paths["/lake"] |= wrong
-        assert ensure(hdfs, self.WISH, check=False)
-        assert not ensure(hdfs, self.WISH, check=False)
+        assert ensure(hdfs, self.SPEC, check=False)
+        assert not ensure(hdfs, self.SPEC, check=False)
 
     def test_check_mode_only_looks(self, hdfs: WebHdfs) -> None:
-        assert ensure(hdfs, self.WISH, check=True)
+        assert ensure(hdfs, self.SPEC, check=True)
         assert not NameNode.paths
 
     def test_readers_come_and_go(self, hdfs: WebHdfs) -> None:
         for readers in (["ada", "eve"], ["eve"], []):
-            wish = self.WISH | {"readers": readers}
-            assert [ensure(hdfs, wish, check=False), ensure(hdfs, wish, check=False)] == [True, False]
+            desired = self.SPEC | {"readers": readers}
+            assert [ensure(hdfs, desired, check=False), ensure(hdfs, desired, check=False)] == [True, False]
             assert NameNode.acl == {f"user:{name}:r-x" for name in readers}
 
     def test_a_file_in_the_way_is_left_alone(self, hdfs: WebHdfs) -> None:
         NameNode.paths["/lake"] = {"type": "FILE", "owner": "x", "group": "x", "permission": "644"}
         with pytest.raises(WebHdfsError, match="is a file where a directory is needed"):
-            ensure(hdfs, self.WISH, check=False)
+            ensure(hdfs, self.SPEC, check=False)

@@ -21,7 +21,7 @@ from ansible.module_utils.lakehouse.postgresql_database import Server, identifie
 from ansible.module_utils.lakehouse.postgresql_database import apply as apply_login
 from ansible.module_utils.lakehouse.refused import RefusedError
 
-from service import settings
+from service import spec
 
 MAKING, MADE = ".lakehouse-making", ".lakehouse-made"
 # A mount point's own folder, and what we make.
@@ -87,8 +87,8 @@ def left_behind(
     """Return why the metastore must not begin a second catalog: another one of this server holds data."""
     there = server.admin(DATABASES).splitlines()
     new = [login["name"] for login in logins if not login.get("read_only") and login["name"] not in there]
-    wished = {login["name"] for login in logins}
-    for old in (name for name in there if new and name not in wished and name not in forsaken):
+    desired = {login["name"] for login in logins}
+    for old in (name for name in there if new and name not in desired and name not in forsaken):
         session = Session(server, old)
         used = uses(session) if session.run(IS_CATALOG) == "t" else []
         if used:
@@ -101,7 +101,7 @@ def left_behind(
 
 
 def _logins(parameters: dict[str, Any]) -> list[dict[str, Any]]:
-    secrets = settings.document(parameters["secrets"])
+    secrets = spec.document(parameters["secrets"])
     for database in parameters["databases"]:
         if database["user"] not in secrets:
             raise RefusedError(

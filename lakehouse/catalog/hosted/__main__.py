@@ -13,19 +13,19 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from lakehouse.catalog import exchange, files, forgetting, keeping
 from lakehouse.catalog.hosted import local
-from lakehouse.catalog.hosted.settings import Settings, load
+from lakehouse.catalog.hosted.layout import Settings, load
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError, UsageError
 
 # Of the last commit by the clock, good or not; status and doctor read it.
-_LAST = "last.json"
+_LAST, _BY_THE_CLOCK = "last.json", "clock"
 
 
 def _commit(settings: Settings, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -49,22 +49,28 @@ def _take(_: Settings, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the catalog, and forget what is too old; what came of it is kept for those who look."""
-    path = Path(settings.folder) / _LAST
+    """Keep the catalog, and forget what is too old."""
+    kept = _commit(settings, store, {})
+    with store.locked():
+        kept["forgotten"] = forgetting.forget(store, settings.keep_days, time.time())
+    return kept
+
+
+@contextmanager
+def _noted(path: Path) -> Iterator[None]:
+    """Keep what came of a block for those who look: why it has failed, and when it was good last."""
     try:
         good = json.loads(path.read_bytes())["good"]
     except (OSError, ValueError, KeyError):
         good = None
     try:
-        kept = _commit(settings, store, {})
-        good = time.time()
-        with store.locked():
-            kept["forgotten"] = forgetting.forget(store, settings.keep_days, good)
-    except (LakehouseError, OSError) as error:
-        files.write(path, json.dumps({"good": good, "why": " ".join(str(error).split())}))
+        yield
+    except Exception as error:
+        # Also what nobody has thought of: without it the last one would seem to be good.
+        why = " ".join(str(error).split()) or type(error).__name__
+        files.write(path, json.dumps({"good": good, "why": why}))
         raise
-    files.write(path, json.dumps({"good": good, "why": ""}))
-    return kept
+    files.write(path, json.dumps({"good": time.time(), "why": ""}))
 
 
 def _serve(settings: Settings, _: Store, __: Mapping[str, Any]) -> None:
@@ -86,7 +92,7 @@ def _waits(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
 _ASKED = {"commit", "give", "take"}
 _PROGRAMS = {
     "commit": _commit,
-    "clock": _clock,
+    _BY_THE_CLOCK: _clock,
     "give": _give,
     "take": _take,
     "serve": _serve,
@@ -104,7 +110,8 @@ def main() -> int:
     try:
         settings = load(arguments.settings)
         asked = json.loads(sys.stdin.readline()) if arguments.program in _ASKED else {}
-        with closing(Store.made(settings.repository)) as store:
+        noted = _noted(Path(settings.folder) / _LAST) if arguments.program == _BY_THE_CLOCK else nullcontext()
+        with noted, closing(Store.made(settings.repository)) as store:
             answer = _PROGRAMS[arguments.program](settings, store, asked)
     except (LakehouseError, OSError) as error:
         said = error.message if isinstance(error, LakehouseError) else str(error)

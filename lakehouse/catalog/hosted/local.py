@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from lakehouse.catalog.hosted.settings import Settings
+from lakehouse.catalog.hosted.layout import Settings
 from lakehouse.catalog.source import Ask, Source, listed_versions, rows
 from lakehouse.errors import LakehouseError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError

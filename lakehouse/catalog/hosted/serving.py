@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Lock
 
 from lakehouse.catalog.past import Past
-from lakehouse.catalog.served.asking import Asked
 from lakehouse.catalog.served.handler import Handler
+from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import Server
 from lakehouse.catalog.served.told import Told
 from lakehouse.catalog.store import Entry, Store
@@ -65,7 +65,7 @@ class Following:
         _say(f"{self._commit} is commit {entry.short} ({entry.subject})")
         # A repository of its own: two commits are read by threads that know nothing of each other.
         past = Past(Store(self._repository), entry.tree)
-        return Handler(Asked(past, entry, Told(_say), int(time.time())), _say)
+        return Handler(Request(past, entry, Told(_say), int(time.time())), _say)
 
 
 def _say(line: str) -> None:

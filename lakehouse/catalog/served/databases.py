@@ -17,10 +17,10 @@ from hive_metastore.ttypes import (
 
 from lakehouse.catalog.bindings import objects
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.served.asking import Asked, matching, place
+from lakehouse.catalog.served.request import Request, matching, place
 
 
-class Databases(Asked):
+class Databases(Request):
     """What has no rows."""
 
     def get_catalogs(self) -> GetCatalogsResponse:

@@ -15,10 +15,10 @@ from hive_metastore import ThriftHiveMetastore
 from hive_metastore.ttypes import MetaException
 from thrift.Thrift import TApplicationException, TException, TType
 
-from lakehouse.catalog.served.asking import Asked
 from lakehouse.catalog.served.databases import Databases
 from lakehouse.catalog.served.others import Others
 from lakehouse.catalog.served.partitions import Partitions
+from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.statistics import Statistics
 from lakehouse.catalog.served.tables import Tables
 from lakehouse.catalog.store import Entry
@@ -36,7 +36,7 @@ ANSWERED = {method: group for group in GROUPS for method in METHODS if hasattr(g
 class Handler:
     """Each method of the interface, by the answer that there is, or by a refusal."""
 
-    def __init__(self, asked: Asked, report: Report) -> None:
+    def __init__(self, asked: Request, report: Report) -> None:
         groups = {group: group(asked.past, asked.entry, asked.lost, asked.began) for group in GROUPS}
         for method in METHODS:
             group = ANSWERED.get(method)

@@ -25,7 +25,7 @@ from lakehouse.catalog.bindings import access
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import DEFAULT_CATALOG, Name
 from lakehouse.catalog.partition_names import name as partition_name
-from lakehouse.catalog.served.asking import Asked, place
+from lakehouse.catalog.served.request import Request, place
 
 # What clients ask a metastore about itself before they ask for more.
 _SETTINGS = {
@@ -35,7 +35,7 @@ _SETTINGS = {
 }
 
 
-class Others(Asked):
+class Others(Request):
     """What belongs to no table."""
 
     def get_role_names(self) -> list[str]:

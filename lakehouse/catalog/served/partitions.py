@@ -25,10 +25,10 @@ from hive_metastore.ttypes import (
 from lakehouse.catalog import filters, partition_names
 from lakehouse.catalog.bindings import objects
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.served.asking import Asked, first, table
+from lakehouse.catalog.served.request import Request, first, table
 
 
-class Partitions(Asked):
+class Partitions(Request):
     """What a table that is partitioned is divided into."""
 
     def get_partition(self, database: str, name: str, values: list[str]) -> Partition:

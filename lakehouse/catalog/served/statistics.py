@@ -15,10 +15,10 @@ from hive_metastore.ttypes import (
 from lakehouse.catalog.bindings import statistics
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.served.asking import Asked, table
+from lakehouse.catalog.served.request import Request, table
 
 
-class Statistics(Asked):
+class Statistics(Request):
     """What planners of queries ask."""
 
     def get_table_column_statistics(self, database: str, name: str, column: str) -> ColumnStatistics:

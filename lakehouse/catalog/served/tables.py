@@ -30,10 +30,10 @@ from hive_metastore.ttypes import (
 from lakehouse.catalog.bindings import objects
 from lakehouse.catalog.bindings.constraints import Constraints, constraints
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.served.asking import Asked, matching, place, table
+from lakehouse.catalog.served.request import Request, matching, place, table
 
 
-class Tables(Asked):
+class Tables(Request):
     """What is in a database."""
 
     def get_all_tables(self, database: str) -> list[str]:

@@ -11,7 +11,7 @@ from functools import partial
 from graphlib import TopologicalSorter
 
 from lakehouse import inventory, services
-from lakehouse.dev.floor import asking, imprint, taking
+from lakehouse.dev.floor import imprint, probing, taking
 from lakehouse.dev.floor.machines import Machines
 from lakehouse.dev.floor.taking import Kit, Taken
 from plugins.module_utils.lakehouse import probes
@@ -169,7 +169,7 @@ def _start(machines: Machines, kit: Kit, node: str, unit: str) -> None:
     machines.run(node, f"systemctl restart {shlex.quote(unit)}")
     own = own_ports(unit)
     places = [(address, port) for name, address, port in kit.nodes[node].places if name in own]
-    _await([partial(asking.closed, *place) for place in places])
+    _await([partial(probing.closed, *place) for place in places])
 
 
 def own_ports(unit: str) -> set[str]:
@@ -207,7 +207,7 @@ def _made(machines: Machines, kit: Kit) -> dict[str, Step]:
 def _folders(kit: Kit) -> None:
     """Make the folders of HDFS as soon as it can be written."""
     server = taking.hdfs(kit.inventory)
-    _await([partial(probes.ask, one) for one in kit.answers if one.get("path") == asking.SAFE_MODE])
+    _await([partial(probes.ask, one) for one in kit.answers if one.get("path") == probing.SAFE_MODE])
     for folder in kit.folders:
         path = folder["path"]
         server.call("PUT", "MKDIRS", path)
@@ -223,4 +223,4 @@ def _missing(machines: Machines, kit: Kit, node: str, taken: Taken) -> str | Non
 
 def _await(questions: Collection[Callable[[], str | None]]) -> None:
     for question in questions:
-        asking.await_right(question)
+        probing.await_right(question)

@@ -12,7 +12,7 @@ from typing import Any
 
 from lakehouse import artifacts, inventory, verbs
 from lakehouse.artifacts import releases
-from lakehouse.dev.floor import asking, imprint
+from lakehouse.dev.floor import imprint, probing
 from lakehouse.dev.floor.machines import Machines
 from lakehouse.inventory import Inventory
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
@@ -72,7 +72,7 @@ class Kit:
     nodes: Mapping[str, Taken]
     databases: bytes
     folders: tuple[Mapping[str, Any], ...]
-    answers: tuple[asking.Probe, ...]
+    answers: tuple[probing.Probe, ...]
 
 
 def host(found: Inventory, group: str) -> str:
@@ -178,11 +178,11 @@ def _folders(server: WebHdfs, path: str) -> Iterator[dict[str, Any]]:
             yield from _folders(server, below)
 
 
-def _answers(found: Inventory, nodes: Mapping[str, Taken]) -> Iterator[asking.Probe]:
+def _answers(found: Inventory, nodes: Mapping[str, Taken]) -> Iterator[probing.Probe]:
     places = [place for taken in nodes.values() for place in taken.places]
-    yield from map(asking.answered, asking.probes_of(places))
+    yield from map(probing.answered, probing.probes_of(places))
     engines = [port for name, _, port in places if name == "trino_http"]
     if engines:
         user = found.hosts[0].variables["lakehouse_users"]["trino"]
         address = found.group("trino_coordinator")[0].address
-        yield asking.trino(address, engines[0], user, len(engines))
+        yield probing.trino(address, engines[0], user, len(engines))

@@ -199,7 +199,7 @@ def _grant(client: Any, table: Table) -> None:
 # --- Locks and transactions ---
 
 
-def _wish(table: Table, kind: int) -> LockRequest:
+def _lock_request(table: Table, kind: int) -> LockRequest:
     # The name in the request is what a client claims; the metastore notes who asked.
     return LockRequest(
         [LockComponent(kind, LockLevel.TABLE, table.database, table.name)], user="me", hostname="h"
@@ -208,7 +208,7 @@ def _wish(table: Table, kind: int) -> LockRequest:
 
 def _lock(kind: int) -> Callable[[Any, Table], None]:
     def do(client: Any, table: Table) -> None:
-        client.unlock(UnlockRequest(client.lock(_wish(table, kind)).lockid))
+        client.unlock(UnlockRequest(client.lock(_lock_request(table, kind)).lockid))
 
     return do
 
@@ -216,7 +216,7 @@ def _lock(kind: int) -> Callable[[Any, Table], None]:
 def _with_anothers_lock(do: Callable[[Any, int], object]) -> Act:
     def act(ground: Ground, who: str, table: Table) -> None:
         with ground.metastore(ground.endpoints.users["spark"]) as owner, ground.metastore(who) as client:
-            lock = owner.lock(_wish(table, LockType.SHARED_READ)).lockid
+            lock = owner.lock(_lock_request(table, LockType.SHARED_READ)).lockid
             try:
                 do(client, lock)
             finally:

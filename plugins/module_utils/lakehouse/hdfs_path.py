@@ -24,21 +24,21 @@ def apply(parameters: dict[str, Any], *, check: bool = False) -> list[str]:
         raise RefusedError(str(error), "journalctl -u hdfs-namenode") from error
 
 
-def ensure(hdfs: WebHdfs, wish: dict[str, Any], check: bool) -> bool:
+def ensure(hdfs: WebHdfs, desired: dict[str, Any], check: bool) -> bool:
     """Create the directory or mend its owner and mode; tell whether something differed."""
-    path, mode = wish["path"], wish["mode"].lstrip("0")
+    path, mode = desired["path"], desired["mode"].lstrip("0")
     status = hdfs.status(path)
     if status and status["type"] != "DIRECTORY":
         raise WebHdfsError(f"{path} is a file where a directory is needed")
-    granted = _readers(hdfs, path) if status and "readers" in wish else set()
-    wanted = set(wish.get("readers", ()))
-    owned = status and (status["owner"], status["group"]) == (wish["owner"], wish["group"])
+    granted = _readers(hdfs, path) if status and "readers" in desired else set()
+    wanted = set(desired.get("readers", ()))
+    owned = status and (status["owner"], status["group"]) == (desired["owner"], desired["group"])
     allowed = status and status["permission"] == mode
     if not check:
         if not status:
             hdfs.call("PUT", "MKDIRS", path)
         if not owned:
-            hdfs.call("PUT", "SETOWNER", path, owner=wish["owner"], group=wish["group"])
+            hdfs.call("PUT", "SETOWNER", path, owner=desired["owner"], group=desired["group"])
         if not allowed:
             hdfs.call("PUT", "SETPERMISSION", path, permission=mode)
         if granted - wanted:

@@ -58,19 +58,19 @@ def installed(root: Path, unit: str, file: str) -> dict[str, str]:
 def _directories(
     root: Path, unit: str, storage: dict[str, Any], forsaken: Sequence[str], cluster_id: str
 ) -> list[dict[str, str]]:
-    kind, wished = storage["kind"], storage["paths"]
+    kind, desired = storage["kind"], storage["paths"]
     name_dir = kind == "hdfs_name"
     properties = installed(root, unit, "hdfs-site.xml")
     places = [path.replace("file://", "") for path in properties.get(DIRECTORIES[kind], "").split(",")]
     if name_dir:
         places += running(properties)
-    old = [path for path in dict.fromkeys(places) if path and path not in {*wished, *forsaken}]
+    old = [path for path in dict.fromkeys(places) if path and path not in {*desired, *forsaken}]
     # Half a format is the only state that holds nothing, and no unit was ever started on it.
     left = [path for path in old if inspect(_below(root, path), name_dir=name_dir).state == "formatted"]
-    if name_dir and _is_copied(root, left, wished, cluster_id):
+    if name_dir and _is_copied(root, left, desired, cluster_id):
         return []
     what = f"{unit.removesuffix('.service')}, and {VARIABLES[kind]} names"
-    return [_left("hdfs.moved", what, path, ", ".join(wished)) for path in left]
+    return [_left("hdfs.moved", what, path, ", ".join(desired)) for path in left]
 
 
 def running(properties: dict[str, str]) -> list[str]:
@@ -85,9 +85,9 @@ def running(properties: dict[str, str]) -> list[str]:
     return []
 
 
-def _is_copied(root: Path, left: list[str], wished: list[str], cluster_id: str) -> bool:
+def _is_copied(root: Path, left: list[str], desired: list[str], cluster_id: str) -> bool:
     """Whether a new directory of the NameNode holds the same file system: each of them is a full copy."""
-    found = [inspect(_below(root, path), name_dir=True) for path in wished]
+    found = [inspect(_below(root, path), name_dir=True) for path in desired]
     ready = [storage for storage in found if (storage.state, storage.cluster_id) == ("formatted", cluster_id)]
     pools = {_pool(storage.path) for storage in ready}
     return bool(pools) and pools == {_pool(_below(root, path)) for path in left}

@@ -148,14 +148,14 @@ def apply(parameters: dict[str, Any]) -> bool:
     What an interrupted run has made is removed and made anew, if nobody has used it yet.
     """
     database = Database(parameters)
-    wish = (parameters["database"], parameters["version"])
-    if not is_making(database) and found_version(database, *wish):
+    desired = (parameters["database"], parameters["version"])
+    if not is_making(database) and found_version(database, *desired):
         return False
     with database.lock():
         if is_making(database):
             refuse_used(database, parameters["database"])
             database.run(CLEAR)
-        if found_version(database, *wish) is None:
+        if found_version(database, *desired) is None:
             database.run(BEGIN)
             _initialise(parameters)
             database.run(f"{RUNTIME_STATS}{END};")

@@ -18,6 +18,7 @@ HTTP_SUCCESS = 2
 # Thrift's strict binary protocol: version word with the message type in the low byte.
 THRIFT_VERSION_1 = 0x80010000
 THRIFT_CALL, THRIFT_REPLY = 1, 2
+THRIFT_STRING = 11
 # What every HTTP/2 client sends first (RFC 9113, section 3.4), the SETTINGS frame without a setting included.
 HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 HTTP2_DATA, HTTP2_HEADERS, HTTP2_SETTINGS = 0, 1, 4
@@ -27,6 +28,8 @@ GRPC_PREFIX = 5
 # The session is always the same, so that the server keeps one.
 SPARK_CONNECT_CALL = "/spark.connect.SparkConnectService/AnalyzePlan"
 SPARK_CONNECT_VERSION = b"\n$00000000-0000-4000-8000-000000000000\x12\x0b\n\treadiness" + b"R\x00"
+ACTIVE_NODES = "select count(*) from system.runtime.nodes where state = 'active'"
+TPCH_SCAN = "select 1 from tpch.tiny.region"
 
 
 def lookup(document: Any, path: str) -> Any:
@@ -106,21 +109,39 @@ def read_exactly(stream: socket.socket, count: int) -> bytes:
     return data
 
 
-def thrift(probe: dict[str, Any]) -> str | None:
-    """A call without arguments (``call``) to ``host``:``port`` returns a reply and no exception."""
-    name = probe["call"].encode()
-    message = struct.pack(f">Ii{len(name)}sib", THRIFT_VERSION_1 | THRIFT_CALL, len(name), name, 1, 0)
-    where = f"thrift://{probe['host']}:{probe['port']}"
+def thrift_call(host: str, port: int, call: str, argument: str | None = None) -> str:
+    """Return what a call returns if that is a text, else an empty one; its one ``argument`` is a text.
+
+    Raises OSError where no reply comes, or an exception.
+    """
+    name, given = call.encode(), b""
+    if argument is not None:
+        text = argument.encode()
+        given = struct.pack(f">bhi{len(text)}s", THRIFT_STRING, 1, len(text), text)
+    head = struct.pack(f">Ii{len(name)}si", THRIFT_VERSION_1 | THRIFT_CALL, len(name), name, 1)
+    where = f"thrift://{host}:{port}"
     try:
-        with socket.create_connection((probe["host"], probe["port"]), timeout=TIMEOUT_SECONDS) as stream:
-            stream.sendall(message)
+        with socket.create_connection((host, port), timeout=TIMEOUT_SECONDS) as stream:
+            stream.sendall(head + given + b"\0")
             header, length = struct.unpack(">Ii", read_exactly(stream, 8))
             read_exactly(stream, length + 4)
             field_type, field_id = struct.unpack(">bh", read_exactly(stream, 3))
-    except (OSError, struct.error) as error:
-        return f"{where}: {error}"
-    if header & 0xFF != THRIFT_REPLY or field_type == 0 or field_id != 0:
-        return f"{where}: {probe['call']} returned an exception"
+            if header & 0xFF != THRIFT_REPLY or field_type == 0 or field_id != 0:
+                raise ConnectionError(f"{call} returned an exception")
+            if field_type != THRIFT_STRING:
+                return ""
+            (size,) = struct.unpack(">i", read_exactly(stream, 4))
+            return read_exactly(stream, size).decode()
+    except (OSError, ValueError, struct.error) as error:
+        raise ConnectionError(f"{where}: {error}") from error
+
+
+def thrift(probe: dict[str, Any]) -> str | None:
+    """A call without arguments (``call``) to ``host``:``port`` returns a reply and no exception."""
+    try:
+        thrift_call(probe["host"], probe["port"], probe["call"])
+    except OSError as error:
+        return str(error)
     return None
 
 
@@ -187,23 +208,39 @@ def command(probe: dict[str, Any]) -> str | None:
     return None
 
 
-def trino(probe: dict[str, Any]) -> str | None:
-    """``query``, sent to ``url`` as ``user``, has one row of one column that ``equals`` the given value."""
-    headers = {"X-Trino-User": probe["user"], "X-Trino-Source": "readiness"}
-    address, body = f"{probe['url']}/v1/statement", probe["query"].encode()
+def trino_rows(url: str, user: str, query: str) -> list[list[Any]]:
+    """Return the rows of a query; raise OSError where the coordinator does not answer, or refuses it."""
+    headers = {"X-Trino-User": user, "X-Trino-Source": "readiness"}
+    address = f"{url}/v1/statement"
+    body: bytes | None = query.encode()
     rows: list[list[Any]] = []
     while address:
         try:
             answer = json.loads(fetch(address, body, headers))
         except (OSError, ValueError) as error:
-            return f"{address}: {error}"
+            raise ConnectionError(f"{address}: {error}") from error
         if "error" in answer:
-            return f"{probe['url']}: {answer['error'].get('message')}"
+            raise ConnectionError(f"{url}: {answer['error'].get('message')}")
         rows += answer.get("data") or []
         # The next address is asked without a body.
         address, body = answer.get("nextUri"), None
-    if rows != [[probe["equals"]]]:
-        return f"{probe['url']}: {probe['query']}: {rows} (expected {probe['equals']!r})"
+    return rows
+
+
+def trino(probe: dict[str, Any]) -> str | None:
+    """The coordinator at ``url`` counts ``nodes`` active ones and, if ``tpch``, can place a scan on them.
+
+    A coordinator counts itself as soon as it has started, and looks up to 5 s later which node has which
+    catalogs (Trino 476, DiscoveryNodeManager): until then a scan ends with NO_NODES_AVAILABLE. The
+    data of the catalog `tpch` are generated, so that nothing but Trino is asked.
+    """
+    query = ACTIVE_NODES + (f" and exists ({TPCH_SCAN})" if probe["tpch"] else "")
+    try:
+        rows = trino_rows(probe["url"], probe["user"], query)
+    except OSError as error:
+        return str(error)
+    if rows != [[probe["nodes"]]]:
+        return f"{probe['url']}: {query}: {rows} (expected {probe['nodes']!r})"
     return None
 
 

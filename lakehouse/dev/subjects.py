@@ -1,0 +1,52 @@
+"""Look at the subjects of the newest commits: `python -m lakehouse.dev.subjects`, a part of `make lint`.
+
+The hook of `.pre-commit-config.yaml` refuses such a message, but only where somebody has installed it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from lakehouse.errors import LakehouseError
+from lakehouse.run import ROOT
+
+# Of what is older, no rebase is worth its while.
+NEWEST = 20
+
+
+def refused(message: str) -> bool:
+    """Return whether the hook refuses a commit's message."""
+    return bool(re.search(_pattern(), message))
+
+
+@cache
+def _pattern() -> str:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    [pattern] = [hook["entry"] for repo in hooks for hook in repo["hooks"] if hook["id"] == "subject"]
+    return str(pattern)
+
+
+def newest(repository: Path) -> list[str]:
+    """Return hash and subject of the newest commits; none where there is no history, as in an archive."""
+    argv = ["git", "log", f"--max-count={NEWEST}", "--no-merges", "--format=%h %s"]
+    done = subprocess.run(argv, cwd=repository, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines()
+
+
+def main(repository: Path = ROOT) -> int:
+    """Say which of them break the rule; 1 if one does."""
+    wrong = [line for line in newest(repository) if refused(line.partition(" ")[2])]
+    for line in wrong:
+        fault = f"the subject of {line!r} is no sentence of at most 72 letters that says what changes"
+        sys.stderr.write(f"{LakehouseError(fault, 'git commit --amend, or git rebase -i')}\n")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

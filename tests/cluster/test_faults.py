@@ -1,0 +1,109 @@
+"""What breaks on a cluster is a line of `lakehouse doctor`, and no other: faults.yml, fault by fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jinja2 import Environment, StrictUndefined
+
+from lakehouse import yamlfile
+from lakehouse.inventory import Host, Inventory
+from testbed.waiting import wait_for
+from tests.cluster.looking import Said, doctor
+from tests.cluster.machines import Machines
+
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
+
+FAULTS: Mapping[str, Any] = yamlfile.read(Path(__file__).with_name("faults.yml"))
+# After it the cluster is well again: a leader has noticed who came back, and a daemon has settled.
+WELL_SECONDS = 300
+_LEVELS = {"WARN": 1, "FAIL": 2}
+_SCRIPTS = Environment(undefined=StrictUndefined, autoescape=False)  # noqa: S701 -- of shells, not of pages
+
+
+@dataclass(frozen=True)
+class Place:
+    """The cluster on which things are broken, and the host that a fault's group stands for."""
+
+    path: str
+    cluster: Inventory
+    machines: Machines
+    first: Mapping[str, Host]
+
+    def rendered(self, text: str, host: Host) -> str:
+        return _SCRIPTS.from_string(text).render(host.variables, name=host.name, first=self.first)
+
+    def is_well(self) -> bool:
+        return doctor(self.path).code == 0
+
+    @contextmanager
+    def broken(self, fault: Mapping[str, Any]) -> Iterator[None]:
+        """Make a fault, and take it away again whatever comes of it."""
+        host = self.first[fault["group"]]
+
+        def run(script: str) -> None:
+            text = self.rendered(f"{FAULTS['functions']}\n{script}", host)
+            self.machines[host.name].run("bash -euc %s", text)
+            for group, command in fault.get("then", {}).items():
+                for member in self.cluster.group(group):
+                    self.machines[member.name].run(command)
+
+        try:
+            run(fault["make"])
+            yield
+        finally:
+            run(fault["undo"])
+
+
+@pytest.fixture(scope="module")
+def place(pytestconfig: pytest.Config, cluster: Inventory, machines: Machines) -> Place:
+    """The first host of each group; that of the backups is named by a variable."""
+    groups = {group for host in cluster.hosts for group in host.groups}
+    backup = cluster.hosts[0].variables["lakehouse_backup_host"]
+    keeps = next(host for host in cluster.hosts if host.name == backup)
+    first = {group: cluster.group(group)[0] for group in groups} | {"backup": keeps}
+    return Place(str(pytestconfig.getoption("--inventory")), cluster, machines, first)
+
+
+def rows(*, often: bool) -> list[Any]:
+    """The faults of `make test`, or those of `make drills`."""
+    chosen = [fault for fault in FAULTS["faults"] if bool(fault.get("often")) is often]
+    return [pytest.param(fault, id=fault["check"]) for fault in chosen]
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("fault", rows(often=True))
+def test_a_fault_is_its_line_alone(fault: Mapping[str, Any], place: Place) -> None:
+    assert_alone(fault, place)
+
+
+@pytest.mark.longdrill
+@pytest.mark.parametrize("fault", rows(often=False))
+def test_every_other_fault_is_its_line_alone_too(fault: Mapping[str, Any], place: Place) -> None:
+    assert_alone(fault, place)
+
+
+def assert_alone(fault: Mapping[str, Any], place: Place) -> None:
+    named = place.first[fault.get("at", fault["group"])].name
+    level, _, words = place.rendered(fault["line"], place.first[fault["group"]]).partition(" ")
+    expected = re.compile(rf"{level} {fault['check']} {named}: {words}")
+    last: list[Said] = []
+
+    def is_said() -> bool:
+        last[:] = [doctor(place.path)]
+        lines = last[0].out.splitlines()
+        alone = last[0].code == _LEVELS[level] and len(lines) == 2
+        return alone and bool(expected.match(lines[0]))
+
+    with place.broken(fault):
+        try:
+            wait_for(expected.pattern, is_said, seconds=fault.get("within", 0))
+        except TimeoutError:
+            pytest.fail(f"{expected.pattern}\n{last[0].out}")
+    wait_for("the cluster is well again", place.is_well, seconds=WELL_SECONDS)
