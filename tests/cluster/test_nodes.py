@@ -233,3 +233,15 @@ def test_down_leaves_nothing_and_can_be_repeated(
     assert not client.networks.list(names=[CLUSTER])
     assert not state_of(path).exists()
     assert [node.state for node in nodes.status(path)] == ["absent"]
+
+
+def test_leftovers_of_another_checkout_are_removed_only_if_asked(
+    describe: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    nodes.up(describe(), print)
+    second = describe(checkout="second")
+    monkeypatch.setattr(owner, "ROOT", Path("/elsewhere"))
+    with pytest.raises(LakehouseError, match="belong to another checkout"):
+        nodes.down(second, print)
+    nodes.down(second, said.append, whosever=True)
+    assert said == [f"{CLUSTER}: removed 1 nodes and 1 networks"]
