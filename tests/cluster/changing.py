@@ -70,6 +70,18 @@ def complete(verb: Verb, words: Sequence[str], seconds: float, *answer: str) -> 
     assert done.returncode == 0, (words, seconds, done)
 
 
+def line_with(words: str, process: subprocess.Popen[str]) -> str:
+    """Return the next line of a verb's progress that has these words; a verb that ends before it says why."""
+    assert process.stderr is not None
+    seen = []
+    for line in process.stderr:
+        if words in line:
+            return line
+        seen.append(line)
+    out = process.communicate(timeout=SECONDS)[0]
+    raise AssertionError(f"no line with {words!r}:\n{''.join(seen)}{out}")
+
+
 def runbook(name: str, **words: str) -> list[list[str]]:
     """Return the commands of a page of docs/operations, with other words in place of some."""
     lines = [line for block in pages.blocks(pages.RUNBOOKS / f"{name}.md") for line in block.splitlines()]

@@ -92,7 +92,8 @@ def test_one_service_goes_host_by_host_and_has_new_processes(
     users.empty()
     with users.writing() as written:
         done = [verb.run(*words) for words in changing.runbook("restart")]
-    assert [one.returncode for one in done] == [0, 0, 0], done
+    # A string, since pytest would cut the middle out of what the verbs said.
+    assert [one.returncode for one in done] == [0, 0, 0], "".join(one.stdout + one.stderr for one in done)
     print(done[1].stderr, written, sep="\n")  # noqa: T201 -- what docs/guarantees.md says
     after = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
     assert [name for name in before if before[name] == after[name]] == []
@@ -123,8 +124,7 @@ def test_a_second_run_is_refused_and_a_killed_one_is_resumed(
 ) -> None:
     before = changing.starts(cluster, machines, "trino", "trino_workers")
     with verb.started("restart", "trino", "--yes") as first:
-        assert first.stderr is not None
-        run = next(line for line in first.stderr if " answers after " in line).split()[0]
+        run = changing.line_with(" answers after ", first).split()[0]
         second = verb.run("restart", "spark_history", "--yes")
         first.send_signal(signal.SIGKILL)
     assert second.returncode == 5, second
@@ -147,8 +147,7 @@ def test_a_run_that_a_gate_stops_on_its_way_goes_on_where_it_was(
 ) -> None:
     victim = changing.follower(cluster)
     with verb.started("restart", "datanode", "--yes", "--wait", "2") as process:
-        assert process.stderr is not None
-        run = next(line for line in process.stderr if ": restarts" in line).split()[0]
+        run = changing.line_with(": restarts", process).split()[0]
         # It looks at the others again when the first one is back: by then this one is away.
         process.send_signal(signal.SIGSTOP)
         with changing.stopped(machines[victim.name], "hdfs-datanode"):
