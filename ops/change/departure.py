@@ -113,7 +113,7 @@ def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[
     stored = leaving.storage(here)
     moving = stored and datanodes.state(living, node).value not in datanodes.GOING
     if stored and moving:
-        restart.wait_for_gate(running, stored, str(stored), request)
+        restart.wait_for_gate(running, stored, str(stored), request, back=False)
         if found := refusal(living, here, node, request.path):
             raise Stopped(Ending.REFUSED, found.fact, found.next)
     leaving.mark_as(running, node, away.LEFT)

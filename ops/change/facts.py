@@ -68,8 +68,8 @@ class Living:
         asked = list(_units(self.having(service), unit))
         return {host.name: shown(answer) for host, answer in self._each(asked)}
 
-    def facts(self, step: Step) -> Facts:
-        """Return what is known before a step."""
+    def facts(self, step: Step, *, back: bool) -> Facts:
+        """Return what is known before a step, after which its host is `back` in seconds, or is not."""
         hosts = self.having(step.service)
         asked: list[Question] = list(_units(hosts, step.unit))
         if step.service in gate.STORAGE:
@@ -82,7 +82,9 @@ class Living:
         blocks = both(
             answers["hdfs"].then(reading.beans), answers["namenode"].then(reading.beans), self._blocks
         )
-        return Facts(units, blocks, self._last(step, units) if step.service == "datanode" else None)
+        return Facts(
+            units, blocks, self._last(step, units, back=back) if step.service == "datanode" else None
+        )
 
     def _blocks(self, counters: Mapping[str, Any], info: Mapping[str, Any]) -> Blocks:
         hosts = self.having("datanode")
@@ -95,7 +97,7 @@ class Living:
             lacking=reading.lacking(counters),
         )
 
-    def _last(self, step: Step, units: Mapping[str, Answer[Unit]]) -> Answer[tuple[str, ...]]:
+    def _last(self, step: Step, units: Mapping[str, Answer[Unit]], *, back: bool) -> Answer[tuple[str, ...]]:
         """Return the file of each block whose replicas are on the step's host alone, or where none serves."""
         leaving = self.host(step.host).address
         silent = frozenset(
@@ -103,7 +105,7 @@ class Living:
             for name, answer in units.items()
             if name != step.host and (answer.value is None or not answer.value.active)
         )
-        return self.report().then(lambda text: gate.last_replicas(text, leaving, silent))
+        return self.report().then(lambda text: gate.last_replicas(text, leaving, silent, back=back))
 
     def replication(self) -> int:
         """Return how many replicas a new file has unless its writer wants another number."""

@@ -13,6 +13,8 @@ from ops.change.steps import Step
 STORAGE = ("namenode", "datanode")
 _BLOCK = re.compile(r"\bblk_\d+")
 _ADDRESS = re.compile(r"DatanodeInfoWithStorage\[([^:\]]+):")
+# Of other blocks fsck counts live replicas.
+_WRITTEN = " Expected_repl="
 _END = re.compile(r"^The filesystem under path '.*' is \w+", re.MULTILINE)
 
 
@@ -111,11 +113,15 @@ def _counted(step: Step, blocks: Blocks) -> Iterator[Reason]:
         yield Reason(f"{gone} DataNodes are down, and at most {allowed} may be", forced=True)
 
 
-def last_replicas(fsck: str, leaving: str, silent: frozenset[str] = frozenset()) -> tuple[str, ...]:
+def last_replicas(
+    fsck: str, leaving: str, silent: frozenset[str] = frozenset(), *, back: bool = False
+) -> tuple[str, ...]:
     """Return the file of each block without a replica but on `leaving` and `silent` addresses.
 
-    `fsck` is what the NameNode prints with files, blocks, locations and openforwrite. Raises ValueError if
-    that did not come to its end: half of it would hide a block.
+    `fsck` is what the NameNode prints with files, blocks, locations and openforwrite. With `back` the
+    DataNode says that it restarts: a block that is being written is left out, because whoever writes to it
+    alone waits for it (HDFS: DataStreamer.shouldWaitForRestart). Raises ValueError if the report did not
+    come to its end: half of it would hide a block.
     """
     if not _END.search(fsck):
         raise ValueError(f"fsck did not finish: {fsck.strip()[-200:]!r}")
@@ -123,6 +129,8 @@ def last_replicas(fsck: str, leaving: str, silent: frozenset[str] = frozenset())
     for line in fsck.splitlines():
         if line.startswith("/"):
             path = line.split(" ", 1)[0]
+        if back and _WRITTEN in line:
+            continue
         if _BLOCK.search(line) and (places := set(_ADDRESS.findall(line)) - silent) and places <= {leaving}:
             found.append(path)
     return tuple(found)

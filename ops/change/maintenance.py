@@ -84,7 +84,7 @@ def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[
     facts = [f"{len(here)} units stopped"]
     stored = leaving.storage(here)
     if stored:
-        restart.wait_for_gate(running, stored, str(stored), request)
+        restart.wait_for_gate(running, stored, str(stored), request, back=False)
     leaving.mark_as(running, node, away.MAINTENANCE, until)
     if stored:
         leaving.in_hdfs(running, node, hdfs_hosts.IN_MAINTENANCE, until)

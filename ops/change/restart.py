@@ -104,16 +104,17 @@ def _do(left: tuple[Step, ...], planned: int, request: Request, running: Running
     )
 
 
-def wait_for_gate(running: Running, step: Step, where: str, request: Request) -> None:
+def wait_for_gate(running: Running, step: Step, where: str, request: Request, *, back: bool = True) -> None:
     """Return once nothing is lost by the step; Stopped where that is not so in time. The reason is said.
 
-    The arguments say how many seconds that is (`wait`), and may have it forced (`force`).
+    The arguments say how many seconds that is (`wait`), and may have it forced (`force`). Without `back` the
+    unit stays away.
     """
     wait, forced = request.arguments["wait"], request.arguments.get("force")
     until = time.monotonic() + (wait if running.changed else min(_FIRST_SECONDS, wait))
     said: tuple[Reason, ...] = ()
     while True:
-        found = gate.reasons(step, running.living.facts(step))
+        found = gate.reasons(step, running.living.facts(step, back=back))
         shut = tuple(one for one in found if not (one.forced and forced))
         if not shut:
             return
@@ -152,7 +153,8 @@ def settle(running: Running, done: Iterable[Step], ready: float) -> None:
 def script(living: Living, step: Step) -> str:
     """Return what restarts a unit. A DataNode says so before.
 
-    Who writes to it waits for it then. Without that a file that stays open loses a replica with every host.
+    Who writes to it on the same host, or to it alone, waits for it then. Without that a file that stays open
+    loses a replica with every host, and its last writer fails.
     """
     restart = f"systemctl restart {shlex.quote(f'{step.unit}.service')}"
     if step.service != "datanode":

@@ -14,10 +14,13 @@ from threading import Event, Thread
 
 from testbed.engines import EngineError
 from testbed.engines.trino import Trino
+from testbed.namenode import NameNode
 from testbed.waiting import wait_for
 from tests.cluster.machines import Machine
 
 START_SECONDS = 120
+# Of a file that stays open, in bytes: some packets of HDFS.
+_HALF = 300_000
 # What Spark's script prints is one line per row: its number, the fault if it failed, and from when to when.
 _SCRIPT = textwrap.dedent("""
     import json, os, sys, time
@@ -104,6 +107,32 @@ def commits(client: Machine, table: str) -> Iterator[Stream]:
                     stream.answered.append(float(str(row["at"])))
         finally:
             client.shell.run("systemctl stop %s; systemctl reset-failed %s", name, name)
+
+
+@contextmanager
+def open_file(writer: Machine, namenode: NameNode) -> Iterator[None]:
+    """Hold one file of HDFS open from a machine while the block runs; every byte is in it at its end."""
+    name = f"kit-open-{secrets.token_hex(3)}"
+    path, user = f"/tmp/{name}", writer.variable("lakehouse_users")["hdfs"]  # noqa: S108 -- of HDFS
+    # It has that name when it is closed; HDFS has its first packet by then.
+    written = f"{path}._COPYING_"
+    try:
+        with writer.scratch(name) as folder:
+            writer.run("chmod a+rx %s", folder)
+            half = f"head -c {_HALF} /dev/zero"
+            said = f"({half}; until [ -e {folder}/end ]; do sleep 0.2; done; {half}) | hdfs dfs -put - {path}"
+            writer.run("systemd-run --quiet --unit=%s --uid=%s sh -c %s", name, user, said)
+            wait_for("an open file", lambda: namenode.names("/tmp").count(f"{name}._COPYING_"), seconds=60)  # noqa: S108
+            yield
+            writer.run("touch %s/end", folder)
+            wait_for("its end", lambda: _ended(writer, name), seconds=START_SECONDS)
+            said = writer.run("journalctl --quiet --output=cat --unit %s", name)
+            assert namenode.names("/tmp").count(name), said  # noqa: S108
+            assert namenode.status(path)["length"] == 2 * _HALF, said
+    finally:
+        writer.shell.run("systemctl stop %s; systemctl reset-failed %s", name, name)
+        for left in (path, written):
+            namenode.remove(left)
 
 
 def _ended(client: Machine, name: str) -> bool:

@@ -18,7 +18,7 @@ from testbed.waiting import wait_for
 from tests.cluster import changing
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machines
-from tests.cluster.stream import Stream
+from tests.cluster.stream import Stream, open_file
 from tests.cluster.users import Users, at_work
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
@@ -85,12 +85,16 @@ def test_a_rolling_restart_of_everything_loses_no_commit(
 
 
 def test_one_service_goes_host_by_host_and_has_new_processes(
-    verb: Verb, cluster: Inventory, machines: Machines, users: Users
+    verb: Verb, cluster: Inventory, machines: Machines, users: Users, namenode: NameNode
 ) -> None:
-    """As the runbook does it."""
+    """As the runbook does it, while a program on the last host holds a file open.
+
+    It goes on without each DataNode but the one beside it, which at the end has the only replica.
+    """
+    last = machines[cluster.group("datanodes")[-1].name]
     before = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
     users.empty()
-    with users.writing() as written:
+    with open_file(last, namenode), users.writing() as written:
         done = [verb.run(*words) for words in changing.runbook("restart")]
     # A string, since pytest would cut the middle out of what the verbs said.
     assert [one.returncode for one in done] == [0, 0, 0], "".join(one.stdout + one.stderr for one in done)

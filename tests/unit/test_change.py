@@ -203,6 +203,10 @@ def test_the_last_replicas_are_those_on_that_host_alone() -> None:
     assert gate.last_replicas(FSCK, "10.0.0.2") == ()
 
 
+def test_who_writes_to_a_host_alone_waits_for_it_when_it_is_back_at_once() -> None:
+    assert gate.last_replicas(FSCK, "10.0.0.1", back=True) == ("/lake/alone",)
+
+
 def test_a_replica_on_a_host_that_is_down_does_not_count() -> None:
     found = gate.last_replicas(FSCK, "10.0.0.1", frozenset({"10.0.0.2"}))
     assert found == ("/lake/safe", "/lake/alone", "/lake/open")

@@ -47,7 +47,8 @@ class Hosts:
     def units(self, *_: object) -> dict[str, Answer[Unit]]:
         return {name: Answer(Unit(name not in self.down, 1, str(self.starts[name]))) for name in HOSTS}
 
-    def facts(self, _: Step) -> Facts:
+    def facts(self, _: Step, *, back: bool) -> Facts:
+        assert back
         return Facts(self.units())
 
     def members(self, _: Step) -> Answer[frozenset[str]]:
