@@ -91,6 +91,7 @@ def test_a_backup_says_when_it_was_made_and_of_how_much(made: Said, name: str, c
     assert [secret for secret in secrets(cluster) if secret in made.out] == []
 
 
+@pytest.mark.longdrill
 def test_one_of_the_smoke_lakehouse_takes_a_minute_at_most(path: str, made: Said, name: str) -> None:
     known = json.loads(look("runs", path, "--json", seconds=15).out)["runs"]
     [seconds] = [one["seconds"] for one in known if one["run"] == run_of(made)]
