@@ -14,7 +14,8 @@ from testbed.databases import Table
 
 # One process for each person, without executors and the log that only members can write. It tells what became
 # of each statement: a list of JSON, of which an empty text means that it was done. Without executors nobody
-# wakes a task that waits for a better place. The folder for temporary files is a member's too.
+# wakes a task that waits for a better place. A shuffle is one task, not one for each core
+# of the cluster, of which this process has none. The folder for temporary files is a member's too.
 _PROGRAM = """
 import glob, json, os, sys
 home = os.environ["SPARK_HOME"]
@@ -23,6 +24,7 @@ from pyspark.sql import SparkSession
 settings = {
     "spark.master": "local[1]",
     "spark.locality.wait": "0s",
+    "spark.sql.adaptive.coalescePartitions.initialPartitionNum": "1",
     "spark.eventLog.enabled": "false",
     "spark.ui.enabled": "false",
 }
@@ -36,6 +38,8 @@ for statement in sys.argv[1:]:
         said.append(str(error))
 print(json.dumps(said))
 """
+# Of all statements, beside whatever else the suites run on the same cores.
+_SECONDS = 600
 # In this order: the last one takes the table away.
 _STATEMENTS = {
     "`SELECT`": "SELECT id FROM {t}",
@@ -100,7 +104,7 @@ def _run(ground: Ground, who: str) -> Mapping[str, str]:
             "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1",
             "SPARK_LOCAL_DIRS": "/tmp",  # noqa: S108 (any folder that the person may write)
         },
-        seconds=150,
+        seconds=_SECONDS,
     )
     return dict(zip(_STATEMENTS, json.loads(output.splitlines()[-1]), strict=True))
 
