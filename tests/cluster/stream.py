@@ -114,15 +114,15 @@ def open_file(writer: Machine, namenode: NameNode) -> Iterator[None]:
     """Hold one file of HDFS open from a machine while the block runs; every byte is in it at its end."""
     name = f"kit-open-{secrets.token_hex(3)}"
     path, user = f"/tmp/{name}", writer.variable("lakehouse_users")["hdfs"]  # noqa: S108 -- of HDFS
-    # It has that name when it is closed; HDFS has its first packet by then.
-    written = f"{path}._COPYING_"
+    # Its name until it is closed.
+    unfinished = f"{name}._COPYING_"
     try:
         with writer.scratch(name) as folder:
             writer.run("chmod a+rx %s", folder)
             half = f"head -c {_HALF} /dev/zero"
             said = f"({half}; until [ -e {folder}/end ]; do sleep 0.2; done; {half}) | hdfs dfs -put - {path}"
             writer.run("systemd-run --quiet --unit=%s --uid=%s sh -c %s", name, user, said)
-            wait_for("an open file", lambda: namenode.names("/tmp").count(f"{name}._COPYING_"), seconds=60)  # noqa: S108
+            wait_for("an open file", lambda: namenode.names("/tmp").count(unfinished), seconds=60)  # noqa: S108
             yield
             writer.run("touch %s/end", folder)
             wait_for("its end", lambda: _ended(writer, name), seconds=START_SECONDS)
@@ -131,8 +131,8 @@ def open_file(writer: Machine, namenode: NameNode) -> Iterator[None]:
             assert namenode.status(path)["length"] == 2 * _HALF, said
     finally:
         writer.shell.run("systemctl stop %s; systemctl reset-failed %s", name, name)
-        for left in (path, written):
-            namenode.remove(left)
+        for left in (name, unfinished):
+            namenode.remove(f"/tmp/{left}")  # noqa: S108
 
 
 def _ended(client: Machine, name: str) -> bool:
