@@ -111,7 +111,10 @@ def commits(client: Machine, table: str) -> Iterator[Stream]:
 
 @contextmanager
 def open_file(writer: Machine, namenode: NameNode) -> Iterator[None]:
-    """Hold one file of HDFS open from a machine while the block runs; every byte is in it at its end."""
+    """Hold one file of HDFS open from a machine while the block runs; every byte is in it at its end.
+
+    Its client is a program of its own: that of `testbed.open_files` is a DataNode, which may be restarted.
+    """
     name = f"kit-open-{secrets.token_hex(3)}"
     path, user = f"/tmp/{name}", writer.variable("lakehouse_users")["hdfs"]  # noqa: S108 -- of HDFS
     # Its name until it is closed.
@@ -120,8 +123,9 @@ def open_file(writer: Machine, namenode: NameNode) -> Iterator[None]:
         with writer.scratch(name) as folder:
             writer.run("chmod a+rx %s", folder)
             half = f"head -c {_HALF} /dev/zero"
-            said = f"({half}; until [ -e {folder}/end ]; do sleep 0.2; done; {half}) | hdfs dfs -put - {path}"
-            writer.run("systemd-run --quiet --unit=%s --uid=%s sh -c %s", name, user, said)
+            source = f"({half}; until [ -e {folder}/end ]; do sleep 0.2; done; {half})"
+            script = f"{source} | hdfs dfs -put - {path}"
+            writer.run("systemd-run --quiet --unit=%s --uid=%s sh -c %s", name, user, script)
             wait_for("an open file", lambda: namenode.names("/tmp").count(unfinished), seconds=60)  # noqa: S108
             yield
             writer.run("touch %s/end", folder)

@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse.inventory import Inventory
 from testbed.engines.trino import Trino
-from tests.cluster.changing import Verb
+from tests.cluster.changing import Verb, line_with
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.restoring import RESTORE_SECONDS, backed_up, check_well, restore
 
@@ -68,10 +68,7 @@ def test_a_restore_that_was_interrupted_is_completed(
     with verb.started(
         "restore", name, "--confirm", str(cluster.hosts[0].variables["lakehouse_cluster"])
     ) as process:
-        assert process.stderr
-        for line in process.stderr:
-            if line.rstrip().endswith(f" {step}"):
-                break
+        line_with(f" {step}\n", process)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=RESTORE_SECONDS)
     assert process.returncode == 130, out

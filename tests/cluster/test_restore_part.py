@@ -13,7 +13,7 @@ import pytest
 
 from lakehouse.inventory import Inventory
 from testbed.engines.trino import Trino
-from tests.cluster.changing import Verb
+from tests.cluster.changing import Verb, line_with
 from tests.cluster.looking import Said, look
 from tests.cluster.machines import Machine, Machines
 
@@ -152,10 +152,7 @@ def test_a_restore_that_was_interrupted_is_completed(kept: Kept) -> None:
     table, verb = f"{kept.db}.ice", Verb(kept.path)
     kept.trino.sql(f"drop table iceberg.{table}")
     with verb.started("restore", kept.backup, "--table", table, "--yes") as process:
-        assert process.stderr
-        for line in process.stderr:
-            if "writes the catalog" in line:
-                break
+        line_with("writes the catalog", process)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 130, out

@@ -53,8 +53,10 @@ def remade(server: Machine, programs: str) -> Iterator[str]:
                 folder=folder, names=" ".join(names), old=old, new=new, programs=programs, kept=kept
             )
         )
+    try:
         yield new
-    server.run("rm -rf %s", f"{kept}/{new}")
+    finally:
+        server.run("rm -rf %s", f"{kept}/{new}")
 
 
 @pytest.fixture
@@ -73,8 +75,8 @@ def version(server: Machine) -> str:
     return str(re.findall(r"\(Debian (.+)\)", asked)[0])
 
 
-def package(version: str) -> str:
-    return f"postgresql-{version.partition('.')[0]}"
+def package(known: str) -> str:
+    return f"postgresql-{known.partition('.')[0]}"
 
 
 def port(server: Machine) -> int:

@@ -14,8 +14,8 @@ from testbed.databases import Table
 
 # One process for each person, without executors and the log that only members can write. It tells what became
 # of each statement: a list of JSON, of which an empty text means that it was done. Without executors nobody
-# wakes a task that waits for a better place. A shuffle is one task, not one for each core
-# of the cluster, of which this process has none. The folder for temporary files is a member's too.
+# wakes a task that waits for a better place, and a shuffle is one task, not some for each core of the
+# cluster. The folder for temporary files is a member's too.
 _PROGRAM = """
 import glob, json, os, sys
 home = os.environ["SPARK_HOME"]
