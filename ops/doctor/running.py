@@ -39,7 +39,8 @@ Settings = Mapping[str, str]
 class Pair:
     """A file, in a `part` of what a host says, and the `answer` of the service that has read it.
 
-    Keys that only one of the two has are not compared; `key` is how the service calls that of a file.
+    Keys that only one of the two has are not compared; `key` is how the service calls that of a file. Where
+    `any_host` of the service may make the answer, one that is silent is why there is none.
     """
 
     group: str
@@ -50,6 +51,7 @@ class Pair:
     written: Callable[[str], Settings]
     running: Callable[[str], Settings]
     key: Callable[[str], str] = str
+    any_host: bool = False
 
 
 def _compared(*pairs: Pair) -> Callable[[Seen], Iterator[Case]]:
@@ -62,7 +64,9 @@ def _compared(*pairs: Pair) -> Callable[[Seen], Iterator[Case]]:
             if placed and not waits(seen, placed):
                 said = seen.answers[pair.answer].then(_text_of).then(pair.running)
                 text = seen.part(placed.host, pair.part).then(pair.written)
-                yield Case(placed.host, both(text, said, partial(_differing, seen, pair)), placed)
+                silent = (one for one in seen.placed(pair.service) if pair.any_host and not one.state.known)
+                found = both(text, said, partial(_differing, seen, pair))
+                yield Case(placed.host, found, next(silent, placed))
 
     return cases
 
@@ -193,7 +197,7 @@ CHECKS = (
         _compared(
             Pair(
                 "trino_coordinator", "trino", "config.properties",
-                "trino_config", "trino_session", _lines, _of_coordinator, _of_sessions,
+                "trino_config", "trino_session", _lines, _of_coordinator, _of_sessions, any_host=True,
             )
         ),
     ),

@@ -19,7 +19,9 @@ def path(pytestconfig: pytest.Config) -> str:
 
 def the_line(said: Said) -> str:
     """Return the one finding."""
-    [line, last] = said.out.splitlines()
+    lines = said.out.splitlines()
+    assert len(lines) == len(["finding", "doctor"]), said.out
+    line, last = lines
     assert last.startswith("doctor ")
     return line
 

@@ -481,6 +481,12 @@ def test_a_silent_host_is_one_line_and_an_error(told: Told) -> None:
     assert ending.outcome is Outcome.DOWN
 
 
+def test_what_trino_left_to_a_silent_worker_is_said_of_that_worker(told: Told) -> None:
+    told.silent |= {f"host {N2}": SILENT, "trino_session": SILENT}
+    [found] = told.findings()
+    assert (found.check, found.host) == (UNJUDGED, N2)
+
+
 def test_a_part_that_failed_is_not_judged_for_its_own_words(told: Told) -> None:
     told.parts[N2]["listening"] = "sh: 1: ss: not found\n@@lakehouse = 127\n\n@@lakehouse nothing\n"
     [found] = told.findings()
