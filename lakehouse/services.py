@@ -106,6 +106,14 @@ class Members:
 
 
 @dataclass(frozen=True)
+class Announce:
+    """A command that tells a process that it is about to be restarted; `{place}` is host:port."""
+
+    port: str
+    command: str
+
+
+@dataclass(frozen=True)
 class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
@@ -113,9 +121,9 @@ class Service:
     where the package brings its own; `switch` is the variable that switches it on, None where it always runs;
     `leader` is the service to which its hosts report, None where they do not, and `members` where it lists
     them. `ready` is what it answers once it serves, and `settled` what has to be so besides at the end of all
-    steps. `logs` are files beside the journal: templates of paths in which a star stands for any name.
-    `memory` names the variables that size it, first that of its `heap`, which is None where it shares what
-    the others leave.
+    steps. `announce` is said before a restart, None where nobody has to know. `logs` are files beside the
+    journal: templates of paths in which a star stands for any name. `memory` names the variables that
+    size it, first that of its `heap`, which is None where it shares what the others leave.
     """
 
     name: str
@@ -132,6 +140,7 @@ class Service:
     http: str | None
     leader: str | None
     members: Members | None = None
+    announce: Announce | None = None
     settled: tuple[Ready, ...] = ()
     logs: tuple[str, ...] = ()
 
@@ -232,7 +241,11 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
         key: tuple(_part(Ready, path, name, entry) for entry in row.get(key, ()))
         for key in ("ready", "settled")
     }
-    members = {key: _part(Members, path, name, row[key]) for key in ("members",) if key in row}
+    parts = {
+        key: _part(kind, path, name, row[key])
+        for key, kind in (("members", Members), ("announce", Announce))
+        if key in row
+    }
     lists = {key: tuple(row.get(key, ())) for key in ("groups", "memory", "logs")}
     heap = _made(Heap, path, f"service {name}: heap", row["heap"]) if "heap" in row else None
     switch = _VARIABLE.search(str(row.get("enabled", "")))
@@ -241,7 +254,7 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
         | known
         | {"ports": ports, "heap": heap}
         | asked
-        | members
+        | parts
         | lists
     )
     service: Service = _row(Service, path, name, own)
@@ -254,20 +267,26 @@ def _faults(catalogue: Catalogue) -> Iterable[str]:
         if group.hosts not in {ONE, SOME, OPTIONAL, QUORUM} or group.profile not in {CORE, FULL}:
             yield f"group {group.name}: hosts is one, some, optional or quorum; profile is core or full"
     for service in catalogue.services.values():
-        if not service.groups or not set(service.groups) <= catalogue.groups.keys():
-            yield f"service {service.name}: each of its groups stands under groups"
-        if service.user is not None and service.user not in catalogue.users:
-            yield f"service {service.name}: its user {service.user} stands under users"
-        if service.leader is not None and service.leader not in catalogue.services:
-            yield f"service {service.name}: its leader {service.leader} stands under services"
-        if service.http is not None and not service.listens_on(service.http):
-            yield f"service {service.name}: http names one of its ports"
-        if service.heap is not None:
-            yield from (f"service {service.name}: {fault}" for fault in _heap_faults(service, service.heap))
+        yield from (f"service {service.name}: {fault}" for fault in _service_faults(catalogue, service))
         yield from _unasked(catalogue, service)
     ports = [port for service in catalogue.services.values() for port in service.ports]
     for what in (Counter(port.name for port in ports), Counter(port.number for port in ports)):
         yield from (f"port {value} is there {count} times" for value, count in what.items() if count > 1)
+
+
+def _service_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:
+    if not service.groups or not set(service.groups) <= catalogue.groups.keys():
+        yield "each of its groups stands under groups"
+    if service.user is not None and service.user not in catalogue.users:
+        yield f"its user {service.user} stands under users"
+    if service.leader is not None and service.leader not in catalogue.services:
+        yield f"its leader {service.leader} stands under services"
+    if service.http is not None and not service.listens_on(service.http):
+        yield "http names one of its ports"
+    if service.heap is not None:
+        yield from _heap_faults(service, service.heap)
+    if service.announce is not None and not (service.user and service.listens_on(service.announce.port)):
+        yield "announce names one of its ports, and it has a user"
 
 
 def _heap_faults(service: Service, heap: Heap) -> Iterable[str]:

@@ -58,6 +58,13 @@ options:
     description: >-
       Probes that have to be right before a unit that is ready is restarted. One that is not ready serves
       nobody, and is not waited for.
+  announce:
+    type: list
+    elements: str
+    default: []
+    description: >-
+      A command that tells a unit that runs that it is about to be restarted, and by which it ends. Where it
+      fails, or the unit has not ended in time, systemd restarts it all the same.
   rejoin:
     type: list
     elements: dict
@@ -101,6 +108,10 @@ SYSTEMCTL_SECONDS = 600
 CONNECT_SECONDS = 5.0
 # Copies of blocks that another host has missed are made within it.
 GATE_SECONDS = 300
+# What the command of `announce` may take, and the unit until it has ended.
+TELL_SECONDS, LEAVE_SECONDS = 30.0, 20.0
+# systemd's MainPID of a unit that has none.
+NO_PROCESS = "0"
 
 
 def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -230,6 +241,20 @@ def pass_gate(module: AnsibleModule, unit: str) -> None:
         time.sleep(POLL_SECONDS)
 
 
+def announce(unit: str, argv: list[str]) -> None:
+    """Tell a unit that it is about to be restarted; return once it has ended, or systemd has to end it."""
+    pid = systemctl("show", "--property=MainPID", "--value", unit).stdout.strip()
+    if not argv or pid == NO_PROCESS:
+        return
+    try:
+        told = programs.run(argv, seconds=TELL_SECONDS, next_command=f"systemctl restart {unit}")
+    except RefusedError:
+        return
+    deadline = time.monotonic() + LEAVE_SECONDS
+    while told.returncode == 0 and Path("/proc", pid).exists() and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+
+
 def fail(module: AnsibleModule, unit: str, what: str, answer: str) -> None:
     """End with the evidence and the next command."""
     argv = ["journalctl", "--no-pager", "--output=cat", f"--lines={LOG_LINES}", f"--unit={unit}"]
@@ -249,6 +274,7 @@ def main() -> None:
             "ready": {"type": "list", "elements": "dict", "default": []},
             "timeout": {"type": "int", "default": 90},
             "gate": {"type": "list", "elements": "dict", "default": []},
+            "announce": {"type": "list", "elements": "str", "default": []},
             "rejoin": {"type": "list", "elements": "dict", "default": []},
             "turns": {"type": "bool", "default": True},
             "restarts": {"type": "bool", "default": True},
@@ -299,6 +325,7 @@ def bring(module: AnsibleModule) -> None:
             systemctl("enable" if enabled else "disable", unit)
         if action == "restarted":
             pass_gate(module, unit)
+            announce(unit, module.params["announce"])
         if action != "none":
             verb = {"started": "start", "restarted": "restart", "stopped": "stop"}[action]
             done = systemctl(verb, unit)

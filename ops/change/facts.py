@@ -60,7 +60,11 @@ class Living:
 
     def as_hdfs(self, command: str) -> str:
         """Return what runs a command on a host as the user of HDFS, who may administer it."""
-        user = shlex.quote(str(self.cluster.variable("lakehouse_users")["hdfs"]))
+        return self.as_user("hdfs", command)
+
+    def as_user(self, name: str, command: str) -> str:
+        """Return what runs a command on a host as a user of the catalogue."""
+        user = shlex.quote(str(self.cluster.variable("lakehouse_users")[name]))
         return f"cd /; runuser -u {user} -- {command}"
 
     def units(self, service: str, unit: str) -> dict[str, Answer[Unit]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import partial
 
+from lakehouse import services
 from ops.answer import Answer
 from ops.change import gate, run, steps
 from ops.change.ending import Ending, Stopped
@@ -27,8 +28,8 @@ _RESTART_SECONDS = 900.0
 READY_SECONDS = 240.0
 # A start takes its time; what is not there after so long is said.
 _QUIET_SECONDS = 20.0
-# A DataNode that was told to end says so to its writers, and does; systemd ends one that does not.
-_TELL_SECONDS, _SHUTDOWN_SECONDS = 30, 20
+# A process that was told so says it to its clients, and ends; systemd ends one that does not.
+_TELL_SECONDS, _LEAVE_SECONDS = 30, 20
 
 
 def main(options: argparse.Namespace) -> int:
@@ -151,17 +152,20 @@ def settle(running: Running, done: Iterable[Step], ready: float) -> None:
 
 
 def script(living: Living, step: Step) -> str:
-    """Return what restarts a unit. A DataNode says so before.
+    """Return what restarts a unit, once it was told so where its row of the catalogue names a way.
 
-    Who writes to it on the same host, or to it alone, waits for it then. Without that a file that stays open
-    loses a replica with every host, and its last writer fails.
+    Who writes to a DataNode on the same host, or to it alone, waits for it then. Without that a file that
+    stays open loses a replica with every host, and its last writer fails.
     """
     restart = f"systemctl restart {shlex.quote(f'{step.unit}.service')}"
-    if step.service != "datanode":
+    service = services.load().services[step.service]
+    announce = service.announce
+    if announce is None or service.user is None:
         return restart
-    place = shlex.quote(f"{step.host}:{living.host(step.host).variables['lakehouse_ports']['datanode_ipc']}")
-    tell = living.as_hdfs(f"timeout {_TELL_SECONDS} hdfs dfsadmin -shutdownDatanode {place} upgrade")
+    place = f"{step.host}:{living.host(step.host).variables['lakehouse_ports'][announce.port]}"
+    command = announce.command.format(place=shlex.quote(place))
+    tell = living.as_user(service.user, f"timeout {_TELL_SECONDS} {command}")
     return (
         f"pid=$(systemctl show --property=MainPID --value {step.unit})\n"
-        f'({tell}) && timeout {_SHUTDOWN_SECONDS} tail --pid="$pid" -f /dev/null\n{restart}'
+        f'({tell}) && timeout {_LEAVE_SECONDS} tail --pid="$pid" -f /dev/null\n{restart}'
     )

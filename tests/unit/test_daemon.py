@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -195,6 +198,41 @@ class TestGate:
         ready: Any = [own, ["its leader is in safe mode"]]
         assert daemon.serves(known(state), ready) is serves
         assert daemon.serves(known(state), []) is (state == "active")
+
+
+class TestAnnounce:
+    """A process that is told of its restart."""
+
+    @pytest.fixture
+    def process(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
+        """The main process of a unit, as systemd says."""
+        process = subprocess.Popen(["sleep", "60"])
+        said = subprocess.CompletedProcess([], 0, f"{process.pid}\n", "")
+        monkeypatch.setattr(daemon, "systemctl", lambda *_: said)
+        monkeypatch.setattr(daemon, "POLL_SECONDS", 0.01)
+        # Else it would be a zombie, which its parent alone buries.
+        Thread(target=process.wait, daemon=True).start()
+        yield process
+        process.kill()
+
+    def test_it_is_waited_for_until_it_has_ended(self, process: subprocess.Popen[bytes]) -> None:
+        daemon.announce("hdfs-datanode", ["kill", str(process.pid)])
+        assert not Path("/proc", str(process.pid)).exists()
+
+    @pytest.mark.parametrize("argv", [["false"], ["no-such-program"], ["true"], ["sleep", "60"]])
+    def test_one_that_does_not_hear_it_is_left_to_systemd(
+        self, process: subprocess.Popen[bytes], argv: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(daemon, "TELL_SECONDS", 0.2)
+        monkeypatch.setattr(daemon, "LEAVE_SECONDS", 0.2)
+        daemon.announce("hdfs-datanode", argv)
+        assert Path("/proc", str(process.pid)).exists()
+
+    def test_where_nothing_runs_nobody_is_told(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        said = subprocess.CompletedProcess([], 0, f"{daemon.NO_PROCESS}\n", "")
+        monkeypatch.setattr(daemon, "systemctl", lambda *_: said)
+        daemon.announce("hdfs-datanode", ["touch", str(tmp_path / "told")])
+        assert not (tmp_path / "told").exists()
 
 
 class TestSettled:

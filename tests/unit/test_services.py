@@ -114,6 +114,11 @@ def test_tables_and_options_name_the_same_keys() -> None:
             {"settled": [{"kind": "http", "port": "echo", "value": "count", "hosts": "ekho"}]},
             "service echo: the group ekho that is counted stands under groups",
         ),
+        (
+            "services",
+            {"announce": {"port": "ekho", "command": "bye {place}"}},
+            "service echo: announce names one of its ports, and it has a user",
+        ),
         ("groups", {"hosts": "two"}, "group echo: hosts is one, some, optional or quorum"),
         (
             "services",
