@@ -65,6 +65,14 @@ class Machine:
         finally:
             self.run("rm -rf %s", path)
 
+    @contextmanager
+    def transient(self, unit: str) -> Iterator[None]:
+        """What `systemd-run` starts under this name in the block ends with it; nothing is left of it."""
+        try:
+            yield
+        finally:
+            self.shell.run("systemctl stop %s; systemctl reset-failed %s", unit, unit)
+
 
 Machines = Mapping[str, Machine]
 

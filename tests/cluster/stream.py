@@ -78,7 +78,7 @@ def commits(client: Machine, table: str) -> Iterator[Stream]:
     """Commit rows from a driver on a machine while the block runs; the stream is filled at its end."""
     name, stream = f"kit-stream-{secrets.token_hex(3)}", Stream()
     user = client.variable("lakehouse_users")["spark"]
-    with client.scratch(name) as folder:
+    with client.scratch(name) as folder, client.transient(name):
         client.run(f"cat > %s/stream.py <<'SCRIPT'\n{_SCRIPT}\nSCRIPT", folder)
         client.run("touch %s/rows && chmod -R a+rX %s", folder, folder)
         client.run(
@@ -93,20 +93,17 @@ def commits(client: Machine, table: str) -> Iterator[Stream]:
             text = client.run("cat %s/rows", folder)
             return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
-        try:
-            wait_for("a first commit", lambda: any(not row["fault"] for row in said()), seconds=START_SECONDS)
-            yield stream
-            client.run("touch %s/end", folder)
-            wait_for("its end", lambda: _ended(client, name), seconds=START_SECONDS)
-            for row in said():
-                if row["fault"]:
-                    stream.faults.append(str(row["fault"]))
-                    stream.failed.append((float(str(row["since"])), float(str(row["at"]))))
-                else:
-                    stream.rows.append(int(str(row["row"])))
-                    stream.answered.append(float(str(row["at"])))
-        finally:
-            client.shell.run("systemctl stop %s; systemctl reset-failed %s", name, name)
+        wait_for("a first commit", lambda: any(not row["fault"] for row in said()), seconds=START_SECONDS)
+        yield stream
+        client.run("touch %s/end", folder)
+        wait_for("its end", lambda: _ended(client, name), seconds=START_SECONDS)
+        for row in said():
+            if row["fault"]:
+                stream.faults.append(str(row["fault"]))
+                stream.failed.append((float(str(row["since"])), float(str(row["at"]))))
+            else:
+                stream.rows.append(int(str(row["row"])))
+                stream.answered.append(float(str(row["at"])))
 
 
 @contextmanager
@@ -120,7 +117,7 @@ def open_file(writer: Machine, namenode: NameNode) -> Iterator[None]:
     # Its name until it is closed.
     unfinished = f"{name}._COPYING_"
     try:
-        with writer.scratch(name) as folder:
+        with writer.scratch(name) as folder, writer.transient(name):
             writer.run("chmod a+rx %s", folder)
             half = f"head -c {_HALF} /dev/zero"
             source = f"({half}; until [ -e {folder}/end ]; do sleep 0.2; done; {half})"
@@ -134,7 +131,6 @@ def open_file(writer: Machine, namenode: NameNode) -> Iterator[None]:
             assert namenode.names("/tmp").count(name), said  # noqa: S108
             assert namenode.status(path)["length"] == 2 * _HALF, said
     finally:
-        writer.shell.run("systemctl stop %s; systemctl reset-failed %s", name, name)
         for left in (name, unfinished):
             namenode.remove(f"/tmp/{left}")  # noqa: S108
 

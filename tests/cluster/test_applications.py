@@ -51,11 +51,9 @@ def application(machine: Machine, statement: str) -> Iterator[str]:
     """Run a statement in an application of its own, which the name says; nothing of it stays."""
     name = f"kit-{secrets.token_hex(3)}"
     user = machine.variable("lakehouse_users")["spark"]
-    machine.run("systemd-run --unit=%s --uid=%s spark-sql --name %s -e %s", name, user, name, statement)
-    try:
+    with machine.transient(name):
+        machine.run("systemd-run --unit=%s --uid=%s spark-sql --name %s -e %s", name, user, name, statement)
         yield name
-    finally:
-        machine.shell.run("systemctl stop %s; systemctl reset-failed %s", name, name)
 
 
 def is_done(machine: Machine, name: str) -> bool:
