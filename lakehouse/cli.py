@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pkgutil import resolve_name
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lakehouse.commands import FAILED, building, changing, containers, history, keeping, looking
 from lakehouse.errors import LakehouseError, UsageError, system_said
@@ -26,7 +26,26 @@ PIPE = 141
 
 
 class _Parser(argparse.ArgumentParser):
-    """Ends with another code than argparse's 2, which a verb that looks has for a cluster that is down."""
+    """Takes options between the arguments of a verb, too, where argparse by itself would lose the second one.
+
+    Ends with another code than argparse's 2, which a verb that looks has for a cluster that is down.
+    """
+
+    # As argparse does it: where verbs follow, after --, and in each of the two steps of the other way.
+    _plain = False
+
+    def add_subparsers(self, **options: Any) -> Any:
+        self._plain = True
+        return super().add_subparsers(**options)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._plain or "--" in (args or ()):
+            return super().parse_known_args(args, namespace)
+        self._plain = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._plain = False
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -40,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     verb = top.add_subparsers(required=True, metavar="verb")
 
     def add(name: str, action: str, text: str) -> argparse.ArgumentParser:
-        one = verb.add_parser(name, help=text, description=text)
+        one: argparse.ArgumentParser = verb.add_parser(name, help=text, description=text)
         one.set_defaults(action=action)
         one.add_argument(
             "-i", "--inventory", default=DEFAULT_INVENTORY, help="inventory (default: %(default)s)"

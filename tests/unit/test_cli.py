@@ -57,6 +57,20 @@ class TestParser:
         assert cli.parser().parse_args(["test", "--keep"]).keep
         assert cli.parser().parse_args(["smoke", "a", "b"]).selection == ["a", "b"]
 
+    @pytest.mark.parametrize(
+        ("words", "name", "value"),
+        [
+            (["catalog", "diff", "A", "--json", "B"], "new", "B"),
+            (["catalog", "show", "A", "-i", "other", "db.t"], "name", "db.t"),
+            (["smoke", "a", "--started", "3", "b"], "selection", ["a", "b"]),
+            (["smoke", "a", "--", "-k", "b"], "selection", ["a", "-k", "b"]),
+        ],
+    )
+    def test_an_option_may_stand_between_two_arguments(
+        self, words: list[str], name: str, value: object
+    ) -> None:
+        assert getattr(cli.parsed(words), name) == value
+
     @pytest.mark.parametrize("argv", [[], ["artifacts"], ["destroy"], ["up", "--unknown"]])
     def test_what_it_does_not_know_is_a_usage_error(
         self, argv: list[str], capsys: pytest.CaptureFixture[str]
