@@ -24,10 +24,9 @@ GOING = ("Decommission In Progress", LEFT)
 
 @dataclass(frozen=True)
 class Node:
-    """A DataNode: its state in the NameNode's words, what its blocks take and what is free, in bytes."""
+    """A DataNode: its state in the NameNode's words, and what is free, in bytes."""
 
     state: str
-    used: int
     remaining: int
 
 
@@ -79,8 +78,7 @@ def known(bean: Mapping[str, Any]) -> dict[str, str]:
 def nodes(bean: Mapping[str, Any]) -> dict[str, Node]:
     """Read the DataNodes that live, by name."""
     return {
-        name: Node(str(row["adminState"]), int(row["usedSpace"]), int(row["remaining"]))
-        for name, row in members(bean, LIVE).items()
+        name: Node(str(row["adminState"]), int(row["remaining"])) for name, row in members(bean, LIVE).items()
     }
 
 

@@ -105,7 +105,8 @@ def _kept(living: Living, node: str, path: str) -> Refusal | None:
         start = f"lakehouse restart {leaving.STORAGE} --host {node} -i {path}"
         return Refusal(f"its DataNode does not run, and {gone.fact}", f"{start}; if it cannot: {gone.next}")
     found = room.unplaced(nodes, report.value, node, living.replication(), way)
-    return found or room.cramped(nodes, node, way)
+    names = {host.address: host.name for host in living.having(leaving.STORAGE)}
+    return found or room.cramped(nodes, report.value, node, names, way)
 
 
 def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ def _counted(step: Step, blocks: Blocks) -> Iterator[Reason]:
 
 
 def last_replicas(
-    fsck: str, leaving: str, silent: frozenset[str] = frozenset(), *, back: bool = False
+    fsck: str, leaving: str, silent: frozenset[str] = frozenset(), *, back: bool
 ) -> tuple[str, ...]:
     """Return the file of each block without a replica but on `leaving` and `silent` addresses.
 

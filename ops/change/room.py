@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from ops.change import datanodes
 from ops.change.ending import Refusal
@@ -35,11 +36,27 @@ def unplaced(
     return Refusal(fact, f"{way}, or {fewer}")
 
 
-def cramped(nodes: Mapping[str, datanodes.Node], node: str, way: str) -> Refusal | None:
-    """Return that the blocks of a host do not fit on those that are left; None where they do."""
-    room = sum(one.remaining for name, one in nodes.items() if name != node and one.state == datanodes.SERVES)
-    used = nodes[node].used if node in nodes else 0
-    if used <= room * (1 - _FREE_SHARE):
+def cramped(
+    nodes: Mapping[str, datanodes.Node], files: Iterable[File], node: str, names: Mapping[str, str], way: str
+) -> Refusal | None:
+    """Return that the blocks of a host do not fit on those that are left; None where they do.
+
+    A block moves if too few replicas are elsewhere, and to a DataNode that has none: what is free on one that
+    has it already is no room for it. `names` has the DataNode of an address.
+    """
+    total, held = 0, Counter[str]()
+    for file in files:
+        for block in file.blocks:
+            having = {names.get(place.rpartition(":")[0], place) for place in block.datanodes}
+            if node in having and len(having) <= file.replication:
+                total += block.length
+                held.update(dict.fromkeys(having, block.length))
+    room = sum(
+        min(one.remaining * (1 - _FREE_SHARE), total - held[name])
+        for name, one in nodes.items()
+        if name != node and one.state == datanodes.SERVES
+    )
+    if total <= room:
         return None
-    fact = f"{used // _MIB} MiB are to move, and the other DataNodes have {room // _MIB} MiB"
+    fact = f"{total // _MIB} MiB are to move, and the other DataNodes can take {int(room) // _MIB} MiB of it"
     return Refusal(fact, way)

@@ -199,8 +199,8 @@ The filesystem under path '/' is HEALTHY
 
 
 def test_the_last_replicas_are_those_on_that_host_alone() -> None:
-    assert gate.last_replicas(FSCK, "10.0.0.1") == ("/lake/alone", "/lake/open")
-    assert gate.last_replicas(FSCK, "10.0.0.2") == ()
+    assert gate.last_replicas(FSCK, "10.0.0.1", back=False) == ("/lake/alone", "/lake/open")
+    assert gate.last_replicas(FSCK, "10.0.0.2", back=False) == ()
 
 
 def test_who_writes_to_a_host_alone_waits_for_it_when_it_is_back_at_once() -> None:
@@ -208,13 +208,13 @@ def test_who_writes_to_a_host_alone_waits_for_it_when_it_is_back_at_once() -> No
 
 
 def test_a_replica_on_a_host_that_is_down_does_not_count() -> None:
-    found = gate.last_replicas(FSCK, "10.0.0.1", frozenset({"10.0.0.2"}))
+    found = gate.last_replicas(FSCK, "10.0.0.1", frozenset({"10.0.0.2"}), back=False)
     assert found == ("/lake/safe", "/lake/alone", "/lake/open")
 
 
 def test_half_a_report_is_none() -> None:
     with pytest.raises(ValueError, match="did not finish"):
-        gate.last_replicas(FSCK[:400], "10.0.0.1")
+        gate.last_replicas(FSCK[:400], "10.0.0.1", back=False)
 
 
 @pytest.mark.parametrize(

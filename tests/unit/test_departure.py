@@ -29,14 +29,21 @@ HERE = "tests/inventory"
 WAY = f"lakehouse scale-out NODE -i {HERE}"
 GIB = 1024**3
 BLOCK = (Block("blk_1", 5, ()),)
+NAMES = {f"10.0.0.{number}": f"n{number}" for number in range(1, 5)}
 
 
-def serving(*names: str, used: int = GIB, remaining: int = 10 * GIB) -> dict[str, Node]:
-    return {name: Node(datanodes.SERVES, used, remaining) for name in names}
+def serving(*names: str, remaining: int = 10 * GIB) -> dict[str, Node]:
+    return {name: Node(datanodes.SERVES, remaining) for name in names}
 
 
 def files(*replications: int) -> list[File]:
     return [File(f"/f{number}", 5, wanted, BLOCK) for number, wanted in enumerate(replications)]
+
+
+def stored(size: int, *hosts: str, wanted: int = 3) -> list[File]:
+    """A file of one block, with a replica on each of these hosts."""
+    places = tuple(f"{address}:9866" for address, name in NAMES.items() if name in hosts)
+    return [File("/f", size, wanted, (Block("blk_1", size, places),))]
 
 
 # Where a departure could never end
@@ -45,7 +52,7 @@ def files(*replications: int) -> list[File]:
 def test_a_host_leaves_where_its_blocks_find_their_places() -> None:
     nodes = serving("n1", "n2", "n3", "n4")
     assert room.unplaced(nodes, files(3, 2, 1), "n4", 3, WAY) is None
-    assert room.cramped(nodes, "n4", WAY) is None
+    assert room.cramped(nodes, stored(8 * GIB, "n1", "n2", "n4"), "n4", NAMES, WAY) is None
 
 
 def test_files_that_want_more_replicas_than_hosts_are_left_are_counted() -> None:
@@ -66,15 +73,27 @@ def test_a_file_without_a_block_wants_nothing_and_a_new_one_does() -> None:
 
 
 def test_a_host_that_is_away_is_none_of_those_that_are_left() -> None:
-    nodes = serving("n1", "n2", "n3", "n4") | {"n2": Node(datanodes.AWAY, GIB, 10 * GIB)}
+    nodes = serving("n1", "n2", "n3", "n4") | {"n2": Node(datanodes.AWAY, 10 * GIB)}
     assert room.unplaced(nodes, files(3), "n4", 3, WAY) is not None
 
 
-def test_blocks_need_room_elsewhere() -> None:
-    nodes = serving("n1", "n2", remaining=GIB) | serving("n3", used=2 * GIB)
-    found = room.cramped(nodes, "n3", WAY)
-    assert found is not None
-    assert found.fact == "2048 MiB are to move, and the other DataNodes have 2048 MiB"
+@pytest.mark.parametrize(
+    ("wanted", "having", "mib"),
+    [
+        # A tenth of what is free stays so.
+        (2, ("n3",), 1843),
+        # What is free where a replica is already is no room for another one.
+        (2, ("n2", "n3"), 921),
+        # Enough are elsewhere.
+        (1, ("n2", "n3"), None),
+        (2, ("n1", "n2"), None),
+    ],
+)
+def test_blocks_need_room_where_they_are_not(wanted: int, having: tuple[str, ...], mib: int | None) -> None:
+    nodes = serving("n1", "n2", remaining=GIB) | serving("n3")
+    found = room.cramped(nodes, stored(2 * GIB, *having, wanted=wanted), "n3", NAMES, WAY)
+    said = f"2048 MiB are to move, and the other DataNodes can take {mib} MiB of it"
+    assert (found.fact if found else None) == (said if mib else None)
 
 
 class Hdfs:
@@ -202,7 +221,7 @@ def test_the_host_that_keeps_the_backups_leaves_when_another_one_does() -> None:
 
 
 def row(state: str = datanodes.SERVES, **more: Any) -> dict[str, Any]:
-    return {"adminState": state, "usedSpace": 7, "remaining": 9, **more}
+    return {"adminState": state, "remaining": 9, **more}
 
 
 def test_the_beans_of_the_namenode_are_read_by_host() -> None:
@@ -212,7 +231,7 @@ def test_the_beans_of_the_namenode_are_read_by_host() -> None:
         "DeadNodes": json.dumps({"n3:9866": {"adminState": datanodes.LEFT}}),
         "DecomNodes": json.dumps({"n2:9866": leaving}),
     }
-    assert datanodes.nodes(bean) == {"n1": Node(datanodes.SERVES, 7, 9), "n2": Node(datanodes.GOING[0], 7, 9)}
+    assert datanodes.nodes(bean) == {"n1": Node(datanodes.SERVES, 9), "n2": Node(datanodes.GOING[0], 9)}
     assert datanodes.known(bean)["n3"] == datanodes.LEFT
     said = str(datanodes.moving(bean, "n2"))
     assert said.startswith("4 blocks have too few replicas elsewhere, 1 of files that are open")
