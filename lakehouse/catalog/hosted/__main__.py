@@ -24,7 +24,7 @@ from lakehouse.catalog.hosted.layout import Settings, load
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError, UsageError
 
-# Of the last commit by the clock, good or not; status and doctor read it.
+# Of the last commit by the clock, and of a good one by a person; status and doctor read it.
 _LAST, _BY_THE_CLOCK = "last.json", "clock"
 
 
@@ -57,8 +57,8 @@ def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
 
 
 @contextmanager
-def _noted(path: Path) -> Iterator[None]:
-    """Keep what came of a block for those who look: why it has failed, and when it was good last."""
+def _noted(path: Path, *, failures: bool) -> Iterator[None]:
+    """Keep when a block was good last for those who look and, with `failures`, why it has failed."""
     try:
         good = json.loads(path.read_bytes())["good"]
     except (OSError, ValueError, KeyError):
@@ -67,8 +67,9 @@ def _noted(path: Path) -> Iterator[None]:
         yield
     except Exception as error:
         # Also what nobody has thought of: without it the last one would seem to be good.
-        why = " ".join(str(error).split()) or type(error).__name__
-        files.write(path, json.dumps({"good": good, "why": why}))
+        if failures:
+            why = " ".join(str(error).split()) or type(error).__name__
+            files.write(path, json.dumps({"good": good, "why": why}))
         raise
     files.write(path, json.dumps({"good": time.time(), "why": ""}))
 
@@ -110,7 +111,11 @@ def main() -> int:
     try:
         settings = load(arguments.settings)
         asked = json.loads(sys.stdin.readline()) if arguments.program in _ASKED else {}
-        noted = _noted(Path(settings.folder) / _LAST) if arguments.program == _BY_THE_CLOCK else nullcontext()
+        # A good commit of a person makes up for a bad one by the clock; a bad one is the person's alone.
+        last, by_clock = Path(settings.folder) / _LAST, arguments.program == _BY_THE_CLOCK
+        noted = (
+            _noted(last, failures=by_clock) if by_clock or arguments.program == "commit" else nullcontext()
+        )
         with noted, closing(Store.made(settings.repository)) as store:
             answer = _PROGRAMS[arguments.program](settings, store, asked)
     except (LakehouseError, OSError) as error:
