@@ -13,6 +13,7 @@ from lakehouse.inventory import Inventory
 from ops.catalog.shared import PROGRAM
 from ops.clients import MetastoreSession
 from ops.status import placement
+from testbed.waiting import wait_for
 from tests.cluster.changing import Verb, stopped
 from tests.cluster.machines import Machine, Machines
 
@@ -98,3 +99,20 @@ def test_status_says_when_the_clock_has_committed(verb: Verb, keeper: Machine) -
     assert last["why"] == ""
     status = json.loads(verb.run("status", "--json").stdout)
     assert status["cluster"]["history"]["value"]["good"] == pytest.approx(last["good"])
+
+
+@pytest.mark.drill
+def test_the_clock_waits_for_a_database_that_is_restarted(verb: Verb, keeper: Machine) -> None:
+    last = f"{keeper.variable('lakehouse_catalog_dir')}/last.json"
+    before = json.loads(keeper.run("cat %s", last))["good"]
+    with stopped(keeper, "postgresql"):
+        keeper.run("systemctl start --no-block %s", UNIT)
+        # It runs, and has said nothing yet of a database that is away.
+        wait_for(
+            "the clock",
+            lambda: keeper.run("systemctl show -P ControlPID %s", UNIT).strip() != "0",
+            seconds=30,
+        )
+    wait_for("a commit", lambda: json.loads(keeper.run("cat %s", last))["good"] != before, seconds=60)
+    assert json.loads(keeper.run("cat %s", last))["why"] == ""
+    wait_for("the metastore", lambda: verb.run("metastore", "check").returncode == 0, seconds=60)
