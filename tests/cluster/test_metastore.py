@@ -57,7 +57,8 @@ def test_the_kits_client_writes_and_reads_many_partitions(node: Machine) -> None
     """With the first of two addresses dead, and in chunks; where a release lacks a method, by another one."""
     port, name = node.variable("lakehouse_ports")["metastore"], f"kit_client_{secrets.token_hex(4)}"
     addresses = f"thrift://127.0.0.1:1,thrift://{node.host.address}:{port}"
-    options = Options(user=node.variable("lakehouse_users")["hdfs"], chunk=100)
+    # To drop so many rows of the database takes a busy machine longer than a call may take otherwise.
+    options = Options(user=node.variable("lakehouse_users")["hdfs"], chunk=100, read=60, total=60)
     days = [str(number) for number in range(250)]
     with Metastore(addresses, options) as metastore:
         metastore.call("create_database", Database(name=name, locationUri=f"/tmp/{name}"))  # noqa: S108
