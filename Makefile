@@ -111,7 +111,7 @@ lint: tools-dev ## Style, types, the rules of Ansible and shell, and subjects of
 
 .PHONY: unit
 unit: tools-dev ## Fast tests: no host, no network
-	@pytest --numprocesses auto --dist loadfile -m "not network and not cluster and not drill and not longdrill" tests/unit tests/render
+	@pytest --numprocesses auto --dist loadfile --no-loadscope-reorder -m "not network and not cluster and not drill and not longdrill" tests/render tests/unit
 
 .PHONY: golden
 golden: tools-dev ## Write the expected renderings again

@@ -39,6 +39,10 @@ CLUSTER_TESTS = {
 }  # fmt: skip
 # The folders of the two suites.
 SMOKE, MATRIX = "smoke", "matrix"
+# Of the matrix, what `make test` leaves to `make nightly`: minutes of queries.
+_WITHOUT_TPCH = f"--ignore={MATRIX}/tpch"
+# The real Maven's. A folder of thousands would be collected for it.
+NETWORK_TESTS = "tests/unit/test_artifacts.py"
 # The cluster of `make test` alone: nobody else's data is on it.
 TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
@@ -218,12 +222,12 @@ def machines(phases: Phases, path: str, *, bare: bool = False) -> None:
         check(phases, path)
 
 
-def serve(phases: Phases, path: str) -> None:
-    """From machines to services, data and the results of both suites."""
+def serve(phases: Phases, path: str, *selection: str) -> None:
+    """From machines to services, data and the results of both suites: of the matrix what is selected."""
     converge(phases, path)
     load(phases, path)
     smoke(phases, path)
-    matrix(phases, path)
+    matrix(phases, path, *selection)
 
 
 def deploy(phases: Phases, path: str) -> int:
@@ -287,20 +291,22 @@ def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> 
             f"{names.HOSTS} belongs to root, and lacks names that the tests of docker compose need",
             f"sudo make compose-names ENV_FILE={COMPOSE_TESTS.relative_to(run.ROOT) / 'test.env'}",
         )
-    # Beside the first checks comes what the unit tests read of the releases.
+    # Beside the first checks comes what the unit tests read of the releases, then compose's images.
     with ThreadPoolExecutor() as pool:
         artifacts_there = pool.submit(fetch, phases, core=is_core(path))
         if not timed(phases, "lint", FAST_CHECKS["lint"]):
             return 1
         artifacts_there.result()
-    if not timed(phases, "unit", FAST_CHECKS["unit"]):
-        return 1
+        images_there = pool.submit(images_of_tests, phases)
+        if not timed(phases, "unit", FAST_CHECKS["unit"]):
+            return 1
+        images_there.result()
     if not is_local(path):
         engine(phases)  # the tests of local nodes and of docker compose need one all the same
     machines(phases, path, bare=True)
     # Real machines may run the whole already.
     small = not is_local(path) or is_core(path) or core_first(phases, path)
-    serve(phases, path)
+    serve(phases, path, _WITHOUT_TPCH)
     changed = converge(phases, path, "converge again")
     if changed:
         phases.log(
@@ -308,7 +314,7 @@ def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> 
         )
     pytest = run.program("pytest")
     # Not before: now there is a Maven.
-    network = timed(phases, "network tests", [pytest, "tests/unit", "-m", f"network and not {LONG}"])
+    network = timed(phases, "network tests", [pytest, NETWORK_TESTS, "-m", "network"])
     cluster = cluster_test(phases, path)
     code = report.build(run.BUILD, bill().versions)
     if not keep:
@@ -337,11 +343,15 @@ def core_first(phases: Phases, path: str) -> bool:
         keep_profile(phases, path, profile.FULL)
 
 
+def images_of_tests(phases: Phases) -> None:
+    """The images of everything that the tests of docker compose start."""
+    compose_image(phases, _compose_of_tests().with_values(COMPOSE_PROFILES=_EVERYTHING))
+
+
 def compose_test(phases: Phases, *, keep: bool) -> bool:
     """The stack of docker compose, under names and ports of its own. Both suites on it are `nightly`'s."""
     settings = _compose_of_tests()
     endpoints = settings.rendered / "endpoints.json"
-    compose_image(phases, settings.with_values(COMPOSE_PROFILES=_EVERYTHING))
     with _stack_of_tests(phases, settings, keep=keep):
         with phases.phase("compose endpoints"):
             target = f"lakehouse_endpoints_file={endpoints}"
@@ -378,9 +388,8 @@ def drill(phases: Phases, path: str, typed: str | None = None) -> int:
     endpoints(phases, path)
     passed = _drilled(phases, "nodes", "tests/cluster", "--inventory", path) and passed
     nodes.down(path, phases.log)
-    settings = _compose_of_tests()
-    compose_image(phases, settings.with_values(COMPOSE_PROFILES=_EVERYTHING))
-    with _stack_of_tests(phases, settings, keep=False):
+    images_of_tests(phases)
+    with _stack_of_tests(phases, _compose_of_tests(), keep=False):
         passed = _drilled(phases, "compose", str(COMPOSE_TESTS)) and passed
     drills.write()
     return int(not passed)

@@ -15,7 +15,7 @@ from testbed.waiting import wait_for
 from tests.cluster.daemons import spark_defaults
 from tests.cluster.machines import Machine, Machines
 
-pytestmark = [pytest.mark.cluster, pytest.mark.alone]
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 SECONDS = 120
 # A task of three seconds holds a core, and computes nothing.

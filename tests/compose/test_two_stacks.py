@@ -26,7 +26,7 @@ from testbed.placement import Ledger
 from testbed.waiting import wait_for
 from tests.compose.conftest import another, compose, connect, kill, succeed, surroundings, volumes
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 # Where the ports of the second stack begin, counted from those of the first.
 APART = 100

@@ -37,7 +37,7 @@ from lakehouse.run import ROOT
 from tests.unit import metastore_database
 from tests.unit.metastore_database import Database
 
-pytestmark = [pytest.mark.network, pytest.mark.longdrill]
+pytestmark = pytest.mark.longdrill
 
 TABLES, FEW, MANY, DATABASES = 10_000, 20, 100_020, 50
 CALLS = 3_000

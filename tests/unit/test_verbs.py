@@ -121,6 +121,7 @@ def test_a_failed_check_ends_the_test_before_any_cluster(
     monkeypatch.setattr(nodes, "down", untouched)
     monkeypatch.setattr(verbs, "machines", untouched)
     monkeypatch.setattr(verbs, "fetch", lambda *_, **__: None)
+    monkeypatch.setattr(verbs, "images_of_tests", lambda _: None)
     monkeypatch.setattr(verbs, "FAST_CHECKS", {"lint": ["true"], "unit": ["true"], broken: ["false"]})
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == 1
     assert statuses()[broken] == phases.FAILED
@@ -142,6 +143,7 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
     monkeypatch.setattr(report, "build", done(0))
     for verb, result in {
         "fetch": None,
+        "images_of_tests": None,
         "machines": None,
         "core_first": True,
         "serve": None,
@@ -151,9 +153,15 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
         monkeypatch.setattr(verbs, verb, done(result))
     monkeypatch.setattr(verbs, "timed", timed)
     assert verbs.test(verbs.start(), "tests/inventory", keep=False) == int(bool(broken))
-    assert ran["network tests"] == ["tests/unit", "-m", "network and not longdrill"]
+    assert ran["network tests"] == [verbs.NETWORK_TESTS, "-m", "network"]
     for name, chosen in verbs.CLUSTER_TESTS.items():
         assert ran[name] == ["tests/cluster", "--inventory", "tests/inventory", *chosen]
+
+
+def test_the_real_mavens_tests_are_all_asked_for() -> None:
+    mark = "pytest.mark." + "network"
+    marked = [path for path in (run.ROOT / "tests").rglob("*.py") if mark in path.read_text(encoding="utf-8")]
+    assert marked == [run.ROOT / verbs.NETWORK_TESTS]
 
 
 def test_what_is_no_long_drill_is_run_once_on_the_cluster() -> None:
