@@ -112,5 +112,10 @@ def starts(cluster: Inventory, machines: Machines, unit: str, group: str) -> dic
     return {host.name: machines[host.name].run(shown, unit) for host in cluster.group(group)}
 
 
+def answers(verb: Verb) -> None:
+    """Wait for a metastore whose database was away."""
+    wait_for("the metastore", lambda: verb.run("metastore", "check").returncode == 0, seconds=60)
+
+
 def healed(namenode: NameNode) -> None:
     wait_for("every block has its replicas", lambda: not namenode.lacking(), seconds=120)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.inventory import Inventory
-from testbed.waiting import wait_for
-from tests.cluster.changing import Verb, stopped
+from tests.cluster.changing import Verb, answers, stopped
 from tests.cluster.machines import Machines
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
@@ -32,4 +31,4 @@ def test_without_its_database_the_database_is_named(
     assert done.returncode == 2, done
     assert "DOWN metastore.database" in done.stdout + done.stderr, done
     assert "PostgreSQL does not answer" in done.stdout + done.stderr
-    wait_for("the metastore", lambda: verb.run("metastore", "check").returncode == 0, seconds=60)
+    answers(verb)
