@@ -42,8 +42,8 @@ nightly: tools-dev ## Both suites on a stack of docker compose, its report in bu
 	@$(LAKEHOUSE) nightly --started $(STARTED)
 
 .PHONY: drills
-drills: tools-dev ## Take nodes and containers of their own apart, the report in docs/drills.md
-	@$(LAKEHOUSE) drills --inventory $(TEST_INVENTORY) --started $(STARTED) $(CONFIRMED)
+drills: tools-dev ## Take nodes and containers of their own apart, the report in docs/drills.md; DRILLS="scale kills" some
+	@$(LAKEHOUSE) drills $(DRILLS) --inventory $(TEST_INVENTORY) --started $(STARTED) $(CONFIRMED)
 
 .PHONY: smoke
 smoke: tools ## Run the smoke suite against the cluster and write the report

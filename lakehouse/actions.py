@@ -30,7 +30,9 @@ def nightly(arguments: argparse.Namespace) -> int:
 
 def drills(arguments: argparse.Namespace) -> int:
     """Take a cluster of its own apart."""
-    return verbs.drill(verbs.start(arguments.started), arguments.inventory, arguments.confirm)
+    return verbs.drill(
+        verbs.start(arguments.started), arguments.inventory, arguments.drills, arguments.confirm
+    )
 
 
 def bundle(arguments: argparse.Namespace) -> int:

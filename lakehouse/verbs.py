@@ -25,17 +25,15 @@ REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
 # The last report of `make nightly`.
 NIGHTLY = run.BUILD / "nightly"
-# Marks what `make drills` runs and `make test` leaves out.
-LONG = "longdrill"
 # Arguments of pytest for the tests of `make test`; the slowest are shown, for who wants it faster.
 _SLOWEST = "--durations=20"
-_SHORT = ["-m", f"not {LONG}", _SLOWEST]
+_SHORT = ["-m", f"not {drills.MARK}", _SLOWEST]
 # Those of a cluster: files that do not disturb each other side by side, then what has to be alone on it.
 CLUSTER_TESTS = {
     "cluster tests": [
-        "-m", f"not (alone or drill or {LONG})", "--numprocesses", "2", "--dist", "loadfile", _SLOWEST,
+        "-m", f"not (alone or drill or {drills.MARK})", "--numprocesses", "2", "--dist", "loadfile", _SLOWEST,
     ],
-    "drills": ["-m", f"(alone or drill) and not {LONG}", _SLOWEST],
+    "drills": ["-m", f"(alone or drill) and not {drills.MARK}", _SLOWEST],
 }  # fmt: skip
 # The folders of the two suites.
 SMOKE, MATRIX = "smoke", "matrix"
@@ -373,31 +371,43 @@ def nightly(phases: Phases) -> int:
         return code
 
 
-def drill(phases: Phases, path: str, typed: str | None = None) -> int:
-    """Take nodes and containers of their own apart, longer than `test` may; the report goes to docs/."""
-    confirm(phases, path, typed)
-    for old in drills.FOLDER.glob(f"*{drills.RESULTS}"):
-        old.unlink()
+def drill(phases: Phases, path: str, names: Collection[str] = (), typed: str | None = None) -> int:
+    """Take nodes and containers of their own apart, longer than `test` may, and write the page of docs/.
+
+    All drills, or those of these names; LakehouseError for a name that none has.
+    """
+    chosen, when = drills.named(names), drills.circumstances()
+    here, nodewise, compose = (
+        [drill for drill in chosen if drill.where == where]
+        for where in (drills.CONTROL, drills.NODES, drills.COMPOSE)
+    )
+    if nodewise:
+        confirm(phases, path, typed)
     fetch(phases)
     # Before there are nodes, which take their share of the cores: these measure seconds.
-    passed = _drilled(phases, "control machine", "tests/unit")
-    keep_profile(phases, path, profile.FULL)
-    machines(phases, path, bare=True)
-    converge(phases, path)
-    load(phases, path)
-    endpoints(phases, path)
-    passed = _drilled(phases, "nodes", "tests/cluster", "--inventory", path) and passed
-    nodes.down(path, phases.log)
-    images_of_tests(phases)
-    with _stack_of_tests(phases, _compose_of_tests(), keep=False):
-        passed = _drilled(phases, "compose", str(COMPOSE_TESTS)) and passed
-    drills.write()
-    return int(not passed)
+    passed = [_drilled(phases, drill, when) for drill in here]
+    if nodewise:
+        keep_profile(phases, path, profile.FULL)
+        machines(phases, path, bare=True)
+        converge(phases, path)
+        load(phases, path)
+        endpoints(phases, path)
+        passed += [_drilled(phases, drill, when, "--inventory", path) for drill in nodewise]
+        nodes.down(path, phases.log)
+    if compose:
+        images_of_tests(phases)
+        with _stack_of_tests(phases, _compose_of_tests(), keep=False):
+            passed += [_drilled(phases, drill, when) for drill in compose]
+    return int(not all(passed))
 
 
-def _drilled(phases: Phases, where: str, *tests: str) -> bool:
-    results = f"--junit-xml={drills.FOLDER / where}{drills.RESULTS}"
-    return timed(phases, f"drills of {where}", [run.program("pytest"), "-m", LONG, results, *tests])
+def _drilled(phases: Phases, drill: drills.Drill, when: str, *arguments: str) -> bool:
+    """Run a file of drills and write its section of the page; tell whether all of it passed."""
+    drill.results.unlink(missing_ok=True)
+    words = ["-m", drills.MARK, f"--junit-xml={drill.results}", str(drill.path), *arguments]
+    passed = timed(phases, f"drill {drill.name}", [run.program("pytest"), *words])
+    drills.record(drill, when)
+    return passed
 
 
 @contextmanager

@@ -14,6 +14,9 @@ def register(add: Add) -> None:
     tested.add_argument("--keep", action="store_true", help="leave the cluster running")
     add("nightly", "nightly", "both suites on docker compose")
     drilled = add("drills", "drills", "take a cluster of its own apart, longer than `test` may")
+    drilled.add_argument(
+        "drills", nargs="*", help="names of docs/drills.md, with _ for spaces (default: all)"
+    )
     add("up", "up", "start the local nodes")
     add("down", "down", "remove the local nodes and their data")
     bundled = add("bundle", "bundle", "write all that an installation without a network needs into one file")

@@ -1,12 +1,15 @@
-"""The page of the last `make drills`: what was taken apart, when, on which commit and machine."""
+"""The drills, a file of tests each, and their page: what each did last, when, on which commit and machine."""
 
 from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from pathlib import Path
 
 from lakehouse import run
@@ -14,34 +17,77 @@ from lakehouse.errors import LakehouseError
 from lakehouse.report import junit
 from lakehouse.report.model import Case
 
-FOLDER = run.BUILD / "drills"
-# What the name of a result file ends with; before it stands where the drills ran.
-RESULTS = "-junit.xml"
+# Marks what `make drills` runs and `make test` leaves out.
+MARK = "longdrill"
+# Where drills run, and the folders that hold them, in the order of a run.
+CONTROL, NODES, COMPOSE = "control machine", "nodes", "compose"
+_FOLDERS = {CONTROL: "unit", NODES: "cluster", COMPOSE: "compose"}
+_TESTS = run.ROOT / "tests"
+_RESULTS = run.BUILD / "drills"
 PAGE = run.ROOT / "docs" / "drills.md"
 _INTRODUCTION = """\
 # Drills
 
 `make drills` runs what takes minutes or takes everything apart, on nodes and containers of its own: the
-tests with the marker `longdrill`. `make test` runs all others. It writes this page again.
+tests with the marker `longdrill`. `make test` runs all others. Each file of tests has a section here, written
+when the file has run. `make drills DRILLS="scale kills"` runs some of them; the other sections stay.
 """
 
 
-def page(cases: Iterable[Case], circumstances: str) -> str:
-    """Return the page in Markdown: a row per drill, then what some have measured. Of no cases, it says so."""
-    cases = sorted(cases, key=lambda case: (case.suite, case.operation))
-    rows = [f"| {case.suite} | {case.operation} | {case.status} | {case.seconds:.0f} s |" for case in cases]
-    notes = [f"- {case.operation}: {case.said}" for case in cases if case.said]
-    if not rows:
-        return f"{_INTRODUCTION}\nNobody has run all of them since they were put together.\n"
-    head = ["| Where | Drill | Result | Took |", "|---|---|---|---|"]
-    measured = ["", "What they have measured:", "", *notes] if notes else []
-    return "\n".join([_INTRODUCTION, f"The last run: {circumstances}.", "", *head, *rows, *measured, ""])
+@dataclass(frozen=True)
+class Drill:
+    """A file of tests: where it runs, and its name without `test_`."""
+
+    where: str
+    name: str
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return _TESTS / _FOLDERS[self.where] / f"test_{self.name}.py"
+
+    @property
+    def results(self) -> Path:
+        """Where pytest writes what its last run did."""
+        return _RESULTS / f"{self.where} {self.name}-junit.xml"
+
+    @property
+    def title(self) -> str:
+        """The heading of its section."""
+        return f"{self.name.replace('_', ' ')}, on {self.where}"
+
+
+def known() -> list[Drill]:
+    """Return every drill, in the order of a whole run."""
+    return [
+        Drill(where, path.stem.removeprefix("test_"))
+        for where, folder in _FOLDERS.items()
+        for path in sorted((_TESTS / folder).glob("test_*.py"))
+        if f"mark.{MARK}" in path.read_text(encoding="utf-8")
+    ]
+
+
+def named(names: Collection[str]) -> list[Drill]:
+    """Return the drills of these names, or all; LakehouseError for a name that none has."""
+    every = known()
+    for name in names:
+        if all(drill.name != name for drill in every):
+            probable = get_close_matches(name, [drill.name for drill in every], 1)
+            raise LakehouseError(
+                f"no drill is called {name}{f', but {probable[0]} is' if probable else ''}",
+                f"ls {' '.join(f'tests/{folder}' for folder in _FOLDERS.values())}",
+            )
+    return [drill for drill in every if not names or drill.name in names]
 
 
 def circumstances() -> str:
     """Return day, commit and machine; LakehouseError where git knows no commit."""
     said = {}
-    for name, command in {"commit": "rev-parse --short HEAD", "changes": "status --porcelain"}.items():
+    for name, command in {
+        "commit": "rev-parse --short HEAD",
+        # The page itself is written while the drills run.
+        "changes": f"status --porcelain -- . :!{PAGE.relative_to(run.ROOT)}",
+    }.items():
         done = subprocess.run(
             ["git", *command.split()], cwd=run.ROOT, capture_output=True, text=True, check=False
         )
@@ -55,9 +101,32 @@ def circumstances() -> str:
     return f"{datetime.now(UTC):%Y-%m-%d}, commit {commit}, {machine}"
 
 
-def write(folder: Path = FOLDER, target: Path = PAGE) -> None:
-    """Write the page from the results in the folder; LakehouseError where there are none."""
-    cases = [case for path in sorted(folder.glob(f"*{RESULTS}")) for case in junit.read(path).cases]
-    if not cases:
-        raise LakehouseError(f"{folder} holds no results: no drill has run", "make drills")
-    target.write_text(page(cases, circumstances()), encoding="utf-8")
+def record(drill: Drill, when: str, page: Path = PAGE) -> None:
+    """Write the section of a drill that has run; what the others did stays, of drills that there are.
+
+    LakehouseError where the drill has left no results.
+    """
+    sections = _sections(page.read_text(encoding="utf-8")) if page.exists() else {}
+    sections[drill.title] = _section(when, junit.read(drill.results).cases)
+    texts = [f"## {one.title}\n{sections[one.title]}" for one in known() if one.title in sections]
+    page.write_text("\n".join([_INTRODUCTION, *texts]), encoding="utf-8")
+
+
+def _sections(page: str) -> dict[str, str]:
+    """Return what stands below each heading of the page."""
+    parts = (part.partition("\n") for part in re.split(r"^## ", page, flags=re.MULTILINE)[1:])
+    return {title: f"{text.rstrip()}\n" for title, _, text in parts}
+
+
+def _section(when: str, cases: Collection[Case]) -> str:
+    rows = [
+        f"| {_called(case)} | {case.status} | {case.seconds:.0f} s | {case.said or '-'} |" for case in cases
+    ]
+    head = ["| Drill | Result | Took | Measured |", "|---|---|---|---|"]
+    return "\n".join(["", f"{when}.", "", *head, *rows, ""])
+
+
+def _called(case: Case) -> str:
+    """Return what the drill is, with its seed or host."""
+    _, bracket, parameter = case.name.rstrip("]").partition("[")
+    return f"{case.operation} ({parameter})" if bracket else case.operation

@@ -11,7 +11,7 @@ import pytest
 
 from lakehouse import nodes, phases, report, run, verbs
 from lakehouse.compose import dotenv, names, stack
-from lakehouse.dev import bench
+from lakehouse.dev import bench, drills
 from lakehouse.errors import LakehouseError
 
 RECAP = """\
@@ -167,10 +167,10 @@ def test_the_real_mavens_tests_are_all_asked_for() -> None:
 def test_what_is_no_long_drill_is_run_once_on_the_cluster() -> None:
     expressions = [arguments[1] for arguments in verbs.CLUSTER_TESTS.values()]
     for flags in product([False, True], repeat=3):
-        marks = dict(zip(("alone", "drill", verbs.LONG), flags, strict=True))
+        marks = dict(zip(("alone", "drill", drills.MARK), flags, strict=True))
         # Pytest's grammar is a part of Python's.
         run_in = [bool(eval(one, {}, marks)) for one in expressions]  # noqa: S307 -- our own text
-        assert sum(run_in) == int(not marks[verbs.LONG])
+        assert sum(run_in) == int(not marks[drills.MARK])
 
 
 class TestConfirm:
