@@ -38,7 +38,7 @@ _FILES = {
     "hive_site": ({"metastore"}, "hive/hive-site.xml"),
     "spark_master_conf": ({"spark_master"}, "spark/spark-master.conf"),
     "trino_config": ({"trino"}, "trino/config.properties"),
-    "flink_config": ({"flink_jobmanager", "flink_taskmanager"}, "flink/config.yaml"),
+    "flink_config": ({"flink_jobmanager", "flink_taskmanager"}, "flink/cluster/config.yaml"),
 }
 _JSON = {"Accept": "application/json"}
 # Who is asked over HTTP: group, port, path.

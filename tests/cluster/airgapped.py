@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
+import os
 import platform
+import re
 import shutil
 import subprocess
 import tarfile
@@ -27,6 +30,9 @@ SUBNET = "172.31.8"
 INVENTORY = "inventory/airgap"
 HOME = "/lakehouse"
 SOCKET = "/var/run/docker.sock"
+# What tells pip and Maven of this computer where their mirrors are, and whom to trust.
+_VARIABLES = re.compile(r"PIP_|MAVEN_|(https?|no)_proxy$|SSL_CERT|REQUESTS_CA", re.IGNORECASE)
+_SETTINGS = ("/etc/pip.conf", "~/.config/pip/pip.conf", "~/.m2/settings.xml")
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,23 @@ class Control:
         """Return the exit code of a command in the checkout, and all that it says."""
         done = self.container.exec_run([*command], workdir=HOME, environment=dict(environment or {}))
         return done.exit_code or 0, cast(bytes, done.output).decode(errors="replace")
+
+    def install(self, *words: str, environment: Mapping[str, str] | None = None) -> tuple[float, str]:
+        """Run `make lakehouse` of the small profile; return the seconds to its services, and what it says.
+
+        The image of the nodes is made anew.
+        """
+        client, own = docker.from_env(), self.container.attrs["Config"]["Image"]
+        for each in client.images.list(image.REPOSITORY):
+            for tag in {*each.tags} - {own}:
+                client.images.remove(tag, force=True)
+        client.close()
+        words = ("PROFILE=core", f"INVENTORY={INVENTORY}", *words)
+        code, said = self.run("make", "lakehouse", *words, environment=environment)
+        assert not code, said[-4000:]
+        phases = json.loads(self.run("cat", "build/report/phases.json")[1])
+        ended = {phase["name"]: phase["started"] + phase["seconds"] for phase in phases}
+        return ended["converge"] - min(phase["started"] for phase in phases), said
 
 
 @contextmanager
@@ -76,6 +99,13 @@ def control(
         yield Control(made)
     finally:
         remove(client)
+
+
+def mirrors() -> tuple[dict[Path, str], dict[str, str]]:
+    """Return the files and the variables by which this computer's pip and Maven find their mirrors."""
+    files = {Path(name).expanduser(): name.replace("~", "/root") for name in _SETTINGS}
+    said = {name: value for name, value in os.environ.items() if _VARIABLES.match(name)}
+    return {here: there for here, there in files.items() if here.is_file()}, said
 
 
 def remove(client: docker.DockerClient) -> None:

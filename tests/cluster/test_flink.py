@@ -18,12 +18,14 @@ from testbed.engines import EngineError
 from testbed.engines.flink import Flink
 from testbed.namenode import NameNode
 from testbed.waiting import wait_for
+from tests.cluster import changing
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 
 pytestmark = pytest.mark.cluster
 
-UNIT = "flink-taskmanager"
+UNIT, GATEWAY = "flink-taskmanager", "flink-sql-gateway"
+GROUPS = {UNIT: "flink_taskmanagers", "flink-jobmanager": "flink_jobmanager", GATEWAY: "flink_jobmanager"}
 REGISTERED = "Successful registration at resource manager"
 
 
@@ -227,3 +229,21 @@ def test_a_killed_taskmanager_comes_back_and_registers(
     wait_for("its registration", lambda: REGISTERED in machine.run(log, UNIT, born), seconds=60)
     flink.sql(f"INSERT INTO {database}.before VALUES (1), (2), (3)")
     assert flink.value(f"SELECT COUNT(*) FROM {database}.before") == 3
+
+
+@pytest.mark.drill
+def test_another_parallelism_restarts_the_gateway_and_ends_no_job(
+    cluster: Inventory, machines: Machines, ansible: Ansible, rest: Rest
+) -> None:
+    """As where a host joins: half of all slots is the default of a job."""
+
+    def starts() -> dict[str, dict[str, str]]:
+        return {unit: changing.starts(cluster, machines, unit, group) for unit, group in GROUPS.items()}
+
+    before = starts()
+    changed = ansible.playbook("site", "--tags", "flink", flink_parallelism=1)
+    after = starts()
+    back = ansible.playbook("site", "--tags", "flink")
+    assert [changed.code, back.code] == [0, 0], (changed, back)
+    assert {unit for unit in GROUPS if before[unit] != after[unit]} == {GATEWAY}
+    assert "parallelism.default" not in {setting["key"] for setting in rest.get("/jobmanager/config")}

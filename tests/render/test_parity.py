@@ -63,7 +63,7 @@ CERTIFICATE = "a container's PostgreSQL has no certificate"
 LOCAL = "127.0.0.1/32 scram-sha-256"
 DESIGN = (
     *(
-        Different("*/flink/config.yaml", f'{key}: "HOST"', f'{key}: "0.0.0.0"', ALL_ADDRESSES)
+        Different("*/flink/*config.yaml", f'{key}: "HOST"', f'{key}: "0.0.0.0"', ALL_ADDRESSES)
         for key in (
             "jobmanager.bind-host",
             "rest.bind-address",
@@ -72,7 +72,7 @@ DESIGN = (
         )
     ),
     Different(
-        "*/flink/config.yaml",
+        "*/flink/*config.yaml",
         'sql-gateway.endpoint.rest.address: "HOST"',
         'sql-gateway.endpoint.rest.address: "flink-sql-gateway"',
         GATEWAY,

@@ -134,6 +134,7 @@ def test_a_make_command_names_targets_of_the_makefile(words: list[str]) -> None:
         "COMPOSE_PROFILES",
         "CONFIRM",
         "DATANODES",
+        "DRILLS",
         "ENV_FILE",
         "FORGET",
         "INVENTORY",

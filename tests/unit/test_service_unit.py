@@ -86,7 +86,7 @@ def test_the_task_manager_s_class_path_is_a_variable() -> None:
         "/opt/flink/current/lib/*:/etc/hadoop:/opt/flink/current/hadoop/*",
         "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
         "--configDir",
-        "/etc/flink",
+        "/etc/flink/cluster",
     ]
     assert found.folder == "/data/flink"
 
