@@ -43,7 +43,7 @@ def choose(backup: Backup, table: str, database: str) -> Chosen:
     if (table and not found) or not databases:
         all_names = list(map(str, backup.tables)) if table else [one["name"] for one in known["databases"]]
         near = difflib.get_close_matches(table or database, all_names, n=1)
-        meant = f" (meant: {near[0]}?)" if near else ""
+        meant = f" (did you mean {near[0]}?)" if near else ""
         raise BackupError(
             f"{backup.name} has no {'table' if table else 'database'} {table or database}{meant}"
         )

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from lakehouse import services
 from lakehouse.errors import UsageError
 from lakehouse.inventory import Host
+from lakehouse.nearest import did_you_mean
 from lakehouse.services import Service
-from lakehouse.validation.variables import suggestion
 from ops.status.placement import Cluster
 
 
@@ -51,6 +51,4 @@ def hosts(cluster: Cluster, *, name: str | None, group: str | None, of: str | No
 def _known(kind: str, name: str, known: Iterable[str]) -> None:
     names = list(known)
     if name not in names:
-        meant = suggestion(name, names, "").removesuffix("?")
-        near = f" ({meant}?)" if meant else ""
-        raise UsageError(f"no {kind} {name}{near}; there are: {' '.join(names)}")
+        raise UsageError(f"no {kind} {name}{did_you_mean(name, names)}; there are: {' '.join(names)}")

@@ -9,11 +9,11 @@ import subprocess
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 
 from lakehouse import run
 from lakehouse.errors import LakehouseError
+from lakehouse.nearest import did_you_mean
 from lakehouse.report import junit
 from lakehouse.report.model import Case
 
@@ -72,9 +72,8 @@ def named(names: Collection[str]) -> list[Drill]:
     every = known()
     for name in names:
         if all(drill.name != name for drill in every):
-            probable = get_close_matches(name, [drill.name for drill in every], 1)
             raise LakehouseError(
-                f"no drill is called {name}{f', but {probable[0]} is' if probable else ''}",
+                f"no drill is called {name}{did_you_mean(name, [drill.name for drill in every])}",
                 f"ls {' '.join(f'tests/{folder}' for folder in _FOLDERS.values())}",
             )
     return [drill for drill in every if not names or drill.name in names]

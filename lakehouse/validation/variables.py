@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from lakehouse.inventory import Host
+from lakehouse.nearest import nearest
 from lakehouse.validation.finding import Finding
 
 Option = Mapping[str, Any]
@@ -48,8 +48,8 @@ def options(specs: Iterable[Mapping[str, Any]]) -> dict[str, Option]:
 
 def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
     """Return ``did you mean x?`` for a name that looks like a known one, else the given advice."""
-    close = get_close_matches(name, list(known), n=1)
-    return f"did you mean {close[0]}?" if close else otherwise
+    close = nearest(name, known)
+    return f"did you mean {close}?" if close else otherwise
 
 
 def unknown(host: Host, known: Mapping[str, Option]) -> list[Finding]:

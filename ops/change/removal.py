@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from functools import partial
 from lakehouse import services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
+from lakehouse.nearest import did_you_mean
 from lakehouse.services import Service
 from ops.change import run
 from ops.change.ending import Ending, Refusal, Stopped
@@ -67,10 +67,9 @@ def prepare(living: Living, request: Request) -> Work:
     component, data, path = str(request.arguments["component"]), bool(request.arguments["data"]), request.path
     known = removable()
     if component not in known:
-        near = difflib.get_close_matches(component, known, n=1)
-        meant = f" (meant: {near[0]}?)" if near else ""
         raise LakehouseError(
-            f"{component} is nothing that a cluster can do without{meant}", f"one of: {', '.join(known)}"
+            f"{component} is nothing that a cluster can do without{did_you_mean(component, known)}",
+            f"one of: {', '.join(known)}",
         )
     here = [
         host.name for host in living.cluster.hosts if placed(living.cluster.services[host.name], component)

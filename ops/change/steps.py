@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from lakehouse import services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
+from lakehouse.nearest import did_you_mean
 from lakehouse.services import Service
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -78,7 +78,7 @@ def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, 
     catalogue = services.load().services
     if target != ALL and target not in catalogue:
         raise LakehouseError(
-            f"there is no service {target}{_meant(target, catalogue)}",
+            f"there is no service {target}{did_you_mean(target, catalogue)}",
             f"lakehouse status -i {_path(cluster)}",
         )
     if only is not None:
@@ -100,7 +100,7 @@ def host(cluster: Cluster, name: str) -> Host:
     """Return a host; LakehouseError where the inventory has none of that name."""
     found = next((one for one in cluster.hosts if one.name == name), None)
     if found is None:
-        near = _meant(name, [one.name for one in cluster.hosts])
+        near = did_you_mean(name, [one.name for one in cluster.hosts])
         raise LakehouseError(
             f"there is no host {name} in {_path(cluster)}{near}",
             f"ansible-inventory -i {_path(cluster)} --graph",
@@ -118,11 +118,6 @@ def noticed(row: Service, one: Host) -> str:
     if len(row.groups) > 1 and row.groups[0] in one.groups:
         return _COORDINATOR
     return _NOTICED.get(row.name, "")
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return f" (meant: {near[0]}?)" if near else ""
 
 
 def _path(cluster: Cluster) -> str:

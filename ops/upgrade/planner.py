@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lakehouse.errors import LakehouseError
+from lakehouse.nearest import did_you_mean
 from ops.change import steps
 from ops.change.ending import Refusal
 from ops.change.steps import Step
@@ -130,9 +130,9 @@ def chosen(target: str, names: Mapping[str, set[str]]) -> set[str]:
     if found := {component for component, versions in names.items() if target in versions}:
         return found
     known = sorted({*names, *(one for versions in names.values() for one in versions)} - {*_DATA})
-    near = difflib.get_close_matches(target, known, n=1)
-    meant = f" (meant: {near[0]}?)" if near else ""
-    raise LakehouseError(f"no component is called {target}{meant}", f"one of: {', '.join(known)}")
+    raise LakehouseError(
+        f"no component is called {target}{did_you_mean(target, known)}", f"one of: {', '.join(known)}"
+    )
 
 
 def demanded(target: str, wanted: str, bill: Mapping[str, str], path: str) -> None:

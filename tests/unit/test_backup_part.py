@@ -134,7 +134,7 @@ def test_a_database_has_all_of_its_tables(backup: Backup) -> None:
 @pytest.mark.parametrize(
     ("table", "database", "said"),
     [
-        ("d.hiv", "", f"{NAME} has no table d.hiv (meant: d.hive?)"),
+        ("d.hiv", "", f"{NAME} has no table d.hiv (did you mean d.hive?)"),
         ("", "x", f"{NAME} has no database x"),
     ],
 )

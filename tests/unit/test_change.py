@@ -83,8 +83,8 @@ def test_a_host_alone_is_planned_alone(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("target", "host", "message"),
     [
-        ("datanodes", None, "there is no service datanodes (meant: datanode?)"),
-        ("datanode", "beta", "there is no host beta in tests/inventory (meant: beta2?)"),
+        ("datanodes", None, "there is no service datanodes (did you mean datanode?)"),
+        ("datanode", "beta", "there is no host beta in tests/inventory (did you mean beta2?)"),
         ("namenode", "beta2", "namenode does not run on beta2"),
         ("spark_thrift", None, "spark_thrift does not run in this cluster"),
     ],

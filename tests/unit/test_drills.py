@@ -81,7 +81,8 @@ def test_some_are_chosen_by_name_and_run_in_one_order() -> None:
 
 
 def test_a_name_that_none_has_is_refused_with_the_one_that_was_meant() -> None:
-    with pytest.raises(LakehouseError, match=r"no drill is called scael, but scale is; next: ls tests/unit "):
+    said = r"no drill is called scael \(did you mean scale\?\); next: ls tests/unit "
+    with pytest.raises(LakehouseError, match=said):
         drills.named(["scael"])
 
 

