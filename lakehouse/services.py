@@ -16,7 +16,9 @@ from lakehouse.run import ROOT
 
 FILE = ROOT / "services.yml"
 KEY = "lakehouse_catalogue"
-ONE, SOME, OPTIONAL, QUORUM = "one", "some", "optional", "quorum"
+# How many hosts a group may have.
+ONE, AT_MOST_ONE, SOME, OPTIONAL, QUORUM = "one", "at most one", "some", "optional", "quorum"
+COUNTS = (ONE, AT_MOST_ONE, SOME, OPTIONAL, QUORUM)
 CORE, FULL = "core", "full"
 # How a port is asked whether its service serves.
 HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE = (
@@ -43,7 +45,7 @@ class User:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of the inventory: `hosts` is one of ONE to QUORUM; `band` and `label` are the picture's."""
+    """A group of the inventory: `hosts` is one of COUNTS; `band` and `label` are the picture's."""
 
     name: str
     hosts: str
@@ -151,11 +153,12 @@ class Service:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All rows, each by its name and in the order of the file."""
+    """All rows, each by its name and in the order of the file; and the units that the clock starts."""
 
     users: Mapping[str, User]
     groups: Mapping[str, Group]
     services: Mapping[str, Service]
+    timers: tuple[str, ...]
 
     @property
     def ports(self) -> dict[str, Port]:
@@ -189,7 +192,7 @@ class Catalogue:
         }
 
     def sized(self, *hosts: str) -> tuple[str, ...]:
-        """Return the groups with that many hosts: ONE, SOME, OPTIONAL or QUORUM."""
+        """Return the groups with that many hosts, of COUNTS."""
         return tuple(name for name, group in self.groups.items() if group.hosts in hosts)
 
     @property
@@ -211,6 +214,7 @@ def load(path: Path = FILE) -> Catalogue:
         users={name: _row(User, path, name, row) for name, row in rows["users"].items()},
         groups={name: _row(Group, path, name, row) for name, row in rows["groups"].items()},
         services={name: _service(path, name, row) for name, row in rows["services"].items()},
+        timers=tuple(rows.get("timers", ())),
     )
     for fault in _faults(catalogue):
         raise LakehouseError(f"{path.name}: {fault}", f"correct {path}")
@@ -264,8 +268,9 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
 def _faults(catalogue: Catalogue) -> Iterable[str]:
     """Say what no row may say."""
     for group in catalogue.groups.values():
-        if group.hosts not in {ONE, SOME, OPTIONAL, QUORUM} or group.profile not in {CORE, FULL}:
-            yield f"group {group.name}: hosts is one, some, optional or quorum; profile is core or full"
+        if group.hosts not in COUNTS or group.profile not in {CORE, FULL}:
+            counts = f"{', '.join(COUNTS[:-1])} or {COUNTS[-1]}"
+            yield f"group {group.name}: hosts is {counts}; profile is core or full"
     for service in catalogue.services.values():
         yield from (f"service {service.name}: {fault}" for fault in _service_faults(catalogue, service))
         yield from _unasked(catalogue, service)

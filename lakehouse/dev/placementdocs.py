@@ -15,6 +15,7 @@ _TABLE = re.compile(r"(<!-- services:start[^\n]*-->\n).*?(<!-- services:end -->)
 _HEAD = ("Group", "Hosts", "Unit", "User", "What it answers before a restart goes on")
 _HOSTS = {
     services.ONE: "one",
+    services.AT_MOST_ONE: "none, or one",
     services.SOME: "one or more",
     services.OPTIONAL: "none, or more",
     services.QUORUM: "none, or an odd number from three",

@@ -19,7 +19,7 @@ PROCESSES = tuple(
 
 
 def groups(inventory: Inventory) -> list[Finding]:
-    """Check that there is one JobManager and somebody to work for it, or no Flink at all."""
+    """Check that there is a JobManager and somebody to work for it, or no Flink at all."""
     leaders, workers = ([host.name for host in inventory.group(group)] for group in (LEADER, WORKERS))
     expected = "exactly one host, or none in both groups"
     if workers and not leaders:
@@ -28,9 +28,6 @@ def groups(inventory: Inventory) -> list[Finding]:
     if leaders and not workers:
         fact = f"group {WORKERS} is empty, and {LEADER} is not"
         return [Finding("groups.flink", "all", fact, f"put a host into [{WORKERS}]", "at least one host")]
-    if len(leaders) > 1:
-        fact = f"group {LEADER} has {len(leaders)} hosts"
-        return [Finding("groups.flink", ",".join(leaders), fact, "leave one of them in it", expected)]
     return []
 
 

@@ -11,26 +11,30 @@ from lakehouse.validation.variables import suggestion
 
 # The least number of hosts of which one can fail and more than half are left.
 LEAST_QUORUM = 3
+_EXPECTED = {
+    services.ONE: "exactly one host",
+    services.AT_MOST_ONE: "at most one host",
+    services.SOME: "at least one host",
+}
 
 
 def group_sizes(inventory: Inventory) -> list[Finding]:
     """Check that every part is played, the single parts by one machine, voters by an odd number."""
     findings = []
     known = services.load()
-    # One machine each until high availability is switched on.
-    single = known.sized(services.ONE)
     others = {group for host in inventory.hosts for group in host.groups} - {
         *known.groups,
         "all",
         "ungrouped",
     }
-    for group in (*single, *known.sized(services.SOME)):
+    for group in known.sized(*_EXPECTED):
         members = [host.name for host in inventory.group(group)]
-        expected = "exactly one host" if group in single else "at least one host"
-        if not members:
+        count = known.groups[group].hosts
+        expected = _EXPECTED[count]
+        if not members and count != services.AT_MOST_ONE:
             advice = suggestion(group, others, f"put a host into [{group}]")
             findings.append(Finding("groups.size", "all", f"group {group} is empty", advice, expected))
-        elif group in single and len(members) > 1:
+        elif len(members) > 1 and count != services.SOME:
             fact = f"group {group} has {len(members)} hosts"
             findings.append(
                 Finding("groups.size", ",".join(members), fact, "leave one of them in it", expected)

@@ -64,17 +64,13 @@ def own_catalogs() -> Mapping[str, str]:
 
 
 def groups(inventory: Inventory) -> list[Finding]:
-    """Check that workers have a coordinator, one, and that the coordinator has workers."""
+    """Check that workers have a coordinator, and that the coordinator has workers."""
     coordinators = [host.name for host in inventory.group("trino_coordinator")]
     workers = [host.name for host in inventory.group("trino_workers")]
     if workers and not coordinators:
         fact = "group trino_workers has hosts, but trino_coordinator has none"
         advice = "put a host into [trino_coordinator], or empty [trino_workers]"
         return [Finding("trino.groups", ",".join(workers), fact, advice, "exactly one coordinator")]
-    if len(coordinators) > 1:
-        fact = f"group trino_coordinator has {len(coordinators)} hosts"
-        advice = "leave one of them in it"
-        return [Finding("trino.groups", ",".join(coordinators), fact, advice, "exactly one coordinator")]
     if coordinators and not workers:
         fact = "group trino_coordinator has a host, but trino_workers has none"
         advice = "put a host into [trino_workers]; it may be the same"

@@ -118,6 +118,7 @@ def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[
         if found := refusal(living, here, node, request.path):
             raise Stopped(Ending.REFUSED, found.fact, found.next)
     leaving.mark_as(running, node, away.LEFT)
+    leaving.unscheduled(running, node)
     if stored:
         leaving.in_hdfs(running, node, hdfs_hosts.DECOMMISSIONED)
     for step in here:

@@ -23,7 +23,8 @@ STORAGE = "datanode"
 # A service may be asked to end its work, as Trino's worker does when it is stopped.
 _UNIT_SECONDS = 900.0
 _SERVES_SECONDS, _QUIET_SECONDS = 300.0, 20.0
-_IN_HDFS, _MARK = "its state in HDFS", "its mark"
+_CLOCK_SECONDS = 60.0
+_IN_HDFS, _MARK, _CLOCK = "its state in HDFS", "its mark", "its clock"
 
 
 def units(living: Living, node: str) -> tuple[Step, ...]:
@@ -103,6 +104,18 @@ def stop(running: Running, here: Iterable[Step], *, for_good: bool = False) -> N
         _systemctl(running, step, verb, "if systemctl cat {unit} >/dev/null 2>&1; then {command}; fi")
         running.say(f"{step}: stopped")
         running.done(step.host, step.service)
+
+
+def unscheduled(running: Running, node: str) -> None:
+    """Stop what the clock starts on a host: one that kept the backups before another did makes them still."""
+    running.begins(node, _CLOCK)
+    timers = " ".join(f"{name}.timer" for name in services.load().timers)
+    stops = "systemctl disable --now $timer || exit"
+    script = f"for timer in {timers}; do if systemctl cat $timer >/dev/null 2>&1; then {stops}; fi; done"
+    done = running.living.do(node, script, _CLOCK_SECONDS)
+    if not done.known:
+        raise Stopped(Ending.HALFWAY, f"timers on {node}: {done.why}", "")
+    running.done(node, _CLOCK)
 
 
 def mark_as(running: Running, node: str, state: str, until: float = 0.0) -> None:

@@ -28,15 +28,15 @@ def test_a_host_goes_and_comes_back(
 ) -> None:
     """As the runbook does it; whatever runs there alone, its loss is confirmed."""
     name = str(host.variables["lakehouse_cluster"])
-    planned, leave, end = changing.runbook("maintenance", node3=host.name)
-    refused = verb.run(*[word for word in leave if word != "--yes"])
+    planned, leave, end = changing.runbook("maintenance", **{"worker-node3": host.name}, CLUSTER=name)
+    refused = verb.run(*leave[: leave.index("--confirm")])
     assert refused.returncode == 4, refused
     shown = verb.run(*planned)
     # The first two say until when.
     assert shown.stdout.splitlines()[2:-1] == refused.stdout.splitlines()[2:-1]
     running = "systemctl is-active hdfs-datanode"
     try:
-        gone = verb.run(*leave, "--confirm", name)
+        gone = verb.run(*leave)
         assert gone.returncode == 0, gone
         assert f"maintenance {host.name}: done; " in gone.stdout.splitlines()[-1]
         assert str(machines[host.name].shell.run(running).stdout).strip() == "inactive"

@@ -74,6 +74,16 @@ def test_trino_reads_dropped_tables_with_their_rows_of_then(trino: Trino, droppe
         trino.sql(f"INSERT INTO hive_past.{database}.days VALUES 8")
 
 
+def test_spark_connect_reads_a_dropped_table_in_its_catalog_of_the_past(
+    complete: Settings, dropped: tuple[str, str]
+) -> None:
+    spark = connect(complete)
+    try:
+        assert spark.sql(f"TABLE iceberg_past.{dropped[1]}.ice") == [(1,)]
+    finally:
+        spark.session.stop()
+
+
 @pytest.mark.longdrill
 def test_a_session_of_spark_in_the_past_reads_them_and_is_refused(
     complete: Settings, dropped: tuple[str, str]

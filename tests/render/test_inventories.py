@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 from pathlib import Path
@@ -104,6 +105,26 @@ def test_what_no_role_knows_is_refused_of_containers_too(tmp_path: Path) -> None
     with pytest.raises(RuntimeError, match=r"trino_heap_m: did you mean trino_heap_mb\?"):
         rendering.render(copied, tmp_path / "build", *rendering.NO_SECRETS)
     assert not (tmp_path / "build").exists()
+
+
+def test_the_last_word_on_what_a_role_sets_itself_is_the_users(tmp_path: Path) -> None:
+    copied = rendering.copy(rendering.INVENTORIES["three-node"], tmp_path)
+    words = {
+        "dfs.namenode.handler.count": "77",
+        "dfs.heartbeat.interval": "5s",
+        "dfs.permissions.enabled": None,
+    }
+    (copied / "group_vars/all/more.yml").write_text(json.dumps({"hdfs_site": words}), encoding="utf-8")
+    rendering.render(copied, tmp_path / "build", *rendering.NO_SECRETS)
+    said = golden_files.read_tree(tmp_path / "build")
+    sites = {path.split("/")[-2]: said[path] for path in said if path.endswith("/hdfs-site.xml")}
+    assert {"namenode", "datanode"} <= sites.keys()
+    for daemon in ("namenode", "datanode"):
+        found = {
+            one.findtext("name"): one.findtext("value")
+            for one in ET.fromstring(sites[daemon]).iter("property")
+        }
+        assert {key: found.get(key) for key in words} == words, daemon
 
 
 def test_with_secrets_the_folder_is_its_owners_alone(tmp_path: Path) -> None:

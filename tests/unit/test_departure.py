@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from ansible.module_utils.lakehouse import preflight_away
 from lakehouse import inventory
 from lakehouse.inventory import Host
 from ops.answer import Answer, unknown
-from ops.change import balance, datanodes, departure, offline, room
+from ops.change import balance, datanodes, departure, leaving, offline, room
 from ops.change.datanodes import Node
 from ops.change.facts import Living
 from ops.change.run import Running
@@ -194,6 +195,34 @@ class Followed:
         for lacking in self.lacking:
             self.hdfs.lacking = lacking
             self.seen.append(left())
+
+
+def test_a_host_that_leaves_makes_no_more_backups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has one of the units that the clock starts, as one that kept the backups before another did."""
+    told = tmp_path / "told"
+    program = tmp_path / "systemctl"
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" != cat ] || exec test "$2" = lakehouse-backup.timer\necho "$@" >> {told}\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    class Told(Followed):
+        def begins(self, *_: str) -> None:
+            """Nothing is noted."""
+
+        def done(self, *_: str) -> None:
+            """Nothing is noted."""
+
+        def do(self, _: str, script: str, __: float) -> Answer[str]:
+            return Answer(
+                subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True).stdout
+            )
+
+    running = Told(Hdfs())
+    running.living = running  # type: ignore[assignment]
+    leaving.unscheduled(cast("Running", running), "n4")
+    assert told.read_text() == "disable --now lakehouse-backup.timer\n"
 
 
 def test_what_a_stopped_datanode_had_is_copied_before_its_host_has_left(

@@ -119,7 +119,7 @@ def test_tables_and_options_name_the_same_keys() -> None:
             {"announce": {"port": "ekho", "command": "bye {place}"}},
             "service echo: announce names one of its ports, and it has a user",
         ),
-        ("groups", {"hosts": "two"}, "group echo: hosts is one, some, optional or quorum"),
+        ("groups", {"hosts": "two"}, "group echo: hosts is one, at most one, some, optional or quorum"),
         (
             "services",
             {"ports": {name: {"number": 7, "description": "Echo."} for name in ("echo", "echo_http")}},

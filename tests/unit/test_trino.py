@@ -45,10 +45,6 @@ def found(finder: Finder, **variables: Any) -> list[str]:
             "FAIL trino.groups n1: group trino_workers has hosts, but trino_",
         ),
         ({"n1": {"trino_coordinator"}}, "FAIL trino.groups n1: group trino_coordinator has a host, but"),
-        (
-            {"n1": {"trino_coordinator", "trino_workers"}, "n2": {"trino_coordinator"}},
-            "FAIL trino.groups n1,n2: group trino_coordinator has 2 hosts (expected exactly one coordinator)",
-        ),
     ],
 )
 def test_groups_that_make_no_cluster(placement: dict[str, set[str]], line: str) -> None:

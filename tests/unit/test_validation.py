@@ -266,13 +266,19 @@ class TestTopology:
             topology.group_sizes(cluster)
         )
 
-    def test_two_namenodes(self) -> None:
-        cluster = Inventory(
-            Path(), (a_host("n1", groups=ONE_EACH | EVERYWHERE), a_host("n2", groups={"namenode"}))
-        )
-        assert "FAIL groups.size n1,n2: group namenode has 2 hosts (expected exactly one host)" in lines(
-            topology.group_sizes(cluster)
-        )
+    @pytest.mark.parametrize(
+        ("group", "expected"),
+        [
+            ("namenode", "exactly one host"),
+            ("trino_coordinator", "at most one host"),
+            ("flink_jobmanager", "at most one host"),
+        ],
+    )
+    def test_two_of_what_there_is_one_of(self, group: str, expected: str) -> None:
+        everything = ONE_EACH | EVERYWHERE | {group}
+        cluster = Inventory(Path(), (a_host("n1", groups=everything), a_host("n2", groups={group})))
+        fact = f"FAIL groups.size n1,n2: group {group} has 2 hosts (expected {expected})"
+        assert lines(topology.group_sizes(cluster)) == f"{fact}: leave one of them in it"
 
     @pytest.mark.parametrize(
         ("voters", "found"),

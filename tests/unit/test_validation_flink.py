@@ -38,11 +38,6 @@ def lines(findings: list[Finding]) -> str:
             "FAIL groups.flink all: group flink_taskmanagers is empty, and flink_jobmanager is not (expected "
             "at least one host): put a host into [flink_taskmanagers]",
         ),
-        (
-            (a_host("n1", flink.LEADER, flink.WORKERS), a_host("n2", flink.LEADER)),
-            "FAIL groups.flink n1,n2: group flink_jobmanager has 2 hosts (expected exactly one host, or none "
-            "in both groups): leave one of them in it",
-        ),
     ],
 )
 def test_groups(hosts: tuple[Host, ...], line: str) -> None:
