@@ -36,7 +36,7 @@ def copy(  # noqa: PLR0913, PLR0917 -- two trees and the places of both
 
     def one(entry: Entry) -> tuple[Entry, int]:
         before = earlier.get(entry.path)
-        if before and (before.file_id, *before.content) == (entry.file_id, *entry.content):
+        if before and before.identity == entry.identity:
             os.link(earlier_folder / entry.path, target / entry.path)
             return replace(entry, sha256=before.sha256), 0
         return replace(entry, sha256=_fetch(hdfs, source, entry, target / entry.path)), entry.length

@@ -47,10 +47,10 @@ def plan(
         )
     }
     extra = set() if keep else {path for path in there if path not in wanted}
-    aside = sorted((different | extra | (lost & there.keys())) - {""})
+    aside = (different | extra | (lost & there.keys())) - {""}
     # With a folder goes what is in it.
-    tops = [path for path in aside if not any(path.startswith(f"{other}/") for other in aside)]
-    gone = {path for path in there for top in tops if path == top or path.startswith(f"{top}/")}
+    gone = {path for path in there if not aside.isdisjoint(_way(path))}
+    tops = sorted(path for path in aside if aside.isdisjoint(_way(path)[:-1]))
     missing = [entry for path, entry in sorted(wanted.items()) if path not in there or path in gone]
     return Plan(
         aside=tuple(tops),

@@ -193,7 +193,7 @@ def _copy(settings: Settings, hdfs: WebHdfs, backup: Backup) -> tuple[dict[str, 
     new = [
         entry
         for path, entry in wanted.items()
-        if entry.content != getattr(earlier.get(path), "content", None)
+        if entry.identity != getattr(earlier.get(path), "identity", None)
     ]
     _want_room(settings, sum(entry.length for entry in new))
     return copying.copy(hdfs, source, wanted, backup.files, earlier, folder)

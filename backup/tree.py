@@ -31,6 +31,11 @@ class Entry:
     sha256: str = ""
 
     @property
+    def identity(self) -> tuple[int, int, int]:
+        """The same for a file that nobody has put another one in the place of, of the same content."""
+        return (self.file_id, *self.content)
+
+    @property
     def content(self) -> tuple[int, int]:
         """The same for two files of one path with the same content: HDFS changes no byte of a file."""
         return self.length, self.modified

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from queue import Empty, Queue
 from typing import IO, cast
@@ -97,7 +97,8 @@ def output(
     def ended() -> Answer[int]:
         stdout.read()
         reader.join()
-        codes = [line.removeprefix(mark) for line in said if line.startswith(mark)]
+        # What the script says last may have no end of its line.
+        codes = [line.rpartition(mark)[2] for line in said if mark in line]
         return Answer(int(codes[0])) if codes else unknown(said[-1] if said else f"no end after {limit:g} s")
 
     try:
@@ -191,8 +192,12 @@ def _collected(
             continue
         if isinstance(found, str):
             silent.discard(found)
-        elif found.wrong and found.text.startswith(mark):
-            code = int(found.text.removeprefix(mark))
+        elif found.wrong and mark in found.text:
+            # What the script says last may have no end of its line.
+            last, _, said = found.text.rpartition(mark)
+            if last:
+                say(replace(found, text=last))
+            code = int(said)
             late = limit is not None and time.monotonic() - began >= limit
             codes[found.host] = TIMED_OUT if late and code == _KILLED else code
         else:

@@ -18,7 +18,11 @@ Exists = Callable[[str], bool]
 SELF_DESCRIBED = frozenset({"iceberg", "delta", "hudi"})
 _EXTRA = "the commit does not have it; --drop takes it out of the catalog"
 # Parents first.
-_ORDER = ("catalog", "database", "function", "table", "view", "partition")
+_ORDER = ("database", "function", "table", "view", "partition")
+_NOT_RESTORED = {
+    "access": "roles, and privileges on everything, are not restored",
+    "catalog": "what a catalog says of itself is not restored",
+}
 
 
 class Deed(StrEnum):
@@ -96,10 +100,8 @@ class _Planner:
     def steps(self, kind: str, name: Name) -> Iterator[Step]:
         """Give the steps of an object that is not in the metastore as it is in the commit."""
         if kind not in _ORDER:
-            if kind == "access":
-                yield Step(
-                    Deed.LEAVE, kind, name, why="roles, and privileges on everything, are not restored"
-                )
+            if kind in _NOT_RESTORED:
+                yield Step(Deed.LEAVE, kind, name, why=_NOT_RESTORED[kind])
             return
         before, after = (self._said(past, name) for past in (self.now, self.then))
         # It is here for what is in it.
@@ -132,9 +134,13 @@ class _Planner:
                     yield from self._made("partition", partition, said)
 
     def _altered(self, kind: str, name: Name, before: Document, after: Document) -> Step:
-        formats = {table_format(before), table_format(after)} if kind == "table" else set()
-        if own := sorted(formats & SELF_DESCRIBED):
-            why = f"a table of {own[0]} that is there keeps its state; as it was: lakehouse catalog serve"
+        # The kind is the commit's: a table may be there where it has a view, and the other way round.
+        here, wanted = (table_format(one) if kind in {"table", "view"} else "" for one in (before, after))
+        if here in SELF_DESCRIBED:
+            why = f"a table of {here} that is there keeps its state; as it was: lakehouse catalog serve"
+            return Step(Deed.LEAVE, kind, name, before, after, why)
+        if wanted in SELF_DESCRIBED:
+            why = f"a {'view' if here == 'view' else 'table of Hive'} has its name now: drop that first"
             return Step(Deed.LEAVE, kind, name, before, after, why)
         if lacking := self._lacking(kind, after):
             return Step(Deed.LEAVE, kind, name, before, after, lacking)

@@ -98,8 +98,9 @@ def program(cluster: Cluster, *words: str, seconds: float) -> Any:
             f".venv/bin/lakehouse status -i {cluster.inventory.path}",
         ) from None
     if "why" in answer:
+        # A new backup could be the one for which the retention removes what is looked for.
         raise LakehouseError(
-            f"{host}: {answer['why']}", f".venv/bin/lakehouse backup -i {cluster.inventory.path}"
+            f"{host}: {answer['why']}", f".venv/bin/lakehouse backup list -i {cluster.inventory.path}"
         )
     return answer["value"]
 

@@ -52,8 +52,6 @@ class Metadata:
         """Return an object as it is now; None where there is none."""
         name = step.name
         try:
-            if step.kind == "catalog":
-                return next((one for one in self._call("get_catalogs").names if one == name.catalog), None)
             if step.kind == "database":
                 return self._call("get_database", database(name))
             if step.kind == "function":

@@ -73,8 +73,13 @@ def back(living: Living, arguments: Mapping[str, Any], line: str, *, for_good: b
 
 
 def alone(living: Living, here: Iterable[Step]) -> list[str]:
-    """Return the services of a host that no other host runs."""
-    return [step.service for step in here if len(living.having(step.service)) == 1]
+    """Return the services of a host that no other host runs, or whose workers it alone leads."""
+    return [step.service for step in here if len(living.having(step.service)) == 1 or _leads(living, step)]
+
+
+def _leads(living: Living, step: Step) -> bool:
+    first, *others = services.load().services[step.service].groups
+    return bool(others) and [one.name for one in living.cluster.hosts if first in one.groups] == [step.host]
 
 
 def taken_out(node: str, path: str) -> str:

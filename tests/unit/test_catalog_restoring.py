@@ -117,10 +117,35 @@ def test_a_changed_hive_table_becomes_what_it_was() -> None:
     assert planned({"one": hive("one", owner="ann")}, {"one": hive("one")}) == ["~ table hive.d.one"]
 
 
-@pytest.mark.parametrize("now", [iceberg(2), hive("ice")])
-def test_a_table_with_a_state_of_its_own_is_never_moved_backwards(now: dict[str, Any]) -> None:
-    why = "a table of iceberg that is there keeps its state; as it was: lakehouse catalog serve"
-    assert planned({"ice": now}, {"ice": iceberg(1)}) == [f"! table hive.d.ice: {why}"]
+KEPT = "a table of iceberg that is there keeps its state; as it was: lakehouse catalog serve"
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "line"),
+    [
+        (iceberg(2), iceberg(1), f"! table hive.d.ice: {KEPT}"),
+        (iceberg(2), VIEW, f"! view hive.d.ice: {KEPT}"),
+        (hive("ice"), iceberg(1), "! table hive.d.ice: a table of Hive has its name now: drop that first"),
+        (VIEW, iceberg(1), "! table hive.d.ice: a view has its name now: drop that first"),
+    ],
+)
+def test_a_table_with_a_state_of_its_own_is_never_moved_backwards(
+    now: dict[str, Any], then: dict[str, Any], line: str
+) -> None:
+    assert planned({"ice": now}, {"ice": then}) == [line]
+
+
+def test_what_a_catalog_says_of_itself_is_left_as_it_is() -> None:
+    overlay = Overlay(None)
+    trees = []
+    for said in ({"location": ROOT}, {"location": f"{ROOT}/other"}):
+        root = build.Folder()
+        root.put((build.CATALOG, build.SETTINGS), overlay.add_blob(build.settings()))
+        root.put((build.CATALOG, "hive", "catalog.json"), overlay.add_blob(documents.pretty(said)))
+        trees.append(root.made(overlay))
+    wanted = Wanted(trees[1], names.Name(), True)
+    found = list(map(str, restoring.plan(overlay, trees[0], wanted, lambda _: True)))
+    assert found == ["! catalog hive: what a catalog says of itself is not restored"]
 
 
 @pytest.mark.parametrize(

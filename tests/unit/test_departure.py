@@ -197,6 +197,15 @@ class Followed:
             self.seen.append(left())
 
 
+def test_a_coordinator_is_alone_beside_workers_elsewhere() -> None:
+    living = Hdfs()
+    [leader] = [host.name for host in living.cluster.hosts if "trino_coordinator" in host.groups]
+    others = {host.name for host in living.cluster.hosts} - {leader}
+    assert leaving.alone(cast("Living", living), [Step("trino", "trino", leader, "")]) == ["trino"]
+    for name in others:
+        assert leaving.alone(cast("Living", living), [Step("trino", "trino", name, "")]) == []
+
+
 def test_a_host_that_leaves_makes_no_more_backups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has one of the units that the clock starts, as one that kept the backups before another did."""
     told = tmp_path / "told"

@@ -34,6 +34,14 @@ def test_each_host_says_its_lines_and_how_its_script_ended() -> None:
     assert set(said) == {Line("n1", "out"), Line("n1", "err", wrong=True), Line("n2", "no end")}
 
 
+def test_what_a_script_complains_of_may_have_no_end_of_its_line() -> None:
+    said: list[Line] = []
+    ended = remote.run({"n1": "printf oops >&2; exit 3"}, (ONE,), said.append, 10)
+    assert (ended["n1"].value, said) == (3, [Line("n1", "oops", wrong=True)])
+    with remote.output(ONE, "printf oops >&2; exit 4", 10) as (_, code):
+        assert code().value == 4
+
+
 def test_a_host_that_was_not_reached_is_unknown_for_what_ssh_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts, "ssh", lambda _: ["sh", "-c", "echo 'n1: no route to host' >&2; exit 255"])
     ended = remote.run({"n1": "true"}, (ONE,), lambda _: None, 10)
