@@ -48,7 +48,7 @@ def _row(catalogue: Catalogue, service: Service) -> tuple[str, ...]:
     user = f"`{catalogue.users[service.user].account}`" if service.user else "the package's"
     return (
         ", ".join(f"`{group}`" for group in service.groups),
-        _HOSTS[catalogue.groups[service.groups[0]].hosts],
+        "; ".join(dict.fromkeys(_HOSTS[catalogue.groups[group].hosts] for group in service.groups)),
         f"`{service.unit}`" + ("; off unless switched on" if service.switch else ""),
         user,
         ", ".join(_answers(catalogue, service)),

@@ -78,8 +78,8 @@ def alone(living: Living, here: Iterable[Step]) -> list[str]:
 
 
 def _leads(living: Living, step: Step) -> bool:
-    first, *others = services.load().services[step.service].groups
-    return bool(others) and [one.name for one in living.cluster.hosts if first in one.groups] == [step.host]
+    row = services.load().services[step.service]
+    return [one.name for one in living.cluster.hosts if steps.leads(row, one)] == [step.host]
 
 
 def taken_out(node: str, path: str) -> str:

@@ -110,12 +110,17 @@ def host(cluster: Cluster, name: str) -> Host:
 
 def members_first(row: Service, hosts: Iterable[Host]) -> list[Host]:
     """Return hosts with those last that are in the leading one, the first, of several groups of a service."""
-    return sorted(hosts, key=lambda one: len(row.groups) > 1 and row.groups[0] in one.groups)
+    return sorted(hosts, key=lambda one: leads(row, one))
+
+
+def leads(row: Service, one: Host) -> bool:
+    """Whether a host is in the leading group, the first, of several groups of a service."""
+    return len(row.groups) > 1 and row.groups[0] in one.groups
 
 
 def noticed(row: Service, one: Host) -> str:
     """Return what users notice while a host is without a service; empty where they notice nothing."""
-    if len(row.groups) > 1 and row.groups[0] in one.groups:
+    if leads(row, one):
         return _COORDINATOR
     return _NOTICED.get(row.name, "")
 
