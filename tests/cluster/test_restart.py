@@ -197,7 +197,7 @@ def test_blocks_that_never_get_their_replicas_hold_it_up_until_it_is_forced(
 
 def test_a_name_that_nobody_has_is_one_line_and_begins_no_run(verb: Verb) -> None:
     for words, said in (
-        (("restart", "datanodes"), "error: there is no service datanodes (meant: datanode?)"),
+        (("restart", "datanodes"), "error: there is no service datanodes (did you mean datanode?)"),
         (("restart", "datanode", "--host", "nobody"), "error: there is no host nobody in "),
         (("resume", "r0"), "error: there is no run r0 "),
     ):

@@ -63,7 +63,7 @@ def test_where_everything_is_installed_there_is_nothing_to_do(verb: Verb) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("icberg",), "no component is called icberg (meant: iceberg?)"),
+        (("icberg",), "no component is called icberg (did you mean iceberg?)"),
         (("java",), "java is a package of Debian, and in no release"),
         (("trino", "--to", "477"), "versions.yml has trino "),
         (("--bill", "build/none.yml"), "build/none.yml: "),
