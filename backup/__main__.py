@@ -69,7 +69,8 @@ def _verify(settings: Settings, arguments: argparse.Namespace) -> Any:
     if problems:
         return {"name": backup.name, "problems": problems}
     if part is None:
-        return {"problems": [], **backup.manifest, "room": reconcile.room(backup.entries.values())}
+        needed = reconcile.needed(settings, backup) if arguments.room else {}
+        return {"problems": [], **backup.manifest, **needed}
     known = {key: backup.manifest[key] for key in ("name", "cluster")}
     return {"problems": [], **known, **part.json(), "room": chosen.room(settings, backup, part)}
 
@@ -125,6 +126,8 @@ def main() -> int:
         if program in (_verify, _reconcile, _compare):
             one.add_argument("--table", default="")
             one.add_argument("--database", default="")
+        if program is _verify:
+            one.add_argument("--room", action="store_true")
         if program is _reconcile:
             one.add_argument("--keep", action="store_true")
             one.add_argument("--into", default="")

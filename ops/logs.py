@@ -14,6 +14,7 @@ from lakehouse.errors import UsageError
 from lakehouse.inventory import Host
 from lakehouse.services import Service
 from ops import choice, remote, spans, tell
+from ops.answer import Answer, unknown
 from ops.outcome import Result
 from ops.remote import Line
 from ops.status import placement
@@ -44,8 +45,13 @@ def main(arguments: argparse.Namespace) -> int:
         host.name: script(host, wanted, since, arguments.lines, follow=arguments.follow) for host in chosen
     }
     kept, printed = tell.Kept(names), tell.Lines(names)
-    ended = remote.run(
-        scripts, chosen, printed if arguments.follow else kept, None if arguments.follow else LIMIT_SECONDS
+    ended = whole(
+        remote.run(
+            scripts,
+            chosen,
+            printed if arguments.follow else kept,
+            None if arguments.follow else LIMIT_SECONDS,
+        )
     )
     said = {name: kept.of(name, wrong=False) for name in names}
     if not arguments.json:
@@ -69,6 +75,12 @@ def main(arguments: argparse.Namespace) -> int:
         details={"unit": placement.unit(wanted), "seconds": round(seconds, 1)},
     )
     return tell.end(ending, as_json=arguments.json)
+
+
+def whole(ended: Mapping[str, Answer[int]]) -> dict[str, Answer[int]]:
+    """Return what came of each host: one that was cut off has not shown all that it says."""
+    late: Answer[int] = unknown(f"cut off after {LIMIT_SECONDS:g} s; fewer lines: --since, --lines")
+    return {name: late if answer.value == remote.TIMED_OUT else answer for name, answer in ended.items()}
 
 
 def instant(text: str) -> str:

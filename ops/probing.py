@@ -136,6 +136,9 @@ class Session:
 
     def __init__(self, hosts: Mapping[str, Mapping[str, Any]]) -> None:
         self._hosts = hosts
+        self._start()
+
+    def _start(self) -> None:
         self._child = subprocess.Popen(
             [sys.executable, "-m", "ops.child"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             # Ctrl-C is for the verb, which still has something to put back.
@@ -157,6 +160,16 @@ class Session:
         self._request({"questions": [], "repeat": [asdict(one) for one in scripts], "pause": pause}, pause)
 
     def _request(self, request: Mapping[str, Any], seconds: float) -> dict[str, Answer[Reply]]:
+        try:
+            return self._answers(request, seconds)
+        except BaseException:
+            # The child takes one request after the other: the next would wait for what nobody waits for any
+            # more, as the release of a lock behind a balancer that Ctrl-C has ended here.
+            self.close()
+            self._start()
+            raise
+
+    def _answers(self, request: Mapping[str, Any], seconds: float) -> dict[str, Answer[Reply]]:
         stdin, names = self._child.stdin, {one["name"] for one in request["questions"]}
         line = json.dumps({"seconds": seconds, "hosts": self._hosts, **request})
         assert stdin is not None  # noqa: S101 -- it was asked for

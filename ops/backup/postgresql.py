@@ -6,7 +6,8 @@ import shlex
 from dataclasses import dataclass
 
 CONF = "/etc/pgbackrest/pgbackrest.conf"
-_SECONDS = 300
+# How long a recovery may replay nothing: a busy database has hours of WAL since its backup.
+_STILL_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,6 @@ def restore(unit: str, port: int, log: str, target: Target) -> str:
     asked = shlex.join(
         ["pgbackrest", "--stanza=lakehouse", "--delta", *target.options, "--target-action=promote", "restore"]
     )
-    recovering = (
-        f"runuser -u postgres -- psql -XAtp {port} -d postgres -c 'select pg_is_in_recovery()' 2>/dev/null"
-    )
     return f"""set -e
 cd /
 systemctl stop {unit}
@@ -44,17 +42,29 @@ seen=$(stat -c %s {log} 2>/dev/null || echo 0)
 # One that systemd has forgotten since it stopped has no failure either.
 systemctl reset-failed {unit} 2>/dev/null || true
 systemctl start {unit} || true
-until [ "$({recovering})" = f ]; do
-  waited=$((${{waited:-0}} + 1))
-  if [ $waited -gt {_SECONDS} ] || systemctl is-failed --quiet {unit}; then
-    tail -c +$((seen + 1)) {log} | grep -E 'FATAL|ERROR' | tail -n 1
-    exit 1
-  fi
-  sleep 1
-done
+{recovered(unit, port, log)}
 # Without this line it went on to the end of the WAL, and that is another state.
 tail -c +$((seen + 1)) {log} | grep 'recovery stopping' || {{ echo 'it did not stop at its target'; exit 1; }}
 """
+
+
+def recovered(unit: str, port: int, log: str) -> str:
+    """Return the script that waits for the end of a recovery as long as it goes on.
+
+    Before it can be asked where it is, its process says which file of WAL it replays.
+    """
+    asked = f"runuser -u postgres -- psql -XAtp {port} -d postgres -c"
+    return f"""still=0
+until [ "$({asked} 'select pg_is_in_recovery()' 2>/dev/null)" = f ]; do
+  now="$({asked} 'select pg_last_wal_replay_lsn()' 2>/dev/null
+    grep -aohs 'startup recovering [0-9A-F]*' /proc/[0-9]*/cmdline)" || true
+  if [ "$now" = "$before" ]; then still=$((still + 1)); else still=0; before=$now; fi
+  if [ $still -gt {_STILL_SECONDS} ] || systemctl is-failed --quiet {unit}; then
+    tail -c +$((${{seen:-0}} + 1)) {log} | grep -E 'FATAL|ERROR' | tail -n 1
+    exit 1
+  fi
+  sleep 1
+done"""
 
 
 def mark(unit: str, port: int) -> str:

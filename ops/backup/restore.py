@@ -8,7 +8,8 @@ from __future__ import annotations
 import secrets
 import shlex
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -72,7 +73,7 @@ def prepare(living: Living, request: Request) -> Work:
     cluster, arguments = living.cluster, request.arguments
     moment = _moment(arguments["to"])
     name = [arguments["backup"]] if arguments["backup"] else []
-    backup = acting.program(cluster, "verify", *name, seconds=_LONG_SECONDS)
+    backup = acting.program(cluster, "verify", *name, "--room", seconds=_LONG_SECONDS)
     to = f" --to {arguments['to']}" if moment else ""
     known = str(cluster.variable("lakehouse_cluster"))
     count = len(backup.get("tables", ()))
@@ -143,7 +144,11 @@ def _refusal(
 
 
 def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Refusal | None:
-    """Return why there is no room, by what each disk says now."""
+    """Return why there is no room, by what each disk says now.
+
+    What a file takes that is set aside stays taken; without a NameNode nobody knows which files that are, and
+    blocks that are there may be the backup's.
+    """
     scripts = {}
     for host in cluster.hosts:
         folders = _folders(host) if "datanodes" in host.groups else []
@@ -152,15 +157,22 @@ def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Refusal | None:
             lines.append("data=$(sed -n 's/^pg1-path=//p' /etc/pgbackrest/pgbackrest.conf)")
             lines += ['mkdir -p "$data"', _sizes("database", '"$data"')]
         if lines:
-            scripts[host.name] = "; ".join(lines)
+            scripts[host.name] = "\n".join(lines)
     said = acting.must(cluster, scripts, _COUNT_SECONDS)
     words = [line.split() for text in said.values() for line in text.splitlines()]
-    blocks, database = (
-        sum(int(size) for kind, *sizes in words if kind == wanted for size in sizes)
-        for wanted in ("blocks", "database")
-    )
+    return crowded(backup, [(kind, int(free), int(used)) for kind, free, used in words])
+
+
+def crowded(backup: Mapping[str, Any], disks: Iterable[tuple[str, int, int]]) -> Refusal | None:
+    """Return that a backup does not fit: disks hold `blocks` or the `database`, with bytes free and used."""
+    free, used = Counter[str](), Counter[str]()
+    for kind, one, other in disks:
+        free[kind] += one
+        used[kind] += other
+    lacking, database = backup["lacking"], free["database"] + used["database"]
+    blocks = free["blocks"] + (used["blocks"] if lacking is None else 0)
     for what, there, wanted in (
-        ("the disks of the DataNodes", blocks, int(backup["room"])),
+        ("the disks of the DataNodes", blocks, int(backup["room"] if lacking is None else lacking)),
         ("PostgreSQL's disk", database, int(backup["database"]["bytes"])),
     ):
         if there < wanted:
@@ -174,8 +186,11 @@ def _sizes(kind: str, folder: str) -> str:
 
     Files come and go meanwhile, and a disk that was exchanged has no such folder yet: neither is a fault.
     """
-    free = f"df -B1 --output=avail {folder} 2>/dev/null | tail -n 1"
-    return f'echo {kind} "$({free})" "$(du -sb {folder} 2>/dev/null | cut -f1)"'
+    return (
+        f"free=$(df -B1 --output=avail {folder} 2>/dev/null | tail -n 1)\n"
+        f"used=$(du -sb {folder} 2>/dev/null | cut -f1)\n"
+        f'echo {kind} "${{free:-0}}" "${{used:-0}}"'
+    )
 
 
 def _folders(host: Host) -> list[str]:

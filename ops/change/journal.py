@@ -180,24 +180,24 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def find(folder: Path, name: str | None) -> Run:
+def find(folder: Path, name: str | None, inventory: str) -> Run:
     """Return a run by its name, or the last one that can be resumed; LakehouseError where there is none.
 
     One that is older than a run which was done since has to be named: the cluster is another one by now.
     """
-    known = runs(folder)
+    known, look = runs(folder), f"lakehouse runs -i {inventory}"
     if name is None:
         found = next((run for run in reversed(known) if run.resumable), None)
         if found is None:
-            raise LakehouseError("no run of this cluster was stopped on its way", "lakehouse runs")
+            raise LakehouseError("no run of this cluster was stopped on its way", look)
         later = next((run for run in reversed(known) if run.touched and run.ended is Ending.DONE), found)
         if known.index(later) > known.index(found):
             what = f"{found.id} ({found.verb} {found.target}) was stopped before {later.id} was done"
-            raise LakehouseError(what, f"lakehouse resume {found.id}, if it is still wanted")
+            raise LakehouseError(what, f"lakehouse resume {found.id} -i {inventory}, if it is still wanted")
         return found
     named = next((run for run in known if run.id == name), None)
     if named is None:
-        raise LakehouseError(f"there is no run {name} of this cluster on this machine", "lakehouse runs")
+        raise LakehouseError(f"there is no run {name} of this cluster on this machine", look)
     if not named.resumable:
-        raise LakehouseError(f"run {name} ({named.verb} {named.target}) is {named.state}", "lakehouse runs")
+        raise LakehouseError(f"run {name} ({named.verb} {named.target}) is {named.state}", look)
     return named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from ops.change.steps import Step
 from ops.status import placement
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 
-STORAGE = "datanode"
+NAMENODE, STORAGE = "namenode", "datanode"
 # A service may be asked to end its work, as Trino's worker does when it is stopped.
 _UNIT_SECONDS = 900.0
 _SERVES_SECONDS, _QUIET_SECONDS = 300.0, 20.0
@@ -42,7 +42,11 @@ def units(living: Living, node: str) -> tuple[Step, ...]:
 
 def storage(here: Iterable[Step]) -> Step | None:
     """Return the DataNode among the units of a host, if it has one."""
-    return next((step for step in here if step.service == STORAGE), None)
+    return next(_of(here, STORAGE), None)
+
+
+def _of(here: Iterable[Step], service: str) -> Iterator[Step]:
+    return (step for step in here if step.service == service)
 
 
 def listed(here: Iterable[Step]) -> list[str]:
@@ -151,25 +155,38 @@ def stores(running: Running, node: str, seconds: float = _SERVES_SECONDS) -> Non
 def _serve(here: tuple[Step, ...], running: Running, *, for_good: bool) -> tuple[str, ...]:
     """Take the mark off a host and start its units; return once each of them serves.
 
-    HDFS counts on the host's replicas again before anything else, whether the host answers or not.
+    HDFS counts on the host's replicas again before anything else, whether the host answers or not. A NameNode
+    that was stopped with it starts for that, and leaves its safe mode once enough DataNodes report.
     """
-    living, node = running.living, here[0].host
-    if storage(here):
+    living, node, start = running.living, here[0].host, "enable --now" if for_good else "start"
+    stored = storage(here)
+    for step in _of(here, NAMENODE):
+        _systemctl(running, step, start)
+        running.wait(str(step), partial(_inactive, living), _SERVES_SECONDS, _QUIET_SECONDS)
+    if stored:
         in_hdfs(running, node, hdfs_hosts.NORMAL)
     running.begins(node, _MARK)
     unmarked = mark.take(living, node)
     if not unmarked.known:
         raise Stopped(Ending.HALFWAY, f"{node} keeps its mark: {unmarked.why}", "")
+    if stored:
+        _systemctl(running, stored, start)
     for step in here:
-        _systemctl(running, step, "enable --now" if for_good else "start")
+        _systemctl(running, step, start)
         answers(running, step)
         running.say(f"{step}: answers")
         running.done(node, step.service)
     for step in here:
         settles(running, step)
-    if storage(here):
+    if stored:
         stores(running, node)
     return (f"{len(here)} units serve",)
+
+
+def _inactive(living: Living) -> str:
+    """Return why the NameNode takes no calls yet; empty once it does, in its safe mode too."""
+    found = living.bean("NameNodeStatus").then(lambda bean: str(bean["State"]))
+    return found.why if found.value is None else "" if found.value == "active" else f"it is {found.value}"
 
 
 def _systemctl(running: Running, step: Step, verb: str, how: str = "{command}") -> None:

@@ -57,6 +57,18 @@ class Held:
         return f"{self.holder}" + (f", not heard of for {self.silent:.0f} s" if self.stale else "")
 
 
+@dataclass(frozen=True)
+class Own:
+    """The lock of a run: its mark, the hosts that gave it, and when it was last found there.
+
+    That is in seconds since the epoch, by a clock that goes on while a laptop sleeps.
+    """
+
+    mark: str
+    hosts: tuple[str, ...]
+    found: float
+
+
 def mark() -> str:
     """Return what tells this holder from every other."""
     return uuid.uuid4().hex
@@ -101,6 +113,21 @@ def held(answers: Mapping[str, Answer[Reply]]) -> dict[str, Held]:
     """Return by host whose lock is there; a file that cannot be read was never whole and counts as none."""
     found = {name: answer.then(_held) for name, answer in answers.items()}
     return {name: answer.value for name, answer in found.items() if answer.value is not None}
+
+
+def lost(answers: Mapping[str, Answer[Reply]], own: Own) -> str:
+    """Return why a lock is no longer its holder's; empty while it is, or while nobody answers.
+
+    A run that was not heard of, as one of a laptop that slept, may have had its lock broken by another.
+    """
+    gave = {name: answer for name, answer in answers.items() if name in own.hosts}
+    found = held(gave)
+    if others := {name: one for name, one in found.items() if one.holder.mark != own.mark}:
+        name, other = next(iter(others.items()))
+        return f"its lock was broken: {other} holds {name}"
+    if found or not any(answer.known for answer in gave.values()):
+        return ""
+    return "no host has its lock any more: it was broken, or all have restarted"
 
 
 def _held(reply: Reply) -> Held:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from lakehouse import services
@@ -32,8 +33,10 @@ def settled(cluster: Cluster, service: str, host: Host) -> tuple[Question, ...]:
 
 
 def _questions(cluster: Cluster, row: Service, asked: Iterator[Ready], host: Host) -> Iterator[Question]:
+    # Who is being started counts, also in the verb that ends its maintenance.
+    with_it = replace(cluster, away=cluster.away - {host.name})
     for number, one in enumerate(asked):
-        yield _KINDS[one.kind](cluster, row, one, host, f"ready {number}")
+        yield _KINDS[one.kind](with_it, row, one, host, f"ready {number}")
 
 
 def _of_others(row: Service, asked: Ready) -> bool:
@@ -52,7 +55,7 @@ def _http(cluster: Cluster, row: Service, asked: Ready, host: Host, name: str) -
     url = "http://{host}:{port}".format(**_place(cluster, row, asked.port, host))
     wanted = {
         "path": asked.value,
-        "equals": len(cluster.running(asked.hosts)) if asked.hosts else asked.equals,
+        "equals": len(cluster.serving(asked.hosts)) if asked.hosts else asked.equals,
         "at_least": asked.at_least,
     }
     told = {key: value for key, value in wanted.items() if value is not None}
@@ -82,7 +85,7 @@ def _beeline(cluster: Cluster, row: Service, asked: Ready, host: Host, name: str
 def _trino(cluster: Cluster, row: Service, asked: Ready, _host: Host, name: str) -> Question:
     """The coordinator, a host of the first group, knows every node and can place a scan on them."""
     address, port = cluster.address(row.groups[0], asked.port) or ("", 0)
-    nodes = {host.name for group in row.groups for host in cluster.running(group)}
+    nodes = {host.name for group in row.groups for host in cluster.serving(group)}
     user = str(cluster.variable("lakehouse_users")[row.user])
     url = f"http://{address}:{port}"
     overrides = cluster.hosts[0].variables.get("trino_catalog_properties", {})

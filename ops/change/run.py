@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from lakehouse import inventory, state
 from lakehouse.errors import LakehouseError, system_said
 from lakehouse.interruption import raised
+from lakehouse.validation import topology
 from ops import hosts
 from ops.change import journal, lock, mark
 from ops.change.ending import Ended, Ending, Refusal, Stopped
@@ -83,6 +84,7 @@ class Running:
     journal: Journal
     changed: bool = False
     hosts: dict[str, list[str]] = field(default_factory=dict)
+    lock: lock.Own | None = None
 
     def say(self, what: str) -> None:
         """Show progress, on stderr."""
@@ -95,7 +97,14 @@ class Running:
         self.journal.write(journal.DONE, host=host, what=what, **facts)
 
     def begins(self, host: str, what: str) -> None:
-        """Note that the cluster is being changed from now on; what cannot be noted is not begun."""
+        """Note that the cluster is being changed from now on; what cannot be noted is not begun.
+
+        Neither is what another run may be doing: Stopped where the lock is no longer this run's.
+        """
+        if self.lock and time.time() - self.lock.found > lock.BEAT_SECONDS:
+            if lost := lock.lost(self.living.everywhere(lock.look()), self.lock):
+                raise Stopped(Ending.LOCKED, lost, "")
+            self.lock = replace(self.lock, found=time.time())
         self.journal.write(journal.BEGINS, host=host, what=what)
         self.changed = True
 
@@ -145,12 +154,17 @@ def carry_out(
     Hosts that have left are none of the cluster's, but for the one that the verb names. Raises LakehouseError
     where the inventory or the arguments are wrong: nothing has been changed then.
     """
-    cluster = placement.read(inventory.load(options.inventory))
+    known = inventory.load(options.inventory)
+    if wrong := topology.group_sizes(known):
+        raise LakehouseError(f"{options.inventory}: {wrong[0].fact}", wrong[0].action)
+    cluster = placement.read(known)
     with closing(Session({host.name: hosts.connection(host) for host in cluster.hosts})) as session:
         everybody = Living(cluster, session)
         named = arguments.get("node")
-        gone = {name for name, found in mark.of(everybody).items() if found["state"] == away.LEFT} - {named}
-        living = Living(placement.without(cluster, gone), session)
+        marks = mark.of(everybody)
+        gone = {name for name, found in marks.items() if found["state"] == away.LEFT} - {named}
+        absent = frozenset(name for name, found in marks.items() if found["state"] == away.MAINTENANCE)
+        living = Living(replace(placement.without(cluster, gone), away=absent), session)
         work = prepare(living, Request(arguments, options.inventory, resumed, options.dry_run))
         ended = _ended(options, verb, living, work, resumed)
     shown = json.dumps(ended.json()) if options.json else ended.last_line
@@ -165,6 +179,8 @@ def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, r
         sys.stdout.flush()
     details = {"inventory": str(path), "plan": list(work.plan)}
     name = resumed.id if resumed else ""
+    # A run that goes on has its words in its journal.
+    what, words = ("resume", replace(work, words=name)) if resumed else (verb, work)
 
     def end(ending: Ending, fact: str, next_command: str) -> Ended:
         return Ended(verb, work.target, ending, (fact,), next_command, name, {}, details)
@@ -172,7 +188,7 @@ def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, r
     if work.refusal:
         return end(Ending.REFUSED, work.refusal.fact, work.refusal.next)
     if options.dry_run:
-        return end(Ending.DONE, "nothing was changed (--dry-run)", again(verb, path, work))
+        return end(Ending.DONE, "nothing was changed (--dry-run)", again(what, path, words))
     if not work.plan:
         if not resumed:
             return end(Ending.DONE, "there is nothing to do", f"lakehouse status -i {path}")
@@ -180,8 +196,6 @@ def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, r
         work = replace(work, do=lambda _: ("there was nothing left to do",), question="", danger="")
     if not _confirmed(options, living.cluster, work):
         why = f"{work.danger.rstrip('.')}; nothing was changed" if work.danger else "nothing was changed"
-        # A run that goes on has its words in its journal.
-        what, words = ("resume", replace(work, words=name)) if resumed else (verb, work)
         return end(Ending.UNCONFIRMED, why, again(what, path, words, confirmed=True))
     at = folder(living.cluster)
     own = (
@@ -207,7 +221,7 @@ def _run(
             following = work.following or f"lakehouse status -i {options.inventory}"
     except Stopped as stopped:
         # What a gate refuses, or a look fails at, after the first step is a run that stopped on its way.
-        begun = running.changed and stopped.ending in {Ending.REFUSED, Ending.FAILED}
+        begun = running.changed and stopped.ending in {Ending.REFUSED, Ending.FAILED, Ending.LOCKED}
         ending, following = (Ending.HALFWAY if begun else stopped.ending), stopped.next or resume
         facts = (stopped.fact,)
     except KeyboardInterrupt:
@@ -286,9 +300,12 @@ def _locked(options: argparse.Namespace, verb: str, running: Running) -> Iterato
             fact = f"{len(silent)} of {len(answers)} hosts do not give their lock ({why})"
             raise Stopped(Ending.REFUSED, fact, f"lakehouse doctor -i {options.inventory}")
         living.repeat(mine, lock.beat(own), lock.BEAT_SECONDS)
+        running.lock = lock.Own(own, tuple(mine), time.time())
         yield
     finally:
-        living.everywhere(lock.release(own))
+        # A lock that stays is named by the next run; how this one ended is what has to be told now.
+        with suppress(LakehouseError):
+            living.everywhere(lock.release(own))
 
 
 def _waiting(options: argparse.Namespace, found: lock.Held) -> str:

@@ -51,7 +51,7 @@ def main(options: argparse.Namespace) -> int:
 def resume(options: argparse.Namespace) -> int:
     """Go on with a run that was stopped, the last one unless it is named."""
     cluster = placement.read(inventory.load(options.inventory))
-    found = journal.find(run.folder(cluster), options.run)
+    found = journal.find(run.folder(cluster), options.run, options.inventory)
     return run.carry_out(options, found.verb, VERBS[found.verb], found.arguments, found)
 
 

@@ -26,10 +26,14 @@ _RELEASES = {
 
 @dataclass(frozen=True)
 class Cluster:
-    """An inventory, with the services of each host in the order of the catalogue."""
+    """An inventory, with the services of each host in the order of the catalogue.
+
+    `away` are the hosts in maintenance, as far as they were asked for.
+    """
 
     inventory: Inventory
     services: Mapping[str, tuple[Service, ...]]
+    away: frozenset[str] = frozenset()
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -53,6 +57,10 @@ class Cluster:
             for host in self.inventory.group(group)
             if any(group in service.groups for service in self.services[host.name])
         )
+
+    def serving(self, group: str) -> tuple[Host, ...]:
+        """Hosts of a group on which its services run now: none of those in maintenance."""
+        return tuple(host for host in self.running(group) if host.name not in self.away)
 
     def address(self, group: str, port: str) -> tuple[str, int] | None:
         """Where the first host of a group listens; None where nobody runs it."""
@@ -92,7 +100,7 @@ def read(inventory: Inventory) -> Cluster:
 def without(cluster: Cluster, names: Collection[str]) -> Cluster:
     """Return the cluster with some hosts left out, as if the inventory did not name them."""
     hosts = tuple(host for host in cluster.hosts if host.name not in names)
-    return Cluster(replace(cluster.inventory, hosts=hosts), cluster.services)
+    return replace(cluster, inventory=replace(cluster.inventory, hosts=hosts))
 
 
 def release(service: Service) -> str:

@@ -150,12 +150,15 @@ def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) 
         what = f"{component}: {why}; and on the way back: {said(error)}"
         raise Stopped(Ending.HALFWAY, what, "") from error
     old = " and ".join(sorted({row.old for row in touched}))
-    following = f"lakehouse logs {_logged(touched)} -i {upgrade.request.path}, then {upgrade.path}"
+    following = f"{_look(touched)} -i {upgrade.request.path}, then {upgrade.path}"
     raise Stopped(Ending.BACK, f"{component} serves {old} again on {len(touched)} hosts: {why}", following)
 
 
-def _logged(touched: Sequence[Row]) -> str:
-    return next((step.service for row in touched for step in row.units), "all")
+def _look(touched: Sequence[Row]) -> str:
+    """Return the verb that shows why it does not serve: what has no unit has no log."""
+    return next(
+        (f"lakehouse logs {step.service}" for row in touched for step in row.units), "lakehouse doctor"
+    )
 
 
 def _switch(upgrade: Upgrade, row: Row, release: str, what: str, running: Running) -> None:

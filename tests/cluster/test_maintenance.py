@@ -42,6 +42,10 @@ def test_a_host_goes_and_comes_back(
         assert str(machines[host.name].shell.run(running).stdout).strip() == "inactive"
         # HDFS counts what is away as there: nothing is copied.
         assert namenode.state()["LowRedundancyBlocks"] == 0
+        # Who is away is not waited for by what another verb restarts.
+        leader = "spark_master" if "spark_master" not in host.groups else "flink_jobmanager"
+        restarted = verb.run("restart", leader, "--yes")
+        assert restarted.returncode == 0, restarted
         # What another verb would take away now is refused.
         other = verb.run("restart", "datanode", "--yes", "--wait", "1")
         assert other.returncode in {3, 6}, other
@@ -57,6 +61,22 @@ def test_a_host_goes_and_comes_back(
         back = verb.run(*end)
     assert back.returncode == 0, back
     assert machines[host.name].run(running).strip() == "active"
+    changing.healed(namenode)
+
+
+@pytest.mark.longdrill
+def test_the_host_of_the_namenode_comes_back_without_a_boot(
+    verb: Verb, machines: Machines, namenode: NameNode
+) -> None:
+    name = namenode_host(machines)
+    cluster = str(machines[name].host.variables["lakehouse_cluster"])
+    try:
+        gone = verb.run("maintenance", name, "--for", "1h", "--confirm", cluster)
+        assert gone.returncode == 0, gone
+        assert str(machines[name].shell.run("systemctl is-active hdfs-namenode").stdout).strip() == "inactive"
+    finally:
+        back = verb.run("maintenance", name, "--end", "--yes")
+    assert back.returncode == 0, back
     changing.healed(namenode)
 
 

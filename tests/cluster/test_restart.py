@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -25,6 +27,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
 # Of all services, one unit after the other, on three machines.
 ALL_SECONDS = 360
+# Of a run that is told to end, with the connections that it makes once more.
+END_SECONDS = 20
 # What each of the two works with.
 STORAGE = {"namenode", "datanode", "postgresql", "metastore"}
 SPARK, TRINO = STORAGE | {"spark_master", "spark_worker"}, STORAGE | {"trino"}
@@ -193,6 +197,24 @@ def test_blocks_that_never_get_their_replicas_hold_it_up_until_it_is_forced(
     after = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
     assert [name for name in before if before[name] == after[name]] == []
     changing.healed(namenode)
+
+
+def test_ctrl_c_in_a_step_that_lasts_gives_the_lock_back_at_once(verb: Verb, cluster: Inventory) -> None:
+    """A worker of Trino drains for longer than a run may take to end."""
+    [worker, *_] = [host.name for host in cluster.group("trino_workers")]
+    with verb.started("restart", "trino", "--host", worker, "--yes") as process:
+        changing.line_with(f"trino on {worker}: restarts", process)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=changing.SECONDS)
+        took = time.monotonic() - began
+    assert process.returncode == 130, out
+    assert took < END_SECONDS
+    run = re.search(r"lakehouse resume (r\d+)", out)
+    assert run, out
+    # Another verb would be refused while the lock is there.
+    done = verb.run("resume", run[1], "--yes")
+    assert done.returncode == 0, done
 
 
 def test_a_name_that_nobody_has_is_one_line_and_begins_no_run(verb: Verb) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 from collections.abc import Mapping
@@ -229,6 +230,60 @@ def test_recovery_stops_at_the_restore_point_of_the_set() -> None:
 # -- The whole cluster --
 
 
+PROGRAMS = {
+    # In recovery until as many files of WAL were replayed as it is told.
+    "runuser": """#!/bin/sh
+case "$*" in
+  *pg_is_in_recovery*) [ "$(cat %(count)s)" -lt %(files)s ] && echo t || echo f;;
+  *) n=$(cat %(count)s); [ "$n" = %(stuck)s ] || n=$((n + 1)); echo $n | tee %(count)s;;
+esac
+""",
+    "systemctl": "#!/bin/sh\nexit 1\n",
+    "sleep": "#!/bin/sh\n",
+}
+
+
+@pytest.mark.parametrize(("stuck", "code", "said"), [(99, 0, ""), (3, 1, "FATAL:  no such file\n")])
+def test_a_recovery_is_waited_for_as_long_as_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stuck: int, code: int, said: str
+) -> None:
+    monkeypatch.setattr(postgresql, "_STILL_SECONDS", 3)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    count = tmp_path / "count"
+    count.write_text("0\n")
+    known = {"count": count, "files": 9, "stuck": stuck}
+    for name, text in PROGRAMS.items():
+        (tmp_path / name).write_text(text % known if "%(" in text else text)
+        (tmp_path / name).chmod(0o755)
+    log = tmp_path / "log"
+    log.write_text("FATAL:  no such file\n")
+    script = f"set -e\n{postgresql.recovered('unit', 5432, str(log))}"
+    done = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (code, said), done
+
+
+@pytest.mark.parametrize(
+    ("lacking", "free", "fact"),
+    [
+        (10, 10, ""),
+        (11, 10, "the disks of the DataNodes have room for 10 MiB, and the backup needs 11 MiB"),
+        # Nobody knows what of it is there.
+        (None, 10, ""),
+        (None, 9, "the disks of the DataNodes have room for 19 MiB, and the backup needs 20 MiB"),
+    ],
+)
+def test_what_is_set_aside_keeps_its_room(lacking: int | None, free: int, fact: str) -> None:
+    mib = 1 << 20
+    backup = {
+        "room": 20 * mib,
+        "lacking": None if lacking is None else lacking * mib,
+        "database": {"bytes": 5 * mib},
+    }
+    disks = [("blocks", free * mib, 4 * mib), ("blocks", 0, 6 * mib), ("database", 2 * mib, 3 * mib)]
+    refused = restore.crowded(backup, disks)
+    assert (refused.fact if refused else "") == fact
+
+
 @pytest.mark.parametrize(
     ("said", "word"),
     [
@@ -249,7 +304,7 @@ def test_files_that_vanish_while_they_are_counted_are_no_fault(tmp_path: Path) -
         capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     [(kind, free, taken), nothing] = [line.split() for line in both]
-    assert (kind, int(free) > 0, taken, nothing) == ("blocks", True, "7", ["blocks"])
+    assert (kind, int(free) > 0, taken, nothing) == ("blocks", True, "7", ["blocks", "0", "0"])
 
 
 def test_a_host_of_backups_that_falls_silent_is_not_waited_for(tmp_path: Path) -> None:

@@ -250,6 +250,36 @@ def asked(cluster: Cluster, service: str, host: inventory.Host, *, alone: bool =
     return [f"{probe['url']} {probe.get('path', '')} {probe.get('equals')!r}".strip() for probe in probes]
 
 
+@pytest.mark.parametrize(("service", "place"), [("spark_master", "settled"), ("spark_worker", "ready")])
+def test_who_is_in_maintenance_is_not_waited_for_and_who_is_started_is(
+    cluster: Cluster, service: str, place: str
+) -> None:
+    workers = [host.name for host in cluster.running("spark_workers")]
+    [master] = cluster.running("spark_master")
+    away = replace(cluster, away=frozenset(workers[:2]))
+    host = master if place == "settled" else next(one for one in cluster.hosts if one.name == workers[0])
+    questions = getattr(ready, {"settled": "settled", "ready": "questions_of"}[place])
+    [wanted] = [
+        one.probe["equals"]
+        for one in questions(away, service, host)
+        if isinstance(one, probing.Probe) and one.probe.get("path") == "aliveworkers"
+    ]
+    assert wanted == len(workers) - len(away.away - {host.name})
+
+
+def test_trino_is_not_asked_for_a_node_in_maintenance(cluster: Cluster) -> None:
+    [away, *others] = [host.name for host in cluster.running("trino_workers")]
+    probes = [
+        one.probe
+        for one in ready.questions_of(
+            replace(cluster, away=frozenset({away})), "trino", cluster.running("trino_coordinator")[0]
+        )
+        if isinstance(one, probing.Probe)
+    ]
+    [nodes] = [probe["nodes"] for probe in probes if "nodes" in probe]
+    assert nodes == len(others) + 1
+
+
 def test_a_host_is_asked_at_its_own_port_and_who_leads_it_at_his(cluster: Cluster) -> None:
     first, second = cluster.running("datanodes")[:2]
     ports = second.variables["lakehouse_ports"]
@@ -323,7 +353,7 @@ def test_a_killed_run_has_no_end_and_can_be_resumed(tmp_path: Path) -> None:
         stream.write('{"event": "do')
     [run] = journal.runs(tmp_path)
     assert (run.state, run.resumable) == (journal.KILLED, True)
-    assert journal.find(tmp_path, None) == run
+    assert journal.find(tmp_path, None, HERE) == run
     own.write("resumed", pid=os.getpid())
     assert journal.runs(tmp_path)[0].state == journal.RUNNING
 
@@ -344,10 +374,10 @@ def test_what_was_stopped_before_another_run_was_done_is_resumed_by_its_name_alo
     later.write(journal.DONE, host="n1", what="datanode")
     later.write("ended", ending=0, facts=[])
     with pytest.raises(LakehouseError) as error:
-        journal.find(tmp_path, None)
+        journal.find(tmp_path, None, HERE)
     assert error.value.message == "r1 (restart datanode) was stopped before r2 was done"
-    assert (error.value.next_command or "").startswith("lakehouse resume r1")
-    assert journal.find(tmp_path, "r1").id == "r1"
+    assert (error.value.next_command or "").startswith(f"lakehouse resume r1 -i {HERE}")
+    assert journal.find(tmp_path, "r1", HERE).id == "r1"
 
 
 def test_a_line_that_is_none_hides_no_other_run(tmp_path: Path) -> None:
@@ -399,8 +429,8 @@ def test_a_resumed_run_is_alive_again_until_its_end(tmp_path: Path) -> None:
 def test_what_cannot_be_resumed_is_one_line(tmp_path: Path, name: str | None, message: str) -> None:
     begun(tmp_path).write("ended", ending=0, facts=[])
     with pytest.raises(LakehouseError) as error:
-        journal.find(tmp_path, name)
-    assert (error.value.message, error.value.next_command) == (message, "lakehouse runs")
+        journal.find(tmp_path, name, HERE)
+    assert (error.value.message, error.value.next_command) == (message, f"lakehouse runs -i {HERE}")
 
 
 def test_the_list_of_runs_ends_with_what_can_be_resumed(tmp_path: Path) -> None:
@@ -534,6 +564,54 @@ def test_a_full_disk_of_this_machine_does_not_hide_what_was_changed(
     assert len(said) == facts
     assert said[-1].endswith(": No space left on device")
     assert lock.held({"n1": host(lock.look())}) == {}
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (True, "its lock was broken: r17 restart, pid 4121 of ops on ops1 since "),
+        (False, "no host has its lock any more: "),
+    ],
+)
+def test_a_run_whose_lock_was_broken_while_its_machine_slept_begins_nothing_more(
+    host: Host, tmp_path: Path, *, other: bool, said: str
+) -> None:
+    def do(running: Running) -> tuple[str, ...]:
+        running.begins("n1", "datanode")
+        [mine] = lock.held({"n1": host(lock.look())}).values()
+        host(lock.release(mine.holder.mark))
+        if other:
+            host(lock.take(HOLDER))
+        running.begins("n1", "the next step, at once")
+        assert running.lock is not None
+        running.lock = replace(running.lock, found=running.lock.found - lock.BEAT_SECONDS - 1)
+        running.begins("n1", "never")
+        return ("never",)
+
+    own = begun(tmp_path / "runs")
+    running = Running(cast("Living", OneHost(host)), own)
+    work = Work("datanode", {}, [], [], "", do)
+    ended = run._run(Namespace(inventory="inv", break_lock=None), "restart", work, running, {})
+    assert (ended.ending, ended.next) == (Ending.HALFWAY, f"lakehouse resume {own.id} -i inv")
+    assert ended.facts[0].startswith(said)
+    # What another one holds stays his.
+    assert bool(lock.held({"n1": host(lock.look())})) is other
+
+
+def test_what_cannot_be_given_back_does_not_hide_how_a_run_ended(host: Host, tmp_path: Path) -> None:
+    class Gone(OneHost):
+        def everywhere(self, script: str) -> dict[str, Answer[Reply]]:
+            if "@@released" in script:
+                raise LakehouseError("pyinfra does not answer any more")
+            return super().everywhere(script)
+
+    def do(_: Running) -> tuple[str, ...]:
+        raise KeyboardInterrupt
+
+    running = Running(cast("Living", Gone(host)), begun(tmp_path / "runs"))
+    work = Work("datanode", {}, [], [], "", do)
+    ended = run._run(Namespace(inventory="inv", break_lock=None), "restart", work, running, {})
+    assert ended.ending is Ending.INTERRUPTED
 
 
 def resumed(folder: Path) -> journal.Run:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from lakehouse import inventory
+from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from ops.answer import Answer, unknown
 from ops.backup import making
@@ -16,6 +18,7 @@ from ops.change import maintenance, restart, run
 from ops.change.ending import Ending
 from ops.change.facts import Living
 from ops.change.gate import Unit
+from ops.change.journal import Run
 from ops.change.run import Request, Work
 from ops.outcome import Outcome
 from ops.status import placement
@@ -73,6 +76,33 @@ def test_without_another_name_it_is_the_clusters(cluster: Cluster) -> None:
 )
 def test_the_next_command_says_yes_or_the_name(more: dict[str, str], expected: str) -> None:
     assert run.again("restore", "here", work(**more), confirmed=True) == expected
+
+
+def test_a_run_that_is_only_looked_at_goes_on_by_its_own_name(cluster: Cluster) -> None:
+    stopped = Run("r7", "restart", "all", {}, (), 1, 0.0, 1.0, Ending.HALFWAY, (), touched=True)
+    options = Namespace(inventory="inv", json=False, dry_run=True, yes=False, confirm=None)
+    planned = work(plan=[{"step": 1}], words="all --force")
+    ended = run._ended(options, "restart", cast("Living", cluster), planned, stopped)
+    assert ended.next == "lakehouse resume r7 -i inv"
+    fresh = run._ended(options, "restart", cast("Living", cluster), planned, None)
+    assert fresh.next == "lakehouse restart all --force -i inv"
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        ({"namenode"}, "inv: group namenode has 3 hosts"),
+        (set[str](), "inv: group namenode is empty"),
+    ],
+)
+def test_what_there_has_to_be_one_of_is_looked_at_first(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, groups: set[str], said: str
+) -> None:
+    known = cluster.inventory
+    hosts = tuple(replace(one, groups=(one.groups - {"namenode"}) | groups) for one in known.hosts)
+    monkeypatch.setattr(inventory, "load", lambda _: replace(known, hosts=hosts))
+    with pytest.raises(LakehouseError, match=said):
+        run.carry_out(Namespace(inventory="inv"), "restart", restart.prepare, {})
 
 
 def test_beyond_well_and_not_well_no_code_means_two_things() -> None:

@@ -16,7 +16,7 @@ from ansible.module_utils.lakehouse import preflight_away
 from lakehouse import inventory
 from lakehouse.inventory import Host
 from ops.answer import Answer, unknown
-from ops.change import balance, datanodes, departure, leaving, offline, room
+from ops.change import balance, datanodes, departure, leaving, mark, offline, room
 from ops.change.datanodes import Node
 from ops.change.facts import Living
 from ops.change.run import Running
@@ -204,6 +204,50 @@ def test_a_coordinator_is_alone_beside_workers_elsewhere() -> None:
     assert leaving.alone(cast("Living", living), [Step("trino", "trino", leader, "")]) == ["trino"]
     for name in others:
         assert leaving.alone(cast("Living", living), [Step("trino", "trino", name, "")]) == []
+
+
+def test_the_namenode_starts_before_it_is_told_who_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it leaves its safe mode by the DataNode beside it, perhaps."""
+    told: list[str] = []
+
+    class Host(Followed):
+        def begins(self, *_: str) -> None:
+            """Nothing is noted."""
+
+        def done(self, *_: str) -> None:
+            """Nothing is noted."""
+
+        def say(self, *_: str) -> None:
+            """Nobody listens."""
+
+        def wait(self, where: str, *_: object) -> None:
+            told.append(f"wait {where}")
+
+        def serves(self, *_: object) -> str:
+            """It serves."""
+            return ""
+
+        settled = serves
+
+        def do(self, _: str, script: str, __: float) -> Answer[str]:
+            told.append(script)
+            return Answer("")
+
+    running = Host(Hdfs())
+    running.living = running  # type: ignore[assignment]
+    monkeypatch.setattr(leaving, "in_hdfs", lambda *_: told.append("in hdfs"))
+    monkeypatch.setattr(mark, "take", lambda *_: Answer(""))
+    here = tuple(Step(name, name, "n1", "") for name in ("namenode", "postgresql", "datanode"))
+    leaving._serve(here, cast("Running", running), for_good=False)
+    started = [one.removeprefix("systemctl start ").removesuffix(".service") for one in told]
+    assert started[:6] == [
+        "namenode",
+        "wait namenode on n1",
+        "in hdfs",
+        "datanode",
+        "namenode",
+        "wait namenode on n1",
+    ]
 
 
 def test_a_host_that_leaves_makes_no_more_backups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -139,6 +140,27 @@ def test_what_was_late_is_no_answer_to_the_next_question(session: Session, silen
     answer = session.ask([Shell("one", "@fake/n1", "echo word")], 5)["one"]
     assert answer.value is not None
     assert answer.value.text == "word"
+
+
+def test_who_ends_a_long_question_is_answered_at_once(session: Session, silent_ports: list[int]) -> None:
+    """As Ctrl-C does in a step that lasts: the lock is still to be given back."""
+
+    def ends(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    assert session.ask([Shell("one", "@fake/n1", "echo word")], 30)["one"].known
+    before = signal.signal(signal.SIGALRM, ends)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            session.ask([Http("one", f"http://127.0.0.1:{silent_ports[0]}/", {})], 60)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    began = time.monotonic()
+    answer = session.ask([Shell("one", "@fake/n1", "later")], 30)["one"]
+    assert answer.value is not None
+    assert answer.value.text == "again"
+    assert time.monotonic() - began < 30
 
 
 def test_a_session_whose_child_is_gone_is_one_line(session: Session) -> None:

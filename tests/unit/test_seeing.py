@@ -13,7 +13,7 @@ from lakehouse.errors import UsageError
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from lakehouse.services import Service, load
-from ops import choice, execute, logs, tell
+from ops import choice, execute, logs, remote, tell
 from ops.answer import Answer, unknown
 from ops.outcome import Outcome
 from ops.remote import Line
@@ -87,6 +87,12 @@ class TestLogs:
     def test_another_word_is_one_line_with_examples(self, said: str) -> None:
         with pytest.raises(UsageError, match="such as 10m"):
             logs.instant(said)
+
+    def test_a_host_that_was_cut_off_has_not_answered(self) -> None:
+        ended = logs.whole({"n1": Answer(remote.TIMED_OUT), "n2": Answer(0), "n3": unknown("gone")})
+        assert {name: answer.why for name, answer in ended.items()} == {
+            "n1": "cut off after 60 s; fewer lines: --since, --lines", "n2": "", "n3": "gone",
+        }  # fmt: skip
 
     def test_journals_are_in_the_order_of_time_and_files_below_them(self) -> None:
         stamp = "2026-01-01T00:00:0{}.000000+00:00 java[1]: x".format
