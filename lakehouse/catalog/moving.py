@@ -12,7 +12,7 @@ from lakehouse.catalog import build
 from lakehouse.catalog.documents import Document, digest, line, pretty, table_format
 from lakehouse.catalog.names import Name, escaped
 from lakehouse.catalog.past import Past
-from lakehouse.catalog.restoring import SELF_DESCRIBED, Deed, Step
+from lakehouse.catalog.restoring import SELF_DESCRIBED, TRANSACTIONAL, Deed, Step, is_transactional
 from lakehouse.catalog.store import Writer
 from lakehouse.errors import UsageError
 
@@ -67,7 +67,8 @@ def cloned(writer: Writer, tree: str, database: Name, other: str) -> tuple[str, 
     """Return the tree with another database, which has what is in one, on the same files, and what it lacks.
 
     It lacks tables of Iceberg and Delta: their files say what they are, and Trino's DROP of a second one
-    removes them. Raises UsageError where there is no such database, or the other one is there.
+    removes them. It lacks Hive's ACID tables, too: a second one would see no row. Raises UsageError where
+    there is no such database, or the other one is there.
     """
 
     def change(file: str, said: Document) -> Document:
@@ -88,9 +89,9 @@ def cloned(writer: Writer, tree: str, database: Name, other: str) -> tuple[str, 
     if escaped(other) in databases:
         raise UsageError(f"--as {other}: the commit has a database of that name")
     left = [
-        Step(Deed.LEAVE, "table", replace(name, database=other), then=said, why=_SECOND.format(found))
+        Step(Deed.LEAVE, "table", replace(name, database=other), then=said, why=why)
         for name, said in Past(writer, tree).every(database)
-        if (found := table_format(said)) in SELF_DESCRIBED
+        if (why := _not_twice(said))
     ]
     out = {escaped(step.name.table) for step in left}
     source = dict(writer.tree(databases[own]))
@@ -101,6 +102,13 @@ def cloned(writer: Writer, tree: str, database: Name, other: str) -> tuple[str, 
     for word, parent, child in reversed([*zip(above, folders, folders[1:], strict=False)]):
         parent[word] = build.folder(writer, child)
     return build.folder(writer, folders[0]), left
+
+
+def _not_twice(said: Document) -> str:
+    """Return why a table cannot be there under a second name; empty where it can."""
+    if (found := table_format(said)) in SELF_DESCRIBED:
+        return _SECOND.format(found)
+    return TRANSACTIONAL if is_transactional(said) else ""
 
 
 def _beside(place: str, other: str) -> str:
@@ -114,6 +122,8 @@ def _not_ours(said: Document, database: Name, other: str) -> Document:
     if table_format(said) != "view":
         made |= {"type": "EXTERNAL_TABLE", "parameters": {**said.get("parameters", {}), **_NOT_OURS}}
     for one in made.get("constraints", ()):
+        # No two in a metastore have the same.
+        one["name"] = f"{other}_{one['name']}"
         if one.get("references") and one["references"][1] == database.database:
             one["references"] = [one["references"][0], other, *one["references"][2:]]
     return made

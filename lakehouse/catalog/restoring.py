@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lakehouse.catalog import diff
@@ -16,6 +16,7 @@ from lakehouse.catalog.store import Reader
 Exists = Callable[[str], bool]
 # Of which the truth about columns and rows is in files of its own, and the metastore names them.
 SELF_DESCRIBED = frozenset({"iceberg", "delta", "hudi"})
+TRANSACTIONAL = "it is transactional: which of its files count is in the metastore alone, and in no commit"
 _EXTRA = "the commit does not have it; --drop takes it out of the catalog"
 # Parents first.
 _ORDER = ("database", "function", "table", "view", "partition")
@@ -96,6 +97,8 @@ class _Planner:
     scope: Name
     exists: Exists
     drop: bool
+    # Why a table is left alone, of those whose partitions are otherwise.
+    ways: dict[Name, str] = field(default_factory=dict)
 
     def steps(self, kind: str, name: Name) -> Iterator[Step]:
         """Give the steps of an object that is not in the metastore as it is in the commit."""
@@ -104,6 +107,11 @@ class _Planner:
                 yield Step(Deed.LEAVE, kind, name, why=_NOT_RESTORED[kind])
             return
         before, after = (self._said(past, name) for past in (self.now, self.then))
+        if kind == "partition" and before != after and (why := self._left_above(name)):
+            # Its table is named in place of each of many.
+            if name == self.scope:
+                yield Step(Deed.LEAVE, kind, name, before, after, why)
+            return
         # It is here for what is in it.
         above = name.holds(self.scope) and name != self.scope
         if after is None:
@@ -122,9 +130,18 @@ class _Planner:
             return Step(Deed.DROP, kind, name, before)
         return Step(Deed.LEAVE, kind, name, before, why=_EXTRA)
 
+    def _left_above(self, name: Name) -> str:
+        """Return why the table of a partition is left alone; empty where it is not, or is not in both."""
+        table = Name(name.catalog, name.database, name.table)
+        if table not in self.ways:
+            before, after = self.now.said(table), self.then.said(table)
+            self.ways[table] = in_the_way(before, after) if before and after else ""
+        return self.ways[table]
+
     def _made(self, kind: str, name: Name, after: Document) -> Iterator[Step]:
-        if lacking := self._lacking(kind, after):
-            yield Step(Deed.LEAVE, kind, name, None, after, lacking)
+        why = TRANSACTIONAL if is_transactional(after) else self._lacking(kind, after)
+        if why:
+            yield Step(Deed.LEAVE, kind, name, None, after, why)
             return
         yield Step(Deed.MAKE, kind, name, None, after)
         if kind == "table":
@@ -135,21 +152,39 @@ class _Planner:
 
     def _altered(self, kind: str, name: Name, before: Document, after: Document) -> Step:
         # The kind is the commit's: a table may be there where it has a view, and the other way round.
-        here, wanted = (table_format(one) if kind in {"table", "view"} else "" for one in (before, after))
-        if here in SELF_DESCRIBED:
-            why = f"a table of {here} that is there keeps its state; as it was: lakehouse catalog serve"
+        why = in_the_way(before, after) if kind in {"table", "view"} else ""
+        if why := why or self._lacking(kind, after):
             return Step(Deed.LEAVE, kind, name, before, after, why)
-        if wanted in SELF_DESCRIBED:
-            why = f"a {'view' if here == 'view' else 'table of Hive'} has its name now: drop that first"
-            return Step(Deed.LEAVE, kind, name, before, after, why)
-        if lacking := self._lacking(kind, after):
-            return Step(Deed.LEAVE, kind, name, before, after, lacking)
         return Step(Deed.ALTER, kind, name, before, after)
 
     def _lacking(self, kind: str, after: Document) -> str:
         """Return which file or folder of an object is not there; empty where nothing is missing."""
         wanted = needed(after) if kind == "table" else after.get("location") if kind == "partition" else None
         return f"{wanted} is not there" if wanted and not self.exists(wanted) else ""
+
+
+def in_the_way(before: Document, after: Document) -> str:
+    """Return why a table or view that is there does not become what it was; empty where it can."""
+    here, wanted = table_format(before), table_format(after)
+    if here in SELF_DESCRIBED:
+        return f"a table of {here} that is there keeps its state; as it was: lakehouse catalog serve"
+    if wanted in SELF_DESCRIBED:
+        return f"a {'view' if here == 'view' else 'table of Hive'} has its name now: drop that first"
+    # The metastore refuses other names, and takes another type or comment.
+    if "view" not in {here, wanted} and _keys(before) != _keys(after):
+        return (
+            f"the metastore changes no partition keys ({', '.join(_keys(before)) or 'none'}): drop it first"
+        )
+    return ""
+
+
+def is_transactional(table: Document) -> bool:
+    """Tell whether a table is one of Hive's ACID tables: rows count by transactions of the metastore."""
+    return str(table.get("parameters", {}).get("transactional")).lower() == "true"
+
+
+def _keys(table: Document) -> list[str]:
+    return [str(one["name"]) for one in table.get("partition_keys", ())]
 
 
 def needed(table: Document) -> str | None:

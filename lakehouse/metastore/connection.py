@@ -17,8 +17,11 @@ from hive_metastore import ThriftHiveMetastore
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TBufferedTransport, TTransportBase, TTransportException
 
+from lakehouse.metastore import bindings
 from lakehouse.metastore.deadline import Deadline
 from lakehouse.metastore.options import Endpoint, Options
+
+bindings.mend()
 
 
 class _Stream(TTransportBase):  # type: ignore[misc]  # the bindings have no types

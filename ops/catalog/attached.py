@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
 from typing import Any
 
 from hive_metastore.ttypes import (
@@ -13,6 +14,8 @@ from hive_metastore.ttypes import (
     AddPrimaryKeyRequest,
     AddUniqueConstraintRequest,
     DropConstraintRequest,
+    InvalidObjectException,
+    NoSuchObjectException,
     PrivilegeBag,
 )
 
@@ -24,15 +27,16 @@ from lakehouse.catalog.documents import Document, line
 from lakehouse.catalog.restoring import Step
 
 Call = Callable[..., Any]
-# By the kind of a constraint; a foreign key needs the key that it refers to.
+# By the kind of a constraint.
 _ADDED: Mapping[str, tuple[str, Any]] = {
     "primary_keys": ("add_primary_key", AddPrimaryKeyRequest),
     "unique": ("add_unique_constraint", AddUniqueConstraintRequest),
     "not_null": ("add_not_null_constraint", AddNotNullConstraintRequest),
     "default": ("add_default_constraint", AddDefaultConstraintRequest),
     "check": ("add_check_constraint", AddCheckConstraintRequest),
-    "foreign_keys": ("add_foreign_key", AddForeignKeyRequest),
 }
+# A foreign key needs the key that it refers to.
+_REFERS = "add_foreign_key", AddForeignKeyRequest
 
 
 def put_privileges(call: Call, step: Step, lost: Lost) -> None:
@@ -61,12 +65,22 @@ def drop_constraints(call: Call, step: Step) -> None:
 
 
 def add_constraints(call: Call, steps: Iterable[Step], lost: Lost) -> None:
-    """Add the constraints that are otherwise in the commit, or new; foreign keys after all others."""
+    """Add the constraints that are otherwise in the commit, or new; foreign keys after all others.
+
+    A foreign key whose table has gone, or has no such key any more, is lost.
+    """
     made = [(step, constraints(step.name, {"constraints": _fresh(step)}, lost)) for step in steps]
     for kind, (method, request) in _ADDED.items():
         for _, one in made:
             if found := getattr(one, kind):
                 call(method, request(found))
+    method, request = _REFERS
+    for step, one in made:
+        for name, keys in groupby(one.foreign_keys, lambda key: str(key.fk_name)):
+            try:
+                call(method, request(list(keys)))
+            except (InvalidObjectException, NoSuchObjectException) as error:
+                lost(str(step.name), f"foreign key {name} ({' '.join(str(error.message).split())})")
 
 
 def _fresh(step: Step) -> list[Document]:

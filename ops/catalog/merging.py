@@ -20,6 +20,7 @@ from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.references import MAIN
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import UsageError
+from lakehouse.targets import COMPOSE
 from ops.catalog.opened import command, end, opened, say
 from ops.outcome import Finding, Outcome
 
@@ -130,8 +131,19 @@ def _carry_out(
             "conflicts": [one.json() for one in done.conflicts],
             "changes": [one.json() for one in changes],
         },
-        f"catalog restore {entry.short}{drop}" if entry else "catalog log",
+        _following(arguments, entry, drop),
         () if entry else _undecided(arguments, line, change, done.conflicts),
+    )
+
+
+def _following(arguments: argparse.Namespace, entry: Entry | None, drop: str) -> str:
+    """Return the verb to run next: a stack takes no state, and has what a commit was served beside it."""
+    if entry is None:
+        return "catalog log"
+    return (
+        f"catalog serve {entry.short}"
+        if arguments.target == COMPOSE
+        else f"catalog restore {entry.short}{drop}"
     )
 
 

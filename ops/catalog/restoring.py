@@ -13,6 +13,7 @@ from typing import Any
 from lakehouse.catalog import hooks, keeping, moving, names, objects, restoring
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
+from lakehouse.catalog.past import Past
 from lakehouse.catalog.restoring import Deed, Step, Wanted
 from lakehouse.catalog.store import Entry, Store, Writer
 from lakehouse.errors import LakehouseError, UsageError
@@ -62,15 +63,20 @@ def prepare(living: Living, request: Request) -> Work:
             )
         wanted, uncloned = _wanted(overlay, entry.tree, scope, arguments)
         found = (*restoring.plan(overlay, built.tree, wanted, Files.of(cluster).exists), *uncloned)
-    steps = [one for one in found if one.deed is not Deed.LEAVE]
-    with MetastoreSession(cluster) as metastore:
-        seen = Metadata(metastore, _nobody).all(steps)
+        steps = [one for one in found if one.deed is not Deed.LEAVE]
+        with MetastoreSession(cluster) as metastore:
+            seen = Metadata(metastore, _nobody).all(steps)
+        # What was changed between the plan and this look would be taken for what the plan has seen.
+        later, again = keeping.now(live.source(cluster), store)
+        if again.identity != built.identity:
+            _unchanged(Past(later, again.tree), steps, f"lakehouse {VERB} {entry.short} -i {request.path}")
     left = [one for one in found if one.deed is Deed.LEAVE]
     # What is asked for by its name and cannot be done is refused; what is in the way of more is said.
     refused = next((one for one in left if wanted.scope.table and one.name == wanted.scope), None)
     dropped = [one for one in steps if one.deed is Deed.DROP]
     named = _words(scope, arguments)
-    serve = f"lakehouse catalog serve {entry.short}"
+    of = f"--store {arguments['store']}" if arguments["store"] else f"-i {request.path}"
+    serve = f"lakehouse catalog serve {entry.short} {of}"
     return Work(
         target=" ".join([entry.short, *named]),
         # A branch may move meanwhile.
@@ -83,6 +89,13 @@ def prepare(living: Living, request: Request) -> Work:
         words=" ".join([entry.short, *named, *(["--drop"] if wanted.drop else [])]),
         refusal=Refusal(f"{refused.name}: {refused.why}", serve) if refused else None,
     )
+
+
+def _unchanged(now: Past, steps: Sequence[Step], again: str) -> None:
+    """Return if all is as the plan has it; LakehouseError where something has been changed since."""
+    for one in steps:
+        if (now.partition(one.name) if one.name.partition else now.said(one.name)) != one.now:
+            raise LakehouseError(f"{one.name} was changed while the plan was made", again)
 
 
 def _wanted(
@@ -140,7 +153,7 @@ def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Runn
         raise Stopped(ending, error.message, "") from None
     hooks.run(where, hooks.POST_RESTORE, lambda: {**told, "before": before.id})
     for one in sorted(lost):
-        running.say(f"{one}: Thrift has no place for it")
+        running.say(f"{one}: is not as in the commit, the metastore takes none by Thrift")
     facts = [f"{len(seen)} objects written", f"before it the catalog was {before.short}"]
     return (*facts, *([f"{left} left alone"] if left else []))
 

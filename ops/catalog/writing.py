@@ -6,7 +6,7 @@ What is there has to be what the plan has seen: it is compared right before it i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -18,7 +18,7 @@ from lakehouse.catalog.names import DEFAULT_CATALOG, Name
 from lakehouse.catalog.restoring import Deed, Step
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore import Metastore
-from ops.catalog import attached
+from ops.catalog import altered, attached
 
 _AT_ONCE = 500
 # The metastore would list every file to count it anew.
@@ -72,15 +72,15 @@ class Metadata:
         Raises ChangedError before the first whose object is not what was seen, and what the metastore raises.
         """
         for some in _together(seen):
-            for one in some:
-                if self.seen(one.step) != one.object:
+            steps, there = [one.step for one in some], [self.seen(one.step) for one in some]
+            for one, now in zip(some, there, strict=True):
+                if not _same(now, one.object):
                     raise ChangedError(one.step.name)
-            steps = [one.step for one in some]
             begins(steps[0])
             if steps[0].kind == "partition":
-                self._partitions(steps[0], steps)
+                self._partitions(steps, there)
             else:
-                self._one(steps[0])
+                self._one(steps[0], there[0])
             for step in steps:
                 if step.deed is not Deed.DROP:
                     attached.put_privileges(self._call, step, self._lost)
@@ -88,12 +88,18 @@ class Metadata:
         tables = [one.step for one in seen if one.step.kind == "table" and one.step.deed is not Deed.DROP]
         attached.add_constraints(self._call, tables, self._lost)
 
-    def _one(self, step: Step) -> None:
+    def _one(self, step: Step, there: Any) -> None:
         name, kind = step.name, "table" if step.kind == "view" else step.kind
         if step.deed is Deed.DROP:
             self._drop(kind, name)
             return
-        made = getattr(objects, kind)(name, step.then, self._lost)
+        if step.deed is Deed.ALTER:
+            altered.unheard(step, self._lost)
+        if kind == "function" and altered.anew(step):
+            self._drop(kind, name)
+            step = replace(step, deed=Deed.MAKE)
+        counted = (altered.volatile(step, there),) if kind == "table" else ()
+        made = getattr(objects, kind)(name, step.then, self._lost, *counted)
         arguments: dict[tuple[str, Deed], tuple[Any, ...]] = {
             ("database", Deed.MAKE): ("create_database", made),
             ("database", Deed.ALTER): ("alter_database", database(name), made),
@@ -118,22 +124,36 @@ class Metadata:
         elif kind == "database":
             self._call("drop_database", database(name), _KEEP_FILES, _ALONE)
 
-    def _partitions(self, first: Step, some: Sequence[Step]) -> None:
+    def _partitions(self, some: Sequence[Step], there: Sequence[Any]) -> None:
+        first = some[0]
         above = database(first.name), first.name.table
         if first.deed is Deed.DROP:
             for step in some:
                 self._call("drop_partition_by_name", *above, step.name.partition, _KEEP_FILES)
             return
-        made = [objects.partition(step.name, step.then or {}, self._lost) for step in some]
+        made = [
+            objects.partition(step.name, step.then or {}, self._lost, altered.volatile(step, now))
+            for step, now in zip(some, there, strict=True)
+        ]
         if first.deed is Deed.MAKE:
             self._call("add_partitions", made)
         else:
+            for step in some:
+                altered.unheard(step, self._lost)
             self._call("alter_partitions", *above, made)
 
 
 def database(name: Name) -> str:
     """Return a database as a client of Hive 3 writes it: with its catalog where that is not the default."""
     return name.database if name.catalog == DEFAULT_CATALOG else f"@{name.catalog}#{name.database}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Tell whether an object is as it was, but for what engines write beside it.
+
+    An altered table has the metastore write so into partitions whose turn comes later.
+    """
+    return bool(altered.meant(one) == altered.meant(other))
 
 
 def _together(seen: Sequence[Seen]) -> Iterator[list[Seen]]:

@@ -9,15 +9,20 @@ from typing import Any
 
 import pytest
 from hive_metastore.ttypes import (
+    AddForeignKeyRequest,
     AddNotNullConstraintRequest,
     AddPrimaryKeyRequest,
     FieldSchema,
+    Function,
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
     PrincipalType,
     PrivilegeBag,
     PrivilegeGrantInfo,
+    ResourceUri,
+    SkewedInfo,
+    SQLForeignKey,
     SQLNotNullConstraint,
     SQLPrimaryKey,
 )
@@ -153,9 +158,126 @@ def test_a_table_that_changes_after_the_plan_is_left_as_it_is(
     assert metastore.call("get_table", tables, "days").parameters["mine"] == "2"
 
 
+def test_what_was_counted_outlives_a_restore_of_a_table_with_its_partitions(
+    verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
+) -> None:
+    """The metastore itself writes into partitions when the columns of their table are changed."""
+    trino.sql(f"analyze hive.{tables}.days")
+    commit = verb.committed(*store)
+    there = metastore.call("get_table", tables, "days")
+    there.sd.cols = [*there.sd.cols, FieldSchema("mistake", "string", "")]
+    metastore.call("alter_table", tables, "days", there)
+    parts = metastore.call("get_partitions_by_names", tables, "days", ["ds=1", "ds=2"])
+    for one in parts:
+        one.sd.cols = there.sd.cols
+        one.parameters["mine"] = "1"
+    metastore.call("alter_partitions", tables, "days", parts)
+    counted = metastore.call("get_partition_by_name", tables, "days", "ds=1").parameters["numRows"]
+    said = restored(verb, commit, f"{tables}.days", *store)
+    assert [one["deed"] for one in said["plan"]] == ["alter"] * 3, said
+    assert metastore.call("get_partition_by_name", tables, "days", "ds=1").parameters["numRows"] == counted
+    same = verb.run("catalog", "diff", "--expect", commit, *store)
+    assert same.returncode == 0, same.stdout
+
+
+def test_a_table_with_other_partition_keys_is_in_the_way_of_itself_alone(
+    verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
+) -> None:
+    commit = verb.committed(*store)
+    metastore.call("drop_table", tables, "days", False)
+    trino.sql(
+        f"create table hive.{tables}.days (a integer, day varchar) with (partitioned_by = array['day'])"
+    )
+    trino.sql(f"call iceberg.system.unregister_table('{tables}', 'ice')")
+    said = restored(verb, commit, tables, *store)
+    assert [one["name"] for one in said["plan"]] == [f"hive.{tables}.ice"], said
+    assert "1 left alone" in said["facts"]
+    assert trino.value(f"select count(*) from iceberg.{tables}.ice") == 1
+    alone = verb.run("catalog", "restore", commit, f"{tables}.days/ds=1", *store, "--yes")
+    assert alone.returncode == 3, alone
+    assert "the metastore changes no partition keys (day): drop it first" in alone.stdout
+
+
+def test_a_transactional_table_is_not_made_without_its_transactions(
+    verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
+) -> None:
+    trino.sql(f"create table hive.{tables}.acid (a integer) with (format = 'ORC', transactional = true)")
+    commit = verb.committed(*store)
+    metastore.call("drop_table", tables, "acid", False)
+    refused = verb.run("catalog", "restore", commit, f"{tables}.acid", *store, "--yes")
+    assert refused.returncode == 3, refused
+    assert f"hive.{tables}.acid: it is transactional: " in refused.stdout.splitlines()[-1]
+
+
+def test_a_function_has_its_files_again_and_what_cannot_be_taken_back_is_told(
+    verb: Verb, store: tuple[str, str], tables: str, metastore: Metastore
+) -> None:
+    function = Function(
+        "f", tables, "org.Udf", "ann", PrincipalType.USER, 0, 1, [ResourceUri(1, "hdfs://lake/a.jar")], "hive"
+    )
+    metastore.call("create_function", function)
+    commit = verb.committed(*store)
+    metastore.call("drop_function", tables, "f")
+    function.resourceUris = [ResourceUri(1, "hdfs://lake/b.jar")]
+    metastore.call("create_function", function)
+    database = metastore.call("get_database", tables)
+    database.description = "a mistake"
+    metastore.call("alter_database", tables, database)
+    done = verb.run("catalog", "restore", commit, tables, *store, "--yes")
+    assert done.returncode == 0, done
+    [jar] = metastore.call("get_function", tables, "f").resourceUris
+    assert jar.uri == "hdfs://lake/a.jar"
+    assert f"hive.{tables} no description: is not as in the commit" in done.stderr
+    metastore.call("drop_function", tables, "f")
+
+
+def test_a_foreign_key_without_its_table_is_told_and_the_child_is_there(
+    verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
+) -> None:
+    flags = {"enable_cstr": False, "validate_cstr": False, "rely_cstr": True}
+    trino.sql(f"create table hive.{tables}.child (a integer) with (format = 'PARQUET')")
+    trino.sql(f"insert into hive.{tables}.child values 1")
+    key = SQLPrimaryKey(tables, "days", "a", 1, f"pk_{tables}", catName="hive", **flags)
+    metastore.call("add_primary_key", AddPrimaryKeyRequest([key]))
+    refers = SQLForeignKey(
+        tables, "days", "a", tables, "child", "a", 1, 0, 0, f"fk_{tables}", catName="hive", **flags
+    )
+    metastore.call("add_foreign_key", AddForeignKeyRequest([refers]))
+    commit = verb.committed(*store)
+    for name in ("child", "days"):
+        metastore.call("drop_table", tables, name, False)
+    done = verb.run("catalog", "restore", commit, f"{tables}.child", *store, "--yes")
+    assert done.returncode == 0, done
+    assert f"hive.{tables}.child foreign key fk_{tables} (" in done.stderr
+    assert trino.value(f"select count(*) from hive.{tables}.child") == 1
+    trino.sql(f"drop table hive.{tables}.child")
+
+
+def test_a_table_with_places_of_skewed_values_is_as_it_was(
+    verb: Verb, store: tuple[str, str], tables: str, metastore: Metastore
+) -> None:
+    table = metastore.call("get_table", tables, "days")
+    table.tableName, table.partitionKeys = "skewed", []
+    table.sd.location = f"{table.sd.location}/ds=1"
+    table.sd.skewedInfo = SkewedInfo(["a"], [["1"]], {("1",): f"{table.sd.location}/a=1"})
+    table.tableType, table.parameters = "EXTERNAL_TABLE", {"EXTERNAL": "TRUE"}
+    metastore.call("create_table", table)
+    commit = verb.committed(*store)
+    there = metastore.call("get_table", tables, "skewed")
+    there.parameters["mine"] = "1"
+    metastore.call("alter_table", tables, "skewed", there)
+    restored(verb, commit, f"{tables}.skewed", *store)
+    same = verb.run("catalog", "diff", "--expect", commit, *store)
+    assert same.returncode == 0, same.stdout
+    metastore.call("drop_table", tables, "skewed", False)
+
+
 def test_a_clone_is_another_database_on_the_same_files(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
 ) -> None:
+    flags = {"enable_cstr": False, "validate_cstr": False, "rely_cstr": True}
+    key = SQLPrimaryKey(tables, "days", "a", 1, f"pk_{tables}", catName="hive", **flags)
+    metastore.call("add_primary_key", AddPrimaryKeyRequest([key]))
     commit, other = verb.committed(*store), f"{tables}_dev"
     said = restored(verb, commit, tables, "--as", other, *store)
     names = {f"hive.{other}", f"hive.{other}.days", *(f"hive.{other}.days/ds={number}" for number in (1, 2))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from lakehouse import cli
+from lakehouse import cli, targets
 from lakehouse.catalog import build, documents, fsck, objects
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.store import Store
+from ops.catalog import merging
 from tests.unit.catalog_states import commit, day, days, table, tree
 
 P = "hive.d.t/ds=2"
@@ -41,6 +43,12 @@ def state(store: Store) -> tuple[list[str], dict[str, str]]:
     """Return what is in a repository: all objects, and where branches are."""
     files = (store.path / "objects").rglob("*")
     return sorted(one.name for one in files if one.is_file()), store.references.names("heads")
+
+
+def test_what_was_merged_for_a_stack_is_served_beside_it(store: Store) -> None:
+    made = commit(store, {"d": {"t": table()}})
+    for target, verb in ((targets.COMPOSE, "serve"), (targets.MACHINES, "restore")):
+        assert merging._following(Namespace(target=target), made, "") == f"catalog {verb} {made.short}"
 
 
 def test_a_merge_has_two_parents_on_a_branch_of_its_own(

@@ -92,9 +92,19 @@ def test_a_table_that_describes_itself_is_left_out_and_named(overlay: Overlay, t
     assert Past(overlay, clone).tables(DEV) == ["child", "days", "look"]
 
 
+def test_a_transactional_table_has_no_clone(overlay: Overlay) -> None:
+    acid = states.table(parameters={"transactional": "true"})
+    known = states.tree(overlay, {"sales": {"acid": acid, "plain": states.table()}})
+    clone, [left] = moving.cloned(overlay, known, SALES, "dev")
+    assert str(left) == f"! table hive.dev.acid: {restoring.TRANSACTIONAL}"
+    assert Past(overlay, clone).tables(DEV) == ["plain"]
+
+
 def test_keys_of_a_clone_refer_to_the_clone(overlay: Overlay, tree: str) -> None:
     child = said(overlay, moving.cloned(overlay, tree, SALES, "dev")[0], DEV, "child")
     assert [one["references"][1] for one in child["constraints"]] == ["dev", "hr"]
+    # Names are unique in the metastore.
+    assert [one["name"] for one in child["constraints"]] == ["dev_fk", "dev_far"]
 
 
 @pytest.mark.parametrize(

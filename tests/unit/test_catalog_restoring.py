@@ -117,6 +117,8 @@ def test_a_changed_hive_table_becomes_what_it_was() -> None:
     assert planned({"one": hive("one", owner="ann")}, {"one": hive("one")}) == ["~ table hive.d.one"]
 
 
+KEYS = "the metastore changes no partition keys ({}): drop it first"
+BY_DAY = [{"name": "ds", "type": "string"}]
 KEPT = "a table of iceberg that is there keeps its state; as it was: lakehouse catalog serve"
 
 
@@ -127,12 +129,39 @@ KEPT = "a table of iceberg that is there keeps its state; as it was: lakehouse c
         (iceberg(2), VIEW, f"! view hive.d.ice: {KEPT}"),
         (hive("ice"), iceberg(1), "! table hive.d.ice: a table of Hive has its name now: drop that first"),
         (VIEW, iceberg(1), "! table hive.d.ice: a view has its name now: drop that first"),
+        (hive("ice", partition_keys=BY_DAY), hive("ice"), f"! table hive.d.ice: {KEYS.format('ds')}"),
+        (hive("ice"), hive("ice", partition_keys=BY_DAY), f"! table hive.d.ice: {KEYS.format('none')}"),
     ],
 )
 def test_a_table_with_a_state_of_its_own_is_never_moved_backwards(
     now: dict[str, Any], then: dict[str, Any], line: str
 ) -> None:
     assert planned({"ice": now}, {"ice": then}) == [line]
+
+
+@pytest.mark.parametrize(
+    ("scope", "lines"),
+    [
+        ("d", [f"! table hive.d.days: {KEYS.format('day')}"]),
+        # Who asks for it alone is told why.
+        ("d.days/ds=1", [f"! partition hive.d.days/ds=1: {KEYS.format('day')}"]),
+    ],
+)
+def test_partitions_stay_with_a_table_that_is_left_alone(scope: str, lines: list[str]) -> None:
+    now = hive("days", partition_keys=[{"name": "day", "type": "string"}])
+    then = hive("days", partition_keys=BY_DAY)
+    assert planned({"days": now}, {"days": then}, scope, days=["1", "2"]) == lines
+
+
+def test_keys_of_another_type_are_changed() -> None:
+    now = hive("one", partition_keys=[{"name": "ds", "type": "date", "comment": "of UTC"}])
+    assert planned({"one": now}, {"one": hive("one", partition_keys=BY_DAY)}) == ["~ table hive.d.one"]
+
+
+def test_a_transactional_table_is_altered_and_never_made() -> None:
+    acid = hive("one", parameters={"transactional": "TRUE"})
+    assert planned({}, {"one": acid}) == [f"! table hive.d.one: {restoring.TRANSACTIONAL}"]
+    assert planned({"one": {**acid, "owner": "ann"}}, {"one": acid}) == ["~ table hive.d.one"]
 
 
 def test_what_a_catalog_says_of_itself_is_left_as_it_is() -> None:

@@ -1,0 +1,115 @@
+"""What an alter of the metastore leaves as it is, and what engines have counted, which is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hive_metastore import ttypes as hive
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol, TBinaryProtocolAccelerated
+from thrift.transport.TTransport import TMemoryBuffer
+
+from lakehouse.catalog.names import Name
+from lakehouse.catalog.restoring import Deed, Step
+from lakehouse.metastore import bindings
+from ops.catalog import altered, attached
+
+TABLE = Name("hive", "d", "t")
+COUNTED = {
+    "numRows": "7",
+    "COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}',
+    "spark.sql.statistics.numRows": "7",
+    "spark.sql.statistics.colStats.a.min": "1",
+}
+
+
+def stored(*columns: str, location: str = "hdfs://lake/t", **serde: str) -> dict[str, Any]:
+    found = [{"name": one, "type": "int"} for one in columns]
+    return {"storage": {"columns": found, "location": location, "serde": serde}}
+
+
+def step(kind: str, now: Any, then: Any, deed: Deed = Deed.ALTER) -> Step:
+    return Step(deed, kind, TABLE, now, then)
+
+
+@pytest.mark.parametrize(
+    ("then", "kept"),
+    [
+        (stored("a"), set(COUNTED)),
+        (stored("a", "b"), {"numRows", "spark.sql.statistics.numRows"}),
+        (stored("a", location="hdfs://lake/other"), set()),
+    ],
+)
+def test_what_was_counted_stays_as_far_as_it_is_true(then: dict[str, Any], kept: set[str]) -> None:
+    there = hive.Table(parameters={**COUNTED, "mine": "1"}, lastAccessTime=3)
+    found = altered.volatile(step("table", stored("a"), then), there)
+    assert set(found.get("parameters", {})) == kept
+
+
+def test_what_is_made_has_nothing_counted() -> None:
+    assert altered.volatile(step("table", None, stored("a"), Deed.MAKE), None) == {}
+
+
+def test_what_engines_write_beside_is_no_change() -> None:
+    one = hive.Partition(values=["1"], parameters={"mine": "1"}, lastAccessTime=0)
+    other = hive.Partition(values=["1"], parameters={"mine": "1", **COUNTED}, lastAccessTime=9)
+    changed = hive.Partition(values=["1"], parameters={"mine": "2"}, lastAccessTime=0)
+    assert altered.meant(one) == altered.meant(other) != altered.meant(changed)
+    assert "numRows" in other.parameters
+    assert altered.meant(None) is None
+
+
+def told(kind: str, now: Any, then: Any) -> list[str]:
+    lost: list[str] = []
+    altered.unheard(step(kind, now, then), lambda name, field: lost.append(f"{name} {field}"))
+    return lost
+
+
+def test_what_an_alter_leaves_is_told() -> None:
+    assert told("database", {"description": "x"}, {}) == ["hive.d.t no description"]
+    assert told("database", {}, {"description": "x"}) == []
+    serde = {"library": "l", "serializer": "s"}
+    assert told("table", stored("a", **serde), stored("a", library="m")) == ["hive.d.t serde serializer"]
+
+
+def test_a_function_with_other_resources_is_made_anew() -> None:
+    jar, other = {"resources": [["JAR", "hdfs://a"]]}, {"resources": [["JAR", "hdfs://b"]]}
+    assert altered.anew(step("function", jar, other))
+    assert not altered.anew(step("function", {**jar, "owner": "a"}, jar))
+
+
+def test_a_foreign_key_to_what_has_gone_is_told_and_the_others_are_written() -> None:
+    calls: list[tuple[str, list[str]]] = []
+    lost: list[str] = []
+
+    def call(method: str, request: Any) -> None:
+        if method == "add_foreign_key":
+            names = [key.fk_name for key in request.foreignKeyCols]
+            if names == ["gone"]:
+                raise hive.InvalidObjectException("Parent table not found: sales")
+            calls.append((method, names))
+        else:
+            calls.append((method, []))
+
+    rows: list[dict[str, Any]] = [
+        {"name": "pk", "type": 0, "column": "a", "position": 1},
+        {"name": "gone", "type": 1, "column": "a", "references": ["hive", "sales", "x", "a"]},
+        {"name": "two", "type": 1, "column": "a", "references": ["hive", "d", "x", "a"]},
+        {"name": "two", "type": 1, "column": "b", "position": 1, "references": ["hive", "d", "x", "b"]},
+    ]
+    made = step("table", None, {"constraints": rows}, Deed.MAKE)
+    attached.add_constraints(call, [made], lambda name, field: lost.append(f"{name} {field}"))
+    assert calls == [("add_primary_key", []), ("add_foreign_key", ["two", "two"])]
+    assert lost == ["hive.d.t foreign key gone (Parent table not found: sales)"]
+
+
+@pytest.mark.parametrize("protocol", [TBinaryProtocol, TBinaryProtocolAccelerated])
+def test_places_of_skewed_values_are_read(protocol: Any) -> None:
+    bindings.mend()
+    skewed = hive.SkewedInfo(["a", "b"], [["1", "2"]], {("1", "2"): "hdfs://lake/t/a=1"})
+    table = hive.Table(tableName="t", sd=hive.StorageDescriptor(skewedInfo=skewed), owner="ann")
+    buffer = TMemoryBuffer()
+    table.write(protocol(buffer))
+    found = hive.Table()
+    found.read(protocol(TMemoryBuffer(buffer.getvalue())))
+    assert (found.sd.skewedInfo, found.owner) == (skewed, "ann")
