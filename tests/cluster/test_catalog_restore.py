@@ -184,10 +184,10 @@ def test_a_table_with_other_partition_keys_is_in_the_way_of_itself_alone(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
 ) -> None:
     commit = verb.committed(*store)
+    there = metastore.call("get_table", tables, "days")
     metastore.call("drop_table", tables, "days", False)
-    trino.sql(
-        f"create table hive.{tables}.days (a integer, day varchar) with (partitioned_by = array['day'])"
-    )
+    there.partitionKeys[0].name = "day"
+    metastore.call("create_table", there)
     trino.sql(f"call iceberg.system.unregister_table('{tables}', 'ice')")
     said = restored(verb, commit, tables, *store)
     assert [one["name"] for one in said["plan"]] == [f"hive.{tables}.ice"], said
@@ -199,9 +199,14 @@ def test_a_table_with_other_partition_keys_is_in_the_way_of_itself_alone(
 
 
 def test_a_transactional_table_is_not_made_without_its_transactions(
-    verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
+    verb: Verb, store: tuple[str, str], tables: str, metastore: Metastore
 ) -> None:
-    trino.sql(f"create table hive.{tables}.acid (a integer) with (format = 'ORC', transactional = true)")
+    there = metastore.call("get_table", tables, "days")
+    there.tableName, there.partitionKeys, there.sd.location = "acid", [], None
+    there.tableType = "MANAGED_TABLE"
+    # Of the other kind of them, the metastore of the kit takes none: it has no format of Hive's.
+    there.parameters = {"transactional": "true", "transactional_properties": "insert_only"}
+    metastore.call("create_table", there)
     commit = verb.committed(*store)
     metastore.call("drop_table", tables, "acid", False)
     refused = verb.run("catalog", "restore", commit, f"{tables}.acid", *store, "--yes")
