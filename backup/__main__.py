@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def _verify(settings: Settings, arguments: argparse.Namespace) -> Any:
     if problems:
         return {"name": backup.name, "problems": problems}
     if part is None:
-        needed = reconcile.needed(settings, backup) if arguments.room else {}
+        needed = reconcile.needed(settings, backup, keep=arguments.keep) if arguments.room else {}
         return {"problems": [], **backup.manifest, **needed}
     known = {key: backup.manifest[key] for key in ("name", "cluster")}
     return {"problems": [], **known, **part.json(), "room": chosen.room(settings, backup, part)}
@@ -107,37 +108,41 @@ def _list(settings: Settings, _: argparse.Namespace) -> Any:
     return [one.name for one in manifest.all_of(settings) if one.finished]
 
 
+_FLAG, _TEXT, _NEEDED = {"action": "store_true"}, {"default": ""}, {"required": True}
+_NAME: dict[str, dict[str, Any]] = {"name": {"nargs": "?", "default": ""}}
+_PART = _NAME | {"--table": _TEXT, "--database": _TEXT}
+# Each with what it takes.
+_PROGRAMS: dict[str, tuple[Callable[..., Any], dict[str, dict[str, Any]]]] = {
+    "run": (_run, {}),
+    "database": (_database, {"words": {"nargs": "*"}}),
+    "list": (_list, {}),
+    "verify": (_verify, _PART | {"--room": _FLAG, "--keep": _FLAG}),
+    "show": (_shown, _NAME),
+    "reconcile": (_reconcile, _PART | {"--keep": _FLAG, "--into": _TEXT}),
+    "compare": (_compare, _PART | {"--named": _TEXT}),
+    "serve": (
+        _serve,
+        {
+            **_NAME,
+            "--to": _NEEDED,
+            "--port": _NEEDED | {"type": int},
+            "--word": _NEEDED,
+            "--seconds": _NEEDED | {"type": float},
+        },
+    ),
+}
+
+
 def main() -> int:
     """Run one of them; 0, or 1 where it has failed."""
     parser = argparse.ArgumentParser(prog="lakehouse-backup", description=__doc__)
     parser.add_argument("--settings", required=True)
     programs = parser.add_subparsers(required=True)
-    for name, program in (
-        ("run", _run), ("database", _database), ("list", _list),
-        ("verify", _verify), ("show", _shown), ("reconcile", _reconcile),
-        ("compare", _compare), ("serve", _serve),
-    ):  # fmt: skip
+    for name, (program, taken) in _PROGRAMS.items():
         one = programs.add_parser(name)
         one.set_defaults(program=program)
-        if program not in (_run, _database, _list):
-            one.add_argument("name", nargs="?", default="")
-        if program is _database:
-            one.add_argument("words", nargs="*")
-        if program in (_verify, _reconcile, _compare):
-            one.add_argument("--table", default="")
-            one.add_argument("--database", default="")
-        if program is _verify:
-            one.add_argument("--room", action="store_true")
-        if program is _reconcile:
-            one.add_argument("--keep", action="store_true")
-            one.add_argument("--into", default="")
-        if program is _compare:
-            one.add_argument("--named", default="")
-        if program is _serve:
-            one.add_argument("--to", required=True)
-            one.add_argument("--port", type=int, required=True)
-            one.add_argument("--word", required=True)
-            one.add_argument("--seconds", type=float, required=True)
+        for word, how in taken.items():
+            one.add_argument(word, **how)
     arguments = parser.parse_args()
     try:
         answer = {"value": arguments.program(load(arguments.settings), arguments)}

@@ -113,13 +113,13 @@ def room(entries: Iterable[Entry]) -> int:
     return sum(entry.length * max(entry.replication, 1) for entry in entries)
 
 
-def needed(settings: Settings, backup: Backup) -> dict[str, int | None]:
+def needed(settings: Settings, backup: Backup, *, keep: bool) -> dict[str, int | None]:
     """Return the bytes that a restore of all files writes, with every replica: into nothing, and now.
 
     Now is None where HDFS does not answer: its image may come out of the backup, and find its blocks again.
     """
     try:
-        lacking = room(missing(settings, backup, (), keep=False))
+        lacking = room(missing(settings, backup, (), keep=keep))
     except (BackupError, WebHdfsError, OSError):
         lacking = None
     return {"room": room(backup.entries.values()), "lacking": lacking}

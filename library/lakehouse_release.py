@@ -75,9 +75,14 @@ def install(archive: str, target: Path) -> bool:
     return True
 
 
+def leads(link: Path, target: str) -> bool:
+    """Tell whether the link points at the target."""
+    return link.is_symlink() and link.readlink() == Path(target)
+
+
 def point(link: Path, target: str) -> bool:
     """Make the link point at the target, atomically; tell whether it did not."""
-    if link.is_symlink() and link.readlink() == Path(target):
+    if leads(link, target):
         return False
     temporary = link.with_name(f".{link.name}.new")
     temporary.unlink(missing_ok=True)
@@ -142,12 +147,15 @@ def main() -> None:
         if missing and not is_sound(archive, module.params["sha256"]):
             module.exit_json(changed=False, missing=True, damaged=True, path=str(target))
         changed = missing and install(archive, target)
-        if not module.check_mode:
-            if module.params["conf"]:
-                changed |= point(target / "conf", module.params["conf"])
-            if module.params["switch"]:
-                changed |= point(root / "current", f"releases/{target.name}")
-                removed = clear(root, module.params["keep"])
+        links = {target / "conf": module.params["conf"]} if module.params["conf"] else {}
+        if module.params["switch"]:
+            links[root / "current"] = f"releases/{target.name}"
+        for link, to in links.items():
+            changed |= not leads(link, to) if module.check_mode else point(link, to)
+        if module.params["switch"] and not module.check_mode:
+            # By their last use: what is superseded goes, and never what was current until now.
+            os.utime(target)
+            removed = clear(root, module.params["keep"])
     except subprocess.CalledProcessError as error:
         module.fail_json(msg=f"{target}: unpacking failed: {error.stderr.strip()}; next: df -h {root}")
     except OSError as error:

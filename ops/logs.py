@@ -14,8 +14,8 @@ from lakehouse.errors import UsageError
 from lakehouse.inventory import Host
 from lakehouse.services import Service
 from ops import choice, remote, spans, tell
-from ops.answer import Answer, unknown
-from ops.outcome import Result
+from ops.answer import Answer
+from ops.outcome import Finding, Outcome, Result
 from ops.remote import Line
 from ops.status import placement
 
@@ -45,14 +45,10 @@ def main(arguments: argparse.Namespace) -> int:
         host.name: script(host, wanted, since, arguments.lines, follow=arguments.follow) for host in chosen
     }
     kept, printed = tell.Kept(names), tell.Lines(names)
-    ended = whole(
-        remote.run(
-            scripts,
-            chosen,
-            printed if arguments.follow else kept,
-            None if arguments.follow else LIMIT_SECONDS,
-        )
+    ended = remote.run(
+        scripts, chosen, printed if arguments.follow else kept, None if arguments.follow else LIMIT_SECONDS
     )
+    short = cut(arguments.inventory, wanted.name, ended)
     said = {name: kept.of(name, wrong=False) for name in names}
     if not arguments.json:
         for line in ordered(said):
@@ -61,9 +57,9 @@ def main(arguments: argparse.Namespace) -> int:
     ending = Result(
         verb=VERB,
         target=f"{wanted.name} of {cluster.variable('lakehouse_cluster')}",
-        findings=tell.silent(VERB, arguments.inventory, ended),
+        findings=(*tell.silent(VERB, arguments.inventory, ended), *short),
         facts=(
-            f"{sum(answer.known for answer in ended.values())} of {len(ended)} hosts answered",
+            f"{sum(answer.known for answer in ended.values()) - len(short)} of {len(ended)} hosts answered",
             f"{sum(map(len, said.values()))} lines",
             f"{seconds:.1f} s",
         ),
@@ -77,10 +73,15 @@ def main(arguments: argparse.Namespace) -> int:
     return tell.end(ending, as_json=arguments.json)
 
 
-def whole(ended: Mapping[str, Answer[int]]) -> dict[str, Answer[int]]:
-    """Return what came of each host: one that was cut off has not shown all that it says."""
-    late: Answer[int] = unknown(f"cut off after {LIMIT_SECONDS:g} s; fewer lines: --since, --lines")
-    return {name: late if answer.value == remote.TIMED_OUT else answer for name, answer in ended.items()}
+def cut(path: str, service: str, ended: Mapping[str, Answer[int]]) -> tuple[Finding, ...]:
+    """Return a finding for each host whose lines were cut off by the time that it had."""
+    again = f".venv/bin/lakehouse logs {service} --since 10m -i {path}"
+    fact = f"its lines were cut off after {LIMIT_SECONDS:g} s"
+    return tuple(
+        Finding(f"{VERB}.cut", Outcome.DEGRADED, host, fact, again)
+        for host, answer in ended.items()
+        if answer.value == remote.TIMED_OUT
+    )
 
 
 def instant(text: str) -> str:

@@ -136,6 +136,7 @@ class Session:
 
     def __init__(self, hosts: Mapping[str, Mapping[str, Any]]) -> None:
         self._hosts = hosts
+        self._repeated: dict[str, Any] = {}
         self._start()
 
     def _start(self) -> None:
@@ -145,6 +146,8 @@ class Session:
             start_new_session=True,
         )  # fmt: skip
         self._rest = b""
+        # What another child was to repeat, this one has yet to be told.
+        self._untold = bool(self._repeated)
 
     def close(self) -> None:
         """End the child, and what it repeats."""
@@ -157,7 +160,9 @@ class Session:
 
     def repeat(self, scripts: Sequence[Shell], pause: float) -> None:
         """Run these every `pause` seconds from now on, beside what is asked, and no others."""
-        self._request({"questions": [], "repeat": [asdict(one) for one in scripts], "pause": pause}, pause)
+        self._repeated = {"repeat": [asdict(one) for one in scripts], "pause": pause}
+        self._untold = True
+        self._request({"questions": []}, pause)
 
     def _request(self, request: Mapping[str, Any], seconds: float) -> dict[str, Answer[Reply]]:
         try:
@@ -171,13 +176,15 @@ class Session:
 
     def _answers(self, request: Mapping[str, Any], seconds: float) -> dict[str, Answer[Reply]]:
         stdin, names = self._child.stdin, {one["name"] for one in request["questions"]}
-        line = json.dumps({"seconds": seconds, "hosts": self._hosts, **request})
+        told = self._repeated if self._untold else {}
+        line = json.dumps({"seconds": seconds, "hosts": self._hosts, **told, **request})
         assert stdin is not None  # noqa: S101 -- it was asked for
         try:
             stdin.write(f"{line}\n".encode())
             stdin.flush()
         except OSError as error:
             raise LakehouseError(f"pyinfra has ended: {error}", "scripts/bootstrap") from error
+        self._untold = False
         answers: dict[str, Answer[Reply]] = {}
         until = time.monotonic() + seconds + _LATE_SECONDS
         while names - answers.keys():

@@ -39,6 +39,11 @@ class Name:
         return all(not own or own == its for own, its in zip(astuple(self), astuple(other), strict=True))
 
     @property
+    def thrift_database(self) -> str:
+        """Its database as a client of Hive 3 writes it: with the catalog where that is not the default."""
+        return self.database if self.catalog == DEFAULT_CATALOG else f"@{self.catalog}#{self.database}"
+
+    @property
     def path(self) -> tuple[str, ...]:
         """Where it lies in the tree of the catalog; a partition lies in its table's folder."""
         words: list[str] = []

@@ -9,7 +9,7 @@ import secrets
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -73,7 +73,8 @@ def prepare(living: Living, request: Request) -> Work:
     cluster, arguments = living.cluster, request.arguments
     moment = _moment(arguments["to"])
     name = [arguments["backup"]] if arguments["backup"] else []
-    backup = acting.program(cluster, "verify", *name, "--room", seconds=_LONG_SECONDS)
+    room = ["--room", *(["--keep"] if moment else [])]
+    backup = acting.program(cluster, "verify", *name, *room, seconds=_LONG_SECONDS)
     to = f" --to {arguments['to']}" if moment else ""
     known = str(cluster.variable("lakehouse_cluster"))
     count = len(backup.get("tables", ()))
@@ -159,8 +160,16 @@ def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Refusal | None:
         if lines:
             scripts[host.name] = "\n".join(lines)
     said = acting.must(cluster, scripts, _COUNT_SECONDS)
-    words = [line.split() for text in said.values() for line in text.splitlines()]
-    return crowded(backup, [(kind, int(free), int(used)) for kind, free, used in words])
+    return crowded(backup, [one for text in said.values() for one in sizes(text)])
+
+
+def sizes(said: str) -> Iterator[tuple[str, int, int]]:
+    """Give the disks of a host, of what programs print in between: that one is not there."""
+    for line in said.splitlines():
+        kind, *numbers = line.split() or [""]
+        if kind in {"blocks", "database"}:
+            free, used = map(int, numbers)
+            yield kind, free, used
 
 
 def crowded(backup: Mapping[str, Any], disks: Iterable[tuple[str, int, int]]) -> Refusal | None:

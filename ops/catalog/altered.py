@@ -6,12 +6,13 @@ from copy import copy
 from typing import Any
 
 from lakehouse.catalog.bindings.taken import Lost
-from lakehouse.catalog.documents import Document, is_volatile
+from lakehouse.catalog.documents import Document, is_volatile, location
 from lakehouse.catalog.restoring import Deed, Step
 
 # Of a serde, Hive 3.1 takes the name, the library and the parameters (copyMSD of ObjectStore.java).
 _OF_SERDE = ("description", "serializer", "deserializer", "type")
 # What is counted by column, of columns as they are.
+_SPARK_SCHEMA = "spark.sql.sources.schema"
 _BY_COLUMN = ("COLUMN_STATS_ACCURATE", "spark.sql.statistics.colStats.")
 
 
@@ -64,8 +65,10 @@ def _storage(said: Document) -> Document:
 
 
 def _columns(said: Document) -> Any:
-    return _storage(said).get("columns")
+    """Return the columns; Spark keeps those of a table that Hive cannot read in parameters."""
+    parameters = said.get("parameters") or {}
+    return _storage(said).get("columns"), {k: v for k, v in parameters.items() if k.startswith(_SPARK_SCHEMA)}
 
 
 def _place(said: Document) -> Any:
-    return said.get("location"), _storage(said).get("location")
+    return said.get("location") or location(said)

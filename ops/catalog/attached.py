@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -80,7 +81,8 @@ def add_constraints(call: Call, steps: Iterable[Step], lost: Lost) -> None:
             keys = list(found)
             try:
                 # Hive 3.1 fails within where there is no such table.
-                call("get_table", keys[0].pktable_db, keys[0].pktable_name)
+                parent = replace(step.name, database=keys[0].pktable_db)
+                call("get_table", parent.thrift_database, keys[0].pktable_name)
                 call(method, request(keys))
             except (InvalidObjectException, NoSuchObjectException) as error:
                 lost(str(step.name), f"foreign key {name} ({' '.join(str(error.message).split())})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
@@ -56,6 +57,11 @@ def prepare(living: Living, request: Request) -> Work:
         where = store.path
         entry = store.resolve(str(arguments["commit"]))
         scope = names.parse(str(arguments["name"])) if arguments["name"] else Name()
+        named = _words(scope, arguments)
+        options = {"--drop": arguments["drop"], "--store": arguments["store"]}
+        words = shlex.join([entry.short, *named, *run.given(options)])
+        stopped = request.stopped
+        command = f"lakehouse {f'resume {stopped.id}' if stopped else f'{VERB} {words}'} -i {request.path}"
         overlay, built = keeping.now(live.source(cluster), store)
         if not any(objects.document(overlay, tree, scope) for tree in (entry.tree, built.tree)):
             raise UsageError(
@@ -69,12 +75,11 @@ def prepare(living: Living, request: Request) -> Work:
         # What was changed between the plan and this look would be taken for what the plan has seen.
         later, again = keeping.now(live.source(cluster), store)
         if again.identity != built.identity:
-            _unchanged(Past(later, again.tree), steps, f"lakehouse {VERB} {entry.short} -i {request.path}")
+            _unchanged(Past(later, again.tree), steps, command)
     left = [one for one in found if one.deed is Deed.LEAVE]
     # What is asked for by its name and cannot be done is refused; what is in the way of more is said.
     refused = next((one for one in left if wanted.scope.table and one.name == wanted.scope), None)
     dropped = [one for one in steps if one.deed is Deed.DROP]
-    named = _words(scope, arguments)
     of = f"--store {arguments['store']}" if arguments["store"] else f"-i {request.path}"
     serve = f"lakehouse catalog serve {entry.short} {of}"
     return Work(
@@ -86,7 +91,7 @@ def prepare(living: Living, request: Request) -> Work:
         question=f"Write {len(steps)} objects of the metastore?",
         do=partial(_do, where, entry.id, seen, len(left)),
         danger=f"{len(dropped)} objects leave the catalog; their files stay." if dropped else "",
-        words=" ".join([entry.short, *named, *(["--drop"] if wanted.drop else [])]),
+        words=words,
         refusal=Refusal(f"{refused.name}: {refused.why}", serve) if refused else None,
     )
 

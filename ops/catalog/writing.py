@@ -14,7 +14,7 @@ from hive_metastore.ttypes import EnvironmentContext, NoSuchObjectException
 
 from lakehouse.catalog.bindings import objects
 from lakehouse.catalog.bindings.taken import Lost
-from lakehouse.catalog.names import DEFAULT_CATALOG, Name
+from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Deed, Step
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore import Metastore
@@ -53,12 +53,12 @@ class Metadata:
         name = step.name
         try:
             if step.kind == "database":
-                return self._call("get_database", database(name))
+                return self._call("get_database", name.thrift_database)
             if step.kind == "function":
-                return self._call("get_function", database(name), name.function)
+                return self._call("get_function", name.thrift_database, name.function)
             if step.kind == "partition":
-                return self._call("get_partition_by_name", database(name), name.table, name.partition)
-            return self._call("get_table", database(name), name.table)
+                return self._call("get_partition_by_name", name.thrift_database, name.table, name.partition)
+            return self._call("get_table", name.thrift_database, name.table)
         except NoSuchObjectException:
             return None
 
@@ -102,12 +102,12 @@ class Metadata:
         made = getattr(objects, kind)(name, step.then, self._lost, *counted)
         arguments: dict[tuple[str, Deed], tuple[Any, ...]] = {
             ("database", Deed.MAKE): ("create_database", made),
-            ("database", Deed.ALTER): ("alter_database", database(name), made),
+            ("database", Deed.ALTER): ("alter_database", name.thrift_database, made),
             ("function", Deed.MAKE): ("create_function", made),
-            ("function", Deed.ALTER): ("alter_function", database(name), name.function, made),
+            ("function", Deed.ALTER): ("alter_function", name.thrift_database, name.function, made),
             ("table", Deed.MAKE): ("create_table_with_environment_context", made, _AS_IT_IS),
             ("table", Deed.ALTER): (
-                "alter_table_with_environment_context", database(name), name.table, made, _AS_IT_IS,
+                "alter_table_with_environment_context", name.thrift_database, name.table, made, _AS_IT_IS,
             ),
         }  # fmt: skip
         if (kind, step.deed) not in arguments:
@@ -118,15 +118,15 @@ class Metadata:
 
     def _drop(self, kind: str, name: Name) -> None:
         if kind == "table":
-            self._call("drop_table", database(name), name.table, _KEEP_FILES)
+            self._call("drop_table", name.thrift_database, name.table, _KEEP_FILES)
         elif kind == "function":
-            self._call("drop_function", database(name), name.function)
+            self._call("drop_function", name.thrift_database, name.function)
         elif kind == "database":
-            self._call("drop_database", database(name), _KEEP_FILES, _ALONE)
+            self._call("drop_database", name.thrift_database, _KEEP_FILES, _ALONE)
 
     def _partitions(self, some: Sequence[Step], there: Sequence[Any]) -> None:
         first = some[0]
-        above = database(first.name), first.name.table
+        above = first.name.thrift_database, first.name.table
         if first.deed is Deed.DROP:
             for step in some:
                 self._call("drop_partition_by_name", *above, step.name.partition, _KEEP_FILES)
@@ -141,11 +141,6 @@ class Metadata:
             for step in some:
                 altered.unheard(step, self._lost)
             self._call("alter_partitions", *above, made)
-
-
-def database(name: Name) -> str:
-    """Return a database as a client of Hive 3 writes it: with its catalog where that is not the default."""
-    return name.database if name.catalog == DEFAULT_CATALOG else f"@{name.catalog}#{name.database}"
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from ops.change.ending import Ending, Stopped
 from ops.change.run import Running
@@ -12,6 +13,8 @@ _THRESHOLD = 10
 # Rounds in which nothing could be moved, after which it gives up.
 _IDLE_ROUNDS = 3
 _MIB = 1024**2
+_UNIT = "lakehouse-balancer"
+_STOP = f"systemctl stop {_UNIT} 2>/dev/null || true"
 # Terabytes take days; a run that is stopped meanwhile goes on with `resume`.
 _SECONDS = 30 * 24 * 3600.0
 _ASK_SECONDS = 60.0
@@ -42,11 +45,20 @@ def spread(running: Running, bandwidth: int) -> str:
     running.begins(host.name, "balancer")
     running.say(f"balancer on {host.name}, at most {bandwidth} MiB/s per DataNode")
     moved = living.as_hdfs(f"hdfs balancer -threshold {_THRESHOLD} -idleiterations {_IDLE_ROUNDS}")
-    said = living.do(host.name, f"{moved}; echo @@code $?", _SECONDS).then(judged)
+    try:
+        said = living.do(host.name, alone(f"{moved}; echo @@code $?"), _SECONDS).then(judged)
+    except KeyboardInterrupt:
+        living.do(host.name, _STOP, _ASK_SECONDS)
+        raise
     if said.value is None:
         raise Stopped(Ending.HALFWAY, said.why, "")
     running.done(host.name, "balancer")
     return said.value
+
+
+def alone(script: str) -> str:
+    """Return what has systemd run a balancer; one that a killed run has left is ended before."""
+    return f"{_STOP}; systemd-run --quiet --collect --wait --pipe --unit={_UNIT} sh -c {shlex.quote(script)}"
 
 
 def judged(output: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from lakehouse.inventory import Host
@@ -43,9 +43,12 @@ class Living:
             if any(row.name == service for row in self.cluster.services[host.name])
         )
 
-    def everywhere(self, script: str, seconds: float = ASK_SECONDS) -> dict[str, Answer[Reply]]:
-        """Run a script as root on every host; return what each one printed."""
-        asked = [Shell(host.name, host.name, as_root(script)) for host in self.cluster.hosts]
+    def everywhere(
+        self, script: str, seconds: float = ASK_SECONDS, *, among: Collection[str] | None = None
+    ) -> dict[str, Answer[Reply]]:
+        """Run a script as root on every host, or on those `among` them; return what each one printed."""
+        names = [host.name for host in self.cluster.hosts if among is None or host.name in among]
+        asked = [Shell(name, name, as_root(script)) for name in names]
         return self._session.ask(asked, seconds)
 
     def repeat(self, hosts: list[str], script: str, pause: float) -> None:

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ops.answer import Answer, unknown
+from ops.change.ending import Refusal
 from ops.change.facts import Living
+from ops.status.placement import Cluster
 from ops.status.questions import away_file, notes_file
 from plugins.module_utils.lakehouse import away
 
 _SECONDS = 30.0
 
 
+def absent(cluster: Cluster, hosts: Iterable[str], path: str) -> Refusal | None:
+    """Return that one of some hosts is in maintenance, and must not be started; None where none is."""
+    host = next((name for name in hosts if name in cluster.away), None)
+    if host is None:
+        return None
+    return Refusal(f"{host} is in maintenance", f"lakehouse maintenance {host} --end -i {path}")
+
+
 def put(living: Living, host: str, text: str) -> Answer[str]:
-    """Mark a host with what `away.written` returns: it is on the disk, whole or not at all."""
+    """Mark a host with what `away.written` returns: it is on the disk, whole or not at all.
+
+    A maintenance is noted on the NameNode's host as well.
+    """
     marked = _write(living, host, away_file(living.host(host)), text)
-    return _forget(living, host) if marked.known else marked
+    if not marked.known:
+        return marked
+    # One in maintenance may be off, and is to be expected back all the same.
+    maintenance = away.read(text)["state"] == away.MAINTENANCE
+    return note(living, host, text) if maintenance else _forget(living, host)
 
 
 def note(living: Living, host: str, text: str) -> Answer[str]:

@@ -53,11 +53,11 @@ def _place(cluster: Cluster, row: Service, port: str, host: Host) -> dict[str, A
 
 def _http(cluster: Cluster, row: Service, asked: Ready, host: Host, name: str) -> Question:
     url = "http://{host}:{port}".format(**_place(cluster, row, asked.port, host))
-    wanted = {
-        "path": asked.value,
-        "equals": len(cluster.serving(asked.hosts)) if asked.hosts else asked.equals,
-        "at_least": asked.at_least,
-    }
+    counted: Mapping[str, Any] = {"equals": asked.equals, "at_least": asked.at_least}
+    if asked.hosts:
+        # What is in maintenance may run: a boot starts it.
+        counted = {"at_least" if cluster.away else "equals": len(cluster.serving(asked.hosts))}
+    wanted = {"path": asked.value, **counted}
     told = {key: value for key, value in wanted.items() if value is not None}
     return Probe(name, {"kind": "http", "url": f"{url}{asked.path}", **told})
 
@@ -85,12 +85,16 @@ def _beeline(cluster: Cluster, row: Service, asked: Ready, host: Host, name: str
 def _trino(cluster: Cluster, row: Service, asked: Ready, _host: Host, name: str) -> Question:
     """The coordinator, a host of the first group, knows every node and can place a scan on them."""
     address, port = cluster.address(row.groups[0], asked.port) or ("", 0)
-    nodes = {host.name for group in row.groups for host in cluster.serving(group)}
+    nodes, most = (
+        len({host.name for group in row.groups for host in among(group)})
+        for among in (cluster.serving, cluster.running)
+    )
     user = str(cluster.variable("lakehouse_users")[row.user])
     url = f"http://{address}:{port}"
     overrides = cluster.hosts[0].variables.get("trino_catalog_properties", {})
     tpch = overrides.get("tpch", {}) is not None
-    return Probe(name, {"kind": "trino", "url": url, "user": user, "nodes": len(nodes), "tpch": tpch})
+    probe = {"kind": "trino", "url": url, "user": user, "nodes": nodes, "most": most, "tpch": tpch}
+    return Probe(name, probe)
 
 
 _KINDS: Mapping[str, Callable[[Cluster, Service, Ready, Host, str], Question]] = {

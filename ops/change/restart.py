@@ -11,7 +11,7 @@ from functools import partial
 
 from lakehouse import services
 from ops.answer import Answer
-from ops.change import gate, run, steps
+from ops.change import gate, mark, run, steps
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
 from ops.change.gate import Reason
@@ -51,7 +51,10 @@ def prepare(living: Living, request: Request) -> Work:
         if stopped
         else noted(living, steps.plan(living.cluster, arguments["service"], arguments["host"]))
     )
-    left = tuple(step for step in planned if not is_done(living, step)) if stopped else planned
+    # What has left since is none of the cluster's.
+    names = {host.name for host in living.cluster.hosts}
+    there = tuple(step for step in planned if step.host in names)
+    left = tuple(step for step in there if not is_done(living, step)) if stopped else planned
     hosts = {step.host for step in left}
     width = max((len(str(step)) for step in left), default=0)
     where = next(iter(hosts)) if len(hosts) == 1 else f"{len(hosts)} hosts"
@@ -69,6 +72,7 @@ def prepare(living: Living, request: Request) -> Work:
         question=f"Restart {len(left)} units?",
         do=partial(_do, left, len(planned), request),
         words=run.typed(arguments["service"], {"--host": arguments["host"], "--force": arguments["force"]}),
+        refusal=mark.absent(living.cluster, (step.host for step in left), request.path),
     )
 
 

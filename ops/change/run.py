@@ -101,12 +101,16 @@ class Running:
 
         Neither is what another run may be doing: Stopped where the lock is no longer this run's.
         """
-        if self.lock and time.time() - self.lock.found > lock.BEAT_SECONDS:
-            if lost := lock.lost(self.living.everywhere(lock.look()), self.lock):
-                raise Stopped(Ending.LOCKED, lost, "")
-            self.lock = replace(self.lock, found=time.time())
+        self.holds()
         self.journal.write(journal.BEGINS, host=host, what=what)
         self.changed = True
+
+    def holds(self) -> None:
+        """Return while the lock is this run's, as far as hosts answer; Stopped where it was broken."""
+        if self.lock and time.time() - self.lock.found > lock.BEAT_SECONDS:
+            if lost := lock.lost(self.living.everywhere(lock.look(), among=self.lock.hosts), self.lock):
+                raise Stopped(Ending.LOCKED, lost, "")
+            self.lock = replace(self.lock, found=time.time())
 
     def wait(self, where: str, wrong: Callable[[], str], seconds: float, quiet: float = 0.0) -> None:
         """Return once nothing is wrong; Stopped after some time. What lasts longer than `quiet` is said."""
@@ -264,11 +268,16 @@ def _asked(question: str) -> str:
 
 def typed(target: str, options: Mapping[str, object]) -> str:
     """Return what a person types after a verb: what it is about, and the options that are given."""
-    words = [target]
+    return shlex.join([target, *given(options)])
+
+
+def given(options: Mapping[str, object]) -> list[str]:
+    """Return the words of the options that are given: of a flag its name, of another its name and value."""
+    words = []
     for name, value in options.items():
         if value:
             words += [name] if value is True else [name, str(value)]
-    return shlex.join(words)
+    return words
 
 
 def again(verb: str, path: str, work: Work, *, confirmed: bool = False) -> str:

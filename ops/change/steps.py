@@ -71,7 +71,7 @@ def order(rows: Iterable[Service]) -> tuple[Service, ...]:
 
 
 def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, ...]:
-    """Return the steps for a service, or all of them, on all hosts or one.
+    """Return the steps for a service, or all of them, on all hosts that are not in maintenance, or on one.
 
     Raises LakehouseError where there is no such service or host, or nothing of it there.
     """
@@ -88,10 +88,13 @@ def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, 
         for row in order(catalogue.values())
         if target in {ALL, row.name}
         for one in members_first(row, cluster.hosts)
-        if row in cluster.services[one.name] and only in {None, one.name}
+        if row in cluster.services[one.name] and (one.name == only if only else one.name not in cluster.away)
     )
     if not steps:
-        where = f"on {only}" if only else "in this cluster"
+        left = ", ".join(sorted(cluster.away))
+        where = (
+            f"on {only}" if only else f"in this cluster{f' but for {left}, in maintenance' if left else ''}"
+        )
         raise LakehouseError(f"{target} does not run {where}", f"lakehouse status -i {_path(cluster)}")
     return steps
 

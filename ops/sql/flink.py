@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-
-from rich.cells import cell_len
+from unicodedata import east_asian_width
 
 from ops.sql.asked import Asked, Outcome
 from ops.sql.nodes import Client
@@ -17,6 +16,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _BORDER = re.compile(r"\+(?:-+\+)+$")
 _EMPTY = re.compile(r"Empty set(?: \([\d.]+ seconds?\))?$")
 _NULL = "<NULL>"
+# The last letter of one unit of UTF-16.
+_BASIC = 0xFFFF
 _ERROR = "[ERROR] Could not execute SQL statement. Reason:"
 _JAVA = re.compile(r"^(?:[a-z_]\w*\.)+[A-Z]\w*(?:: |$)")
 # As wide as a cell may be before it is cut off.
@@ -46,7 +47,9 @@ def read(lines: Iterable[str]) -> Outcome:
     settings = len(_SETTINGS)
     for line in shown:
         if border := _BORDER.search(line):
-            found.append(_table(border[0], shown))
+            if (table := _table(border[0], shown)) is None:
+                return Outcome(tuple(found), "the client ended within a table")
+            found.append(table)
         elif _EMPTY.search(line):
             found.append(Rows())
         elif _ERROR in line:
@@ -58,33 +61,47 @@ def read(lines: Iterable[str]) -> Outcome:
     return Outcome(tuple(found))
 
 
-def _table(border: str, shown: Iterator[str]) -> Rows:
-    """Read a table: names, a border, rows, a border. A cell may go on in the next line of the text."""
+def _table(border: str, shown: Iterator[str]) -> Rows | None:
+    """Read a table: names, a border, rows, a border; None where it has no end.
+
+    A cell may go on in the next line of the text.
+    """
     edges = [place for place, letter in enumerate(border) if letter == "+"]
-    columns = tuple(cell.strip() for cell in _cells(next(shown), edges))
-    next(shown)
+    names = next(shown, "")
+    if sum(map(_width, names)) < len(border):
+        return None
+    columns = tuple(cell.strip() for cell in _cells(names, edges))
+    next(shown, "")
     rows: list[tuple[str | None, ...]] = []
     whole = ""
     for line in shown:
         if not whole and line == border:
-            break
+            return Rows(columns, tuple(rows))
         whole = f"{whole}\n{line}" if whole else line
-        if cell_len(whole.replace("\n", "")) >= len(border):
+        if sum(map(_width, whole)) >= len(border):
             cells = [cell.strip() for cell in _cells(whole, edges)]
             rows.append(tuple(None if cell == _NULL else cell for cell in cells))
             whole = ""
-    return Rows(columns, tuple(rows))
+    return None
 
 
 def _cells(line: str, edges: list[int]) -> Iterator[str]:
-    """Give the texts between the edges, which count columns of the terminal: some letters take two."""
+    """Give the texts between the edges, which count columns as Flink does."""
     ends: dict[int, int] = {}
     width = 0
     for place, letter in enumerate(line):
         ends.setdefault(width, place)
-        width += cell_len(letter) if letter != "\n" else 0
+        width += _width(letter)
     for left, right in pairwise(edges):
         yield line[ends[left] + 1 : ends[right]]
+
+
+def _width(letter: str) -> int:
+    """Return how many columns Flink gives a letter: TableauStyle.java, getStringDisplayWidth.
+
+    A unit of UTF-16 is one, and what East Asia writes wide one more.
+    """
+    return (2 if ord(letter) > _BASIC else 1) + (east_asian_width(letter) in "WF")
 
 
 def _reason(shown: Iterator[str]) -> str:

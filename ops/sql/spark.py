@@ -46,6 +46,9 @@ def read(lines: Iterable[str]) -> Outcome:
     """Read the program's lines."""
     found: list[tuple[tuple[str, ...], list[tuple[object, ...]]]] = []
     for line in lines:
+        # The JVM writes there too, such as that it has no memory.
+        if not line.startswith("{"):
+            continue
         said = json.loads(line)
         if "columns" in said:
             found.append((tuple(said["columns"]), []))

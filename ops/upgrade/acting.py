@@ -76,7 +76,8 @@ def carry_out(upgrade: Upgrade, task: Task, running: Running) -> tuple[str, ...]
         try:
             facts.append(_forward(upgrade, task.of(component), touched, proofs[component], running))
         except (Stopped, LakehouseError) as error:
-            if not touched:
+            # Whoever has broken the lock goes on with it.
+            if not touched or (isinstance(error, Stopped) and error.ending is Ending.LOCKED):
                 raise
             _back(upgrade, touched, said(error), running)
     if any(row.returns for row in task.every):
@@ -136,6 +137,7 @@ def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) 
     try:
         for row in reversed(touched):
             where = f"{component} back on {row.host}"
+            running.holds()
             _switch(upgrade, row, row.old, "back", running)
             for step in reversed(row.units):
                 alone = row.mixed and row is not touched[0]

@@ -6,6 +6,7 @@ before as soon as its archive has a newer one.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import time
@@ -15,10 +16,11 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, NoReturn
 
+from lakehouse import airgap
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from ops.answer import Answer
-from ops.change import journal, restart, run, steps
+from ops.change import journal, mark, restart, run, steps
 from ops.change.ending import Ending, Refusal, Stopped, said
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
@@ -36,6 +38,7 @@ _ASK_SECONDS, _FETCH_SECONDS, _INSTALL_SECONDS = 180.0, 900.0, 900.0
 # Of the above: a mirror may drop packets, and what is known without it counts.
 _UPDATE_SECONDS = 60
 _HOUR = 3600
+_PAGE = "docs/operations/upgrade.md#postgresql"
 _UP = "@@up"
 _PROBE_SECONDS, _START_SECONDS = 0.1, 120
 
@@ -73,12 +76,16 @@ def prepare(living: Living, request: Request) -> Work:
     if request.stopped:
         change = read(request.stopped.plan[0])
     else:
+        if airgap.VARIABLE in os.environ:
+            what = f"PostgreSQL's packages come from the host's own mirrors, and {airgap.VARIABLE} is set"
+            raise LakehouseError(what, f"unset {airgap.VARIABLE}, then the same; without mirrors: {_PAGE}")
         [step] = restart.noted(living, steps.plan(living.cluster, COMPONENT))
         found = _packages(living, step, path, update=not request.dry_run)
         new, refusal = chosen(found, arguments["to"])
         change = Change(step.host, found.names, found.installed, new, step)
         if not arguments["force"]:
             refusal = refusal or unsaved(_backup(living), time.time(), path)
+    refusal = mark.absent(living.cluster, [change.host], path) or refusal
     there = change.old == change.new
     return Work(
         target=COMPONENT,

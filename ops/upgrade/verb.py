@@ -10,12 +10,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lakehouse import features, risky, yamlfile
 from lakehouse import run as programs
 from lakehouse.artifacts import manifest, parts, releases
 from lakehouse.errors import LakehouseError
-from ops.change import restart, run
-from ops.change.ending import Refusal
+from ops.change import mark, restart, run
+from ops.change.ending import Refusal, Stopped
 from ops.change.facts import Living
 from ops.change.journal import Run
 from ops.change.run import Prepare, Request, Work
@@ -61,10 +63,11 @@ def prepare(living: Living, request: Request) -> Work:
         unknown = Refusal(f"{silent[0]} does not say what it has: {silent[1]}", f"lakehouse doctor -i {path}")
         return _work(upgrade, Task((), (), (), ()), [f"{VERB} {target}"], unknown)
     there = {name: one.value or {} for name, one in answers.items()}
+    away = partial(mark.absent, living.cluster, path=path)
     if stopped:
         task = _left(living, stopped, there)
         shown = planner.lines(task.left, {}) if task.left else [f"{VERB} {target}: goes back"]
-        return _work(upgrade, task, shown, None)
+        return _work(upgrade, task, shown, away(row.host for row in (*task.left, *task.begun)))
     wanted = {
         name: Release(
             releases.release_id(one), {key: bill.versions[key] for key in names[name] & bill.versions.keys()}
@@ -79,7 +82,8 @@ def prepare(living: Living, request: Request) -> Work:
         reasons += [reason] if reason else []
     shut = next((one for one in reasons if not (one.forced and arguments["force"])), None)
     task = Task(planned, planned, (), ())
-    return _work(upgrade, task, planner.lines(planned, changed), shut if planned else None)
+    refusal = away(row.host for row in planned) or (shut if planned else None)
+    return _work(upgrade, task, planner.lines(planned, changed), refusal)
 
 
 def _way(arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -106,7 +110,10 @@ def _rolled(
         return planned, Reason(refused.fact, refused.next)
     if wanted != found.value.before or now == wanted:
         return planner.leader_first(planned), None
-    refused = hdfs.otherwise(found.value.layouts, hdfs.layouts(living))
+    try:
+        refused = hdfs.otherwise(found.value.layouts, hdfs.layouts(living))
+    except Stopped as silent:
+        return planned, Reason(silent.fact, silent.next)
     return planner.returning(planned), Reason(refused.fact, refused.next) if refused else None
 
 
@@ -144,6 +151,9 @@ def _raw(place: str) -> Any:
         return yamlfile.read(programs.ROOT / place)
     except OSError as error:
         raise LakehouseError(f"{place}: {error.strerror}", f"ls {Path(place).parent}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        said = " ".join(str(error).split())
+        raise LakehouseError(f"{place} is no YAML: {said}", f"less {place}") from None
 
 
 def _with_invocations(living: Living, planned: tuple[Row, ...]) -> tuple[Row, ...]:
@@ -154,7 +164,8 @@ def _with_invocations(living: Living, planned: tuple[Row, ...]) -> tuple[Row, ..
 
 def _left(living: Living, stopped: Run, there: Mapping[str, Mapping[str, Release]]) -> Task:
     """Return what a run has not done, by what the hosts use and which processes run there."""
-    every = tuple(map(planner.read, stopped.plan))
+    # What has left since is none of the cluster's.
+    every = tuple(row for row in map(planner.read, stopped.plan) if row.host in there)
     begun = tuple(row for row in every if (row.host, row.component) in stopped.begun)
     if stopped.back:
         mine = tuple(row for row in begun if row.component in stopped.back)

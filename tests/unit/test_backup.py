@@ -262,6 +262,11 @@ def test_a_recovery_is_waited_for_as_long_as_it_goes_on(
     assert (done.returncode, done.stdout) == (code, said), done
 
 
+def test_words_of_a_disk_that_is_not_there_are_no_sizes() -> None:
+    said = "mkdir: cannot create directory '/data': Read-only file system\nblocks 1 2\ndatabase 3 4\n"
+    assert list(restore.sizes(said)) == [("blocks", 1, 2), ("database", 3, 4)]
+
+
 @pytest.mark.parametrize(
     ("lacking", "free", "fact"),
     [

@@ -46,6 +46,26 @@ def test_what_was_counted_stays_as_far_as_it_is_true(then: dict[str, Any], kept:
     assert set(found.get("parameters", {})) == kept
 
 
+def test_what_spark_has_counted_is_of_the_folder_that_it_knows() -> None:
+    """The metastore has a placeholder of it, and no column."""
+
+    def spark(folder: str, *columns: str) -> dict[str, Any]:
+        said = stored("col", location="hdfs://lake/t-__PLACEHOLDER__", parameters={"path": folder})  # type: ignore[arg-type]
+        schema = {"spark.sql.sources.provider": "csv", "spark.sql.sources.schema": ",".join(columns)}
+        return said | {"parameters": schema}
+
+    there = hive.Table(parameters=COUNTED, lastAccessTime=3)
+
+    def kept(then: dict[str, Any]) -> set[str]:
+        return set(
+            altered.volatile(step("table", spark("hdfs://lake/a", "a"), then), there).get("parameters", {})
+        )
+
+    assert kept(spark("hdfs://lake/a", "a")) == set(COUNTED)
+    assert kept(spark("hdfs://lake/a", "a", "b")) == {"numRows", "spark.sql.statistics.numRows"}
+    assert kept(spark("hdfs://lake/b", "a")) == set()
+
+
 def test_what_is_made_has_nothing_counted() -> None:
     assert altered.volatile(step("table", None, stored("a"), Deed.MAKE), None) == {}
 
@@ -81,10 +101,12 @@ def test_a_function_with_other_resources_is_made_anew() -> None:
 def test_a_foreign_key_to_what_has_gone_is_told_and_the_others_are_written() -> None:
     calls: list[tuple[str, list[str]]] = []
     lost: list[str] = []
+    asked: list[tuple[Any, ...]] = []
 
     def call(method: str, *arguments: Any) -> None:
         if arguments == ("sales", "x"):
             raise hive.NoSuchObjectException("hive.sales.x table not found")
+        asked.append(arguments)
         keys = getattr(arguments[0], "foreignKeyCols", ())
         if [key.fk_name for key in keys] == ["other"]:
             raise hive.InvalidObjectException("Parent columns not unique")
@@ -107,6 +129,9 @@ def test_a_foreign_key_to_what_has_gone_is_told_and_the_others_are_written() -> 
         "hive.d.t foreign key gone (hive.sales.x table not found)",
         "hive.d.t foreign key other (Parent columns not unique)",
     ]
+    elsewhere = Step(Deed.MAKE, "table", Name("x", "d", "t"), None, {"constraints": rows[2:3]})
+    attached.add_constraints(call, [elsewhere], lambda *_: None)
+    assert asked[-2] == ("@x#d", "x")
 
 
 @pytest.mark.parametrize("protocol", [TBinaryProtocol, TBinaryProtocolAccelerated])

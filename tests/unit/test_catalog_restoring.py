@@ -130,6 +130,7 @@ KEPT = "a table of iceberg that is there keeps its state; as it was: lakehouse c
         (hive("ice"), iceberg(1), "! table hive.d.ice: a table of Hive has its name now: drop that first"),
         (VIEW, iceberg(1), "! table hive.d.ice: a view has its name now: drop that first"),
         (hive("ice", partition_keys=BY_DAY), hive("ice"), f"! table hive.d.ice: {KEYS.format('ds')}"),
+        (hive("ice", partition_keys=BY_DAY), VIEW, f"! view hive.d.ice: {KEYS.format('ds')}"),
         (hive("ice"), hive("ice", partition_keys=BY_DAY), f"! table hive.d.ice: {KEYS.format('none')}"),
     ],
 )

@@ -327,6 +327,38 @@ def test_one_that_left_stays_in_the_list_and_a_run_does_not_adopt_it() -> None:
     assert again == [{"hostName": "n1"}, {"hostName": "n2", "adminState": "DECOMMISSIONED"}]
 
 
+def test_a_balancer_is_ended_by_ctrl_c_and_one_that_was_left_before_another() -> None:
+    told: list[str] = []
+
+    class Ends(Hdfs):
+        def having(self, _: str) -> tuple[Host, ...]:
+            return self.cluster.hosts[:1]
+
+        def as_hdfs(self, command: str) -> str:
+            return command
+
+        def do(self, _: str, script: str, __: float) -> Answer[str]:
+            told.append(script)
+            if "systemd-run" in script:
+                raise KeyboardInterrupt
+            return Answer("")
+
+        living = property(lambda self: self)
+
+        def begins(self, *_: str) -> None:
+            """Nothing is noted."""
+
+        def say(self, *_: str) -> None:
+            """Nobody listens."""
+
+    with pytest.raises(KeyboardInterrupt):
+        balance.spread(cast("Running", Ends()), 100)
+    limit, moves, ends = told
+    assert limit.startswith("hdfs dfsadmin -setBalancerBandwidth ")
+    assert moves.startswith(f"{ends}; systemd-run --quiet --collect --wait --pipe --unit=lakehouse-balancer ")
+    assert ends == "systemctl stop lakehouse-balancer 2>/dev/null || true"
+
+
 @pytest.mark.parametrize(("code", "fact"), [(0, "blocks are balanced"), (254, "no block can be moved")])
 def test_the_balancer_has_ended_well(code: int, fact: str) -> None:
     assert balance.judged(f"some lines\n@@code {code}") == fact

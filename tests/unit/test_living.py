@@ -99,6 +99,18 @@ def test_the_list_of_datanodes_stays_where_the_disk_takes_no_other(
     assert known.read_text(encoding="utf-8") == "as it was"
 
 
+def test_a_maintenance_is_noted_where_its_host_is_not(
+    living: Living, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be off before another verb asks it."""
+    notes = tmp_path / "lakehouse-left.json"
+    monkeypatch.setattr(mark, "notes_file", lambda _: str(notes))
+    monkeypatch.setattr(mark, "away_file", lambda host: str(tmp_path / f"{host.name}.json"))
+    for state, known in ((away.MAINTENANCE, {"gamma3"}), (away.LEFT, set[str]())):
+        assert mark.put(living, "gamma3", away.written(state, "r7", 0.0)).known
+        assert away.notes(notes.read_text(encoding="utf-8")).keys() == known
+
+
 def test_notes_that_cannot_be_read_are_not_written_over(
     living: Living, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +167,7 @@ def test_datanodes_have_their_bandwidth_before_the_balancer_moves_a_block(
 ) -> None:
     told = tmp_path / "told"
     here.program("runuser", f'shift 3; echo "$*" >> {told}')
+    here.program("systemd-run", 'while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"')
     running = Said(living)
     assert balance.spread(cast("Running", running), bandwidth=20) == "blocks are balanced"
     limit, moves = told.read_text(encoding="utf-8").splitlines()

@@ -163,6 +163,19 @@ def test_who_ends_a_long_question_is_answered_at_once(session: Session, silent_p
     assert time.monotonic() - began < 30
 
 
+def test_another_child_repeats_what_the_one_before_it_did(tmp_path: Path) -> None:
+    """A lock that nobody touches any more would be taken for a dead one."""
+    beat = tmp_path / "beat"
+    with closing(Session({"@local": {}})) as made:
+        made.repeat([Shell("beat", "@local", f"date +%s.%N > {beat}")], 0.2)
+        made._child.kill()
+        with pytest.raises(LakehouseError, match="pyinfra"):
+            made.ask([Shell("one", "@local", "true")], 1)
+        beat.unlink(missing_ok=True)
+        assert made.ask([Shell("one", "@local", "echo word")], 30)["one"].known
+        wait_for("a beat", beat.exists, seconds=30)
+
+
 def test_a_session_whose_child_is_gone_is_one_line(session: Session) -> None:
     session.close()
     with pytest.raises(LakehouseError, match="pyinfra"):

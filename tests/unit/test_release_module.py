@@ -59,7 +59,8 @@ class Node(ActionModule):
         return {"rc": done.returncode, "stdout": done.stdout}
 
     def _execute_module(self, *_: Any, module_args: dict[str, Any], **__: Any) -> dict[str, Any]:
-        given = json.dumps({"ANSIBLE_MODULE_ARGS": module_args})
+        told = module_args | {"_ansible_check_mode": self._task.check_mode}
+        given = json.dumps({"ANSIBLE_MODULE_ARGS": told})
         done = subprocess.run(
             [sys.executable, MODULE], input=given, capture_output=True, text=True, check=False
         )
@@ -209,6 +210,31 @@ def test_a_release_lies_beside_the_one_in_use_until_it_is_switched(node: Node, t
     assert node.run()["changed"]
     assert root.joinpath("current").readlink() == Path("releases/0-old")
     assert node.sent == 1
+
+
+def test_the_release_that_was_in_use_outlives_one_that_went_back(node: Node, tmp_path: Path) -> None:
+    """Three switches: what did not serve is newer than what it was taken back to."""
+    root = tmp_path / "app"
+    node.run()
+    for name in ("0-used", "0-bad", "0-used"):
+        root.joinpath("releases", name).mkdir(exist_ok=True)
+        node._task.args["pinned"] = {"app": name}
+        assert node.run()["changed"]
+    node._task.args["pinned"] = {}
+    assert node.run()["removed"] == ["0-bad"]
+    assert root.joinpath("releases", "0-used").is_dir()
+
+
+def test_a_look_tells_a_switch_to_a_release_that_is_there(node: Node, tmp_path: Path) -> None:
+    root = tmp_path / "app"
+    node.run()
+    used = root.joinpath("current").readlink()
+    root.joinpath("releases", "0-old").mkdir()
+    node._task.args["pinned"], node._task.check_mode = {"app": "0-old"}, True
+    assert node.run(task_vars={})["changed"]
+    assert root.joinpath("current").readlink() == used
+    node._task.args["pinned"] = {}
+    assert not node.run(task_vars={})["changed"]
 
 
 def test_a_pinned_release_that_is_gone_is_one_line(node: Node) -> None:

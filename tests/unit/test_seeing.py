@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import unicodedata
 
 import pytest
 
@@ -17,7 +18,7 @@ from ops import choice, execute, logs, remote, tell
 from ops.answer import Answer, unknown
 from ops.outcome import Outcome
 from ops.remote import Line
-from ops.sql import flink, rows, spark, statements
+from ops.sql import asked, flink, rows, spark, statements
 from ops.sql.rows import Rows
 from ops.status.placement import Cluster
 
@@ -89,10 +90,11 @@ class TestLogs:
             logs.instant(said)
 
     def test_a_host_that_was_cut_off_has_not_answered(self) -> None:
-        ended = logs.whole({"n1": Answer(remote.TIMED_OUT), "n2": Answer(0), "n3": unknown("gone")})
-        assert {name: answer.why for name, answer in ended.items()} == {
-            "n1": "cut off after 60 s; fewer lines: --since, --lines", "n2": "", "n3": "gone",
-        }  # fmt: skip
+        ended = {"n1": Answer(remote.TIMED_OUT), "n2": Answer(0), "n3": unknown("gone")}
+        assert [str(one) for one in logs.cut("inv", "trino", ended)] == [
+            "DEGRADED logs.cut n1: its lines were cut off after 60 s; next:"
+            " .venv/bin/lakehouse logs trino --since 10m -i inv"
+        ]
 
     def test_journals_are_in_the_order_of_time_and_files_below_them(self) -> None:
         stamp = "2026-01-01T00:00:0{}.000000+00:00 java[1]: x".format
@@ -235,7 +237,7 @@ Flink SQL> SELECT 1, 'x';+---+---------+-----------+
 | a |       b |         e |
 +---+---------+-----------+
 | 1 |   x | y | grün 漢字 |
-| 2 |  <NULL> |    a
+| 2 |  <NULL> |   a
  line |
 +---+---------+-----------+
 2 rows in set (9.62 seconds)
@@ -253,6 +255,30 @@ Shutting down the session...
 
 class TestClients:
     """What engines say."""
+
+    def test_flinks_letters_are_as_wide_as_flink_has_them(self) -> None:
+        """By TableauStyle.java: units of UTF-16, and one more for what is wide."""
+
+        def padded(cell: str, size: int) -> str:
+            wide = sum(unicodedata.east_asian_width(one) in "WF" for one in cell)
+            return " " * (size - len(cell.encode("utf-16-le")) // 2 - wide) + cell
+
+        cells = ["😀", "e\u0301", "two\nlines", "漢字", "plain"]
+        border = f"+---+{'-' * 14}+"
+        rows = [f"| {number} | {padded(cell, 12)} |" for number, cell in enumerate(cells)]
+        shown = "\n".join([border, f"| n | {padded('c', 12)} |", border, *rows, border])
+        assert flink.read(shown.split("\n")).results == (
+            Rows(("n", "c"), tuple((str(number), cell) for number, cell in enumerate(cells))),
+        )
+
+    @pytest.mark.parametrize("lines", [1, 2, 3, 4])
+    def test_a_table_of_flink_without_its_end_is_no_answer(self, lines: int) -> None:
+        shown = ["+---+", "| a |", "+---+", "| 1 |", "+---+"][:lines]
+        assert flink.read(shown) == asked.Outcome((), "the client ended within a table")
+
+    def test_a_stray_line_of_java_is_no_row_of_spark(self) -> None:
+        lines = ["# There is insufficient memory", '{"columns": ["a"]}', "# An error report", '{"row": [1]}']
+        assert spark.read(lines).results == (Rows(("a",), ((1,),)),)
 
     def test_flinks_tables_are_read_up_to_its_refusal(self) -> None:
         found = flink.read(FLINK.splitlines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from ops.change.run import Request, Running
 from ops.change.steps import Step
 from ops.status import placement
 from ops.status.placement import Cluster
-from ops.upgrade import acting, planner, proof, verb
+from ops.upgrade import acting, hdfs, planner, proof, verb
 from ops.upgrade.acting import Task, Upgrade
 from ops.upgrade.planner import Release, Row
 from ops.upgrade.proof import Proof
@@ -141,6 +142,25 @@ def test_where_all_is_done_a_resume_runs_no_playbook(stage: Stage) -> None:
     stage.hosts.did.clear()
     assert stage.again(running) == ()
     assert stage.hosts.did == []
+
+
+def test_a_run_whose_lock_was_broken_takes_nothing_back(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has broken it may have finished the upgrade since."""
+    running = stage.run()
+    begins = Running.begins
+
+    def broken(own: Running, host: str, what: str) -> None:
+        if own.hosts or stage.hosts.did[1:]:
+            raise Stopped(Ending.LOCKED, "its lock was broken", "")
+        begins(own, host, what)
+
+    monkeypatch.setattr(Running, "begins", broken)
+    with pytest.raises(Stopped, match="its lock was broken") as stopped:
+        stage.begin(running)
+    assert stopped.value.ending is Ending.LOCKED
+    assert stage.hosts.did[1:] == [f"alpha1 has {NEW}", "alpha1 restarts"]
 
 
 @pytest.mark.parametrize("stage", [{"gamma3": NEW}], indirect=True)
@@ -266,3 +286,40 @@ def test_another_version_of_trino_is_mixed_and_another_build_is_not() -> None:
     assert Row("trino", "n1", "475-a", "476-a", ()).mixed
     assert not Row("trino", "n1", "476-a", "476-b", ()).mixed
     assert not Row("spark", "n1", "4.1.3-a", "4.1.4-a", ()).mixed
+
+
+def test_what_has_left_since_is_none_of_a_run_that_goes_on(stage: Stage) -> None:
+    plan = tuple(planner.written(row) for row in stage.rows)
+    stopped = journal.Run("r1", "upgrade", "trino", {}, plan, 1, 0.0, 1.0, Ending.HALFWAY, (), touched=True)
+    there = {name: {"trino": Release(OLD, {})} for name in HOSTS if name != "gamma3"}
+    task = verb._left(stage.living, stopped, there)
+    assert {row.host for row in task.left} == {"alpha1", "beta2"}
+
+
+def test_a_bill_that_cannot_be_read_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "ROOT", tmp_path)
+    tmp_path.joinpath("next.yml").write_text('spark: "4.1\n', encoding="utf-8")
+    with pytest.raises(LakehouseError, match=r"next.yml is no YAML: .*quoted scalar"):
+        verb._raw("next.yml")
+    tmp_path.joinpath("next.yml").write_bytes(b"spark: \xff\xfe\n")
+    with pytest.raises(LakehouseError, match=r"next.yml is no YAML: "):
+        verb._raw("next.yml")
+
+
+def test_who_does_not_say_its_layout_refuses_the_way_back(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = hdfs.Prepared(0.0, "3.4.2-a", frozenset({"namenode -67"}))
+    row = replace(stage.rows[0], component="hadoop", old="3.5.0-a", new="3.4.2-a")
+    monkeypatch.setattr(stage.hosts, "having", lambda _: stage.hosts.cluster.hosts[:1], raising=False)
+
+    def silent(_: Living) -> frozenset[str]:
+        raise Stopped(Ending.REFUSED, "alpha1 does not say", "lakehouse doctor")
+
+    monkeypatch.setattr(hdfs, "prepared", lambda _: Answer(found))
+    monkeypatch.setattr(hdfs, "refusal", lambda *_: None)
+    monkeypatch.setattr(hdfs, "layouts", silent)
+    there = {stage.hosts.cluster.hosts[0].name: {"hadoop": Release("3.5.0-a", {})}}
+    _, reason = verb._rolled(stage.living, (row,), there, "inv")
+    assert reason is not None
+    assert (reason.fact, reason.next) == ("alpha1 does not say", "lakehouse doctor")

@@ -11,6 +11,7 @@ from typing import cast
 import pytest
 
 from lakehouse import inventory
+from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from ops.answer import Answer, unknown
 from ops.change.facts import Living
@@ -38,6 +39,12 @@ known {OLD}
 
 def test_packages_of_one_source_and_version_change_together() -> None:
     assert postgresql.told_packages("postgresql-17", TOLD) == Packages(NAMES, OLD, NEW, (NEW, OLD))
+
+
+def test_a_bundle_is_not_taken_for_the_mirrors_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEHOUSE_BUNDLE", "/media/usb/bundle.tar")
+    with pytest.raises(LakehouseError, match="LAKEHOUSE_BUNDLE is set"):
+        postgresql.prepare(cast("Living", None), Request({"to": None, "force": False}, "inv"))
 
 
 def test_a_server_of_another_major_version_is_not_found() -> None:
