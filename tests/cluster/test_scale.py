@@ -136,7 +136,7 @@ class Fourth:
     def found(self) -> list[str]:
         """What is wrong, but for sizes that follow from the number of hosts: nobody is restarted for them."""
         *findings, _ = self.verb.run("doctor").stdout.splitlines()
-        # It is not to wait for a restart: that would end every job. Applications outlive one of Spark's master.
+        # A restart that this one waits for ends every job; applications outlive that of Spark's master.
         return [line for line in findings if " unit.pending " not in line or "flink_jobmanager" in line]
 
     def units(self) -> set[str]:
