@@ -35,6 +35,11 @@ def test_a_stock_application_has_the_way_to_the_cluster_and_no_size_of_the_kit()
     assert int(found["spark.cores.max"]) > int(KIT["spark.cores.max"])
 
 
+def test_stock_has_the_java_that_it_ships_where_that_is_asked_for() -> None:
+    found = stock.spark_properties(KIT, shipped_java=True)
+    assert {found[key] for key in stock.JAVA} == {"-Duser.timezone=UTC"}
+
+
 def test_a_stock_trino_has_the_kits_heap_and_no_limit() -> None:
     properties = {
         "coordinator": "true",
