@@ -76,7 +76,7 @@ def prepare(living: Living, request: Request) -> Work:
     if request.stopped:
         change = read(request.stopped.plan[0])
     else:
-        if airgap.VARIABLE in os.environ:
+        if os.environ.get(airgap.VARIABLE):
             what = f"PostgreSQL's packages come from the host's own mirrors, and {airgap.VARIABLE} is set"
             raise LakehouseError(what, f"unset {airgap.VARIABLE}, then the same; without mirrors: {_PAGE}")
         [step] = restart.noted(living, steps.plan(living.cluster, COMPONENT))
