@@ -74,6 +74,11 @@ def as_root(script: str) -> str:
     return f'as=; [ "$(id -u)" = 0 ] || as="sudo -n"; exec $as sh -c {shlex.quote(script)}'
 
 
+def as_unit(unit: str, script: str) -> str:
+    """Return the line that has systemd run a script as root, as a unit of its own, and waits for its end."""
+    return f"systemd-run --quiet --collect --wait --pipe --unit={unit} sh -c {shlex.quote(script)}"
+
+
 def ping(inventory: object, host: str) -> str:
     """Return the command that asks whether Ansible reaches a host at all."""
     return f".venv/bin/ansible -i {inventory} {host} -m ping"

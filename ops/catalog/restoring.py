@@ -73,9 +73,10 @@ def prepare(living: Living, request: Request) -> Work:
         with MetastoreSession(cluster) as metastore:
             seen = Metadata(metastore, _nobody).all(steps)
         # What was changed between the plan and this look would be taken for what the plan has seen.
-        later, again = keeping.now(live.source(cluster), store)
-        if again.identity != built.identity:
-            _unchanged(Past(later, again.tree), steps, command)
+        if steps:
+            later, again = keeping.now(live.source(cluster), store)
+            if again.identity != built.identity:
+                _unchanged(Past(later, again.tree), steps, command)
     left = [one for one in found if one.deed is Deed.LEAVE]
     # What is asked for by its name and cannot be done is refused; what is in the way of more is said.
     refused = next((one for one in left if wanted.scope.table and one.name == wanted.scope), None)

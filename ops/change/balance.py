@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 
 from ops.change.ending import Ending, Stopped
 from ops.change.run import Running
+from ops.hosts import as_unit
 
 # By how many points of its capacity a DataNode may be fuller or emptier than the cluster (HDFS: 10).
 _THRESHOLD = 10
@@ -58,7 +58,7 @@ def spread(running: Running, bandwidth: int) -> str:
 
 def alone(script: str) -> str:
     """Return what has systemd run a balancer; one that a killed run has left is ended before."""
-    return f"{_STOP}; systemd-run --quiet --collect --wait --pipe --unit={_UNIT} sh -c {shlex.quote(script)}"
+    return f"{_STOP}; {as_unit(_UNIT, script)}"
 
 
 def judged(output: str) -> str:

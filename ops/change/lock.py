@@ -115,17 +115,18 @@ def held(answers: Mapping[str, Answer[Reply]]) -> dict[str, Held]:
     return {name: answer.value for name, answer in found.items() if answer.value is not None}
 
 
-def lost(answers: Mapping[str, Answer[Reply]], own: Own) -> str:
-    """Return why a lock is no longer its holder's; empty while it is, or while nobody answers.
+def lost(answers: Mapping[str, Answer[Reply]], own: str) -> str:
+    """Return why the lock of this mark is no longer its holder's, by the answers of the hosts that gave it.
+
+    Empty while it is, or while nobody answers.
 
     A run that was not heard of, as one of a laptop that slept, may have had its lock broken by another.
     """
-    gave = {name: answer for name, answer in answers.items() if name in own.hosts}
-    found = held(gave)
-    if others := {name: one for name, one in found.items() if one.holder.mark != own.mark}:
+    found = held(answers)
+    if others := {name: one for name, one in found.items() if one.holder.mark != own}:
         name, other = next(iter(others.items()))
         return f"its lock was broken: {other} holds {name}"
-    if found or not any(answer.known for answer in gave.values()):
+    if found or not any(answer.known for answer in answers.values()):
         return ""
     return "no host has its lock any more: it was broken, or all have restarted"
 

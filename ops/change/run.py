@@ -108,7 +108,7 @@ class Running:
     def holds(self) -> None:
         """Return while the lock is this run's, as far as hosts answer; Stopped where it was broken."""
         if self.lock and time.time() - self.lock.found > lock.BEAT_SECONDS:
-            if lost := lock.lost(self.living.everywhere(lock.look(), among=self.lock.hosts), self.lock):
+            if lost := lock.lost(self.living.everywhere(lock.look(), among=self.lock.hosts), self.lock.mark):
                 raise Stopped(Ending.LOCKED, lost, "")
             self.lock = replace(self.lock, found=time.time())
 

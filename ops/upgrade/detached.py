@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+from ops.hosts import as_unit
 
 _UNIT = "lakehouse-upgrade"
 
@@ -10,4 +10,4 @@ _UNIT = "lakehouse-upgrade"
 def detached(script: str) -> str:
     """Return what has systemd run a script as root, once the one before has ended, and waits for it."""
     waits = f"while systemctl is-active --quiet {_UNIT}; do sleep 0.5; done"
-    return f"{waits}; systemd-run --quiet --collect --wait --pipe --unit={_UNIT} sh -c {shlex.quote(script)}"
+    return f"{waits}; {as_unit(_UNIT, script)}"

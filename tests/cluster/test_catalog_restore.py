@@ -35,6 +35,9 @@ from tests.cluster.changing import Verb
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
+# Of a constraint that nobody checks, and optimizers believe.
+FLAGS = {"enable_cstr": False, "validate_cstr": False, "rely_cstr": True}
+
 
 @pytest.fixture
 def tables(trino: Trino, schema: str) -> Iterator[str]:
@@ -75,10 +78,9 @@ def test_a_dropped_table_has_its_partitions_constraints_and_privileges_again(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
 ) -> None:
     named = {"table_db": tables, "table_name": "days", "column_name": "a", "catName": "hive"}
-    flags = {"enable_cstr": False, "validate_cstr": False, "rely_cstr": True}
-    key = SQLPrimaryKey(key_seq=1, pk_name=f"pk_{tables}", **named, **flags)
+    key = SQLPrimaryKey(key_seq=1, pk_name=f"pk_{tables}", **named, **FLAGS)
     metastore.call("add_primary_key", AddPrimaryKeyRequest([key]))
-    filled = SQLNotNullConstraint(nn_name=f"nn_{tables}", **named, **flags)
+    filled = SQLNotNullConstraint(nn_name=f"nn_{tables}", **named, **FLAGS)
     metastore.call("add_not_null_constraint", AddNotNullConstraintRequest([filled]))
     commit = verb.committed(*store)
     metastore.call("drop_table", tables, "days", False)
@@ -239,13 +241,12 @@ def test_a_function_has_its_files_again_and_what_cannot_be_taken_back_is_told(
 def test_a_foreign_key_without_its_table_is_told_and_the_child_is_there(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
 ) -> None:
-    flags = {"enable_cstr": False, "validate_cstr": False, "rely_cstr": True}
     trino.sql(f"create table hive.{tables}.child (a integer) with (format = 'PARQUET')")
     trino.sql(f"insert into hive.{tables}.child values 1")
-    key = SQLPrimaryKey(tables, "days", "a", 1, f"pk_{tables}", catName="hive", **flags)
+    key = SQLPrimaryKey(tables, "days", "a", 1, f"pk_{tables}", catName="hive", **FLAGS)
     metastore.call("add_primary_key", AddPrimaryKeyRequest([key]))
     refers = SQLForeignKey(
-        tables, "days", "a", tables, "child", "a", 1, 0, 0, f"fk_{tables}", catName="hive", **flags
+        tables, "days", "a", tables, "child", "a", 1, 0, 0, f"fk_{tables}", catName="hive", **FLAGS
     )
     metastore.call("add_foreign_key", AddForeignKeyRequest([refers]))
     commit = verb.committed(*store)
@@ -280,8 +281,7 @@ def test_a_table_with_places_of_skewed_values_is_as_it_was(
 def test_a_clone_is_another_database_on_the_same_files(
     verb: Verb, store: tuple[str, str], trino: Trino, tables: str, metastore: Metastore
 ) -> None:
-    flags = {"enable_cstr": False, "validate_cstr": False, "rely_cstr": True}
-    key = SQLPrimaryKey(tables, "days", "a", 1, f"pk_{tables}", catName="hive", **flags)
+    key = SQLPrimaryKey(tables, "days", "a", 1, f"pk_{tables}", catName="hive", **FLAGS)
     metastore.call("add_primary_key", AddPrimaryKeyRequest([key]))
     commit, other = verb.committed(*store), f"{tables}_dev"
     said = restored(verb, commit, tables, "--as", other, *store)
