@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +64,6 @@ def columns(described: Sequence[Sequence[Any]], prefix: str) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Asked:
-    """How often everything is asked, and whether stock JVMs have those options alone that stock ships."""
-
-    rounds: int
-    shipped_java: bool
-
-
 @contextmanager
 def tables(kit: Trino) -> Iterator[str]:
     """Make the eight tables in a database of a random name, and drop it at the end."""
@@ -93,9 +84,7 @@ def tables(kit: Trino) -> Iterator[str]:
 class Spark:
     """Applications of both kinds on the host of the group `clients`, one after the other."""
 
-    def __init__(
-        self, nodes: Nodes, endpoints: Endpoints, queries: Sequence[Query], *, shipped_java: bool
-    ) -> None:
+    def __init__(self, nodes: Nodes, endpoints: Endpoints, queries: Sequence[Query]) -> None:
         self._nodes, self._endpoints, self._queries = nodes, endpoints, queries
         self._host = endpoints.spark.client
         conf = endpoints.spark.conf_dir
@@ -106,7 +95,7 @@ class Spark:
         stock.put(
             nodes, self._host, f"{FOLDER}/queries.json", json.dumps([(q.name, text(q)) for q in queries])
         )
-        defaults = stock.lines(stock.spark_properties(kit, shipped_java=shipped_java))
+        defaults = stock.lines(stock.spark_properties(kit))
         stock.put(nodes, self._host, f"{FOLDER}/conf/spark-defaults.conf", defaults)
         nodes.run(self._host, "cp", f"{conf}/spark-env.sh", f"{conf}/log4j2.properties", f"{FOLDER}/conf/")
 
@@ -129,14 +118,12 @@ class Spark:
         self._nodes.run(self._host, "rm", "-rf", FOLDER)
 
 
-def on_spark(
-    nodes: Nodes, endpoints: Endpoints, queries: Sequence[Query], database: str, asked: Asked
-) -> Any:
+def on_spark(nodes: Nodes, endpoints: Endpoints, queries: Sequence[Query], database: str, rounds: int) -> Any:
     """Return seconds and errors by side and query: an application of each kind in turn."""
     times, errors = _empty()
-    spark = Spark(nodes, endpoints, queries, shipped_java=asked.shipped_java)
+    spark = Spark(nodes, endpoints, queries)
     try:
-        for number in range(asked.rounds):
+        for number in range(rounds):
             for side in (KIT, STOCK):
                 for said in spark.run(side, database):
                     _note(times, errors, side, said)
@@ -146,17 +133,15 @@ def on_spark(
     return times, errors
 
 
-def on_trino(
-    nodes: Nodes, endpoints: Endpoints, queries: Sequence[Query], database: str, asked: Asked
-) -> Any:
+def on_trino(nodes: Nodes, endpoints: Endpoints, queries: Sequence[Query], database: str, rounds: int) -> Any:
     """Return seconds and errors by side and query: each query with the kit and with stock, in turn."""
     times, errors = _empty()
     kit = kit_trino(endpoints)
-    with stock.trino(nodes, endpoints, shipped_java=asked.shipped_java) as other:
+    with stock.trino(nodes, endpoints) as other:
         sides: Mapping[str, Trino] = {KIT: kit, STOCK: other}
         for session in sides.values():
             session.sql(f"USE iceberg.{database}")
-        for number in range(asked.rounds):
+        for number in range(rounds):
             for query in queries:
                 for side, session in sides.items():
                     _note(times, errors, side, _timed(session.sql, query))
@@ -211,24 +196,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--endpoints", type=Path, default=BUILD / "endpoints.json")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument(
-        "--shipped-java", action="store_true", help="stock JVMs have no options of the inventory"
-    )
     parser.add_argument("--engines", nargs="+", choices=["spark", "trino"], default=["spark", "trino"])
     parser.add_argument("--queries", nargs="+", choices=[query.name for query in QUERIES])
     options = parser.parse_args(argv)
     chosen = [query for query in QUERIES if not options.queries or query.name in options.queries]
     endpoints = clusters.load(options.endpoints)
     kit = kit_trino(endpoints)
-    asked = Asked(options.rounds, options.shipped_java)
     result: dict[str, Any] = {}
     # Whoever ends it ends what it has started too.
     with raised(terminated, [signal.SIGTERM]), reach(endpoints) as nodes, tables(kit) as database:
         for engine in options.engines:
             measure = on_spark if engine == "spark" else on_trino
-            times, errors = measure(nodes, endpoints, chosen, database, asked)
+            times, errors = measure(nodes, endpoints, chosen, database, options.rounds)
             result[engine] = {"ratio": round(ratio(times), 2), "seconds": times, "errors": errors}
-    write(TPCH, scale=SCALE, shipped_java=options.shipped_java, **result)
+    write(TPCH, scale=SCALE, **result)
     return 0
 
 

@@ -3,8 +3,7 @@
 Stock means: what each needs to find the cluster, and nothing that says how much or how. Spark is an
 application on the same master without a key of the kit for executors, memory, shuffles or plans. Trino is a
 coordinator and workers of their own on the same hosts, with the `jvm.config` of Trino's documentation for the
-heap that the kit gives, and a `config.properties` without a limit. The options that an inventory has for
-every JVM are on both sides, unless stock is to have those alone that it ships.
+heap that the kit gives, and a `config.properties` without a limit.
 """
 
 from __future__ import annotations
@@ -56,8 +55,8 @@ DOCUMENTED_JVM = (
 )
 # A heap by percentage would be of the whole host, which others share: the kit's size replaces both.
 PERCENTAGES = ("-XX:InitialRAMPercentage=80", "-XX:MaxRAMPercentage=80")
+# Of the kit's options those without which neither runs here, or tells the same time.
 NEEDED = ("--", "-DHADOOP_USER_NAME", "-Duser.timezone")
-LAST_OF_KIT = "-XX:+ExitOnOutOfMemoryError"
 PORT_OFFSET = 1
 CATALOGS_READ = ("iceberg", "tpch")
 UNIT = "bench-trino-stock"
@@ -67,14 +66,11 @@ START_SECONDS = 300
 ACTIVE = "SELECT count(*) FROM system.runtime.nodes WHERE state = 'active'"
 
 
-def spark_properties(kit: Mapping[str, str], *, shipped_java: bool = False) -> dict[str, str]:
-    """Return the properties of a stock application, by those of the kit's file.
-
-    Its JVMs have the options of the kit's driver, or of these what it needs alone.
-    """
+def spark_properties(kit: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a stock application, by those of the kit's file."""
     reach = {key: value for key, value in kit.items() if key in REACH or key.startswith(CATALOGS)}
     options = kit["spark.driver.extraJavaOptions"].split()
-    java = " ".join(one for one in options if not shipped_java or one.startswith(NEEDED))
+    java = " ".join(one for one in options if one.startswith(NEEDED))
     return reach | dict.fromkeys(JAVA, java) | dict([ALL_CORES])
 
 
@@ -129,7 +125,7 @@ def put(nodes: Nodes, host: str, path: str, text: str) -> None:
 
 
 @contextmanager
-def trino(nodes: Nodes, endpoints: Endpoints, *, shipped_java: bool = False) -> Iterator[Trino]:
+def trino(nodes: Nodes, endpoints: Endpoints) -> Iterator[Trino]:
     """Run a stock Trino on the hosts of the kit's, beside it, for the length of the block."""
     if endpoints.trino is None:
         raise LakehouseError("there is no Trino in this cluster", "make lakehouse")
@@ -139,7 +135,7 @@ def trino(nodes: Nodes, endpoints: Endpoints, *, shipped_java: bool = False) -> 
     unit = endpoints.units["trino"]
     try:
         for host in hosts:
-            _start(nodes, host, unit, port, shipped_java=shipped_java)
+            _start(nodes, host, unit, port)
         stock = Trino.connect(f"{address}:{port}", endpoints.users["trino"])
         wait_for(
             "the stock Trino with all its nodes",
@@ -153,7 +149,7 @@ def trino(nodes: Nodes, endpoints: Endpoints, *, shipped_java: bool = False) -> 
             nodes.run(host, "sh", "-c", f"systemctl stop {UNIT}; rm -rf {FOLDER}", seconds=120)
 
 
-def _start(nodes: Nodes, host: str, unit: str, port: int, *, shipped_java: bool) -> None:
+def _start(nodes: Nodes, host: str, unit: str, port: int) -> None:
     """Start a node of the stock Trino as the user, and with the secrets, of the kit's."""
     shown = nodes.run(
         host, "systemctl", "show", unit, "--property", "ExecStart,User,Group,EnvironmentFiles,Environment"
@@ -167,10 +163,7 @@ def _start(nodes: Nodes, host: str, unit: str, port: int, *, shipped_java: bool)
         line for line in nodes.run(host, "cat", f"{etc}/jvm.config").splitlines() if line.startswith("-")
     ]
     heap = next(option for option in kit_jvm if option.startswith("-Xmx")).removeprefix("-Xmx")
-    # What it takes to run here, and after the last of the kit's own lines those of the inventory.
-    inventory = kit_jvm[kit_jvm.index(LAST_OF_KIT) + 1 :] if not shipped_java else []
-    needed = [option for option in kit_jvm if option.startswith(NEEDED)]
-    node = Node(host, properties, heap, [*needed, *inventory])
+    node = Node(host, properties, heap, [option for option in kit_jvm if option.startswith(NEEDED)])
     for name, text in trino_files(node, port).items():
         put(nodes, host, f"{FOLDER}/etc/{name}", text)
     catalogs = " ".join(

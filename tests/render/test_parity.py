@@ -41,6 +41,9 @@ OF_CONTAINERS: dict[str, tuple[str, ...]] = {
     "hdfs_namenode_hdfs_site": ("dfs.namenode.datanode.registration.ip-hostname-check",),
 }
 
+# What inventory/local says of its JVMs, and inventory/compose leaves as the roles ship it.
+AS_SHIPPED: dict[str, Any] = {"spark_java_options": "{{ node_java_options }}", "trino_java_options": []}
+
 
 @dataclass(frozen=True)
 class Different:
@@ -161,7 +164,8 @@ def knobs() -> dict[str, Any]:
             sizes[variable] = kept
     # Rendering without a host says it, for both.
     del sizes["java_architecture"]
-    return sizes | {"lakehouse_cluster": "compose-lakehouse", "lakehouse_cluster_id": "CID-compose-lakehouse"}
+    names = {"lakehouse_cluster": "compose-lakehouse", "lakehouse_cluster_id": "CID-compose-lakehouse"}
+    return sizes | AS_SHIPPED | names
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ def test_a_stock_application_has_the_way_to_the_cluster_and_no_size_of_the_kit()
     found = stock.spark_properties(KIT)
     assert found["spark.master"] == KIT["spark.master"]
     assert found["spark.sql.catalog.iceberg"] == KIT["spark.sql.catalog.iceberg"]
-    assert found["spark.executor.extraJavaOptions"] == KIT["spark.driver.extraJavaOptions"]
+    assert {found[key] for key in stock.JAVA} == {"-Duser.timezone=UTC"}
     assert not found.keys() & {
         "spark.executor.memory",
         "spark.sql.shuffle.partitions",
@@ -33,11 +33,6 @@ def test_a_stock_application_has_the_way_to_the_cluster_and_no_size_of_the_kit()
         "spark.sql.adaptive.advisoryPartitionSizeInBytes",
     }
     assert int(found["spark.cores.max"]) > int(KIT["spark.cores.max"])
-
-
-def test_stock_has_the_java_that_it_ships_where_that_is_asked_for() -> None:
-    found = stock.spark_properties(KIT, shipped_java=True)
-    assert {found[key] for key in stock.JAVA} == {"-Duser.timezone=UTC"}
 
 
 def test_a_stock_trino_has_the_kits_heap_and_no_limit() -> None:
