@@ -41,8 +41,8 @@ OF_CONTAINERS: dict[str, tuple[str, ...]] = {
     "hdfs_namenode_hdfs_site": ("dfs.namenode.datanode.registration.ip-hostname-check",),
 }
 
-# What inventory/local says of its JVMs, and inventory/compose leaves as the roles ship it.
-AS_SHIPPED: dict[str, Any] = {"spark_java_options": "{{ node_java_options }}", "trino_java_options": []}
+# What inventory/local says of its JVMs, and inventory/compose leaves as these roles ship it.
+AS_SHIPPED = {"spark": "spark_java_options", "trino": "trino_java_options"}
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,10 @@ def knobs() -> dict[str, Any]:
             sizes[variable] = kept
     # Rendering without a host says it, for both.
     del sizes["java_architecture"]
-    names = {"lakehouse_cluster": "compose-lakehouse", "lakehouse_cluster_id": "CID-compose-lakehouse"}
-    return sizes | AS_SHIPPED | names
+    for role, variable in AS_SHIPPED.items():
+        defaults = rendering.REPOSITORY / "roles" / role / "defaults" / "main.yml"
+        sizes[variable] = yaml.safe_load(defaults.read_text("utf-8"))[variable]
+    return sizes | {"lakehouse_cluster": "compose-lakehouse", "lakehouse_cluster_id": "CID-compose-lakehouse"}
 
 
 @pytest.fixture(scope="module")
