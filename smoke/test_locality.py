@@ -2,39 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
+from urllib.parse import urlsplit
+
 import pytest
 
-from smoke.test_cluster import THIS_HOST
+from smoke.test_cluster import AWHILE, THIS_HOST
+from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
-from testbed.engines.spark import Spark
-from testbed.formats import ICEBERG
+from testbed.engines.spark import SESSION, Spark
+from testbed.formats import ICEBERG, Format
 from testbed.namenode import NameNode
-from testbed.tables import Tables, data_files
+from testbed.placement import Ledger
+from testbed.tables import Tables
 from testbed.waiting import wait_for
 
-# A place chosen without regard to the data is the right one each time in one of 243 runs on three machines.
-QUERIES = 5
+# A client of HDFS that an executor has had for longer has the replication of its own time.
+ONE_REPLICA = {
+    "spark.sql.catalog.iceberg.hadoop.dfs.replication": "1",
+    "spark.sql.catalog.iceberg.hadoop.fs.hdfs.impl.disable.cache": "true",
+}
+# A place chosen without regard to the data is the right one each time in one of 729 runs on three machines.
+QUERIES_PER_FILE = 2
+# An executor that has only just come writes no file yet.
+SECONDS = 60
+
+
+@pytest.fixture
+def workers(endpoints: Endpoints) -> set[str]:
+    """The hosts that work, each with a DataNode."""
+    workers = {host.name for host in endpoints.in_group("spark_workers")}
+    if not workers <= {host.name for host in endpoints.in_group("datanodes")}:
+        pytest.skip("the workers are not where the DataNodes are")
+    return workers
+
+
+@pytest.fixture
+def single(
+    spark: Spark, databases: Databases, namenode: NameNode, endpoints: Endpoints, fmt: Format
+) -> Iterator[Tables]:
+    """Makes tables whose blocks have one replica each: on the machine of the task that writes it."""
+    session = spark.fresh({**SESSION, **ONE_REPLICA})
+    ledger = Ledger(namenode, 1, endpoints.name_of)
+    with closing(Tables(session, databases, ledger, fmt)) as tables:
+        yield tables
 
 
 # Delta gives Spark its files without their hosts, so only Iceberg's tasks have a place that they prefer.
 @pytest.mark.operation("data locality")
 @pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
 def test_a_task_runs_where_its_only_block_is(
-    spark: Spark, tables: Tables, namenode: NameNode, endpoints: Endpoints
+    spark: Spark, workers: set[str], single: Tables, namenode: NameNode, endpoints: Endpoints
 ) -> None:
-    workers = {host.name for host in endpoints.in_group("spark_workers")}
-    if not workers <= {host.name for host in endpoints.in_group("datanodes")}:
-        pytest.skip("the workers are not where the DataNodes are")
-    table = tables.new(query="SELECT id FROM range(3)")
-    [path] = data_files(spark, table)
+    rows = f"SELECT id, {AWHILE} AS slept FROM range(0, {len(workers)}, 1, {len(workers)})"
 
-    def owner() -> str | None:
-        [file] = namenode.files(path)
-        holders = [address.split(":")[0] for block in file.blocks for address in block.datanodes]
-        return holders[0] if len(holders) == 1 else None
+    def owner(uri: str) -> str:
+        [file] = namenode.files(urlsplit(uri).path)
+        [address] = {address for block in file.blocks for address in block.datanodes}
+        return endpoints.name_of(address)
 
-    namenode.replicate(path, 1)
-    host = wait_for(f"one replica of {path}", owner, seconds=30)
-    for _ in range(QUERIES):
-        assert spark.sql(f"SELECT DISTINCT {THIS_HOST} FROM {table} WHERE id >= 0") == [(host,)]
-    namenode.replicate(path, endpoints.replication)
+    def scatter() -> tuple[Table, dict[int, str]]:
+        table = single.new(query=rows)
+        owners = {id_: owner(uri) for id_, uri in spark.sql(f"SELECT id, {table.format.file} FROM {table}")}
+        assert set(owners.values()) == workers
+        return table, owners
+
+    table, owners = wait_for("a file on every worker", scatter, seconds=SECONDS, ignoring=(AssertionError,))
+    for id_, host in [*owners.items()] * QUERIES_PER_FILE:
+        spark.expect(f"SELECT DISTINCT {THIS_HOST} FROM {table} WHERE id = {id_}", [(host,)])

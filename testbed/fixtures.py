@@ -128,9 +128,12 @@ def _connect_server(endpoints: Endpoints, nodes: Nodes, _complete: None) -> Iter
 
 @pytest.fixture(scope="session")
 def _spark(_connect_server: None, endpoints: Endpoints) -> Iterator[Spark]:
+    # Tasks that wait make Spark ask for all executors, so that they start beside each other.
+    tasks = 4 * len(endpoints.in_group("spark_workers"))
+
     def first_answer() -> Spark:
         spark = sessions.spark(endpoints)
-        spark.sql("SELECT 1")
+        spark.sql(f"SELECT count(*) FROM range(0, {tasks}, 1, {tasks})")
         return spark
 
     spark = waiting.wait_for("a first query", first_answer, seconds=60, ignoring=(PySparkException,))

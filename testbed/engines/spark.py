@@ -62,6 +62,6 @@ class Spark(Facade):
         """Return the physical plan of a query."""
         return str(self.value(f"EXPLAIN {query}"))
 
-    def fresh(self) -> Spark:
-        """Open a second session that adds to the same list of statements."""
-        return replace(Spark.connect(self.url), statements=self.statements)
+    def fresh(self, settings: Settings | None = None) -> Spark:
+        """Open a second session, with SESSION or these settings, that adds to the same list of statements."""
+        return replace(Spark.connect(self.url, settings), statements=self.statements)
