@@ -14,6 +14,14 @@ from testbed.formats import OPEN_FORMATS, Format
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
 from testbed.tables import Tables
+from testbed.waiting import wait_for
+
+# Runs on the executor: java.net.InetAddress says "name/address" of the machine.
+THIS_HOST = "split(reflect('java.net.InetAddress', 'getLocalHost'), '/')[0]"
+# Half a second per row: a server that was idle has no executor, and the first one that comes would do all the
+# work before the others are there, were a task nothing but a name.
+AWHILE = "reflect('java.lang.Thread', 'sleep', 500L)"
+EXECUTORS_SECONDS = 180
 
 # Read by pytest where the folder is named on its command line.
 pytest_plugins = ["testbed.fixtures"]
@@ -44,3 +52,20 @@ def all_tables(spark: Spark, databases: Databases, ledger: Ledger) -> Iterator[l
 def table(tables: Tables) -> Table:
     """A table with three orders."""
     return tables.new()
+
+
+@pytest.fixture(scope="session")
+def workers(_spark: Spark, endpoints: Endpoints) -> set[str]:
+    """The hosts on which tasks run, once every one with a worker has an executor."""
+    expected = {host.name for host in endpoints.in_group("spark_workers")}
+    tasks = 4 * len(expected)
+    query = f"SELECT DISTINCT {THIS_HOST}, {AWHILE} FROM range(0, {tasks}, 1, {tasks})"
+
+    def everybody() -> set[str]:
+        found = {host for host, _ in _spark.sql(query)}
+        assert found >= expected, f"no task ran on {expected - found}"
+        return found
+
+    return wait_for(
+        "a task on every worker", everybody, seconds=EXECUTORS_SECONDS, ignoring=(AssertionError,)
+    )

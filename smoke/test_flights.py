@@ -26,14 +26,16 @@ def database(request: pytest.FixtureRequest) -> str:
     return f"{request.param.catalog}.{request.param.database}"
 
 
+@pytest.mark.wide
 @pytest.mark.operation("real data")
 def test_no_row_is_missing(spark: Spark, database: str) -> None:
-    # All at once: an executor learns to read a format with its first query, and so they learn it together.
+    # All at once: Spark plans one while another runs.
     with ThreadPoolExecutor(len(ROWS)) as pool:
         counts = pool.map(lambda name: spark.value(f"SELECT count(*) FROM {database}.{name}"), ROWS)
     assert dict(zip(ROWS, counts, strict=True)) == ROWS, "run `make lakehouse`, which loads it"
 
 
+@pytest.mark.wide
 @pytest.mark.operation("real data")
 def test_the_values_are_in_their_columns(spark: Spark, database: str) -> None:
     """Sums that a shifted column, a lost month or a wrong time zone would change."""
@@ -51,6 +53,7 @@ def test_the_values_are_in_their_columns(spark: Spark, database: str) -> None:
     )
 
 
+@pytest.mark.wide
 @pytest.mark.operation("sample tables")
 @pytest.mark.parametrize("sample", sample_tables.SAMPLES, ids=lambda sample: sample.name)
 def test_sample_table(spark: Spark, endpoints: Endpoints, sample: sample_tables.Sample) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from smoke.test_cluster import AWHILE, THIS_HOST
+from smoke.conftest import AWHILE, THIS_HOST
 from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
 from testbed.engines.spark import SESSION, Spark
@@ -30,15 +30,6 @@ SECONDS = 60
 
 
 @pytest.fixture
-def workers(endpoints: Endpoints) -> set[str]:
-    """The hosts that work, each with a DataNode."""
-    workers = {host.name for host in endpoints.in_group("spark_workers")}
-    if not workers <= {host.name for host in endpoints.in_group("datanodes")}:
-        pytest.skip("the workers are not where the DataNodes are")
-    return workers
-
-
-@pytest.fixture
 def single(
     spark: Spark, databases: Databases, namenode: NameNode, endpoints: Endpoints, fmt: Format
 ) -> Iterator[Tables]:
@@ -50,11 +41,14 @@ def single(
 
 
 # Delta gives Spark its files without their hosts, so only Iceberg's tasks have a place that they prefer.
+@pytest.mark.wide
 @pytest.mark.operation("data locality")
 @pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
 def test_a_task_runs_where_its_only_block_is(
     spark: Spark, workers: set[str], single: Tables, namenode: NameNode, endpoints: Endpoints
 ) -> None:
+    if not workers <= {host.name for host in endpoints.in_group("datanodes")}:
+        pytest.skip("the workers are not where the DataNodes are")
     rows = f"SELECT id, {AWHILE} AS slept FROM range(0, {len(workers)}, 1, {len(workers)})"
 
     def owner(uri: str) -> str:

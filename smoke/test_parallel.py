@@ -1,4 +1,4 @@
-"""All nodes write and read one table at the same time, each what lies on it."""
+"""All workers have tasks; and all write and read one table at the same time, each what lies on it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from smoke.test_cluster import THIS_HOST
+from smoke.conftest import THIS_HOST
 from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.engines.facade import Row
@@ -26,12 +26,6 @@ SECONDS = 60
 
 
 @pytest.fixture
-def workers(endpoints: Endpoints) -> set[str]:
-    """The hosts that work."""
-    return {host.name for host in endpoints.in_group("spark_workers")}
-
-
-@pytest.fixture
 def events(spark: Spark, tables: Tables, workers: set[str]) -> Iterator[Callable[[], Table]]:
     """Makes a table of who wrote each row and when (milliseconds), with a task per worker."""
     query = f"""
@@ -43,6 +37,13 @@ def events(spark: Spark, tables: Tables, workers: set[str]) -> Iterator[Callable
     spark.sql(f"RESET {TASKS}")
 
 
+@pytest.mark.wide
+@pytest.mark.operation("distributed job")
+def test_tasks_run_on_every_worker(spark: Spark, endpoints: Endpoints, workers: set[str]) -> None:
+    assert spark.sql("SET spark.master") == [("spark.master", endpoints.spark.master)]
+    assert workers == {host.name for host in endpoints.in_group("spark_workers")}
+
+
 def check_all_at_once(spans: list[Row], workers: set[str]) -> None:
     """Raise AssertionError unless there was a moment in which every worker was at work."""
     assert {host for host, *_ in spans} == workers
@@ -50,6 +51,7 @@ def check_all_at_once(spans: list[Row], workers: set[str]) -> None:
     assert last <= first, f"not at the same time: {spans}"
 
 
+@pytest.mark.wide
 @pytest.mark.operation("parallel write, read")
 def test_all_nodes_at_once(spark: Spark, events: Callable[[], Table], workers: set[str]) -> None:
     def write() -> Table:

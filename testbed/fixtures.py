@@ -40,16 +40,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "limit(expected, reason, limit): the proof is that something does not work, and how"
     )
+    config.addinivalue_line("markers", "wide: has work for every worker at once")
     config.addinivalue_line("markers", "closing: looks back on other tests, or on what went on beside them")
     # The client would log every statement that is refused on purpose, with the server's stack.
     logging.getLogger("SQLQueryContextLogger").disabled = True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What looks back comes after what it looks back on, and what breaks things comes last."""
-    items.sort(
-        key=lambda item: (bool(item.get_closest_marker("drill")), bool(item.get_closest_marker("closing")))
-    )
+    """What looks back comes after what it looks back on, and what breaks things comes last.
+
+    Before both comes what wants every worker. Spark has one executor until then, which alone learns what a
+    statement needs: each of several would be as slow with its first of a kind, wherever that happens to run.
+    """
+    later = ("drill", "closing", "wide")
+    items.sort(key=lambda item: [item.get_closest_marker(mark) is not None for mark in later])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -128,12 +132,9 @@ def _connect_server(endpoints: Endpoints, nodes: Nodes, _complete: None) -> Iter
 
 @pytest.fixture(scope="session")
 def _spark(_connect_server: None, endpoints: Endpoints) -> Iterator[Spark]:
-    # Tasks that wait make Spark ask for all executors, so that they start beside each other.
-    tasks = 4 * len(endpoints.in_group("spark_workers"))
-
     def first_answer() -> Spark:
         spark = sessions.spark(endpoints)
-        spark.sql(f"SELECT count(*) FROM range(0, {tasks}, 1, {tasks})")
+        spark.sql("SELECT 1")
         return spark
 
     spark = waiting.wait_for("a first query", first_answer, seconds=60, ignoring=(PySparkException,))
