@@ -30,10 +30,17 @@ SECONDS = 60
 
 
 @pytest.fixture
-def single(
-    spark: Spark, databases: Databases, namenode: NameNode, endpoints: Endpoints, fmt: Format
+def single(  # noqa: PLR0913, PLR0917 (all are fixtures)
+    spark: Spark,
+    workers: set[str],
+    databases: Databases,
+    namenode: NameNode,
+    endpoints: Endpoints,
+    fmt: Format,
 ) -> Iterator[Tables]:
     """Makes tables whose blocks have one replica each: on the machine of the task that writes it."""
+    if not workers <= {host.name for host in endpoints.in_group("datanodes")}:
+        pytest.skip("the workers are not where the DataNodes are")
     session = spark.fresh({**SESSION, **ONE_REPLICA})
     ledger = Ledger(namenode, 1, endpoints.name_of)
     with closing(Tables(session, databases, ledger, fmt)) as tables:
@@ -47,8 +54,6 @@ def single(
 def test_a_task_runs_where_its_only_block_is(
     spark: Spark, workers: set[str], single: Tables, namenode: NameNode, endpoints: Endpoints
 ) -> None:
-    if not workers <= {host.name for host in endpoints.in_group("datanodes")}:
-        pytest.skip("the workers are not where the DataNodes are")
     rows = f"SELECT id, {AWHILE} AS slept FROM range(0, {len(workers)}, 1, {len(workers)})"
 
     def owner(uri: str) -> str:
