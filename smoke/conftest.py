@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 
 import pytest
 
 from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
 from testbed.engines.spark import Spark
-from testbed.formats import OPEN_FORMATS, Format
+from testbed.formats import Format
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
-from testbed.tables import Tables
+from testbed.tables import Tables, of_each_format
 from testbed.waiting import wait_for
 
 # Runs on the executor: java.net.InetAddress says "name/address" of the machine.
@@ -44,8 +44,8 @@ def tables(spark: Spark, databases: Databases, ledger: Ledger, fmt: Format) -> I
 @pytest.fixture
 def all_tables(spark: Spark, databases: Databases, ledger: Ledger) -> Iterator[list[Tables]]:
     """A maker for each format, for a test in which all formats live through the same event."""
-    with ExitStack() as stack:
-        yield [stack.enter_context(closing(Tables(spark, databases, ledger, fmt))) for fmt in OPEN_FORMATS]
+    with of_each_format(spark, databases, ledger) as makers:
+        yield makers
 
 
 @pytest.fixture

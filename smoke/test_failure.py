@@ -1,4 +1,7 @@
-"""One machine's storage is lost while jobs run, and the metastore restarts: no row is lost."""
+"""One machine's storage is lost while jobs run, and the metastore restarts: no row is lost.
+
+HDFS makes the replicas that the machine missed while the metastore restarts: the tests are in this order.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from thrift.transport.TTransport import TTransportException
 from pipeline.load_flights import TARGETS
 from smoke.test_flights import DISTANCE, ROWS
 from testbed import metastore
-from testbed.databases import Table
+from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints, Host
 from testbed.engines.facade import Row
 from testbed.engines.spark import Spark
@@ -22,7 +25,7 @@ from testbed.namenode import NameNode, NameNodeError
 from testbed.nodes import Nodes
 from testbed.open_files import held_open
 from testbed.placement import Ledger
-from testbed.tables import ORDERS, Tables, suffix
+from testbed.tables import ORDERS, Tables, of_each_format, suffix
 from testbed.waiting import wait_for
 
 pytestmark = [pytest.mark.drill]
@@ -42,7 +45,14 @@ def datanodes(endpoints: Endpoints) -> tuple[Host, ...]:
     return endpoints.in_group("datanodes")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def written(_spark: Spark, databases: Databases, ledger: Ledger) -> Iterator[list[Table]]:
+    """A table of each format, which a test writes to while the DataNode is away."""
+    with of_each_format(_spark, databases, ledger) as makers:
+        yield [tables.new() for tables in makers]
+
+
+@pytest.fixture(scope="module")
 def held(namenode: NameNode, endpoints: Endpoints) -> Iterator[str]:
     """Path of a file that is being written while the DataNode is away."""
     path = f"{endpoints.root}/held_{suffix()}"
@@ -63,10 +73,9 @@ def read_flights(spark: Spark, gone: threading.Event) -> None:
 @pytest.mark.operation("DataNode stopped")
 def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR0917 (all are fixtures)
     spark: Spark,
-    all_tables: list[Tables],
+    written: list[Table],
     nodes: Nodes,
     namenode: NameNode,
-    ledger: Ledger,
     datanodes: tuple[Host, ...],
     endpoints: Endpoints,
     held: str,
@@ -74,13 +83,12 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
     if len(datanodes) == 1:
         pytest.skip("there is no second DataNode that could take the rows meanwhile")
     victim = endpoints.spare_datanode.name
-    made = [tables.new() for tables in all_tables]
     corrupt = namenode.corrupt()
     writing, gone = threading.Event(), threading.Event()
 
     def write() -> None:
         for number in range(INSERTS):
-            for table in made:
+            for table in written:
                 spark.sql(f"INSERT INTO {table} VALUES ({100 + number}, 'job', NULL, {number})")
             writing.set()
             if number == INSERTS // 2:
@@ -99,7 +107,7 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
             write_on()
             writer.result(timeout=120)
             reader.result(timeout=120)
-            for table in made:
+            for table in written:
                 spark.expect(
                     f"SELECT id FROM {table} ORDER BY id",
                     [(id_,) for id_ in (1, 2, 3, *range(100, 100 + INSERTS))],
@@ -108,21 +116,6 @@ def test_a_datanode_stops_while_a_job_reads_and_writes(  # noqa: PLR0913, PLR091
         if len(datanodes) == endpoints.replication:  # or the file may not be on the victim
             # As long as the file is open, HDFS keeps what the DataNode has of it, and counts it as corrupt.
             wait_for("an outdated replica", lambda: namenode.corrupt() > corrupt, seconds=RETURNED_SECONDS)
-
-    wait_for(
-        "every block has its replicas",
-        namenode.complete,
-        seconds=RESTORED_SECONDS,
-        ignoring=(NameNodeError,),
-        pause=0.5,
-    )
-    assert namenode.state()["MissingReplicatedBlocks"] == 0
-    [block] = namenode.files(held)[0].blocks
-    assert len(block.datanodes) == endpoints.replication
-    for table in made:
-        placement = ledger.measure(table.short, table.format.name, table.path)
-        assert placement is not None
-        assert placement.complete, placement
 
 
 @pytest.mark.operation("only DataNode stopped")
@@ -179,3 +172,25 @@ def test_the_metastore_restarts(
     for table in made:
         spark.sql(f"INSERT INTO {table} VALUES (4, 'fay', NULL, 40)")
         spark.expect(f"SELECT id FROM {table} ORDER BY id", [(1,), (2,), (3,), (4,)])
+
+
+@pytest.mark.operation("DataNode returned")
+def test_a_datanode_that_returns_has_its_replicas_again(
+    written: list[Table], namenode: NameNode, ledger: Ledger, endpoints: Endpoints, held: str
+) -> None:
+    if not namenode.files(held):
+        pytest.skip("no DataNode was away while a file was written")
+    wait_for(
+        "every block has its replicas",
+        namenode.complete,
+        seconds=RESTORED_SECONDS,
+        ignoring=(NameNodeError,),
+        pause=0.5,
+    )
+    assert namenode.state()["MissingReplicatedBlocks"] == 0
+    [block] = namenode.files(held)[0].blocks
+    assert len(block.datanodes) == endpoints.replication
+    for table in written:
+        placement = ledger.measure(table.short, table.format.name, table.path)
+        assert placement is not None
+        assert placement.complete, placement

@@ -15,8 +15,11 @@ from testbed.formats import DELTA, ICEBERG
 from testbed.tables import Tables
 from testbed.waiting import wait_for
 
-# Half a second of work and more, so that a task that starts late still meets the others.
-ROWS_PER_NODE = 150_000
+ROWS_PER_NODE = 20
+# A row's pause: a task takes two seconds, or one, so that one that starts late still meets the others. An
+# executor is late by more than a second with its first file of a kind.
+WRITE = "reflect('java.lang.Thread', 'sleep', 100L)"
+READ = "reflect('java.lang.Thread', 'sleep', 50L)"
 NOW = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT)"
 # A small file is a task of its own, instead of one for all of them: said by the table, or by the session.
 ONE_TASK_PER_FILE = {ICEBERG: "TBLPROPERTIES ('read.split.open-file-cost' = '134217728')", DELTA: ""}
@@ -29,7 +32,8 @@ SECONDS = 60
 def events(spark: Spark, tables: Tables, workers: set[str]) -> Iterator[Callable[[], Table]]:
     """Makes a table of who wrote each row and when (milliseconds), with a task per worker."""
     query = f"""
-        SELECT id, concat('region-', id % 4) AS region, {THIS_HOST} AS writer, {NOW} AS written
+        SELECT id, concat('region-', id % 4) AS region, {THIS_HOST} AS writer, {NOW} AS written,
+            {WRITE} AS paused
         FROM range(0, {len(workers) * ROWS_PER_NODE}, 1, {len(workers)})
     """
     spark.sql(f"SET {TASKS} = {len(workers)}")
@@ -61,8 +65,10 @@ def test_all_nodes_at_once(spark: Spark, events: Callable[[], Table], workers: s
         return table
 
     def read() -> bool:
-        rows = f"SELECT {THIS_HOST} AS host, {NOW} AS now, region FROM {table}"
-        query = f"SELECT host, min(now), max(now) FROM ({rows}) WHERE region IS NOT NULL GROUP BY host"
+        rows = f"SELECT {THIS_HOST} AS host, {NOW} AS now, {READ} AS paused, region FROM {table}"
+        query = (
+            f"SELECT host, min(now), max(now) FROM ({rows}) GROUP BY host HAVING count(region, paused) > 0"
+        )
         check_all_at_once(spark.sql(query), workers)
         return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
@@ -14,11 +14,10 @@ from testbed import metastore
 from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
 from testbed.engines.spark import SESSION, Spark
-from testbed.formats import OPEN_FORMATS
 from testbed.namenode import NameNode, NameNodeError
 from testbed.nodes import Nodes
 from testbed.placement import Ledger
-from testbed.tables import ORDERS, Tables
+from testbed.tables import ORDERS, Tables, of_each_format
 
 OUTSIDER = "nobody"
 READ_WRITE_DROP: list[tuple[str, str, dict[str, str]]] = [
@@ -51,9 +50,7 @@ def begun(
         return
     member = endpoints.users["hive"]
     with ExitStack() as stack:
-        makers = [
-            stack.enter_context(closing(Tables(_spark, databases, ledger, fmt))) for fmt in OPEN_FORMATS
-        ]
+        makers = stack.enter_context(of_each_format(_spark, databases, ledger))
         pool = stack.enter_context(ThreadPoolExecutor(1))
         ours = [tables.new() for tables in makers]
         theirs = [tables.name() for tables in makers]

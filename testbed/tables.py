@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from urllib.parse import urlsplit
@@ -11,7 +13,7 @@ from urllib.parse import urlsplit
 from testbed.databases import Databases, Table
 from testbed.engines.facade import Row
 from testbed.engines.spark import Spark
-from testbed.formats import Format
+from testbed.formats import OPEN_FORMATS, Format
 from testbed.placement import Ledger
 
 # What a new table holds unless a test says otherwise: orders of two months.
@@ -86,3 +88,10 @@ class Tables:
                 self.ledger.measure(table.short, table.format.name, table.path)
             finally:
                 self.databases.remove(table)
+
+
+@contextmanager
+def of_each_format(spark: Spark, databases: Databases, ledger: Ledger) -> Iterator[list[Tables]]:
+    """Yield a maker of tables for each open format; what they made is cleared away when the block ends."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(Tables(spark, databases, ledger, fmt))) for fmt in OPEN_FORMATS]
