@@ -7,12 +7,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse import programs
+from ansible.module_utils.lakehouse import programs, units
 from ansible.module_utils.lakehouse.probes import ask
 from ansible.module_utils.lakehouse.refused import RefusedError
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -125,12 +124,7 @@ def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def properties(unit: str) -> dict[str, str]:
     """What systemd knows of the unit."""
-    names = (
-        "LoadState,ActiveState,UnitFileState,NeedDaemonReload,ActiveEnterTimestamp,ExecMainStartTimestamp,"
-        "FragmentPath,DropInPaths"
-    )
-    shown = systemctl("show", unit, "--timestamp=us+utc", "--property", names).stdout
-    return dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
+    return units.properties(systemctl("show", *units.SHOWN, unit).stdout.splitlines())
 
 
 def changed_at(path: str) -> float:
@@ -141,20 +135,10 @@ def changed_at(path: str) -> float:
         return 0.0
 
 
-def started_at(timestamp: str) -> float:
-    """Seconds since the epoch of systemd's ``Sat 2026-01-31 12:00:00.123456 UTC``; 0 where it never ran."""
-    if not timestamp:
-        return 0.0
-    parsed = datetime.strptime(timestamp, "%a %Y-%m-%d %H:%M:%S.%f UTC")
-    return parsed.replace(tzinfo=UTC).timestamp()
-
-
 def is_stale(known: dict[str, str], files: list[str], pending: Sequence[str] = ()) -> bool:
     """Whether a file changed after the main process started, or is among those that a run would change."""
-    # A timer has no process.
-    started = started_at(known.get("ExecMainStartTimestamp", known["ActiveEnterTimestamp"]))
     watched = [*files, known["FragmentPath"], *known["DropInPaths"].split()]
-    return any(path in pending or changed_at(path) > started for path in watched if path)
+    return any(path in pending or units.is_older(known, changed_at(path)) for path in watched if path)
 
 
 def is_deaf(known: dict[str, str], sockets: list[dict[str, Any]]) -> bool:
@@ -171,34 +155,11 @@ def is_open(place: dict[str, Any]) -> bool:
     return True
 
 
-def needed(known: dict[str, str], enabled: bool, files: list[str], pending: Sequence[str] = ()) -> str:
-    """The action that brings the unit into the desired state."""
-    active = known["ActiveState"] in ("active", "activating", "reloading")
-    if not enabled:
-        return "stopped" if active else "none"
-    if not active:
-        return "started"
-    return "restarted" if is_stale(known, files, pending) else "none"
-
-
-def is_switched(known: dict[str, str], enabled: bool) -> bool:
-    """Whether the unit starts at a boot as it should.
-
-    Debian's template units are enabled by their generator and cannot be switched.
-    """
-    is_enabled = known["UnitFileState"] in ("enabled", "enabled-runtime")
-    return is_enabled == enabled or known["UnitFileState"] not in ("enabled", "disabled")
-
-
 def is_settled(known: dict[str, str], unit: dict[str, Any]) -> bool:
     """Whether nothing is to be done to a unit, and it answers."""
     enabled = boolean(unit.get("enabled", True))
-    as_desired = (
-        known["LoadState"] == "loaded"
-        and known["NeedDaemonReload"] == "no"
-        and is_switched(known, enabled)
-        and needed(known, enabled, unit.get("files", [])) == "none"
-    )
+    stale = is_stale(known, unit.get("files", []))
+    as_desired = units.is_as_desired(known, enabled=enabled, stale=stale)
     if not enabled or not as_desired:
         return as_desired
     return not is_deaf(known, unit.get("listens", [])) and wrong(unit.get("ready", [])) is None
@@ -285,8 +246,8 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        if (units := module.params["look"]) is not None:
-            unsettled = [unit["name"] for unit in units if not is_settled(properties(unit["name"]), unit)]
+        if (looked := module.params["look"]) is not None:
+            unsettled = [unit["name"] for unit in looked if not is_settled(properties(unit["name"]), unit)]
             module.exit_json(changed=False, unsettled=unsettled)
         bring(module)
     except RefusedError as error:
@@ -314,12 +275,13 @@ def bring(module: AnsibleModule) -> None:
     unit, enabled = module.params["name"], module.params["enabled"]
     known = loaded(module, unit, enabled)
     pending = module.params["pending"] if module.check_mode else ()
-    action = needed(known, enabled, module.params["files"], pending)
+    stale = is_stale(known, module.params["files"], pending)
+    action = units.needed(known, enabled=enabled, stale=stale)
     if action == "none" and enabled and is_deaf(known, module.params["listens"]):
         action = "restarted"
     if action == "restarted" and module.params["hold"] and serves(known, module.params["ready"]):
         module.exit_json(changed=False, action="held")
-    switch = not is_switched(known, enabled)
+    switch = not units.is_switched(known, enabled)
     if not module.check_mode:
         if switch:
             systemctl("enable" if enabled else "disable", unit)

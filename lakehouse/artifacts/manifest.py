@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from lakehouse import yamlfile
 from lakehouse.artifacts.compiling import Sources
 from lakehouse.artifacts.coordinates import Coordinate
 from lakehouse.errors import LakehouseError
@@ -160,7 +161,7 @@ def load(path: Path, *, locked: bool = True, root: Path | None = None) -> Manife
     Raises LakehouseError with the place of the mistake.
     """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yamlfile.read(path)
     except FileNotFoundError:
         raise LakehouseError(f"{path}: no such file", "run it from the root of the repository") from None
     except yaml.YAMLError as error:

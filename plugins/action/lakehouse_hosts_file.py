@@ -23,9 +23,12 @@ SHARED = {"path": PATH, "unsafe_writes": True}
 
 def is_settled(text: str, block: str) -> bool:
     """Whether the file has the block between its marks, and no line of LOOPBACK."""
-    _, begun, rest = text.partition(f"{BEGIN}\n")
-    found, ended, _ = rest.partition(f"{END}\n")
-    return bool(begun and ended) and found.split() == block.split() and not re.search(LOOPBACK, text, re.M)
+    # Not by "\n": a line that came through a terminal ends otherwise.
+    lines = text.splitlines()
+    if BEGIN not in lines or END not in lines:
+        return False
+    found = lines[lines.index(BEGIN) + 1 : lines.index(END)]
+    return found == block.splitlines() and not any(re.match(LOOPBACK, line) for line in lines)
 
 
 class ActionModule(ActionBase):

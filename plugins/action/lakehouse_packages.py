@@ -33,7 +33,8 @@ def missing(names: list[str], shown: str) -> list[str]:
 class ActionModule(ActionBase):
     """A question to dpkg, and apt where the answer is no."""
 
-    TRANSFERS_FILES = True
+    # A folder for what is sent is made where something is: it takes three round trips.
+    TRANSFERS_FILES = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the result of apt, or ``changed: false``."""

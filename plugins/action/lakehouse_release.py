@@ -33,7 +33,8 @@ Provide = Callable[[Manifest, str, Cache, Callable[[str], None]], Path]
 class ActionModule(ActionBase):
     """Transfer only what is missing."""
 
-    TRANSFERS_FILES = True
+    # A folder for what is sent is made where something is: it takes three round trips.
+    TRANSFERS_FILES = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the module's result: ``changed`` and ``path``, the release's folder."""
@@ -117,7 +118,8 @@ class ActionModule(ActionBase):
         if releases.digest(component, cache) is None:
             artifacts.fetch(bill, [name], cache, self._display.v)
         archive = provide(bill, name, cache, self._display.v)
-        remote = self._connection._shell.join_path(self._make_tmp_path(), archive.name)
+        shell = self._connection._shell
+        remote = shell.join_path(shell.tmpdir or self._make_tmp_path(), archive.name)
         self._transfer_file(str(archive), remote)
         sent = {"archive": remote, "sha256": releases.digest(component, cache)}
         return dict(

@@ -131,15 +131,15 @@ def test_the_log_of_the_server_does_not_tell_a_password(database_host: Machine, 
     def log() -> str:
         return database_host.run(f"cat {SERVER_LOG}")
 
-    login = {"name": name, "user": name, "password": word, "port": port}
+    arguments = {"port": port, "databases": [{"name": name, "user": name, "password": word}]}
     psql("alter system set log_statement = 'all'")
     psql("select pg_reload_conf()")
     try:
         # Nobody may log in as that role: pg_hba.conf names the kit's own alone.
-        made = ansible.module(database_host.name, "lakehouse_postgresql_database", login)
+        made = ansible.module(database_host.name, "lakehouse_postgresql_database", arguments)
         assert f"role {name} cannot log in to database {name}" in made.text, made
         psql("alter database postgres set default_transaction_read_only = on")
-        failed = ansible.module(database_host.name, "lakehouse_postgresql_database", login)
+        failed = ansible.module(database_host.name, "lakehouse_postgresql_database", arguments)
         assert "cannot execute ALTER ROLE in a read-only transaction" in failed.text, failed
     finally:
         psql("alter database postgres reset default_transaction_read_only")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import grp
+import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -18,23 +19,31 @@ MINE = {"owner": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
 
 @pytest.fixture
 def entries(tmp_path: Path) -> list[dict[str, Any]]:
-    """A folder, a file with a blank in its name, and a link, as they should be."""
+    """A folder, a file with a blank in its name, a link, and a secret, as they should be."""
     folder, file, link = tmp_path / "conf", tmp_path / "conf" / "a file", tmp_path / "link"
     folder.mkdir(mode=0o750)
     file.write_text("text ä\n", encoding="utf-8")
     file.chmod(0o640)
     link.symlink_to("conf")
+    secret = tmp_path / "secret"
+    secret.write_text("pw\n", encoding="utf-8")
+    secret.chmod(0o600)
     return [
         {"dest": str(folder), "directory": True, "mode": "0750", "only": ["a file"], **MINE},
         {"dest": str(file), "content": "text ä\n", "mode": "0640", **MINE},
         {"dest": str(link), "link": "conf", **MINE},
+        {"dest": str(secret), "content": "pw\n", "secret": True, **MINE},
     ]
 
 
 def nothing_to_do(entries: list[dict[str, Any]]) -> bool:
     done = subprocess.run(
-        ["sh", "-c", config_files.question(entries)], capture_output=True, text=True, check=False
-    )
+        ["sh", "-c", config_files.question(entries)],
+        input=config_files.digests(entries), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    for entry in entries:
+        digest = hashlib.sha256(str(entry.get("content")).encode()).hexdigest()
+        assert digest not in done.args[-1] + done.stdout + done.stderr, "a digest is for nobody's eyes"
     return done.returncode == 0 and sorted(done.stdout.splitlines()) == config_files.expected(entries)
 
 
@@ -42,9 +51,11 @@ def test_what_is_as_it_should_be_needs_no_module(entries: list[dict[str, Any]]) 
     assert nothing_to_do(entries)
 
 
-@pytest.mark.parametrize("fault", ["text", "mode", "target", "stray file", "missing file", "other owner"])
+@pytest.mark.parametrize(
+    "fault", ["text", "mode", "target", "stray file", "missing file", "other owner", "another secret"]
+)
 def test_what_differs_is_left_to_the_module(entries: list[dict[str, Any]], fault: str) -> None:
-    folder, file, link = (Path(entry["dest"]) for entry in entries)
+    folder, file, link, secret = (Path(entry["dest"]) for entry in entries)
     match fault:
         case "text":
             file.write_text("other\n", encoding="utf-8")
@@ -57,6 +68,8 @@ def test_what_differs_is_left_to_the_module(entries: list[dict[str, Any]], fault
             (folder / "stray").touch()
         case "missing file":
             file.unlink()
+        case "another secret":
+            secret.write_text("another\n", encoding="utf-8")
         case "other owner":
             entries[1]["owner"] = "nobody-else"
     assert not nothing_to_do(entries)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from library import lakehouse_daemon as daemon
+from plugins.module_utils.lakehouse import units
 
 HOUR = 3600.0
 
@@ -60,14 +61,14 @@ class TestStartedAt:
     def test_microseconds_count(self) -> None:
         printed = "Sat 2026-01-31 12:00:00.123456 UTC"
         moment = datetime(2026, 1, 31, 12, tzinfo=UTC) + timedelta(microseconds=123456)
-        assert daemon.started_at(printed) == moment.timestamp()
+        assert units.started_at(printed) == moment.timestamp()
 
     def test_a_unit_that_never_ran_started_before_everything(self) -> None:
-        assert daemon.started_at("") == 0.0
+        assert units.started_at("") == 0.0
 
     def test_an_unknown_format_is_an_error_and_not_a_guess(self) -> None:
         with pytest.raises(ValueError, match="does not match format"):
-            daemon.started_at("@1769860800")
+            units.started_at("@1769860800")
 
 
 class TestChangedAt:
@@ -109,33 +110,32 @@ class TestNeeded:
 
     @pytest.mark.parametrize("state", ["inactive", "failed", "deactivating"])
     def test_what_does_not_run_is_started(self, state: str) -> None:
-        assert daemon.needed(known(state), enabled=True, files=[]) == "started"
+        assert units.needed(known(state), enabled=True, stale=False) == "started"
 
     @pytest.mark.parametrize("state", ["active", "activating", "reloading"])
-    def test_what_runs_and_is_up_to_date_is_left_alone(self, state: str, file: Path) -> None:
-        assert daemon.needed(known(state, AFTER), enabled=True, files=[str(file)]) == "none"
+    def test_what_runs_and_is_up_to_date_is_left_alone(self, state: str) -> None:
+        assert units.needed(known(state), enabled=True, stale=False) == "none"
 
-    def test_what_runs_with_old_files_is_restarted(self, file: Path) -> None:
-        assert daemon.needed(known(started=BEFORE), enabled=True, files=[str(file)]) == "restarted"
+    def test_what_runs_with_old_files_is_restarted(self) -> None:
+        assert units.needed(known(), enabled=True, stale=True) == "restarted"
 
-    def test_what_is_switched_off_is_stopped_once(self, file: Path) -> None:
-        assert daemon.needed(known(started=BEFORE), enabled=False, files=[str(file)]) == "stopped"
-        assert daemon.needed(known("inactive"), enabled=False, files=[str(file)]) == "none"
+    def test_what_is_switched_off_is_stopped_once(self) -> None:
+        assert units.needed(known(), enabled=False, stale=True) == "stopped"
+        assert units.needed(known("inactive"), enabled=False, stale=True) == "none"
 
 
 class TestPending:
     """What a run in check mode would have changed by now."""
 
     def test_a_file_that_would_change_is_a_restart(self, file: Path) -> None:
-        unchanged = known(started=AFTER)
-        assert daemon.needed(unchanged, enabled=True, files=[str(file)], pending=[str(file)]) == "restarted"
+        assert daemon.is_stale(known(started=AFTER), [str(file)], pending=[str(file)])
 
     def test_a_unit_that_would_change_is_one_too(self, tmp_path: Path) -> None:
         unit = str(tmp_path / "a.service")
-        assert daemon.needed(known(unit=unit), enabled=True, files=[], pending=[unit]) == "restarted"
+        assert daemon.is_stale(known(unit=unit), [], pending=[unit])
 
     def test_somebody_else_s_file_is_none(self, file: Path) -> None:
-        assert daemon.needed(known(), enabled=True, files=[], pending=[str(file)]) == "none"
+        assert not daemon.is_stale(known(), [], pending=[str(file)])
 
 
 class TestDeaf:

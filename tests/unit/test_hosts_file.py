@@ -6,12 +6,13 @@ import pytest
 
 from plugins.action.lakehouse_hosts_file import BEGIN, END, is_settled
 
-BLOCK = "10.0.0.11 n1\n10.0.0.12 n2"
-SETTLED = f"127.0.0.1 localhost\n{BEGIN}\n{BLOCK}\n{END}\n"
+BLOCK = "10.0.0.11 n1\n10.0.0.12 n2\n"
+SETTLED = f"127.0.0.1 localhost\n{BEGIN}\n{BLOCK}{END}\n"
 
 
-def test_the_block_alone_between_its_marks_is_settled() -> None:
-    assert is_settled(SETTLED, BLOCK)
+@pytest.mark.parametrize("text", [SETTLED, SETTLED.replace("\n", "\r\n")], ids=["file", "terminal"])
+def test_the_block_alone_between_its_marks_is_settled(text: str) -> None:
+    assert is_settled(text, BLOCK)
 
 
 @pytest.mark.parametrize(
