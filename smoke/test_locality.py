@@ -45,6 +45,7 @@ def single(  # noqa: PLR0913, PLR0917 (all are fixtures)
     ledger = Ledger(namenode, 1, endpoints.name_of)
     with closing(Tables(session, databases, ledger, fmt)) as tables:
         yield tables
+    session.session.stop()
 
 
 # Delta gives Spark its files without their hosts, so only Iceberg's tasks have a place that they prefer.
