@@ -40,7 +40,7 @@ def test_what_a_run_would_change_is_shown_and_not_done(
 
 
 TASKS = (
-    "The metastore's role and database exist",
+    "The databases of the metastore and of federation exist, each with its role",
     "Write hive-site.xml, the secret and the unit",
     "The metastore runs and lists its databases",
 )
