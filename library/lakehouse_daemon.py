@@ -137,8 +137,9 @@ def changed_at(path: str) -> float:
 
 def is_stale(known: dict[str, str], files: list[str], pending: Sequence[str] = ()) -> bool:
     """Whether a file changed after the main process started, or is among those that a run would change."""
-    watched = [*files, known["FragmentPath"], *known["DropInPaths"].split()]
-    return any(path in pending or units.is_older(known, changed_at(path)) for path in watched if path)
+    watched = [path for path in (*files, known["FragmentPath"], *known["DropInPaths"].split()) if path]
+    changed = max(map(changed_at, watched), default=0.0)
+    return units.is_older(known, changed) or not set(watched).isdisjoint(pending)
 
 
 def is_deaf(known: dict[str, str], sockets: list[dict[str, Any]]) -> bool:

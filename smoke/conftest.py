@@ -9,18 +9,16 @@ import pytest
 
 from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
-from testbed.engines.spark import Spark
+from testbed.engines.spark import THIS_HOST, Spark, pause
 from testbed.formats import Format
 from testbed.namenode import NameNode
 from testbed.placement import Ledger
 from testbed.tables import Tables, of_each_format
 from testbed.waiting import wait_for
 
-# Runs on the executor: java.net.InetAddress says "name/address" of the machine.
-THIS_HOST = "split(reflect('java.net.InetAddress', 'getLocalHost'), '/')[0]"
 # Half a second per row: a server that was idle has no executor, and the first one that comes would do all the
 # work before the others are there, were a task nothing but a name.
-AWHILE = "reflect('java.lang.Thread', 'sleep', 500L)"
+AWHILE = pause(500)
 EXECUTORS_SECONDS = 180
 
 # Read by pytest where the folder is named on its command line.

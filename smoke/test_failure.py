@@ -21,7 +21,7 @@ from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints, Host
 from testbed.engines.facade import Row
 from testbed.engines.spark import Spark
-from testbed.namenode import NameNode, NameNodeError
+from testbed.namenode import NameNode
 from testbed.nodes import Nodes
 from testbed.open_files import held_open
 from testbed.placement import Ledger
@@ -184,13 +184,7 @@ def test_a_datanode_that_returns_has_its_replicas_again(
 ) -> None:
     if not namenode.files(held):
         pytest.skip("no DataNode was away while a file was written")
-    wait_for(
-        "every block has its replicas",
-        namenode.complete,
-        seconds=RESTORED_SECONDS,
-        ignoring=(NameNodeError,),
-        pause=0.5,
-    )
+    namenode.await_complete(RESTORED_SECONDS)
     assert namenode.state()["MissingReplicatedBlocks"] == 0
     [block] = namenode.files(held)[0].blocks
     assert len(block.datanodes) == endpoints.replication

@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from smoke.conftest import AWHILE, THIS_HOST
+from smoke.conftest import AWHILE
 from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
-from testbed.engines.spark import SESSION, Spark
+from testbed.engines.spark import SESSION, THIS_HOST, Spark
 from testbed.formats import ICEBERG, Format
 from testbed.namenode import NameNode
 from testbed.placement import Ledger

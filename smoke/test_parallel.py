@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from smoke.conftest import THIS_HOST
 from testbed.databases import Table
 from testbed.endpoints import Endpoints
 from testbed.engines.facade import Row
-from testbed.engines.spark import Spark
+from testbed.engines.spark import THIS_HOST, Spark, pause
 from testbed.formats import DELTA, ICEBERG
 from testbed.tables import Tables
 from testbed.waiting import wait_for
@@ -18,8 +17,7 @@ from testbed.waiting import wait_for
 ROWS_PER_NODE = 20
 # A row's pause: a task takes two seconds, or one, so that one that starts late still meets the others. An
 # executor is late by more than a second with its first file of a kind.
-WRITE = "reflect('java.lang.Thread', 'sleep', 100L)"
-READ = "reflect('java.lang.Thread', 'sleep', 50L)"
+WRITE, READ = pause(100), pause(50)
 NOW = "CAST(reflect('java.lang.System', 'currentTimeMillis') AS BIGINT)"
 # A small file is a task of its own, instead of one for all of them: said by the table, or by the session.
 ONE_TASK_PER_FILE = {ICEBERG: "TBLPROPERTIES ('read.split.open-file-cost' = '134217728')", DELTA: ""}

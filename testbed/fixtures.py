@@ -18,7 +18,7 @@ from testbed.databases import Databases
 from testbed.endpoints import DEFAULT_PATH, VARIABLE, Endpoints, load
 from testbed.engines.spark import Spark
 from testbed.formats import OPEN_FORMATS, Format
-from testbed.namenode import NameNode, NameNodeError
+from testbed.namenode import NameNode
 from testbed.nodes import Nodes
 from testbed.tables import suffix
 from testbed.transport import reach
@@ -95,13 +95,7 @@ def namenode(endpoints: Endpoints) -> NameNode:
 def _complete(namenode: NameNode) -> Iterator[None]:
     """At the end every closed file has its replicas, the event log of the suite's server too."""
     yield
-    waiting.wait_for(
-        "every file has its replicas",
-        namenode.complete,
-        seconds=_COMPLETE_SECONDS,
-        ignoring=(NameNodeError,),
-        pause=0.5,
-    )
+    namenode.await_complete(_COMPLETE_SECONDS)
 
 
 @pytest.fixture(scope="session")

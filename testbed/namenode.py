@@ -11,6 +11,7 @@ import requests
 
 from ops.fsck import Block, File, NameNodeError, named, parse_fsck, parse_short
 from ops.members import DEAD, LIVE, members
+from testbed.waiting import wait_for
 
 __all__ = ["Block", "File", "NameNode", "NameNodeError", "named", "parse_fsck", "parse_short"]
 _SECONDS = 30
@@ -47,6 +48,11 @@ class NameNode:
         if (lacking := self.lacking()) or short:
             raise NameNodeError(f"{lacking} blocks lack a replica, these files are short of one: {short}")
         return True
+
+    def await_complete(self, seconds: float) -> None:
+        """Return once every closed file has its replicas and no outdated one, or raise TimeoutError."""
+        what = "every file has its replicas"
+        wait_for(what, self.complete, seconds=seconds, ignoring=(NameNodeError,), pause=0.5)
 
     def datanodes(self) -> dict[str, str]:
         """Return the `name:port` of each live DataNode by its `address:port`."""

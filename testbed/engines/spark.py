@@ -25,8 +25,15 @@ SESSION: Settings = {
     "spark.sql.shuffle.partitions": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
 }
+# Runs on the executor: java.net.InetAddress says "name/address" of the machine.
+THIS_HOST = "split(reflect('java.net.InetAddress', 'getLocalHost'), '/')[0]"
 # About a second. The client's own patience with a server that has gone is ten minutes for each statement.
 _RETRIES = 3
+
+
+def pause(milliseconds: int) -> str:
+    """Return an expression that holds a task's core for so long per row, and computes nothing."""
+    return f"reflect('java.lang.Thread', 'sleep', {milliseconds}L)"
 
 
 @dataclass(repr=False)

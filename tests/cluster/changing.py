@@ -102,6 +102,11 @@ def stopped(machine: Machine, unit: str) -> Iterator[None]:
         machine.run("systemctl start %s", unit)
 
 
+def unit_of(machine: Machine, pattern: str) -> str:
+    """The unit behind a pattern, with its suffix: Debian's `postgresql` has stopped before its server has."""
+    return machine.run("systemctl list-units --plain --no-legend %s | cut -d ' ' -f 1", pattern).strip()
+
+
 def follower(cluster: Inventory) -> Host:
     """A DataNode whose host nobody else needs."""
     return next(host for host in reversed(cluster.group("datanodes")) if not NEEDED & host.groups)

@@ -11,6 +11,7 @@ import pytest
 import requests
 
 from lakehouse.inventory import Inventory
+from testbed.engines.spark import pause
 from testbed.waiting import wait_for
 from tests.cluster.daemons import spark_defaults
 from tests.cluster.machines import Machine, Machines
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 SECONDS = 120
 # A task of three seconds holds a core, and computes nothing.
-LAST_AWHILE = "select distinct reflect('java.lang.Thread', 'sleep', 3000L) from range(0, {0}, 1, {0})"
+LAST_AWHILE = f"select distinct {pause(3000)} from range(0, {{0}}, 1, {{0}})"  # noqa: S608 -- a constant
 
 
 class Master:

@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse.inventory import Inventory
 from testbed.engines.trino import Trino
-from tests.cluster.changing import Verb, line_with
+from tests.cluster.changing import Verb, line_with, unit_of
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.restoring import RESTORE_SECONDS, backed_up, check_well, restore
 
@@ -40,7 +40,7 @@ def test_every_table_comes_back_after_the_loss_of_catalog_and_namenode(
     trino.sql(f"INSERT INTO {table} VALUES (3, 'c')")
     trino.sql(f"CREATE TABLE iceberg.{iceberg_schema}.later AS SELECT 1 AS id")
     database = machines[cluster.group("postgresql")[0].name]
-    unit = database.run("systemctl list-units --plain --no-legend 'postgresql@*' | cut -d ' ' -f 1")
+    unit = unit_of(database, "postgresql@*")
     destroy(database, machines[cluster.group("namenode")[0].name], unit.removesuffix(".service"))
 
     last = restore(path, name, cluster)

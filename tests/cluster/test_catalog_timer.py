@@ -14,7 +14,7 @@ from ops.catalog.shared import PROGRAM
 from ops.clients import MetastoreSession
 from ops.status import placement
 from testbed.waiting import wait_for
-from tests.cluster.changing import Verb, answers, stopped
+from tests.cluster.changing import Verb, answers, stopped, unit_of
 from tests.cluster.machines import Machine, Machines
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
@@ -112,9 +112,7 @@ def test_status_says_when_the_clock_has_committed(verb: Verb, keeper: Machine) -
 @pytest.mark.drill
 def test_the_clock_waits_for_a_database_that_is_restarted(verb: Verb, keeper: Machine) -> None:
     before = last(keeper)["good"]
-    # Debian's `postgresql` has stopped before its server has.
-    server = keeper.run("systemctl list-units --plain --no-legend 'postgresql@*' | cut -d ' ' -f 1").strip()
-    with stopped(keeper, server):
+    with stopped(keeper, unit_of(keeper, "postgresql@*")):
         keeper.run("systemctl start --no-block %s", UNIT)
         # It runs, and has said nothing yet of a database that is away.
         wait_for(

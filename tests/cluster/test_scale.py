@@ -22,6 +22,7 @@ from lakehouse import inventory, nodes
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import BUILD
 from testbed.engines.flink import Flink
+from testbed.engines.spark import pause
 from testbed.engines.trino import Trino
 from testbed.namenode import NameNode
 from testbed.waiting import wait_for
@@ -46,8 +47,7 @@ BANDWIDTH = 50
 TRINO_WORK = "select count(*) from tpch.tiny.lineitem where orderkey > 0"
 # Each task says where it is, and holds its core a moment.
 SPARK_WORK = (
-    "select distinct reflect('java.net.InetAddress', 'getLocalHost'),"
-    " reflect('java.lang.Thread', 'sleep', 1000L) from range(0, 40, 1, 40)"
+    f"select distinct reflect('java.net.InetAddress', 'getLocalHost'), {pause(1000)} from range(0, 40, 1, 40)"
 )
 # Ten seconds of it, so that nobody takes the place of one who is done.
 FLINK_WORK = "'connector' = 'datagen', 'rows-per-second' = '1000', 'number-of-rows' = '10000'"
