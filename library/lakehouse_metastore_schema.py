@@ -21,7 +21,7 @@ options:
   user: {type: str, required: true, description: The role that owns it.}
   password: {type: str, required: true, description: Its password; psql gets it through its environment.}
   version: {type: str, required: true, description: The schema version that the metastore's release expects.}
-  environment_file: {type: path, required: true, description: Environment of the tool, with the password.}
+  credentials_file: {type: path, required: true, description: File with the installed password.}
   metastore_home: {type: path, required: true, description: Folder with scripts/metastore.}
   argv: {type: list, elements: str, required: true, description: The command that initialises.}
 author: The lakehouse kit
@@ -45,7 +45,7 @@ def main() -> None:
             "user": {"type": "str", "required": True},
             "password": {"type": "str", "required": True, "no_log": True},
             "version": {"type": "str", "required": True},
-            "environment_file": {"type": "path", "required": True},
+            "credentials_file": {"type": "path", "required": True},
             "metastore_home": {"type": "path", "required": True},
             "argv": {"type": "list", "elements": "str", "required": True},
         },

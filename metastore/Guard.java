@@ -26,11 +26,15 @@ import org.apache.hadoop.security.UserGroupInformation;
  * <p>In Hive's package, because only there can be seen whether a thread serves a client.
  */
 public final class Guard {
+  // Each holds a connection to the NameNode, and a client can invent a name for every call.
+  private static final int MOST_USERS = 500;
+
   // A call's own identity is closed with its file systems when the call ends. These live as long as somebody calls, so
   // that a question costs one round trip and not a connection.
   private static final LoadingCache<String, UserGroupInformation> USERS =
       CacheBuilder.newBuilder()
           .expireAfterAccess(10, TimeUnit.MINUTES)
+          .maximumSize(MOST_USERS)
           .removalListener(Guard::forget)
           .build(CacheLoader.from(UserGroupInformation::createRemoteUser));
 
@@ -45,7 +49,9 @@ public final class Guard {
     try {
       UserGroupInformation current = UserGroupInformation.getCurrentUser();
       if (!current.equals(UserGroupInformation.getLoginUser())) {
-        return current.getShortUserName();
+        String user = current.getShortUserName();
+        CallStrings.checkUser(user);
+        return user;
       }
     } catch (IOException error) {
       throw new MetaException("the client's user is unknown: " + error.getMessage());
@@ -65,6 +71,7 @@ public final class Guard {
     if (user == null) {
       return;
     }
+    requireKnownFileSystem(place);
     try {
       ask(user, action, new Path(place));
     } catch (IOException | IllegalArgumentException refusal) {
@@ -72,6 +79,21 @@ public final class Guard {
         String verb = action == FsAction.READ ? "read" : "write";
         throw new MetaException("user " + user + " may not " + verb + " " + place + ": " + line(refusal));
       }
+    }
+  }
+
+  /** Refuses another kind of file system than the warehouse's: on this host's own, the daemon's account would act. */
+  void requireKnownFileSystem(String place) throws MetaException {
+    String scheme;
+    try {
+      scheme = new Path(place).toUri().getScheme();
+    } catch (IllegalArgumentException error) {
+      throw new MetaException("the location " + line(error));
+    }
+    String own = new Path(warehouse()).toUri().getScheme();
+    if (scheme != null && !scheme.equals(own)) {
+      throw new MetaException(
+          "the location " + place + " is on another kind of file system than the warehouse; use " + own + "://");
     }
   }
 
@@ -130,7 +152,20 @@ public final class Guard {
   }
 
   private void ask(String user, FsAction action, Path place) throws IOException {
-    FileSystem files = files(user, place);
+    PrivilegedExceptionAction<Void> question =
+        () -> {
+          access(place.getFileSystem(conf), action, place);
+          return null;
+        };
+    try {
+      USERS.getUnchecked(user).doAs(question);
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted", error);
+    }
+  }
+
+  private static void access(FileSystem files, FsAction action, Path place) throws IOException {
     for (Path path = files.makeQualified(place); path != null; path = path.getParent()) {
       try {
         files.access(path, action);
@@ -138,16 +173,6 @@ public final class Guard {
       } catch (FileNotFoundException error) {
         // Nothing is there: the folder in which it would be made decides.
       }
-    }
-  }
-
-  private FileSystem files(String user, Path place) throws IOException {
-    PrivilegedExceptionAction<FileSystem> open = () -> place.getFileSystem(conf);
-    try {
-      return USERS.getUnchecked(user).doAs(open);
-    } catch (InterruptedException error) {
-      Thread.currentThread().interrupt();
-      throw new IOException("interrupted", error);
     }
   }
 

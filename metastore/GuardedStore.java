@@ -1,9 +1,18 @@
 package org.apache.hadoop.hive.metastore;
 
+import static org.apache.hadoop.hive.metastore.utils.StringUtils.normalizeIdentifier;
+
+import java.lang.reflect.Field;
 import java.net.URI;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import javax.jdo.PersistenceManager;
+import javax.jdo.datastore.JDOConnection;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsAction;
@@ -15,15 +24,29 @@ import org.apache.hadoop.hive.metastore.partition.spec.PartitionSpecProxy;
  *
  * <p>Each call of Thrift that changes something ends in one of these methods, also those that tell no listener. As in a
  * file system, a name is made or removed by who may write the folder above it too. {@link Undecided} finds a method
- * that is forgotten here.
+ * that is forgotten here. Strings were validated before, by {@link CallGate}.
  */
 public class GuardedStore extends ObjectStore {
+  private static final String LOCATION = "metadata_location";
+  private static final Field MANAGER = manager();
+
   private Guard guard;
 
   @Override
   public void setConf(Configuration conf) {
     guard = new Guard(conf);
     super.setConf(conf);
+  }
+
+  /** Hive's field with the session of the transaction: the connection of a call is found through it alone. */
+  private static Field manager() {
+    try {
+      Field field = ObjectStore.class.getDeclaredField("pm");
+      field.setAccessible(true);
+      return field;
+    } catch (NoSuchFieldException error) {
+      throw new IllegalStateException("this release of Hive keeps its transaction elsewhere", error);
+    }
   }
 
   // --- Places ---
@@ -45,8 +68,8 @@ public class GuardedStore extends ObjectStore {
     String folder = guard.folder(this, table);
     write(folder);
     Map<String, String> properties = table.getParameters();
-    if (properties != null && properties.get("metadata_location") != null) {
-      writeBelow(folder, properties.get("metadata_location"));
+    if (properties != null && properties.get(LOCATION) != null) {
+      writeBelow(folder, properties.get(LOCATION));
     }
     StorageDescriptor storage = table.getSd();
     if (storage != null && storage.getSerdeInfo() != null && storage.getSerdeInfo().getParameters() != null) {
@@ -157,7 +180,58 @@ public class GuardedStore extends ObjectStore {
       writeDatabase(cat, db);
       writeDatabase(Guard.catalog(table), table.getDbName());
     }
+    requireCurrent(cat, db, name, table);
     super.alterTable(cat, db, name, table);
+  }
+
+  /**
+   * Refuses a commit of Iceberg that does not follow the current one: compare-and-swap on `metadata_location`.
+   *
+   * <p>A request that is sent again, or arrives late, would put back what a later commit has replaced
+   * (apache/iceberg#14096), whether its writer holds a lock or not. Every Iceberg writer names what it replaces.
+   */
+  private void requireCurrent(String cat, String db, String name, Table table) throws MetaException {
+    String current = lockedLocation(cat, db, name);
+    Map<String, String> next = table.getParameters() == null ? Map.of() : table.getParameters();
+    if (current != null
+        && !current.equals(next.get(LOCATION))
+        && !current.equals(next.get("previous_metadata_location"))) {
+      // Iceberg's clients know these words of Hive 4, and look whether their commit was applied.
+      throw new MetaException(
+          "The table has been modified. The parameter value for key '" + LOCATION + "' is '" + current
+              + "'. The expected was value was '" + next.get("previous_metadata_location") + "'");
+    }
+  }
+
+  /** The table's `metadata_location`, which stays what it is until this transaction ends; null if it has none. */
+  private String lockedLocation(String cat, String db, String name) throws MetaException {
+    // The table's row, since rows of its properties come and go. Partitions can be added meanwhile.
+    String lock = "SELECT t.\"TBL_ID\" FROM \"TBLS\" t JOIN \"DBS\" d ON d.\"DB_ID\" = t.\"DB_ID\""
+        + " WHERE d.\"CTLG_NAME\" = ? AND d.\"NAME\" = ? AND t.\"TBL_NAME\" = ? FOR NO KEY UPDATE OF t";
+    String read = "SELECT \"PARAM_VALUE\" FROM \"TABLE_PARAMS\" WHERE \"PARAM_KEY\" = '" + LOCATION + "' AND \"TBL_ID\" = ?";
+    try {
+      JDOConnection own = ((PersistenceManager) MANAGER.get(this)).getDataStoreConnection();
+      try {
+        Connection connection = (Connection) own.getNativeConnection();
+        Long id = (Long) first(connection, lock, normalizeIdentifier(cat), normalizeIdentifier(db), normalizeIdentifier(name));
+        return id == null ? null : (String) first(connection, read, id);
+      } finally {
+        own.close();
+      }
+    } catch (IllegalAccessException | SQLException error) {
+      throw new MetaException("the current " + LOCATION + " could not be read: " + error.getMessage());
+    }
+  }
+
+  private static Object first(Connection connection, String query, Object... parameters) throws SQLException {
+    try (PreparedStatement statement = connection.prepareStatement(query)) {
+      for (int index = 0; index < parameters.length; index++) {
+        statement.setObject(index + 1, parameters[index]);
+      }
+      try (ResultSet rows = statement.executeQuery()) {
+        return rows.next() ? rows.getObject(1) : null;
+      }
+    }
   }
 
   @Override
@@ -228,6 +302,23 @@ public class GuardedStore extends ObjectStore {
       throws MetaException, UnknownTableException, InvalidPartitionException, UnknownPartitionException {
     writeTable(cat, db, name);
     return super.markPartitionForEvent(cat, db, name, values, event);
+  }
+
+  @Override
+  public PartitionValuesResponse listPartitionValues(
+      String cat, String db, String name, List<FieldSchema> columns, boolean distinct, String filter,
+      boolean ascending, List<FieldSchema> order, long most)
+      throws MetaException {
+    // Hive puts the names of the columns that are asked for into the text of the query.
+    Table table = getTable(cat, db, name);
+    List<FieldSchema> keys = table == null ? List.of() : table.getPartitionKeys();
+    CallStrings.checkPartitionColumns(keys); // a table can be older than the check of new ones
+    for (FieldSchema column : columns) {
+      if (keys.stream().noneMatch(key -> key.getName().equals(column.getName()))) {
+        throw new MetaException("a column that was asked for is no partition column of " + db + "." + name);
+      }
+    }
+    return super.listPartitionValues(cat, db, name, columns, distinct, filter, ascending, order, most);
   }
 
   private void writePartitions(String cat, String db, String name, List<Partition> parts) throws MetaException {
@@ -424,7 +515,25 @@ public class GuardedStore extends ObjectStore {
     return super.refreshPrivileges(object, authorizer, privileges);
   }
 
-  // --- Tokens and keys ---
+  // --- Tokens and keys: who reads one passes for whom it was made ---
+
+  @Override
+  public String getToken(String id) {
+    unchecked(guard::requireWarehouse);
+    return super.getToken(id);
+  }
+
+  @Override
+  public List<String> getAllTokenIdentifiers() {
+    unchecked(guard::requireWarehouse);
+    return super.getAllTokenIdentifiers();
+  }
+
+  @Override
+  public String[] getMasterKeys() {
+    unchecked(guard::requireWarehouse);
+    return super.getMasterKeys();
+  }
 
   @Override
   public boolean addToken(String id, String token) {
@@ -584,6 +693,13 @@ public class GuardedStore extends ObjectStore {
   public void dropSchemaVersion(SchemaVersionDescriptor which) throws NoSuchObjectException, MetaException {
     guard.requireWarehouse();
     super.dropSchemaVersion(which);
+  }
+
+  @Override
+  public List<SchemaVersion> getSchemaVersionsByColumns(String column, String namespace, String type)
+      throws MetaException {
+    // Hive's query names tables that PostgreSQL has under other names, and is tried for twenty seconds.
+    throw new MetaException("Hive 3.1.3 cannot look up schemas by their columns in PostgreSQL; use get_ischema");
   }
 
   @Override

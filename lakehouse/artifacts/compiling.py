@@ -25,7 +25,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Sources:
-    """A folder of Java sources; what decides the bytes of the jar is in `digest`."""
+    """A folder of Java sources and its `META-INF`; what decides the bytes of the jar is in `digest`."""
 
     folder: Path
     digest: str
@@ -37,10 +37,15 @@ class Sources:
         if not files:
             raise LakehouseError(f"{folder}: no Java sources", "git status")
         digest = hashlib.sha256(repr(OPTIONS).encode())
-        for file in files:
+        for file in [*files, *_resources(folder)]:
             content = hashlib.sha256(file.read_bytes()).hexdigest()
-            digest.update(f"{file.name} {content}\n".encode())
+            digest.update(f"{file.relative_to(folder)} {content}\n".encode())
         return cls(folder, digest.hexdigest())
+
+
+def _resources(folder: Path) -> list[Path]:
+    """Return the files that go into the jar as they are: what Java's ServiceLoader reads."""
+    return sorted(file for file in folder.glob("META-INF/**/*") if file.is_file())
 
 
 def jar(sources: Sources, compiler: Path, classpath: Iterable[Path], workdir: Path, log: tools.Log) -> bytes:
@@ -61,7 +66,9 @@ def jar(sources: Sources, compiler: Path, classpath: Iterable[Path], workdir: Pa
     tool = Tool("Java", tuple(command), {}, workdir / "java.log", explain, "apt-get install maven")
     for failure in tools.run([tool], log):
         raise failure.error()
-    return packed({str(file.relative_to(classes)): file.read_bytes() for file in classes.rglob("*.class")})
+    compiled = {str(file.relative_to(classes)): file for file in classes.rglob("*.class")}
+    resources = {str(file.relative_to(sources.folder)): file for file in _resources(sources.folder)}
+    return packed({name: file.read_bytes() for name, file in (compiled | resources).items()})
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:

@@ -25,6 +25,7 @@ from hive_metastore.ttypes import (
 )
 
 from lakehouse.metastore import Metastore
+from lakehouse.metastore.iceberg import iceberg_requests
 
 _AT_ONCE = 500
 _ALL = -1
@@ -81,8 +82,9 @@ class Catalog:
             self._call("create_table", wanted)
         except AlreadyExistsException:
             context = EnvironmentContext(properties=_AS_IT_IS)
-            altered = wanted.dbName, wanted.tableName, wanted, context
-            self._call("alter_table_with_environment_context", *altered)
+            name = wanted.dbName, wanted.tableName
+            for request in iceberg_requests(wanted, self._call("get_table", *name)):
+                self._call("alter_table_with_environment_context", *name, request, context)
         if entry["keys"]:
             self._partitions(entry)
 

@@ -18,6 +18,7 @@ from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Deed, Step
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore import Metastore
+from lakehouse.metastore.iceberg import iceberg_requests
 from ops.catalog import altered, attached
 
 _AT_ONCE = 500
@@ -106,14 +107,21 @@ class Metadata:
             ("function", Deed.MAKE): ("create_function", made),
             ("function", Deed.ALTER): ("alter_function", name.thrift_database, name.function, made),
             ("table", Deed.MAKE): ("create_table_with_environment_context", made, _AS_IT_IS),
-            ("table", Deed.ALTER): (
-                "alter_table_with_environment_context", name.thrift_database, name.table, made, _AS_IT_IS,
-            ),
-        }  # fmt: skip
-        if (kind, step.deed) not in arguments:
+        }
+        if (kind, step.deed) not in {*arguments, ("table", Deed.ALTER)}:
             raise LakehouseError(f"{kind} {name}: nobody restores a {kind}", "lakehouse catalog show")
         if kind == "table":
             attached.drop_constraints(self._call, step)
+        if kind == "table" and step.deed is Deed.ALTER:
+            for request in iceberg_requests(made, there):
+                self._call(
+                    "alter_table_with_environment_context",
+                    name.thrift_database,
+                    name.table,
+                    request,
+                    _AS_IT_IS,
+                )
+            return
         self._call(*arguments[kind, step.deed])
 
     def _drop(self, kind: str, name: Name) -> None:

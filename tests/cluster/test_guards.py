@@ -247,7 +247,7 @@ def initialise(ansible: Ansible, machine: Machine, database: str, *argv: str) ->
         "user": "postgres",
         "password": "not asked for",
         "version": "3.1.0",
-        "environment_file": "/dev/null",
+        "credentials_file": "/dev/null",
         "metastore_home": "/nonexistent",
         "argv": argv,
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.lakehouse import credentials
 
 from lakehouse.inventory import Inventory
 from lakehouse.run import BUILD, ROOT
@@ -40,7 +41,9 @@ class Secret:
     def word(self, machines: Machines) -> str:
         """The secret itself, as the first machine that has it says; empty if none has."""
         words = (
-            machine.run("sed -n 's/^%s=\"\\(.*\\)\"$/\\1/p' %s", self.name, path)
+            json.loads(machine.run("cat %s", path))[self.name]
+            if path.endswith(".json")
+            else machine.run("sed -n 's/^%s=\"\\(.*\\)\"$/\\1/p' %s", self.name, path)
             for machine in machines.values()
             if (path := self.path(machine))
         )
@@ -49,9 +52,7 @@ class Secret:
 
 TRINO = frozenset({"trino_coordinator", "trino_workers"})
 SECRETS = (
-    Secret(
-        "lakehouse_database", frozenset({"metastore"}), "hive/metastore.env", "METASTORE_DATABASE_PASSWORD"
-    ),
+    Secret("lakehouse_database", frozenset({"metastore"}), "hive/credentials.json", credentials.PASSWORD),
     Secret("lakehouse_federation", TRINO, "trino/trino.env", "TRINO_FEDERATION_PASSWORD"),
     Secret("trino_shared_secret", TRINO, "trino/trino.env", "TRINO_SHARED_SECRET"),
 )
@@ -89,17 +90,21 @@ def test_it_stands_in_one_file_and_in_no_argument_or_journal(
     assert places == {name: {path} if path else set() for name, path in paths.items()}
 
 
-def test_only_root_reads_that_file(secret: Secret, machines: Machines) -> None:
+def test_only_root_or_its_daemon_reads_that_file(secret: Secret, machines: Machines) -> None:
     for machine in machines.values():
         if path := secret.path(machine):
             file = machine.shell.file(path)
-            assert (file.user, file.group, oct(file.mode)) == ("root", "root", "0o600"), machine.name
+            hive = machine.variable("lakehouse_users")["hive"]
+            expected = (hive, "root", "0o400") if path.endswith(".json") else ("root", "root", "0o600")
+            assert (file.user, file.group, oct(file.mode)) == expected, machine.name
 
 
 @pytest.mark.group("metastore")
-def test_the_configuration_names_a_variable_instead(node: Machine) -> None:
-    config = node.run("cat %s", f"{node.variable('lakehouse_config_dir')}/hive/hive-site.xml")
-    assert "${env.METASTORE_DATABASE_PASSWORD}" in config
+def test_the_metastore_has_no_secret_in_its_environment(node: Machine) -> None:
+    [secret] = [one for one in SECRETS if one.variable == "lakehouse_database"]
+    word = secret.word({node.name: node})
+    pid = node.run("systemctl show --property=MainPID --value hive-metastore")
+    assert word not in node.run("tr '\\0' '\\n' < /proc/%s/environ", pid)
 
 
 def test_the_state_is_for_its_owner_alone(state: Path) -> None:

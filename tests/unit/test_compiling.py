@@ -25,6 +25,15 @@ def test_another_source_or_another_name_is_another_jar(tmp_path: Path) -> None:
     assert len({first, second, Sources.read(tmp_path).digest}) == 3
 
 
+def test_what_service_loaders_read_goes_into_the_jar_and_its_digest(tmp_path: Path) -> None:
+    (tmp_path / "A.java").write_text("class A {}")
+    first = Sources.read(tmp_path).digest
+    services = tmp_path / "META-INF" / "services"
+    services.mkdir(parents=True)
+    (services / "some.Factory").write_text("A\n")
+    assert Sources.read(tmp_path).digest != first
+
+
 def test_a_folder_without_sources_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LakehouseError, match="no Java sources; next: git status"):
         Sources.read(tmp_path)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.lakehouse import left_behind
+from ansible.module_utils.lakehouse import credentials, left_behind
 from ansible.module_utils.lakehouse.hdfs_storage import DATA_LAYOUT, NAME_LAYOUT
 from ansible.module_utils.lakehouse.refused import RefusedError
 
@@ -105,19 +106,22 @@ def test_what_runs_counts_when_its_file_has_changed_already(
     assert asked == ["http://n1:9870/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"]
 
 
-@pytest.fixture
-def catalog(put: Put) -> None:
+@pytest.fixture(params=["file of credentials", "environment of an older kit"])
+def catalog(request: pytest.FixtureRequest, put: Put) -> None:
     """A metastore is installed, whose catalog is the database ``old`` of db1."""
-    unit = "[Service]\nEnvironmentFile=/conf/hive/metastore.env\nExecStart=java -cp /conf/hive:/lib Main\n"
+    properties = {
+        "javax__jdo__option__ConnectionURL": "jdbc:postgresql://db1:5432/old",
+        "javax__jdo__option__ConnectionUserName": "hive",
+    }
+    unit = "[Service]\nExecStart=java -cp /conf/hive:/lib Main\n"
+    if request.param == "file of credentials":
+        put("/conf/hive/credentials.json", json.dumps({credentials.PASSWORD: "a secret"}))
+        properties["hadoop__security__credential__provider__path"] = "json:/conf/hive/credentials.json"
+    else:
+        put("/conf/hive/metastore.env", 'METASTORE_DATABASE_PASSWORD="a secret"\n')
+        unit += "EnvironmentFile=/conf/hive/metastore.env\n"
     put("/etc/systemd/system/hive-metastore.service", unit)
-    put("/conf/hive/metastore.env", 'METASTORE_DATABASE_PASSWORD="a secret"\n')
-    put(
-        "/conf/hive/hive-site.xml",
-        xml(
-            javax__jdo__option__ConnectionURL="jdbc:postgresql://db1:5432/old",
-            javax__jdo__option__ConnectionUserName="hive",
-        ),
-    )
+    put("/conf/hive/hive-site.xml", xml(**properties))
 
 
 def look(root: Path, database: str, host: str = "db1", *forsaken: str) -> list[dict[str, str]]:

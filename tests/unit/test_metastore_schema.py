@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import json
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.lakehouse import credentials
 from ansible.module_utils.lakehouse import metastore_schema as schema
 from ansible.module_utils.lakehouse import postgresql_database as postgresql
 from ansible.module_utils.lakehouse.environment_file import environment_of
@@ -95,11 +97,11 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str | None) -> 
                 raise UnansweredError("password authentication failed", "ping it")
             return super().run(sql)
 
-    path = tmp_path / "metastore.env"
+    path = tmp_path / "credentials.json"
     if file is not None:
         path.write_text(file, encoding="utf-8")
     monkeypatch.setattr(schema, "Database", Locked)
-    parameters = {"database": "metastore", "version": "3.1.0", "password": NEW, "environment_file": str(path)}
+    parameters = {"database": "metastore", "version": "3.1.0", "password": NEW, "credentials_file": str(path)}
     needed: bool = schema.is_needed(parameters)
     return needed
 
@@ -107,10 +109,13 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str | None) -> 
 def test_a_password_that_is_to_change_makes_no_new_schema(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not asked(tmp_path, monkeypatch, f'{schema.VARIABLE}="{OLD}"\n')
+    assert not asked(tmp_path, monkeypatch, json.dumps({credentials.PASSWORD: OLD}))
 
 
-@pytest.mark.parametrize("file", [None, "", f'{schema.VARIABLE}="{NEW}"\n', f"{schema.VARIABLE}=other\n"])
+@pytest.mark.parametrize(
+    "file",
+    [None, "", "[]", *(json.dumps({credentials.PASSWORD: word}) for word in (NEW, "other"))],
+)
 def test_a_database_that_no_known_password_opens_cannot_be_asked(
     file: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.lakehouse import metastore_schema
+from ansible.module_utils.lakehouse import credentials, metastore_schema
 from ansible.module_utils.lakehouse.refused import RefusedError
 from service.steps import hdfs, metastore, namenode
 
@@ -100,9 +100,9 @@ class TestMetastore:
     @pytest.fixture
     def parameters(self, tmp_path: Path) -> dict[str, Any]:
         """The step's parameters, with the daemon's file of secrets."""
-        path = tmp_path / "metastore.env"
-        path.write_text('METASTORE_DATABASE_PASSWORD="a \\"b\\" $c"\n', encoding="utf-8")
-        return {"environment_file": str(path), "version": "3.1.0", "database": "m"}
+        path = tmp_path / "credentials.json"
+        path.write_text(json.dumps({credentials.PASSWORD: 'a "b" $c'}), encoding="utf-8")
+        return {"credentials_file": str(path), "version": "3.1.0", "database": "m"}
 
     @pytest.mark.parametrize(("changed", "answer"), [(True, "initialised schema 3.1.0"), (False, "")])
     def test_it_is_initialised_with_the_daemon_s_password(
@@ -119,11 +119,13 @@ class TestMetastore:
         assert asked == [{**parameters, "password": 'a "b" $c'}]
 
     def test_a_file_without_the_password_is_named(self, parameters: dict[str, Any]) -> None:
-        path = parameters["environment_file"]
-        Path(path).write_text("# nothing\n", encoding="utf-8")
+        path = parameters["credentials_file"]
+        Path(path).write_text("{}\n", encoding="utf-8")
         with pytest.raises(RefusedError) as error:
             metastore.apply(parameters)
-        assert str(error.value) == f"{path} has no {metastore.PASSWORD}; next: render the configuration again"
+        assert (
+            str(error.value) == f"{path} has no {credentials.PASSWORD}; next: render the configuration again"
+        )
 
     def test_a_database_that_does_not_answer_is_named(
         self, parameters: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

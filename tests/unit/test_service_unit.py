@@ -51,7 +51,7 @@ def test_there_are_units_to_understand() -> None:
     assert len(UNITS) > 40
 
 
-def test_the_metastore_s_command_and_secrets() -> None:
+def test_the_metastore_s_command_has_no_secret() -> None:
     found = golden("local/cpu-node1/etc/systemd/system/hive-metastore.service")
     assert found.command == [
         "/usr/lib/jvm/java-21-openjdk-amd64/bin/java",
@@ -65,12 +65,15 @@ def test_the_metastore_s_command_and_secrets() -> None:
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
         "-XX:ReservedCodeCacheSize=240m",
-        "org.apache.hadoop.hive.metastore.HiveMetaStore",
+        "org.apache.hadoop.hive.metastore.GuardedMetaStore",
         "-p",
         "9083",
     ]
-    assert found.variables == {"JAVA_HOME": "/usr/lib/jvm/java-21-openjdk-amd64"}
-    assert (found.files, found.folder, found.user) == (["/etc/hive/metastore.env"], "/", "hive")
+    assert found.variables == {
+        "HADOOP_USER_NAME": "nobody",
+        "JAVA_HOME": "/usr/lib/jvm/java-21-openjdk-amd64",
+    }
+    assert (found.files, found.folder, found.user) == ([], "/", "hive")
 
 
 def test_the_task_manager_s_class_path_is_a_variable() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
+from ansible.module_utils.lakehouse import credentials
 from ansible.module_utils.lakehouse.environment_file import environment_of
 from ansible.module_utils.lakehouse.findings import finding
 from ansible.module_utils.lakehouse.hdfs_storage import inspect, read_version
@@ -27,6 +28,7 @@ CLASS_PATH = re.compile(r"\s-cp (\S+)")
 SECRETS = re.compile(r"^EnvironmentFile=(\S+)$", re.MULTILINE)
 DIRECTORIES = {"hdfs_name": "dfs.namenode.name.dir", "hdfs_data": "dfs.datanode.data.dir"}
 VARIABLES = {"hdfs_name": "lakehouse_namenode_dirs", "hdfs_data": "lakehouse_datanode_dirs"}
+# Where a metastore of an older kit has its password: a variable of the unit's EnvironmentFile.
 PASSWORD = "METASTORE_DATABASE_PASSWORD"  # noqa: S105 -- the name of a variable
 URL = "javax.jdo.option.ConnectionURL"
 NAMENODE = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
@@ -107,7 +109,6 @@ def _catalog(root: Path, unit: str, storage: dict[str, Any], forsaken: Sequence[
     place = f"{host}/{old}"
     if place in forsaken or (is_same_server and old == storage["database"]):
         return []
-    secrets = SECRETS.search(_text(root / UNITS / unit))
     try:
         database = Database(
             {
@@ -115,7 +116,7 @@ def _catalog(root: Path, unit: str, storage: dict[str, Any], forsaken: Sequence[
                 "port": url.port or 5432,
                 "database": old,
                 "user": properties["javax.jdo.option.ConnectionUserName"],
-                "password": environment_of(str(_below(root, secrets[1])))[PASSWORD] if secrets else "",
+                "password": _password(root, unit, properties),
             }
         )
         used = uses(database)
@@ -124,6 +125,14 @@ def _catalog(root: Path, unit: str, storage: dict[str, Any], forsaken: Sequence[
     new = f"{storage['host']}/{storage['database']}"
     what = f"{unit.removesuffix('.service')} ({'; '.join(used)}), and lakehouse_database names"
     return [_left("metastore.moved", what, place, new)] if used else []
+
+
+def _password(root: Path, unit: str, properties: dict[str, str]) -> str:
+    """Return the password of an installed metastore; empty where no file has one."""
+    if place := properties.get(credentials.PROVIDER):
+        return credentials.password_in(_below(root, place.removeprefix(credentials.SCHEME))) or ""
+    secrets = SECRETS.search(_text(root / UNITS / unit))
+    return environment_of(str(_below(root, secrets[1])))[PASSWORD] if secrets else ""
 
 
 def _left(check: str, what: str, old: str, new: str) -> dict[str, str]:

@@ -6,8 +6,7 @@ import os
 import subprocess
 from typing import Any, Protocol
 
-from ansible.module_utils.lakehouse import programs
-from ansible.module_utils.lakehouse.environment_file import environment_of
+from ansible.module_utils.lakehouse import credentials, programs
 from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 # Any number will do as long as every run of the kit takes the same: "lake" in ASCII.
@@ -69,8 +68,6 @@ end $$;
 drop schema lakehouse_making;
 """
 LOG_LINES = 20
-# In the file that systemd reads for the metastore.
-VARIABLE = "METASTORE_DATABASE_PASSWORD"
 # One statement of psql, which waits for other sessions' locks at most; and all tables, on a busy disk.
 STATEMENT_SECONDS, SCHEMA_SECONDS = 120, 600
 # The exit code of psql where the server was not reached or did not let the role in.
@@ -196,18 +193,10 @@ def is_needed(parameters: dict[str, Any]) -> bool:
         return _is_needed(parameters)
     except UnansweredError:
         # A password that a run would change: until then the installed one opens the database.
-        installed = installed_password(parameters["environment_file"])
+        installed = credentials.password_in(parameters["credentials_file"])
         if installed in (None, parameters["password"]):
             raise
         return _is_needed({**parameters, "password": installed})
-
-
-def installed_password(environment_file: str) -> str | None:
-    """Return the password that the metastore has now, None where it is not installed."""
-    try:
-        return environment_of(environment_file).get(VARIABLE)
-    except FileNotFoundError:
-        return None
 
 
 def _is_needed(parameters: dict[str, Any]) -> bool:
@@ -224,11 +213,7 @@ def is_making(database: Database) -> bool:
 
 
 def _initialise(parameters: dict[str, Any]) -> None:
-    environment = {
-        **os.environ,
-        **environment_of(parameters["environment_file"]),
-        "METASTORE_HOME": parameters["metastore_home"],
-    }
+    environment = {**os.environ, "METASTORE_HOME": parameters["metastore_home"]}
     done = programs.run(
         parameters["argv"], seconds=SCHEMA_SECONDS, next_command="rerun", environment=environment
     )

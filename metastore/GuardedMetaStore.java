@@ -1,0 +1,111 @@
+package org.apache.hadoop.hive.metastore;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hive.metastore.HiveMetaStore.HMSHandler;
+import org.apache.hadoop.hive.metastore.conf.MetastoreConf;
+import org.apache.hadoop.hive.metastore.conf.MetastoreConf.ConfVars;
+import org.apache.hadoop.hive.metastore.metrics.Metrics;
+import org.apache.hadoop.hive.metastore.security.TUGIContainingTransport;
+import org.apache.hadoop.hive.metastore.utils.SecurityUtils;
+import org.apache.thrift.protocol.TBinaryProtocol;
+import org.apache.thrift.protocol.TProtocol;
+import org.apache.thrift.protocol.TProtocolUtil;
+import org.apache.thrift.server.ServerContext;
+import org.apache.thrift.server.TServer;
+import org.apache.thrift.server.TServerEventHandler;
+import org.apache.thrift.server.TThreadPoolServer;
+import org.apache.thrift.transport.TServerSocket;
+import org.apache.thrift.transport.TTransport;
+
+/**
+ * Hive's metastore with {@link CallGate} between Thrift and its handler.
+ *
+ * <p>Hive has keys for its stores, but none for what a call meets first, and some calls delete files before they ask a
+ * store. So the kit starts the server: the same handler, processor and thread pool as {@code HiveMetaStore.main}
+ * without SASL and compactor, whose switches this release of the kit does not offer.
+ */
+public final class GuardedMetaStore {
+  /** Deeper than any request nests; a deeper one would end the thread by its stack. */
+  private static final int MOST_NESTED = 64;
+  /** All requests that are being read may hold this part of the heap. */
+  private static final int PART_OF_HEAP = 4;
+
+  private GuardedMetaStore() {}
+
+  /** Serves on the port of `-p` until the process is ended. */
+  public static void main(String[] arguments) throws Exception {
+    if (arguments.length != 2 || !arguments[0].equals("-p")) {
+      throw new IllegalArgumentException("usage: GuardedMetaStore -p PORT");
+    }
+    int port = Integer.parseInt(arguments[1]);
+    // Clients can read values of the configuration: ${env.X} must not turn into what a variable holds.
+    Configuration.setRestrictSystemPropertiesDefault(true);
+    Configuration conf = MetastoreConf.newMetastoreConf();
+    if (MetastoreConf.getBoolVar(conf, ConfVars.METRICS_ENABLED)) {
+      Metrics.initialize(conf);
+    }
+    // Hive asks this before it lets a client read notifications.
+    Field remote = HiveMetaStore.class.getDeclaredField("isMetaStoreRemote");
+    remote.setAccessible(true);
+    remote.setBoolean(null, true);
+    try {
+      server(conf, port).serve();
+    } catch (Exception error) {
+      HiveMetaStore.LOG.error("the metastore ends", error);
+      throw error;
+    }
+  }
+
+  private static TServer server(Configuration conf, int port) throws Exception {
+    IHMSHandler handler = RetryingHMSHandler.getProxy(conf, new HMSHandler("metastore", conf, false), false);
+    TServerSocket socket = new TServerSocketKeepAlive(SecurityUtils.getServerSocket(null, port));
+    TProtocolUtil.setMaxSkipDepth(MOST_NESTED);
+    long total = Runtime.getRuntime().maxMemory() / PART_OF_HEAP;
+    long message = Math.min(MetastoreConf.getLongVar(conf, ConfVars.SERVER_MAX_MESSAGE_SIZE), total);
+    TServer server =
+        new TThreadPoolServer(
+            new TThreadPoolServer.Args(socket)
+                .processor(new TUGIBasedProcessor<>(CallGate.before(handler, conf)))
+                .transportFactory(new TUGIContainingTransport.Factory())
+                .protocolFactory(new TBinaryProtocol.Factory())
+                .inputProtocolFactory(new BoundedProtocol.Factory(message, total))
+                .minWorkerThreads(MetastoreConf.getIntVar(conf, ConfVars.SERVER_MIN_THREADS))
+                .maxWorkerThreads(MetastoreConf.getIntVar(conf, ConfVars.SERVER_MAX_THREADS)));
+    server.setServerEventHandler(new Connections());
+    HiveMetaStore.LOG.info("The metastore listens on port {}", port);
+    return server;
+  }
+
+  /** Frees what a connection held, however it ends. */
+  private static final class Connections implements TServerEventHandler {
+    private final Method cleanup;
+
+    Connections() throws ReflectiveOperationException {
+      cleanup = HiveMetaStore.class.getDeclaredMethod("cleanupRawStore");
+      cleanup.setAccessible(true);
+    }
+
+    @Override
+    public void preServe() {}
+
+    @Override
+    public ServerContext createContext(TProtocol in, TProtocol out) {
+      return null;
+    }
+
+    @Override
+    public void deleteContext(ServerContext context, TProtocol in, TProtocol out) {
+      ((BoundedProtocol) in).release();
+      try {
+        cleanup.invoke(null);
+      } catch (ReflectiveOperationException error) {
+        HiveMetaStore.LOG.error("a connection's store stays open", error);
+      }
+    }
+
+    @Override
+    public void processContext(ServerContext context, TTransport in, TTransport out) {}
+  }
+}

@@ -1,0 +1,344 @@
+"""What strangers send to the metastore's port reaches no SQL, changes nothing and stops no service."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from hive_metastore import ThriftHiveMetastore
+from hive_metastore.ttypes import (
+    AbortTxnsRequest,
+    Database,
+    FireEventRequest,
+    FireEventRequestData,
+    InsertEventRequestData,
+    LockComponent,
+    LockRequest,
+    MetaException,
+    OpenTxnRequest,
+    UnlockRequest,
+)
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TApplicationException, TException, TMessageType
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TTransport import TBufferedTransport
+
+from testbed.namenode import NameNode
+from testbed.waiting import wait_for
+from tests.cluster import hostile
+from tests.cluster.machines import Machine, Machines
+from tests.cluster.metastore_port import connected, iceberg_table
+
+pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.group("metastore")]
+
+MEMBER, READER, OUTSIDER, NAMELESS = "member", "reader", "outsider", "without a name"
+STRANGERS = (READER, OUTSIDER, NAMELESS)
+PAYLOADS = ("kit'h", "kit\\h", "kit\x01h", "kit\0h")
+# What PostgreSQL logs when a string was a part of a statement.
+COMPLAINTS = "syntax error|unterminated|invalid byte sequence|invalid Unicode|nonstandard use"
+# The housekeeper of the metastore looks every 15 s.
+HOUSEKEEPING_SECONDS = 90
+MANY = 10_000
+BATCH = 1_000
+CALL = struct.pack(">I", 0x80010001)
+
+
+def user_of(node: Machine, party: str) -> str | None:
+    """Return the user name that a party sends."""
+    names: dict[str, str | None] = {
+        MEMBER: node.variable("lakehouse_users")["spark"],
+        READER: node.variable("lakehouse_readers")[0],
+        OUTSIDER: "nobody",
+        NAMELESS: None,
+    }
+    return names[party]
+
+
+def address(node: Machine) -> tuple[str, int]:
+    return node.host.address, int(node.variable("lakehouse_ports")["metastore"])
+
+
+@pytest.fixture
+def database_host(machines: Machines) -> Machine:
+    return next(machine for machine in machines.values() if "postgresql" in machine.host.groups)
+
+
+@pytest.fixture
+def table(node: Machine) -> Iterator[str]:
+    """A database of a member with the table `t`, gone at the end."""
+    name = f"kit_hostile_{secrets.token_hex(4)}"
+    with connected(*address(node), user_of(node, MEMBER)) as member:
+        member.create_database(Database(name=name, locationUri=f"/tmp/{name}"))  # noqa: S108 -- in HDFS
+        member.create_table(iceberg_table(name, "t", "v1"))
+    yield name
+    with connected(*address(node), user_of(node, MEMBER)) as member:
+        member.drop_database(name, True, True)
+
+
+def sql(machine: Machine, statement: str) -> str:
+    """Run a statement as the metastore's role on the database's host."""
+    database = machine.variable("lakehouse_database")
+    return machine.run(
+        "cd / && runuser -u %s -- psql -XAtq -p %s -U %s -d %s -c %s",
+        machine.variable("lakehouse_users")["hive"],
+        machine.variable("lakehouse_ports")["postgresql"],
+        database["user"],
+        database["name"],
+        statement,
+    )
+
+
+class Raw:
+    """A connection that sends requests as bytes; it connects again where the server has closed it."""
+
+    def __init__(self, where: tuple[str, int], user: str | None) -> None:
+        self._where, self._user = where, user
+        self._connect()
+
+    def _connect(self) -> None:
+        connection = TSocket(*self._where)
+        connection.setTimeout(30_000)
+        self._transport = TBufferedTransport(connection)
+        self._transport.open()
+        self._protocol = TBinaryProtocol(self._transport)
+        if self._user is not None:
+            ThriftHiveMetastore.Client(self._protocol).set_ugi(self._user, [])
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def answer(self, call: str, message: bytes) -> str:
+        """Send a request; return "done", or the error of the reply."""
+        self._transport.write(message)
+        self._transport.flush()
+        try:
+            return self._read(call)
+        except (TException, OSError) as error:
+            self.close()
+            self._connect()
+            return f"closed: {error}"
+
+    def _read(self, call: str) -> str:
+        _, kind, _ = self._protocol.readMessageBegin()
+        if kind == TMessageType.EXCEPTION:
+            error = TApplicationException()
+            error.read(self._protocol)
+            self._protocol.readMessageEnd()
+            return str(error.message)
+        reply = getattr(ThriftHiveMetastore, f"{call}_result")()
+        reply.read(self._protocol)
+        self._protocol.readMessageEnd()
+        errors = [value for value in vars(reply).values() if isinstance(value, TException)]
+        return str(getattr(errors[0], "message", errors[0])) if errors else "done"
+
+
+def contents(machine: Machine) -> str:
+    """Return every row of the catalog but those that time alone changes."""
+    tables = sql(machine, "select tablename from pg_tables where schemaname = 'public' order by 1").split()
+    # Names of the server's own list.
+    queries = (f"select '{name}', row_to_json(t)::text from public.\"{name}\" t" for name in tables)  # noqa: S608
+    return sql(machine, " union all ".join(queries) + " order by 1, 2")
+
+
+@pytest.mark.parametrize("party", [*STRANGERS, MEMBER])
+def test_no_string_of_a_request_becomes_sql(node: Machine, database_host: Machine, party: str) -> None:
+    """A quote, a backslash, a control character and a NUL, in every string field of every call."""
+    path = database_host.run("ls /var/log/postgresql/postgresql-*-main.log")
+    size = int(database_host.run("stat -c %%s %s", path))
+    before = contents(database_host)
+    harmless, raw, unanswered = (
+        f"kit_hostile_{secrets.token_hex(4)}",
+        Raw(address(node), user_of(node, party)),
+        [],
+    )
+    for call in hostile.calls():
+        # The first connects, the second disconnects.
+        for field in hostile.string_fields(call) if call not in {"set_ugi", "shutdown"} else ():
+            for payload in PAYLOADS:
+                answer = raw.answer(call, hostile.request(call, harmless, field, payload))
+                if answer.startswith("Invalid method name"):
+                    break
+                if "timeout" in answer:
+                    unanswered.append((call, field, payload))
+    raw.close()
+    assert database_host.run("tail -c +%s %s | grep -aE %s || true", size + 1, path, COMPLAINTS) == ""
+    assert unanswered == []
+    if party != MEMBER:
+        assert contents(database_host) == before
+
+
+@pytest.mark.parametrize("name", ["x'||(select current_user)||'", "a\\b", "a\x01b", "", "é", "x" * 200])
+def test_a_user_name_that_is_no_account_is_refused(node: Machine, name: str) -> None:
+    with connected(*address(node), None) as client, pytest.raises(TException):
+        client.set_ugi(name, [])
+
+
+@pytest.mark.parametrize("party", STRANGERS)
+def test_a_lock_that_stops_writers_needs_the_right_to_write(node: Machine, table: str, party: str) -> None:
+    """Also a shared read: a member's commit would wait for it."""
+    for kind in (1, 2, 3):  # shared read, shared write, exclusive
+        part = LockComponent(type=kind, level=2, dbname=table, tablename="t")
+        request = LockRequest(component=[part], user="kit", hostname="kit", agentInfo="kit")
+        with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException):
+            client.lock(request)
+    with connected(*address(node), user_of(node, MEMBER)) as member:
+        part = LockComponent(type=3, level=2, dbname=table, tablename="t")
+        taken = member.lock(LockRequest(component=[part], user="kit", hostname="kit", agentInfo="kit"))
+        member.unlock(UnlockRequest(taken.lockid))
+        assert taken.state == 1
+
+
+@pytest.mark.parametrize("party", STRANGERS)
+def test_who_may_not_write_opens_no_transaction(node: Machine, database_host: Machine, party: str) -> None:
+    count = 'select count(*) from "txns"'
+    before = sql(database_host, count)
+    with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException):
+        client.open_txns(OpenTxnRequest(num_txns=5, user="kit", hostname="kit"))
+    assert sql(database_host, count) == before
+
+
+def test_ten_thousand_transactions_delay_nobody_and_leave_nothing(
+    node: Machine, database_host: Machine, table: str
+) -> None:
+    """Half are aborted by their client; the client of the other half disappears."""
+    ids: list[int] = []
+    with connected(*address(node), user_of(node, MEMBER)) as member:
+        while len(ids) < MANY:
+            request = OpenTxnRequest(num_txns=BATCH, user="kit", hostname="kit-hostile")
+            ids += member.open_txns(request).txn_ids
+        with connected(*address(node), user_of(node, MEMBER)) as other:
+            part = LockComponent(type=3, level=2, dbname=table, tablename="t")
+            taken = other.lock(LockRequest(component=[part], user="kit", hostname="kit", agentInfo="kit"))
+            other.unlock(UnlockRequest(taken.lockid))
+        member.abort_txns(AbortTxnsRequest(ids[: MANY // 2]))
+    rows = "select count(*) from \"txns\" where txn_host = 'kit-hostile'"
+    # Ten minutes pass for those whose client has gone.
+    sql(database_host, 'update "txns" set txn_last_heartbeat = txn_last_heartbeat - 600000')
+    wait_for(
+        "the housekeeper", lambda: sql(database_host, rows) == "0", seconds=HOUSEKEEPING_SECONDS, pause=1
+    )
+
+
+@pytest.mark.parametrize("party", STRANGERS)
+def test_truncate_leaves_the_files_of_who_may_not_write(
+    node: Machine, namenode: NameNode, table: str, party: str
+) -> None:
+    """Hive deletes files before it asks its store; the daemon itself may write nothing in HDFS."""
+    folder = f"/tmp/{table}/t"  # noqa: S108 -- in HDFS
+    member = user_of(node, MEMBER)
+    namenode.webhdfs("PUT", "MKDIRS", f"{folder}/part", member, permission="775")
+    with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException):
+        client.truncate_table(table, "t", None)
+    assert namenode.webhdfs("GET", "GETFILESTATUS", f"{folder}/part", member)
+
+
+@pytest.mark.parametrize("party", STRANGERS)
+def test_an_event_about_a_table_needs_the_right_to_write(node: Machine, table: str, party: str) -> None:
+    event = FireEventRequest(
+        successful=True, dbName=table, tableName="t",
+        data=FireEventRequestData(insertData=InsertEventRequestData(filesAdded=["f"])),
+    )  # fmt: skip
+    with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException):
+        client.fire_listener_event(event)
+
+
+@pytest.mark.parametrize("place", ["file:///tmp/kit", "file:/etc/hive", "ftp://host/x", "webhdfs://host/x"])
+def test_a_location_on_another_file_system_is_refused(node: Machine, table: str, place: str) -> None:
+    """On the metastore's host the daemon's account would read and delete for whoever asks."""
+    made = iceberg_table(table, "elsewhere", "v1")
+    made.sd.location = place
+    for user in (user_of(node, MEMBER), node.variable("lakehouse_users")["hdfs"]):
+        with connected(*address(node), user) as client, pytest.raises(MetaException, match="file system"):
+            client.create_table(made)
+
+
+@pytest.mark.parametrize("party", [NAMELESS, MEMBER])
+@pytest.mark.parametrize(
+    "word", ["env.PATH", "env.HADOOP_USER_NAME", "user.name", "javax.jdo.option.ConnectionPassword"]
+)
+def test_configuration_expands_nothing_for_a_client(node: Machine, party: str, word: str) -> None:
+    """Neither what the client puts there, nor what the daemon has."""
+    key = "metastore.partition.name.whitelist.pattern"
+    with connected(*address(node), user_of(node, party)) as client:
+        with pytest.raises(MetaException):
+            client.setMetaConf(key, f"${{{word}}}")
+        assert client.getMetaConf(key) == ""
+        assert client.get_config_value(f"hive.${{{word}}}", f"${{{word}}}") == f"${{{word}}}"
+
+
+def test_no_key_of_the_configuration_tells_the_password(node: Machine) -> None:
+    password = node.variable("lakehouse_database")["password"]
+    config = f"{node.variable('lakehouse_config_dir')}/hive/hive-site.xml"
+    keys = node.run("grep -o '<name>[^<]*' %s | cut -d'>' -f2", config).split()
+    with connected(*address(node), None) as client:
+        values = [client.get_config_value(key, "") for key in keys if key.startswith(("hive", "metastore"))]
+        with pytest.raises(TException):
+            client.get_config_value("javax.jdo.option.ConnectionPassword", "")
+    assert password not in " ".join(values)
+
+
+def test_options_of_strangers_do_not_fill_the_memory(node: Machine) -> None:
+    with connected(*address(node), user_of(node, MEMBER)) as client, pytest.raises(TException):
+        client.setOption("kit", "x")
+
+
+def string(length: int, content: bytes = b"") -> bytes:
+    return struct.pack(">i", length) + content
+
+
+FRAMES = {
+    "noise": bytes(range(256)) * 40,
+    "HTTP": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a name of negative length": CALL + string(-1),
+    "a name of two gigabytes": CALL + string(2**31 - 1),
+    "a string that is announced and does not come": CALL
+    + string(12, b"get_database")
+    + struct.pack(">i", 0)
+    + b"\x0b\x00\x01"
+    + string(90_000_000),
+    "half a message": CALL + string(12, b"get_data"),
+}
+
+
+def nested(depth: int) -> bytes:
+    """Return a request with structs in structs in a field that no call has."""
+    return CALL + string(12, b"get_database") + struct.pack(">i", 0) + b"\x0c\x7f\xff" * depth
+
+
+def long_list(call: bytes, size: int) -> bytes:
+    """Return the begin of a request whose second field is a list of so many strings."""
+    header = CALL + string(len(call), call) + struct.pack(">i", 0)
+    return header + b"\x0b\x00\x01" + string(1, b"d") + b"\x0f\x00\x02\x0b" + struct.pack(">i", size)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        *(pytest.param(frame, id=name) for name, frame in FRAMES.items()),
+        pytest.param(nested(100_000), id="deeply nested"),
+        pytest.param(long_list(b"get_table_objects_by_name", 100_000_000), id="a list of many"),
+        pytest.param(long_list(b"get_table_objects_by_name", -5), id="a list of negative size"),
+    ],
+)
+def test_frames_that_are_none_end_their_connection_alone(node: Machine, frame: bytes) -> None:
+    """Fifty at once: what they announce together is a multiple of the daemon's heap."""
+    pid = node.run("systemctl show --property=MainPID --value hive-metastore")
+    sockets = []
+    try:
+        for _ in range(50):
+            one = socket.create_connection(address(node), timeout=10)
+            sockets.append(one)
+            with suppress(OSError):  # it has closed already
+                one.sendall(frame)
+        with connected(*address(node), None) as client:
+            assert "default" in client.get_all_databases()
+    finally:
+        for one in sockets:
+            one.close()
+    with connected(*address(node), None) as client:
+        assert "default" in client.get_all_databases()
+    assert node.run("systemctl show --property=MainPID --value hive-metastore") == pid
