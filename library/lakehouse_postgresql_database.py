@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""Login roles and their databases: a role's own, or one that it may only read."""
+"""Login roles and their databases: the metastore's, or one that a role may only read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from ansible.module_utils.lakehouse.refused import RefusedError
 
 DOCUMENTATION = r"""
 module: lakehouse_postgresql_database
-short_description: Login roles and their databases, a role's own or one that it may only read
+short_description: Login roles and their databases, the metastore's or one that a role may only read
 description:
-  - Talks to the server through psql, as the operating system's user C(postgres).
+  - Talks to the server through psql, as the operating system's user C(postgres); in the metastore's database as the
+    role that owns it, and never as the superuser.
+  - The metastore's role may make tables while there is no complete schema. From then on its owner has them all, and
+    the metastore's role may read and write rows.
   - Whether the password is right is asked of the server, by logging in over TCP. It never stands in an
     argument list.
 options:
@@ -25,17 +28,25 @@ options:
       name: {type: str, required: true, description: The database.}
       user: {type: str, required: true, description: The role.}
       password: {type: str, required: true, description: The role's password.}
+      owner:
+        type: str
+        description: The role that owns the database and its tables; not for one that is only read.
       read_only:
         type: bool
         default: false
-        description: The role does not own the database; it may read every table in it, whoever makes one.
+        description: The role may read the tables of C(schemas), and change nothing.
+      schemas:
+        type: list
+        elements: str
+        default: [public]
+        description: The schemas of a database that is only read. Those that are not there are made.
 author: The lakehouse kit
 """
 EXAMPLES = r"""
 - name: The metastore's role and database exist
   lakehouse_postgresql_database:
     port: 5432
-    databases: [{name: metastore, user: hive, password: "{{ vaulted }}"}]
+    databases: [{name: metastore, user: hive, owner: hive_owner, password: "{{ vaulted }}"}]
 """
 RETURN = r"""
 done: {type: list, returned: always, description: The statements' names that were needed.}
@@ -55,8 +66,11 @@ def main() -> None:
                     "name": {"type": "str", "required": True},
                     "user": {"type": "str", "required": True},
                     "password": {"type": "str", "required": True, "no_log": True},
+                    "owner": {"type": "str"},
                     "read_only": {"type": "bool", "default": False},
+                    "schemas": {"type": "list", "elements": "str", "default": ["public"]},
                 },
+                "required_if": [("read_only", False, ["owner"])],
             },
         },
         supports_check_mode=True,

@@ -31,19 +31,23 @@ class Database:
 
     sockets: Path
     name: str
+    user: str = "postgres"
 
     @property
     def argv(self) -> list[str]:
         """The command that asks it, as `lakehouse catalog` does on its host."""
-        return ["psql", "-XAtq", "-h", str(self.sockets), "-U", "postgres", "-d", self.name]
+        return ["psql", "-XAtq", "-h", str(self.sockets), "-U", self.user, "-d", self.name]
 
     def run(self, sql: str) -> str:
         """Run SQL; return what it printed."""
-        done = subprocess.run(
-            [*self.argv, "-v", "ON_ERROR_STOP=1"], input=sql, capture_output=True, text=True, check=False
-        )
+        done = self.attempt(sql)
         assert done.returncode == 0, f"{done.stderr}\n{sql[:2000]}"
         return done.stdout
+
+    def attempt(self, sql: str) -> subprocess.CompletedProcess[str]:
+        """Run SQL, which may fail."""
+        argv = [*self.argv, "-v", "ON_ERROR_STOP=1"]
+        return subprocess.run(argv, input=sql, capture_output=True, text=True, check=False)
 
     def lines(self, script: str) -> Generator[bytes, None, None]:
         """Give what a script for psql prints, line by line."""
@@ -73,6 +77,22 @@ class Database:
 def server() -> Iterator[Database]:
     """Start a server and make Hive's tables in its database `hive`; skip where that cannot be."""
     script = _script()
+    with bare() as administrator:
+        database = Database(administrator.sockets, "hive")
+        administrator.run("CREATE DATABASE hive")
+        database.run(script)
+        # A metastore that starts makes it.
+        database.run(
+            "INSERT INTO \"DBS\" VALUES (1, 'Default Hive database', 'hdfs://lake/warehouse', 'default',"
+            " 'public', 'ROLE', 'hive')"
+        )
+        yield database
+
+
+@contextmanager
+def bare() -> Iterator[Database]:
+    """Start a server without databases of its own; skip where that cannot be."""
+    _want_programs()
     home = Path(tempfile.mkdtemp(prefix="lakehouse-catalog-"))
     os.chown(home, POSTGRES.pw_uid, POSTGRES.pw_gid)
     data, programs = home / "data", PROGRAMS[-1].parent
@@ -91,25 +111,21 @@ def server() -> Iterator[Database]:
     try:
         as_postgres(*control, "-o", options, "start")
         try:
-            database = Database(home, "hive")
-            Database(home, "postgres").run("CREATE DATABASE hive")
-            database.run(script)
-            # A metastore that starts makes it.
-            database.run(
-                "INSERT INTO \"DBS\" VALUES (1, 'Default Hive database', 'hdfs://lake/warehouse', 'default',"
-                " 'public', 'ROLE', 'hive')"
-            )
-            yield database
+            yield Database(home, "postgres")
         finally:
             as_postgres(*control, "-m", "immediate", "stop")
     finally:
         shutil.rmtree(home)
 
 
-def _script() -> str:
-    """Return Hive's own script, of the release in the cache."""
+def _want_programs() -> None:
     if not MAY_TRY:
         pytest.skip("needs root, the user postgres and initdb (apt-get install postgresql)")
+
+
+def _script() -> str:
+    """Return Hive's own script, of the release in the cache."""
+    _want_programs()
     bill = manifest.load(ROOT / "versions.yml")
     [release] = [one for one in bill.component("hive").artifacts if "standalone" in str(one.coordinate)]
     path = artifacts.cache_dir().file(release)

@@ -66,7 +66,7 @@ class Making:
         self.ran.append(sql)
         self.marked = {schema.BEGIN: True, schema.CLEAR: False}.get(sql, self.marked)
         self.tables = 0 if sql == schema.CLEAR else self.tables
-        if sql.endswith(f"{schema.END};"):
+        if sql == schema.FINISH:
             self.marked = False
         complete = not self.marked and self.tables
         return {
@@ -74,6 +74,7 @@ class Making:
             schema.TABLE_COUNT: str(self.tables),
             schema.HAS_VERSION_TABLE: "t" if complete else "f",
             schema.VERSIONS: "3.1.0",
+            schema.MAY_MAKE: "t",
             **self.used,
         }.get(sql, "")
 
@@ -134,6 +135,21 @@ def test_what_an_interrupted_run_made_is_made_anew(
     assert schema.apply(parameters) is True
     assert (schema.CLEAR in database.ran, database.tables, database.marked) == (interrupted, 74, False)
     assert schema.apply(parameters) is False
+
+
+def test_a_role_that_may_make_no_tables_is_told_how_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Closed(Making):
+        def run(self, sql: str) -> str:
+            return "f" if sql == schema.MAY_MAKE else super().run(sql)
+
+    database = Closed(interrupted=False)
+    monkeypatch.setattr(schema, "Database", lambda _: database)
+    with pytest.raises(
+        RefusedError,
+        match=r"^database m is empty, and role hive may not make tables in it; next: run site.yml with --tags ",
+    ):
+        schema.apply({"database": "m", "version": "3.1.0", "user": "hive"})
+    assert not database.marked
 
 
 @pytest.mark.parametrize(

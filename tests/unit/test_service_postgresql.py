@@ -36,7 +36,8 @@ def parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any
         "version": "17",
         "initdb": [],
         "settings": [],
-        "databases": [{"name": "metastore", "user": "hive"}],
+        "databases": [{"name": "metastore", "user": "hive", "owner": "hive_owner"}],
+        "rules": "/no/such/pg_hba.conf",
         "port": 5432,
         "secrets": str(secrets),
     }
@@ -156,9 +157,11 @@ class Catalogs:
         self.databases = databases
 
     def admin(self, sql: str) -> str:
-        if sql == postgresql.DATABASES:
-            return "\n".join(["postgres", *self.databases])
-        tables = self.databases.get(sql.splitlines()[0].removeprefix("\\connect ").strip('"'))
+        return "\n".join(["postgres", *self.databases]) if sql == postgresql.DATABASES else "its-owner"
+
+    def session(self, sql: str, database: str, user: str) -> str:
+        assert user == "its-owner"
+        tables = self.databases.get(database)
         if sql.endswith(postgresql.IS_CATALOG):
             return "f" if tables is None else "t"
         return tables or ""
@@ -252,9 +255,10 @@ def made() -> Iterator[Made]:
         "initdb": ["--data-checksums", "--encoding=UTF8", "--locale=C.UTF-8"],
         "settings": [f"hba_file = '{home}/pg_hba.conf'", "password_encryption = scram-sha-256"],
         "databases": [
-            {"name": "metastore", "user": "hive"},
-            {"name": "federation", "user": "reader", "read_only": True},
+            {"name": "metastore", "user": "hive", "owner": "hive_owner"},
+            {"name": "federation", "user": "reader", "read_only": True, "schemas": ["public", "sales"]},
         ],
+        "rules": f"{home}/pg_hba.conf",
         "port": port,
         "secrets": str(home / "secrets.json"),
     }
@@ -266,7 +270,8 @@ def made() -> Iterator[Made]:
 def test_a_server_is_made_with_its_roles_and_databases(made: Made) -> None:
     assert made.answer == (
         f"initialised version {made.desired['version']} in {made.desired['data']};"
-        " metastore: role, password, database, grants; federation: role, password, database, grants",
+        " metastore: role, password, owner, database, grants, privileges;"
+        " federation: role, password, database, grants, privileges",
         "",
     )
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.lakehouse.metastore_schema import uses
-from ansible.module_utils.lakehouse.postgresql_database import Server, identifier
+from ansible.module_utils.lakehouse.postgresql_database import Server, literal
 from ansible.module_utils.lakehouse.postgresql_database import apply as apply_login
 from ansible.module_utils.lakehouse.refused import RefusedError
 
@@ -71,14 +71,15 @@ def refuse_foreign(data: Path, version: str) -> None:
 
 
 class Session:
-    """One database of the server, as the superuser."""
+    """One database of the server, as the role that owns it: what somebody has made there runs with no more rights."""
 
     def __init__(self, server: Server, name: str) -> None:
-        self.server, self.name = server, name
+        asked = f"select pg_get_userbyid(datdba) from pg_database where datname = {literal(name)}"  # noqa: S608 -- quoted
+        self.server, self.name, self.owner = server, name, server.admin(asked)
 
     def run(self, sql: str) -> str:
         """Return the statement's output."""
-        return str(self.server.admin(f"\\connect {identifier(self.name)}\n{sql}"))
+        return str(self.server.session(sql, self.name, self.owner))
 
 
 def left_behind(
@@ -141,7 +142,7 @@ def _adopt(data: Path) -> None:
 def _databases(
     programs: Path, data: Path, parameters: dict[str, Any], logins: list[dict[str, Any]]
 ) -> list[str]:
-    with _server(programs, data, parameters["port"]) as server:
+    with _server(programs, data, parameters) as server:
         refusal = left_behind(server, logins, parameters.get("forsaken", []))
         done = [] if refusal else [(login["name"], apply_login(server, login)) for login in logins]
     if refusal:
@@ -150,14 +151,18 @@ def _databases(
 
 
 @contextmanager
-def _server(programs: Path, data: Path, port: int) -> Iterator[Server]:
+def _server(programs: Path, data: Path, parameters: dict[str, Any]) -> Iterator[Server]:
     """A server that only this machine can reach, as long as it is needed; its log is part of a refusal."""
+    port = parameters["port"]
     with tempfile.TemporaryDirectory(prefix="postgresql-") as sockets:
-        log = Path(sockets) / "log"
+        log, rules = Path(sockets) / "log", Path(sockets) / "pg_hba.conf"
+        # Nobody else reaches the sockets in this folder; a database of another name has no rule of its own.
+        rules.write_text("local all all trust\n" + _text(parameters["rules"]), encoding="utf-8")
         overrides = {
             "listen_addresses": "127.0.0.1",
             "port": port,
             "unix_socket_directories": sockets,
+            "hba_file": str(rules),
             "logging_collector": "off",
             # A statement may hold a password.
             "log_min_error_statement": "panic",
@@ -176,6 +181,10 @@ def _server(programs: Path, data: Path, port: int) -> Iterator[Server]:
         finally:
             if (data / LOCK_FILE).exists():
                 _run(*control, "--mode=fast", "stop")
+
+
+def _text(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8") if Path(path).exists() else ""
 
 
 def _run(program: Path, *arguments: str) -> None:

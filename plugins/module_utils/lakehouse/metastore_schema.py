@@ -7,24 +7,21 @@ import subprocess
 from typing import Any, Protocol
 
 from ansible.module_utils.lakehouse import credentials, programs
+from ansible.module_utils.lakehouse.metastore_sql import CLOSE, MAKING, RUNTIME_STATS
 from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 # Any number will do as long as every run of the kit takes the same: "lake" in ASCII.
 ADVISORY_LOCK = 0x6C616B65
-TABLE_COUNT = "select count(*) from information_schema.tables where table_schema = 'public'"
+# Those too that the role may not read.
+TABLE_COUNT = "select count(*) from pg_tables where schemaname = 'public'"
 HAS_VERSION_TABLE = "select to_regclass('public.\"VERSION\"') is not null"
 VERSIONS = 'select "SCHEMA_VERSION" from "VERSION"'
-# The release's PostgreSQL script names this table in lower case, the metastore asks for it in upper case.
-RUNTIME_STATS = """
-create table if not exists "RUNTIME_STATS" (
-  "RS_ID" bigint primary key, "CREATE_TIME" bigint not null, "WEIGHT" bigint not null, "PAYLOAD" bytea
-);
-create index if not exists "IDX_RUNTIME_STATS_CREATE_TIME" on "RUNTIME_STATS" ("CREATE_TIME");
-"""
-# A schema of its own marks a database in which the tables are being made; it was empty before.
-IS_MAKING = "select to_regnamespace('lakehouse_making') is not null"
-BEGIN = "create schema lakehouse_making"
-END = "drop schema lakehouse_making"
+IS_MAKING = f"select to_regnamespace('{MAKING}') is not null"
+MAY_MAKE = "select has_database_privilege(current_database(), 'create')"
+BEGIN = f"create schema {MAKING}"
+END = f"drop schema {MAKING}"
+# In one transaction: a schema that is complete is its owner's.
+FINISH = f"begin;{RUNTIME_STATS}{END};\n{CLOSE}commit;"
 # Rows that the schema's script and the start of a metastore make: whoever has more has used the tables.
 BY_DEFAULT = (
     "CTLGS", "DATABASE_PARAMS", "DBS", "GLOBAL_PRIVS", "NOTIFICATION_SEQUENCE", "ROLES", "SEQUENCE_TABLE",
@@ -153,10 +150,19 @@ def apply(parameters: dict[str, Any]) -> bool:
             refuse_used(database, parameters["database"])
             database.run(CLEAR)
         if found_version(database, *desired) is None:
+            _want_rights(database, parameters)
             database.run(BEGIN)
             _initialise(parameters)
-            database.run(f"{RUNTIME_STATS}{END};")
+            database.run(FINISH)
     return True
+
+
+def _want_rights(database: Database, parameters: dict[str, Any]) -> None:
+    if database.run(MAY_MAKE) == "f":
+        raise RefusedError(
+            f"database {parameters['database']} is empty, and role {parameters['user']} may not make tables in it",
+            "run site.yml with --tags postgresql,metastore, which lets it",
+        )
 
 
 class Runs(Protocol):

@@ -1,4 +1,4 @@
-"""A login role and its database: its own, or one that it may only read."""
+"""A login role and its database: the metastore's, which a second role owns, or one that it may only read."""
 
 from __future__ import annotations
 
@@ -11,33 +11,18 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from ansible.module_utils.lakehouse import programs
+from ansible.module_utils.lakehouse import metastore_sql, programs, reader_sql
+from ansible.module_utils.lakehouse.metastore_sql import identifier, literal
 from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
-# Nobody else may enter the database. A reader must have the right to read all tables, and none to make one.
-OWNER_QUESTION = "select 1 / (not has_database_privilege('public', current_database(), 'connect'))::int"
-READER_QUESTION = (
-    "select 1 / (pg_has_role(current_user, 'pg_read_all_data', 'usage')"
-    " and not has_database_privilege('public', current_database(), 'connect')"
-    " and not has_database_privilege(current_database(), 'create')"
-    " and not has_database_privilege(current_database(), 'temporary'))::int"
-)
 SECONDS = 60
+# The name of what is done in the database itself.
+PRIVILEGES = "privileges"
 # The exit code of psql where the server was not reached or did not let the role in.
 NO_SESSION = 2
 # As many rounds as the server's own verifiers have.
 SCRAM_ROUNDS = 4096
 SCRAM_SALT_BYTES = 16
-
-
-def literal(text: str) -> str:
-    """Quote a string for SQL (standard_conforming_strings is on since PostgreSQL 9.1)."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def identifier(name: str) -> str:
-    """Quote a name for SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def prepared(password: str) -> bytes:
@@ -68,13 +53,18 @@ class Server:
         self.sockets = sockets
 
     def admin(self, sql: str) -> str:
-        """Run SQL from standard input as the superuser; return its output."""
+        """Run SQL as the superuser, in the database `postgres`; return its output."""
+        return self.session(sql, "postgres", "postgres")
+
+    def session(self, sql: str, database: str, user: str) -> str:
+        """Run SQL from standard input in a database as a role that the user postgres may log in as."""
         become = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
         place = ["--host", self.sockets] if self.sockets else []
         done = programs.run(
-            [*become, "psql", *place, "--port", self.port,
+            [*become, "psql", *place, "--port", self.port, "--username", user, "--dbname", database,
              "--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--set", "ON_ERROR_STOP=1"],
             seconds=SECONDS, next_command="systemctl status postgresql@*", text=sql,
+            environment={**os.environ, "PGOPTIONS": metastore_sql.OPTIONS},
         )  # fmt: skip
         if done.returncode:
             kind = UnansweredError if done.returncode == NO_SESSION else RefusedError
@@ -83,13 +73,20 @@ class Server:
 
     def is_right(self, login: dict[str, Any]) -> bool:
         """Whether the server accepts the role's password over TCP and the role may what it should."""
-        question = READER_QUESTION if login.get("read_only") else OWNER_QUESTION
+        user = login["user"]
+        if login.get("read_only"):
+            return self.accepts(login, reader_sql.is_settled(user, login["schemas"]))
+        return self.accepts(login, metastore_sql.is_settled(login["name"], user, login["owner"]))
+
+    def accepts(self, login: dict[str, Any], question: str = "select 1") -> bool:
+        """Whether the role logs in over TCP and its question has an answer."""
         done = programs.run(
             ["psql", "--host", "127.0.0.1", "--port", self.port,
              "--username", login["user"], "--dbname", login["name"],
              "--no-password", "--no-psqlrc", "--command", question],
             seconds=SECONDS, next_command="systemctl status postgresql@*",
-            environment={**os.environ, "PGPASSWORD": login["password"], "PGCONNECT_TIMEOUT": "10"},
+            environment={**os.environ, "PGPASSWORD": login["password"], "PGCONNECT_TIMEOUT": "10",
+                         "PGOPTIONS": metastore_sql.OPTIONS},
         )  # fmt: skip
         return done.returncode == 0
 
@@ -97,38 +94,73 @@ class Server:
 def statements(server: Server, login: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the statements that are needed, each with a name that may be shown, changing nothing.
 
-    Raises UnansweredError where the server cannot be asked yet.
+    All of them are for the database `postgres`. Raises UnansweredError where the server cannot be asked yet.
     """
     name, user = login["name"], login["user"]
+    owner = "postgres" if login.get("read_only") else login["owner"]
     found = []
     if not server.admin(f"select 1 from pg_roles where rolname = {literal(user)};"):  # noqa: S608 -- quoted
         found.append(("role", f"create role {identifier(user)} login;"))
     secret = literal(verifier(login["password"]))
     found.append(("password", f"alter role {identifier(user)} login password {secret};"))
+    if not login.get("read_only"):
+        found += _owner(server, user, owner)
     if not server.admin(f"select 1 from pg_database where datname = {literal(name)};"):  # noqa: S608 -- quoted
-        owner = "postgres" if login.get("read_only") else identifier(user)
-        make = f"create database {identifier(name)} owner {owner} template template0 encoding 'UTF8';"
+        make = f"create database {identifier(name)} owner {identifier(owner)} template template0 encoding 'UTF8';"
         found.append(("database", make))
-    grants = f"revoke all on database {identifier(name)} from public;"
-    if login.get("read_only"):
-        grants += f"grant connect on database {identifier(name)} to {identifier(user)};"
-        grants += f"grant pg_read_all_data to {identifier(user)};"
-    asked = f"has_database_privilege('public', {literal(name)}, 'connect')"
-    if login.get("read_only"):
-        asked += f" or not pg_has_role({literal(user)}, 'pg_read_all_data', 'usage')"
     # With a role or a database that is not there yet, there is nothing to ask about.
-    if len(found) > 1 or server.admin(f"select 1 where {asked};"):
-        found.append(("grants", grants))
+    if len(found) > 1 or server.admin(f"select 1 where not ({_is_granted(login)});"):
+        found.append(("grants", _grants(login)))
     return found
+
+
+def _owner(server: Server, user: str, owner: str) -> list[tuple[str, str]]:
+    """Return the statement that makes the role which owns the database: it has no password.
+
+    It is a member of the metastore's role, so that it can take over what that role has made.
+    """
+    if not server.admin(f"select 1 from pg_roles where rolname = {literal(owner)};"):  # noqa: S608 -- quoted
+        make = f"create role {identifier(owner)} login; grant {identifier(user)} to {identifier(owner)};"
+        return [("owner", make)]
+    asked = (
+        "select 1 from pg_roles o, pg_roles u"  # noqa: S608 -- quoted
+        f" where o.rolname = {literal(owner)} and u.rolname = {literal(user)} and pg_has_role(o.oid, u.oid, 'usage');"
+    )
+    return [] if server.admin(asked) else [("owner", f"grant {identifier(user)} to {identifier(owner)};")]
+
+
+def _is_granted(login: dict[str, Any]) -> str:
+    name, user = login["name"], login["user"]
+    if not login.get("read_only"):
+        return metastore_sql.is_owned(name, user, login["owner"])
+    return (
+        f"not has_database_privilege('public', {literal(name)}, 'connect')"
+        f" and has_database_privilege({literal(user)}, {literal(name)}, 'connect')"
+        f" and not pg_has_role({literal(user)}, 'pg_read_all_data', 'usage')"
+    )
+
+
+def _grants(login: dict[str, Any]) -> str:
+    name, user = login["name"], login["user"]
+    if not login.get("read_only"):
+        return metastore_sql.owned(name, user, login["owner"])
+    return (
+        f"revoke all on database {identifier(name)} from public;"
+        f"grant connect on database {identifier(name)} to {identifier(user)};"
+        f"revoke pg_read_all_data from {identifier(user)};"
+    )
 
 
 def needed(server: Server, login: dict[str, Any], warn: Callable[[str], None]) -> list[str]:
     """Return the names of the statements that apply() would need; with a warning if nobody can be asked."""
     try:
-        return [] if server.is_right(login) else [name for name, _ in statements(server, login)]
+        if server.is_right(login):
+            return []
+        found = [name for name, _ in statements(server, login)]
     except UnansweredError as error:
         warn(f"taken for a server without roles, because it cannot be asked yet: {error.what}")
         return ["role", "password", "database", "grants"]
+    return [*found, PRIVILEGES] if found == ["password"] and server.accepts(login) else found
 
 
 def apply(server: Server, login: dict[str, Any]) -> list[str]:
@@ -138,12 +170,25 @@ def apply(server: Server, login: dict[str, Any]) -> list[str]:
     """
     if server.is_right(login):
         return []
+    name, user = login["name"], login["user"]
     wanted = statements(server, login)
     for _, statement in wanted:
         server.admin(statement)
-    if not server.is_right(login):
+    done = [each for each, _ in wanted]
+    if not server.accepts(login):
         raise RefusedError(
-            f"role {login['user']} cannot log in to database {login['name']} on port {server.port}",
+            f"role {user} cannot log in to database {name} on port {server.port}",
             "journalctl -u postgresql@*, and look at pg_hba.conf",
         )
-    return [name for name, _ in wanted]
+    if server.is_right(login):
+        return done
+    if login.get("read_only"):
+        server.session(reader_sql.settled(user, login["schemas"]), name, "postgres")
+    else:
+        server.session(metastore_sql.settled(user, login["owner"]), name, login["owner"])
+    if not server.is_right(login):
+        raise RefusedError(
+            f"role {user} has other privileges in database {name} than it needs, after they were set",
+            f"runuser -u postgres -- psql -U {login.get('owner', 'postgres')} -d {name} -c '\\dp *.*'",
+        )
+    return [*done, PRIVILEGES]
