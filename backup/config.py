@@ -28,6 +28,7 @@ class Settings:
     root: str
     left_out: tuple[str, ...]
     database: str
+    database_user: str
     database_port: int
     database_ssh: tuple[str, ...]
     checkpoint: tuple[str, ...]

@@ -2,31 +2,44 @@
 
 The moment T0 is exact: while the catalog's tables are locked against writers, they are read and a restore
 point is made. Whoever restores to that point has these tables and no others.
+
+Two sessions do it. The metastore's role locks and reads its tables; the superuser, who alone may make a restore
+point, makes it in the database `postgres`, where nobody else has made anything that would run as he.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-from collections.abc import Mapping, Sequence
-from typing import Any
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
 
 from backup import catalog
 from backup.config import BackupError, Settings, checked
 
 STANZA = "lakehouse"
-# Writers wait so long for the catalog's tables at the most.
-_LOCK = "10s"
-_SQL = """
-BEGIN;
-SET LOCAL lock_timeout = '{lock}';
-LOCK TABLE "DBS", "TBLS", "SDS", "TABLE_PARAMS", "SERDE_PARAMS" IN SHARE MODE;
-SELECT pg_temp.catalog();
+# Writers wait so long for the catalog's tables at the most, and the restore point is made within it.
+_SECONDS = 10
+# What psql prints when the catalog is read; no value of JSON is a line like this.
+_READ = "@@lakehouse read"
+# The lock ends with its session where that is left alone for longer than the other session may take.
+_LOCK = (
+    catalog.FUNCTIONS,
+    "BEGIN",
+    f"SET LOCAL lock_timeout = '{_SECONDS}s'",
+    f"SET LOCAL idle_in_transaction_session_timeout = '{3 * _SECONDS}s'",
+    'LOCK TABLE "DBS", "TBLS", "SDS", "TABLE_PARAMS", "SERDE_PARAMS" IN SHARE MODE',
+    "SELECT pg_temp.catalog()",
+    f"SELECT '{_READ}'",
+)
+_ENVIRONMENT = {"PGCONNECT_TIMEOUT": str(_SECONDS), "PGAPPNAME": "lakehouse-backup"}
+_POINT = """
 SELECT json_build_object('lsn', pg_create_restore_point('{name}')::text,
                          'at', extract(epoch FROM clock_timestamp()),
                          'bytes', (SELECT sum(pg_database_size(oid)) FROM pg_database),
-                         'version', current_setting('server_version'));
-COMMIT;
+                         'version', current_setting('server_version'))
 """
 
 
@@ -71,23 +84,66 @@ def info() -> list[dict[str, Any]]:
 
 
 def _at_t0(settings: Settings, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    query = ["psql", "-XAtq", "-p", str(settings.database_port), "-d", settings.database]
-    asked = f"\\set ON_ERROR_STOP on\n\\set QUIET on\n{catalog.FUNCTIONS}{_SQL.format(lock=_LOCK, name=name)}"
-    said = _run(query, asked).strip().splitlines()
+    """Return the catalog and the restore point that is made while its tables are locked."""
+    with tempfile.TemporaryFile("w+") as errors, _session(settings, errors) as session:
+        lines = list(_lines(session))
+        moment = json.loads(_point(settings, name)) if lines[-1:] == [_READ] else None
+        session.communicate("COMMIT;\n")
+        errors.seek(0)
+        said = errors.read()
+    # Where it does not end well its lock may have gone before the restore point was made.
+    if session.returncode or moment is None:
+        raise BackupError(f"the catalog's tables in database {settings.database}: {_complaint(_full(said))}")
     # json_agg puts each row on a line of its own.
-    return json.loads("\n".join(said[:-1])), json.loads(said[-1])
+    return json.loads("\n".join(lines[:-1])), moment
+
+
+def _session(settings: Settings, errors: IO[str]) -> subprocess.Popen[str]:
+    """Begin a session of the metastore's role in its database; it rolls back when its input is closed."""
+    statements = [word for statement in _LOCK for word in ("-c", statement)]
+    argv = [*_psql(settings, settings.database_user, settings.database), *statements, "-f", "-"]
+    return subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
+        env={**os.environ, **_ENVIRONMENT},
+    )  # fmt: skip
+
+
+def _lines(session: subprocess.Popen[str]) -> Iterator[str]:
+    """Give what a session prints, up to the line after which the catalog is read."""
+    assert session.stdout  # noqa: S101 -- a pipe was asked for
+    for line in session.stdout:
+        yield line.rstrip("\n")
+        if line == f"{_READ}\n":
+            return
+
+
+def _point(settings: Settings, name: str) -> str:
+    limited = {**_ENVIRONMENT, "PGOPTIONS": f"-c statement_timeout={_SECONDS}s"}
+    return _run([*_psql(settings, "postgres", "postgres"), "-c", _POINT.format(name=name)], limited)
+
+
+def _psql(settings: Settings, role: str, database: str) -> list[str]:
+    """Return the call of psql as a role that PostgreSQL's own OS user may log in as."""
+    place = ["-p", str(settings.database_port), "-U", role, "-d", database]
+    return ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", *place]
 
 
 def _pgbackrest(command: str, *options: str) -> str:
     return _run(["pgbackrest", f"--stanza={STANZA}", *options, command])
 
 
-def _run(argv: Sequence[str], text: str | None = None) -> str:
-    done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+def _run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        env={**os.environ, **(environment or {})},
+    )  # fmt: skip
     if done.returncode:
-        said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        raise BackupError(f"{argv[0]} {argv[-1]}: {_complaint(said)}")
+        raise BackupError(f"{argv[0]} {argv[-1]}: {_complaint(_full(done.stdout + done.stderr))}")
     return done.stdout
+
+
+def _full(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _complaint(lines: list[str]) -> str:

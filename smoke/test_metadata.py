@@ -30,7 +30,7 @@ COLUMNS = [["id", "int"], ["customer", "string"], ["day", "date"], ["amount", "d
 @pytest.fixture
 def rows(table: Table, nodes: Nodes, endpoints: Endpoints) -> list[dict[str, Any]]:
     query = TABLE.format(database=table.database, name=table.name)
-    return nodes.select(endpoints.postgresql.host, endpoints.database, query)
+    return nodes.select(endpoints.postgresql.host, endpoints.database, endpoints.database_role, query)
 
 
 @pytest.mark.operation("metastore rows")

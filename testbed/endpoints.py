@@ -90,6 +90,7 @@ class Endpoints:
     metastore: Service
     postgresql: Service
     database: str
+    database_role: str
     spark: Spark
     trino: Trino | None
     flink: Flink | None
@@ -143,6 +144,7 @@ def load(path: Path) -> Endpoints:
             postgresql.text("host"), hosts[postgresql.text("host")].address, postgresql.count("port")
         ),
         database=postgresql.text("database"),
+        database_role=postgresql.text("role"),
         spark=_spark(data["spark"], data["spark_connect"]),
         trino=_trino(data["trino"]) if "trino" in data else None,
         flink=_flink(data["flink"]) if "flink" in data else None,

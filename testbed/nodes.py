@@ -87,10 +87,10 @@ class Nodes(ABC):
         finally:
             self.start(host, unit)
 
-    def select(self, host: str, database: str, query: str) -> list[dict[str, Any]]:
-        """Ask PostgreSQL as its owner; each row is a dict by column."""
+    def select(self, host: str, database: str, role: str, query: str) -> list[dict[str, Any]]:
+        """Ask a database of PostgreSQL as a role of it; each row is a dict by column."""
         statement = f"SELECT coalesce(json_agg(row), '[]') FROM ({query}) AS row"
-        answer = self.run(host, "psql", "-d", database, "-XAtqc", statement, user="postgres")
+        answer = self.run(host, "psql", "-U", role, "-d", database, "-XAtqc", statement, user="postgres")
         return list(json.loads(answer))
 
     def _run(

@@ -36,6 +36,11 @@ ACCOUNT = Syntax(
 DATABASE = Syntax(
     r"[a-z_][a-z0-9_]{0,62}", "lower-case letters, digits and underscores", "PostgreSQL takes it unquoted"
 )
+METASTORE_ROLE = Syntax(
+    r"[a-z_][a-z0-9_]{0,56}",
+    "at most 57 lower-case letters, digits and underscores",
+    "PostgreSQL takes it unquoted, and with _owner at its end",
+)
 SERVED = Syntax(
     r"(thrift://[A-Za-z0-9.-]+:\d{2,5})?", "thrift://HOST:PORT", "it is what lakehouse catalog serve says"
 )
@@ -46,7 +51,7 @@ NAMES = {
     "lakehouse_cluster_id": CLUSTER_ID,
     "lakehouse_group": ACCOUNT,
     "lakehouse_database.name": DATABASE,
-    "lakehouse_database.user": DATABASE,
+    "lakehouse_database.user": METASTORE_ROLE,
     "lakehouse_federation.name": DATABASE,
     "lakehouse_federation.user": DATABASE,
     "lakehouse_past_catalog": SERVED,
@@ -242,6 +247,21 @@ def databases(host: Host) -> list[Finding]:
                 advice = f"choose another: {owners[key, value]}.{key} is the same"
                 found.append(Finding("names.database", host.name, fact, advice, "a name of its own"))
             owners.setdefault((key, value), database)
+    return found + _federation(host)
+
+
+def _federation(host: Host) -> list[Finding]:
+    found = []
+    reader, owner = setting(host, "lakehouse_federation.user"), f"{setting(host, 'lakehouse_database.user')}_owner"
+    if reader == owner:
+        fact = f"lakehouse_federation.user is {reader!r}"
+        advice = "choose another: this role owns the metastore's database"
+        found.append(Finding("names.database", host.name, fact, advice, "a name of its own"))
+    for schema in setting(host, "lakehouse_federation.schemas") or ():
+        if str(schema).startswith("pg_") or schema == "information_schema":
+            fact = f"lakehouse_federation.schemas has {schema!r}"
+            advice = "leave it out: PostgreSQL itself decides who may read what in it"
+            found.append(Finding("names.database", host.name, fact, advice, "schemas with tables of yours"))
     return found
 
 

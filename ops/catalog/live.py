@@ -25,13 +25,13 @@ def source(cluster: Cluster) -> Source:
 
 
 def database(cluster: Cluster) -> Ask:
-    """Return what asks the database of a cluster, as PostgreSQL's own user: no password is on the way."""
+    """Return what asks the database of a cluster, on its own host: no password is on the way."""
     host = database_host(cluster)
 
     @contextmanager
     def ask(script: str) -> Iterator[Iterator[bytes]]:
-        as_owner = f"cd / && exec runuser -u postgres -- {shlex.join([*psql(host), '-f', '-'])} 2>&1"
-        with remote.output(host, as_owner, LIMIT_SECONDS, script) as (stdout, ended):
+        command = f"cd / && exec runuser -u postgres -- {shlex.join([*psql(host), '-f', '-'])} 2>&1"
+        with remote.output(host, command, LIMIT_SECONDS, script) as (stdout, ended):
             complaints: list[str] = []
             try:
                 yield rows(stdout, complaints)
@@ -57,10 +57,19 @@ def database_host(cluster: Cluster) -> Host:
 
 
 def psql(host: Host) -> list[str]:
-    """Return the call of psql on a database's host that means the metastore's database."""
-    name, port = host.entry("lakehouse_database", "name"), host.variables["lakehouse_ports"]["postgresql"]
+    """Return the call of psql on a database's host that means the metastore's database, as the metastore's role.
+
+    Its caller is PostgreSQL's own OS user, whom pg_hba.conf lets in as that role.
+    """
+    port = host.variables["lakehouse_ports"]["postgresql"]
     command = ["env", "PGCONNECT_TIMEOUT=5", "PGAPPNAME=lakehouse-catalog", "psql", "-XAtq", "-p", str(port)]
-    return [*command, "-d", str(name)]
+    return [*command, *login(host)]
+
+
+def login(host: Host) -> list[str]:
+    """Return the words of psql for the metastore's role and its database."""
+    name, user = (str(host.entry("lakehouse_database", key)) for key in ("name", "user"))
+    return ["-U", user, "-d", name]
 
 
 def delta_versions(cluster: Cluster) -> build.Versions:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from lakehouse import inventory, state
+from lakehouse import inventory, shipped, state
 from lakehouse.catalog.hosted import local
 from lakehouse.catalog.source import Ask, Source, listed_versions
 from lakehouse.compose import dotenv, history, owner, running
@@ -73,11 +73,12 @@ def only_machines(arguments: argparse.Namespace, what: str, instead: str) -> Non
 def machines(cluster: Cluster) -> Target:
     """Return the machines of an inventory; the repository is a copy, if the cluster has its own history."""
     name, path = str(cluster.variable("lakehouse_cluster")), cluster.inventory.path
+    asked = [*live.login(live.database_host(cluster)), "-c", "TABLE ..."]
     return Target(
         name=name,
         place=state.folder(path, name) / history.STORE,
         look=f".venv/bin/lakehouse status -i {path}",
-        query=f".venv/bin/lakehouse exec -i {path} postgresql -- runuser -u postgres -- psql -c 'TABLE ...'",
+        query=f".venv/bin/lakehouse exec -i {path} postgresql -- runuser -u postgres -- psql {shlex.join(asked)}",
         recover=f".venv/bin/lakehouse restore --table ... -i {path}",
         node=shared.node(cluster),
         source=cache(partial(live.source, cluster)),
@@ -88,11 +89,13 @@ def machines(cluster: Cluster) -> Target:
 
 def stack(settings: Settings) -> Target:
     """Return a stack of docker compose, whose history is this checkout's."""
+    database = shipped.defaults()["lakehouse_database"]
+    asked = ["-U", database["user"], "-d", database["name"], "-c", "TABLE ..."]
     return Target(
         name=f"compose-{settings.project}",
         place=history.place(settings),
         look=f"{_call(settings)} ps --all",
-        query=f"{_call(settings)} exec {_DATABASE} psql -d metastore -c 'TABLE ...'",
+        query=f"{_call(settings)} exec {_DATABASE} psql {shlex.join(asked)}",
         # Nobody makes backups of containers.
         recover=".venv/bin/lakehouse catalog log ... --target compose",
         node=None,

@@ -72,7 +72,7 @@ def _connect(cluster: Cluster, row: Service, asked: Ready, host: Host, name: str
 
 
 def _psql(_cluster: Cluster, _row: Service, _asked: Ready, host: Host, name: str) -> Question:
-    return Shell(name, host.name, questions.psql(host, "select 'alive'"))
+    return Shell(name, host.name, questions.server_psql(host, "select 'alive'"))
 
 
 def _beeline(cluster: Cluster, row: Service, asked: Ready, host: Host, name: str) -> Question:

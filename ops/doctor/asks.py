@@ -52,11 +52,14 @@ _HTTP = {
 }
 # Of its settings a metastore tells those few that a session may change; the kit sets this one.
 METASTORE_KEY = "hive.metastore.disallow.incompatible.col.type.changes"
-_SQL = """
-SELECT 'schema', string_agg("SCHEMA_VERSION", ',') FROM "VERSION"
-UNION ALL SELECT 'used', count(*)::text FROM pg_stat_activity WHERE backend_type = 'client backend'
+# Of the whole server: a role sees of others' sessions only that they are there.
+_CONNECTIONS = """
+SELECT 'used', count(*)::text FROM pg_stat_activity WHERE backend_type = 'client backend'
 UNION ALL SELECT 'allowed', (current_setting('max_connections')::int
                              - current_setting('superuser_reserved_connections')::int)::text
+"""
+_SQL = """
+SELECT 'schema', string_agg("SCHEMA_VERSION", ',') FROM "VERSION"
 UNION ALL SELECT 'lock_seconds', floor(extract(epoch FROM now()) - min(hl_last_heartbeat) / 1000)::text
   FROM hive_locks WHERE hl_last_heartbeat > 0
 UNION ALL SELECT 'misplaced', count(*)::text FROM (
@@ -110,8 +113,9 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
         yield "checkpoint", f"systemctl show --property=Id,ActiveState,Result {shlex.join(CHECKPOINT)}"
     if "postgresql" in names:
         yield "catalog", questions.psql(host, _SQL)
+        yield "connections", questions.server_psql(host, _CONNECTIONS)
         if host.variables["lakehouse_backup_enabled"]:
-            yield "archive", questions.psql(host, _ARCHIVE)
+            yield "archive", questions.server_psql(host, _ARCHIVE)
     shown = "systemctl show --timestamp=unix --property=Id,ActiveState,Result,ActiveEnterTimestamp"
     if questions.backups(host):
         yield "backup_units", f"{shown} {shlex.join(BACKUP)}"

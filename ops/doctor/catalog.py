@@ -25,10 +25,12 @@ def _role(folder: str) -> Mapping[str, object]:
     return found
 
 
-def _of_rows(seen: Seen, judge_it: Callable[[Mapping[str, str]], Iterator[Fault]]) -> Iterator[Case]:
-    """Give the case of what the database counts."""
+def _of_rows(
+    seen: Seen, judge_it: Callable[[Mapping[str, str]], Iterator[Fault]], part: str = "catalog"
+) -> Iterator[Case]:
+    """Give the case of what the database counts, or the server."""
     database = seen.the("postgresql")
-    rows = seen.part(database.host, "catalog").then(_rows)
+    rows = seen.part(database.host, part).then(_rows)
     yield Case(database.host, judged(rows, judge_it), database)
 
 
@@ -76,7 +78,7 @@ def _connections(seen: Seen) -> Iterator[Case]:
             expected = f"at least {_FREE_CONNECTIONS} free"
             yield Fault(f"{used} of {allowed} connections are used", action, expected, Level.WARNING)
 
-    return _of_rows(seen, many)
+    return _of_rows(seen, many, "connections")
 
 
 def _locks(seen: Seen) -> Iterator[Case]:

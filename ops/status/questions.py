@@ -195,17 +195,30 @@ def _if_there(file: str) -> str:
 
 
 def psql(host: Host, sql: str) -> str:
-    """Return a command that asks the metastore's database as PostgreSQL's own user, who needs no password."""
-    database, port = host.entry("lakehouse_database", "name"), host.variables["lakehouse_ports"]["postgresql"]
-    options = "-c default_transaction_read_only=on"
+    """Return a command that queries the metastore's database as the metastore's role.
+
+    Never as the superuser: a function that somebody has got into that database would run as one.
+    """
+    return _psql(host, sql, host.entry("lakehouse_database", "user"), host.entry("lakehouse_database", "name"))
+
+
+def server_psql(host: Host, sql: str) -> str:
+    """Return a command that queries what concerns the whole server, in a database that is the superuser's alone."""
+    return _psql(host, sql, "postgres", "postgres")
+
+
+def _psql(host: Host, sql: str, role: str, database: str) -> str:
+    """Return a command that queries a database as PostgreSQL's own OS user, who needs no password."""
     query = [
         "env",
         "PGCONNECT_TIMEOUT=2",
-        f"PGOPTIONS={options}",
+        "PGOPTIONS=-c default_transaction_read_only=on",
         "psql",
         "-XAt",
         "-p",
-        str(port),
+        str(host.variables["lakehouse_ports"]["postgresql"]),
+        "-U",
+        str(role),
         "-d",
         str(database),
     ]

@@ -252,7 +252,7 @@ def _installed(running: Running, change: Change, version: str, host: Host, ready
 
 def installing(host: Host, unit: str, folder: str, version: str) -> str:
     """Return what installs packages, which restarts PostgreSQL, and tells when it answered meanwhile."""
-    asks, shows = (questions.psql(host, query) for query in ("select 1", "show server_version"))
+    asks, shows = (questions.server_psql(host, query) for query in ("select 1", "show server_version"))
     return f"""up=$(mktemp); ask() {{ {asks}; }}; show() {{ {shows}; }}
 ( while sleep {_PROBE_SECONDS}; do ask >/dev/null 2>&1 && echo "{_UP} $(date +%s.%N)"; done > "$up" ) &
 probe=$!; trap 'kill $probe; rm -f "$up"' EXIT

@@ -131,7 +131,8 @@ def test_the_log_of_the_server_does_not_tell_a_password(database_host: Machine, 
     def log() -> str:
         return database_host.run(f"cat {SERVER_LOG}")
 
-    arguments = {"port": port, "databases": [{"name": name, "user": name, "password": word}]}
+    login = {"name": name, "user": name, "owner": f"{name}_owner", "password": word}
+    arguments = {"port": port, "databases": [login]}
     psql("alter system set log_statement = 'all'")
     psql("select pg_reload_conf()")
     try:
@@ -146,7 +147,7 @@ def test_the_log_of_the_server_does_not_tell_a_password(database_host: Machine, 
         psql("alter system reset log_statement")
         psql("select pg_reload_conf()")
         psql(f"drop database if exists {name}")
-        psql(f"drop role if exists {name}")
+        psql(f"drop role if exists {name}_owner, {name}")
     assert f'statement: alter role "{name}" login password' in log()
     assert f'STATEMENT:  alter role "{name}" login password' in log()
     assert word not in log()

@@ -73,7 +73,7 @@ def is_making(meant: Settings) -> bool:
     labels = [f"{PROJECT_LABEL}={meant.project}", f"{SERVICE_LABEL}=postgres"]
     with docker_api.connect() as client:
         for container in client.containers.list(filters={"label": labels}, ignore_removed=True):
-            psql = ["psql", "--dbname=metastore", "-XAtqc", metastore_schema.IS_MAKING]
+            psql = ["psql", "--username=hive", "--dbname=metastore", "-XAtqc", metastore_schema.IS_MAKING]
             return bool(container.exec_run(psql, user="postgres").output == b"t\n")
     return False
 

@@ -85,7 +85,8 @@ class Told:
             "left": "",
             "checkpoint": "Id=hdfs-checkpoint.timer\nActiveState=active\nResult=success\n\n"
                           "Id=hdfs-checkpoint.service\nActiveState=inactive\nResult=success\n",
-            "catalog": "schema|3.1.0\nused|41\nallowed|97\nlock_seconds|\nmisplaced|0\n",
+            "catalog": "schema|3.1.0\nlock_seconds|\nmisplaced|0\n",
+            "connections": "used|41\nallowed|97\n",
             "archive": "mode|on\nfailing|false\nwaiting|0\n",
             "backup": json.dumps({"good": "20270115T040000Z", "why": ""}),
             "backup_units": f"Id=lakehouse-backup.timer\nActiveState=active\nResult=success\n"
@@ -383,7 +384,7 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (part(N1, "archive", "mode|on", "mode|off"), F, "backup.archive", N1, "archive_mode is off"),
     (part(N1, "catalog", "3.1.0", "4.0.0"), F, "metastore.schema",
      N1, "the schema in the database has version 4.0.0"),
-    (part(N1, "catalog", "used|41", "used|96"), W, "postgresql.connections",
+    (part(N1, "connections", "used|41", "used|96"), W, "postgresql.connections",
      N1, "96 of 97 connections are used"),
     (part(N1, "catalog", "lock_seconds|", "lock_seconds|1320"), F, "metastore.locks",
      N1, "silent for 1320 s"),
@@ -569,7 +570,7 @@ def test_a_file_that_nobody_understands_is_not_judged(
 
 PARTS = (
     "began", "units", "memory", "space", "inodes", "thp", "names", "listening", "reach",
-    "packages", "daemons", "checkpoint", "catalog", "catalogs", "flink_config", "hdfs_site",
+    "packages", "daemons", "checkpoint", "catalog", "catalogs", "connections", "flink_config", "hdfs_site",
     "core_site", "releases", "backup", "backup_units", "archive",
     "history", "history_units",
 )  # fmt: skip

@@ -199,7 +199,7 @@ class TestSteps:
         known = {f"{row.unit}.service" for row in services.load().services.values()}
         waited_for = {name for names in steps.AFTER.values() for name in names}
         assert steps.AFTER.keys() <= known
-        assert waited_for <= known | {steps.FORMAT, steps.DATABASES, steps.SCHEMA, steps.FOLDERS}
+        assert waited_for <= known | {steps.FORMAT, steps.DATABASES, steps.CLOSED, steps.FOLDERS}
 
     def test_a_unit_has_the_ports_of_its_row(self) -> None:
         assert steps.own_ports("postgresql@17-main.service") == {"postgresql"}

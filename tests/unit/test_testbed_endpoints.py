@@ -23,7 +23,7 @@ ENDPOINTS: dict[str, Any] = {
     },
     "namenode": {"host": "alpha", "http": "http://10.1.0.1:50070", "rpc_port": 8020},
     "metastore": {"host": "alpha", "address": "10.1.0.1", "port": 9183},
-    "postgresql": {"host": "beta", "port": 5433, "database": "hms"},
+    "postgresql": {"host": "beta", "port": 5433, "database": "hms", "role": "hive"},
     "spark": {
         "master": "spark://alpha:7177",
         "home": "/srv/spark",

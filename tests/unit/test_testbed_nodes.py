@@ -55,6 +55,6 @@ def test_a_killed_unit_is_left_to_systemd() -> None:
 
 def test_rows_of_postgresql() -> None:
     shell = Recorder((0, '[{"NAME": "default"}]\n', ""))
-    rows = SystemdNodes(shell).select("n1", "hms", 'SELECT "NAME" FROM "DBS"')
+    rows = SystemdNodes(shell).select("n1", "hms", "hive", 'SELECT "NAME" FROM "DBS"')
     assert rows == [{"NAME": "default"}]
     assert shell.commands[0][1].startswith("runuser -u postgres -- ")

@@ -445,6 +445,15 @@ class TestSettings:
         (found,) = cluster.databases(a_host(**named))
         assert str(found).startswith(f"FAIL names.database n1: {path} (expected a name of its own)")
 
+    def test_a_reader_is_not_the_owner_of_the_metastores_database(self) -> None:
+        federation = {"name": "other", "user": "hive_owner", "schemas": ["public", "pg_catalog"]}
+        database = {"name": "metastore", "user": "hive"}
+        found = cluster.databases(a_host(lakehouse_database=database, lakehouse_federation=federation))
+        assert [one.fact for one in found] == [
+            "lakehouse_federation.user is 'hive_owner'",
+            "lakehouse_federation.schemas has 'pg_catalog'",
+        ]
+
     @pytest.mark.parametrize("path", ["/data 1", "/data,1", "/data%i", "/data:1", "/da'ta", "/d\nata", "/$x"])
     def test_a_path_that_a_unit_or_a_list_would_tear(self, path: str) -> None:
         for variable in ("lakehouse_install_dir", "lakehouse_data_dir"):

@@ -14,16 +14,17 @@ from lakehouse import inventory, services
 from lakehouse.dev.floor import imprint, probing, taking
 from lakehouse.dev.floor.machines import Machines
 from lakehouse.dev.floor.taking import Kit, Taken
-from plugins.module_utils.lakehouse import probes
+from plugins.module_utils.lakehouse import metastore_sql, probes
 
 # Steps that are no unit's.
 FORMAT, DATABASES, SCHEMA, FOLDERS = "format", "databases", "schema", "folders in HDFS"
+CLOSED = "schema is its owner's"
 POSTGRESQL = "postgresql@*.service"
 # What a unit waits for beside its files: a step, or another unit on each of its nodes. Whoever comes too
 # early asks again only after seconds, or ends and is started again after five.
 AFTER: Mapping[str, tuple[str, ...]] = {
     "hdfs-namenode.service": (FORMAT,),
-    "hive-metastore.service": (SCHEMA,),
+    "hive-metastore.service": (CLOSED,),
     "spark-worker.service": ("spark-master.service",),
     "spark-history.service": (FOLDERS,),
     "spark-connect.service": ("spark-worker.service", FOLDERS),
@@ -189,19 +190,32 @@ def _made(machines: Machines, kit: Kit) -> dict[str, Step]:
         f"{database}: {unit}" for unit in running(kit.nodes[database]) if fnmatch(unit, POSTGRESQL)
     )
     files = tuple(f"{node}: files" for node in kit.nodes)
+    create, settle = f"{CREATE} {port}", settled(variables["lakehouse_database"])
     return {
         FORMAT: Step(
             behind(namenode, kit.nodes[namenode], "hdfs-namenode.service"),
             partial(machines.run, namenode, f"cluster={shlex.quote(cluster)}{FORMAT_NAMENODE}"),
         ),
-        DATABASES: Step(server, partial(machines.run, database, f"{CREATE} {port}", kit.databases)),
+        DATABASES: Step(server, partial(machines.run, database, create, kit.databases + settle)),
         SCHEMA: Step(
             (DATABASES, *behind(metastore, kit.nodes[metastore], "hive-metastore.service")),
             partial(machines.run, metastore, INIT_SCHEMA),
         ),
+        CLOSED: Step((SCHEMA,), partial(machines.run, database, create, settle)),
         FOLDERS: Step((f"{namenode}: hdfs-namenode.service",), partial(_folders, kit)),
         "repository": Step((*server, *files), partial(machines.run, database, REPOSITORY)),
     }
+
+
+def settled(login: Mapping[str, str]) -> bytes:
+    """Return what lets the metastore's role make its schema, and what takes it from there, as the owner.
+
+    One table of the kit is beside those of the metastore's own tool; it may only be made after them.
+    """
+    user, owner = login["user"], metastore_sql.owner_of(login["user"])
+    there = "select to_regclass('public.\"VERSION\"') is not null as complete \\gset"
+    script = f"{there}\n\\if :complete\n{metastore_sql.RUNTIME_STATS}\\endif\n{metastore_sql.settled(user, owner)}"
+    return f"\\connect {login['name']} {owner}\n{script}".encode()
 
 
 def _folders(kit: Kit) -> None:

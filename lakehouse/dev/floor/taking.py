@@ -28,16 +28,17 @@ ss -Hltn | awk '{print "socket", $4}'
 PACK = "tar --create --absolute-names --no-recursion --numeric-owner --files-from=-"
 # Data stays where it is.
 ONLY_FOLDERS = r"xargs -rd '\n' -I @ find @ -maxdepth 0 \( -type d -o -path '*/.ssh/*' \)"
-# Roles with what the server keeps of their passwords, empty databases, and the one table that the kit makes
-# beside those of the metastore's own tool.
-DUMP = """
+# Roles with what the server keeps of their passwords, and empty databases. A database's owner has the rest of its
+# dump: PostgreSQL refuses its superuser in that of the metastore.
+DUMP = r"""
 cd /
 as() { runuser -u postgres -- "$@"; }
 as pg_dumpall --port $port --roles-only | grep -v ' ROLE postgres'
-own="select datname from pg_database where datname !~ '^(postgres|template.)$'"
-for name in $(as psql --port $port -XAtc "$own"); do
-  as pg_dump --port $port --create --schema-only --table '"RUNTIME_STATS"' "$name" 2>/dev/null ||
-    as pg_dump --port $port --create --schema-only --exclude-schema '*' "$name"
+own="select datname, pg_get_userbyid(datdba) from pg_database where datname !~ '^(postgres|template.)$'"
+as psql --port $port -XAtF ' ' -c "$own" | while read -r name owner; do
+  echo '\connect postgres postgres'
+  as pg_dump --port $port --username $owner --create --schema-only --exclude-schema '*' "$name" </dev/null |
+    sed "s/^\\\\connect .*/& $owner/"
 done
 """
 

@@ -49,6 +49,11 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def owner_of(user: str) -> str:
+    """Return the owner's name, by that of the metastore's role; the role postgresql has the same."""
+    return f"{user}_owner"
+
+
 def opening(user: str) -> str:
     """Return the query for the statements that let the metastore's role make the schema, none once it is complete."""
     role = literal(user)
