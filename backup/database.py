@@ -3,8 +3,8 @@
 The moment T0 is exact: while the catalog's tables are locked against writers, they are read and a restore
 point is made. Whoever restores to that point has these tables and no others.
 
-Two sessions do it. The metastore's role locks and reads its tables; the superuser, who alone may make a restore
-point, makes it in the database `postgres`, where nobody else has made anything that would run as he.
+Two sessions do it. The metastore's role locks and reads its tables; the superuser, who alone may make a
+restore point, makes it in the database `postgres`, in which no other role can have made a function.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ DOCUMENTATION = r"""
 module: lakehouse_postgresql_database
 short_description: Login roles and their databases, the metastore's or one that a role may only read
 description:
-  - Talks to the server through psql, as the operating system's user C(postgres); in the metastore's database as the
-    role that owns it, and never as the superuser.
-  - The metastore's role may make tables while there is no complete schema. From then on its owner has them all, and
-    the metastore's role may read and write rows.
+  - Talks to the server through psql, as the operating system's user C(postgres); in the metastore's database
+    as the role that owns it, and never as the superuser.
+  - The metastore's role may make tables while there is no complete schema. From then on its owner has them
+    all, and the metastore's role may read and write rows.
   - Whether the password is right is asked of the server, by logging in over TCP. It never stands in an
     argument list.
 options:

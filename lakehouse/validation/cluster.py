@@ -252,7 +252,10 @@ def databases(host: Host) -> list[Finding]:
 
 def _federation(host: Host) -> list[Finding]:
     found = []
-    reader, owner = setting(host, "lakehouse_federation.user"), f"{setting(host, 'lakehouse_database.user')}_owner"
+    reader, owner = (
+        setting(host, "lakehouse_federation.user"),
+        f"{setting(host, 'lakehouse_database.user')}_owner",
+    )
     if reader == owner:
         fact = f"lakehouse_federation.user is {reader!r}"
         advice = "choose another: this role owns the metastore's database"

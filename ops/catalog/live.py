@@ -57,7 +57,7 @@ def database_host(cluster: Cluster) -> Host:
 
 
 def psql(host: Host) -> list[str]:
-    """Return the call of psql on a database's host that means the metastore's database, as the metastore's role.
+    """Return the call of psql on a database's host: the metastore's role, in the metastore's database.
 
     Its caller is PostgreSQL's own OS user, whom pg_hba.conf lets in as that role.
     """

@@ -73,12 +73,12 @@ def only_machines(arguments: argparse.Namespace, what: str, instead: str) -> Non
 def machines(cluster: Cluster) -> Target:
     """Return the machines of an inventory; the repository is a copy, if the cluster has its own history."""
     name, path = str(cluster.variable("lakehouse_cluster")), cluster.inventory.path
-    asked = [*live.login(live.database_host(cluster)), "-c", "TABLE ..."]
+    psql = shlex.join(["psql", *live.login(live.database_host(cluster)), "-c", "TABLE ..."])
     return Target(
         name=name,
         place=state.folder(path, name) / history.STORE,
         look=f".venv/bin/lakehouse status -i {path}",
-        query=f".venv/bin/lakehouse exec -i {path} postgresql -- runuser -u postgres -- psql {shlex.join(asked)}",
+        query=f".venv/bin/lakehouse exec -i {path} postgresql -- runuser -u postgres -- {psql}",
         recover=f".venv/bin/lakehouse restore --table ... -i {path}",
         node=shared.node(cluster),
         source=cache(partial(live.source, cluster)),

@@ -199,11 +199,13 @@ def psql(host: Host, sql: str) -> str:
 
     Never as the superuser: a function that somebody has got into that database would run as one.
     """
-    return _psql(host, sql, host.entry("lakehouse_database", "user"), host.entry("lakehouse_database", "name"))
+    return _psql(
+        host, sql, host.entry("lakehouse_database", "user"), host.entry("lakehouse_database", "name")
+    )
 
 
 def server_psql(host: Host, sql: str) -> str:
-    """Return a command that queries what concerns the whole server, in a database that is the superuser's alone."""
+    """Return a command that queries the server as a whole, as the superuser in a database of its own."""
     return _psql(host, sql, "postgres", "postgres")
 
 

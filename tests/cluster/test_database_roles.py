@@ -73,7 +73,7 @@ def test_the_metastores_role_owns_nothing_and_makes_nothing(metastore: Metastore
         ("pg_class", "relowner"), ("pg_proc", "proowner"), ("pg_type", "typowner"),
         ("pg_namespace", "nspowner"), ("pg_database", "datdba"),
     ):  # fmt: skip
-        owned = f"select count(*) from {catalog} where {column} = {mine}"
+        owned = f"select count(*) from {catalog} where {column} = {mine}"  # noqa: S608 -- constants
         assert metastore.run(metastore.role, owned).strip() == "0", catalog
     for statement in (
         "create table public.kit_mine ()",
@@ -101,7 +101,9 @@ def test_the_owner_logs_in_on_the_host_alone(metastore: Metastore) -> None:
 
 
 @pytest.mark.usefixtures("planted")
-@pytest.mark.parametrize("command", ["status", "doctor", "console", "metastore check", "catalog commit", "backup"])
+@pytest.mark.parametrize(
+    "command", ["status", "doctor", "console", "metastore check", "catalog commit", "backup"]
+)
 def test_no_command_runs_a_strangers_function_as_the_superuser(
     command: str, metastore: Metastore, verb: Verb, store: tuple[str, str]
 ) -> None:

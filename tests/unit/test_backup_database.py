@@ -77,18 +77,20 @@ def test_what_somebody_made_in_the_database_runs_as_the_metastores_role(
 @pytest.mark.parametrize(
     ("before", "said"),
     [
-        ("revoke all on \"SDS\" from hive", "permission denied for table SDS"),
+        ('revoke all on "SDS" from hive', "permission denied for table SDS"),
         ('alter table "SERDE_PARAMS" rename to "OTHER"', 'relation "SERDE_PARAMS" does not exist'),
     ],
 )
 def test_a_catalog_that_cannot_be_locked_or_read_has_no_moment(
     settings: Settings, metastore: Database, before: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    after = {"r": 'grant all on "SDS" to hive', "a": 'alter table "OTHER" rename to "SERDE_PARAMS"'}[before[0]]
+    after = {"r": 'grant all on "SDS" to hive', "a": 'alter table "OTHER" rename to "SERDE_PARAMS"'}[
+        before[0]
+    ]
     monkeypatch.setattr(database, "_point", pytest.fail)
     metastore.run(before)
     try:
-        with pytest.raises(BackupError, match=f"^the catalog's tables in database hive: .*{said}"):
+        with pytest.raises(BackupError, match=rf"^the catalog's tables in database hive: .*{said}"):
             database._at_t0(settings, NAME)
     finally:
         metastore.run(after)
@@ -99,12 +101,15 @@ def test_a_session_that_ended_before_the_point_was_made_makes_no_backup(
 ) -> None:
     def killed(*_: object) -> str:
         metastore.run(
-            "select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'lakehouse-backup'"
+            "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
+            " where application_name = 'lakehouse-backup'"
         )
         return "{}"
 
     monkeypatch.setattr(database, "_point", killed)
-    with pytest.raises(BackupError, match="^the catalog's tables in database hive: .*terminating connection"):
+    with pytest.raises(
+        BackupError, match=r"^the catalog's tables in database hive: .*terminating connection"
+    ):
         database._at_t0(settings, NAME)
 
 
@@ -121,5 +126,7 @@ def test_a_database_that_does_not_answer_is_one_line(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGHOST", str(tmp_path))
-    with pytest.raises(BackupError, match="^the catalog's tables in database hive: psql: error: connection to"):
+    with pytest.raises(
+        BackupError, match=r"^the catalog's tables in database hive: psql: error: connection to"
+    ):
         database._at_t0(settings, NAME)

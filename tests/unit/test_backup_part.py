@@ -79,8 +79,8 @@ DATABASES = [{"name": "d", "description": None, "location": f"{ROOT}/d", "owner"
 def settings(tmp_path: Path) -> Settings:
     return Settings(
         cluster="kit", folder=str(tmp_path), keep=1, namenode="", superuser="hdfs", root="/lakehouse",
-        left_out=(), database="", database_user="", database_port=0, database_ssh=(), checkpoint=(), checkpoint_folder="",
-        spark_submit=(), spark_user="",
+        left_out=(), database="", database_user="", database_port=0, database_ssh=(), checkpoint=(),
+        checkpoint_folder="", spark_submit=(), spark_user="",
     )  # fmt: skip
 
 

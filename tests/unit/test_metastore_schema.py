@@ -146,7 +146,7 @@ def test_a_role_that_may_make_no_tables_is_told_how_it_may(monkeypatch: pytest.M
     monkeypatch.setattr(schema, "Database", lambda _: database)
     with pytest.raises(
         RefusedError,
-        match=r"^database m is empty, and role hive may not make tables in it; next: run site.yml with --tags ",
+        match=r"^database m is empty, and role hive may make no tables in it; next: run site.yml with ",
     ):
         schema.apply({"database": "m", "version": "3.1.0", "user": "hive"})
     assert not database.marked

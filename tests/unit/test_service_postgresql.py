@@ -292,6 +292,22 @@ def test_a_new_password_is_set_once(made: Made) -> None:
     assert [attempt(made.desired), attempt(made.desired)] == [("metastore: password", ""), ("", "")]
 
 
+def test_a_volume_of_before_gets_its_owner(made: Made) -> None:
+    before = """alter database metastore owner to hive
+alter database metastore reset search_path
+grant pg_read_all_data to reader
+"""
+    argv = [f"{made.desired['bin']}/postgres", "--single", "-D", made.desired["data"], "postgres"]
+    subprocess.run(
+        ["runuser", "-u", "postgres", "--", *argv], input=before, text=True, cwd="/", check=True,
+        capture_output=True,
+    )  # fmt: skip
+    assert [attempt(made.desired), attempt(made.desired)] == [
+        ("metastore: password, grants, privileges; federation: password, grants", ""),
+        ("", ""),
+    ]
+
+
 def test_a_refusal_shows_the_server_s_log_and_no_password(made: Made) -> None:
     hidden = "known-to-the-test-alone"
     made.configure(hidden, ADMINISTRATOR)

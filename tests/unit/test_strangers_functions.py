@@ -1,4 +1,4 @@
-"""What each command asks the metastore's database would call a stranger's functions: the cluster's test can fail."""
+"""The queries of each command would call a stranger's functions: the cluster's test can fail."""
 
 from __future__ import annotations
 

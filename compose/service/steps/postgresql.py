@@ -71,7 +71,7 @@ def refuse_foreign(data: Path, version: str) -> None:
 
 
 class Session:
-    """One database of the server, as the role that owns it: what somebody has made there runs with no more rights."""
+    """One database of the server, as its owner: a function that was made there gets no more rights."""
 
     def __init__(self, server: Server, name: str) -> None:
         asked = f"select pg_get_userbyid(datdba) from pg_database where datname = {literal(name)}"  # noqa: S608 -- quoted

@@ -214,7 +214,9 @@ def settled(login: Mapping[str, str]) -> bytes:
     """
     user, owner = login["user"], metastore_sql.owner_of(login["user"])
     there = "select to_regclass('public.\"VERSION\"') is not null as complete \\gset"
-    script = f"{there}\n\\if :complete\n{metastore_sql.RUNTIME_STATS}\\endif\n{metastore_sql.settled(user, owner)}"
+    script = (
+        f"{there}\n\\if :complete\n{metastore_sql.RUNTIME_STATS}\\endif\n{metastore_sql.settled(user, owner)}"
+    )
     return f"\\connect {login['name']} {owner}\n{script}".encode()
 
 

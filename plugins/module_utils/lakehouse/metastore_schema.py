@@ -159,8 +159,9 @@ def apply(parameters: dict[str, Any]) -> bool:
 
 def _want_rights(database: Database, parameters: dict[str, Any]) -> None:
     if database.run(MAY_MAKE) == "f":
+        name, user = parameters["database"], parameters["user"]
         raise RefusedError(
-            f"database {parameters['database']} is empty, and role {parameters['user']} may not make tables in it",
+            f"database {name} is empty, and role {user} may make no tables in it",
             "run site.yml with --tags postgresql,metastore, which lets it",
         )
 

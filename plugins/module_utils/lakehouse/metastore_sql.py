@@ -1,11 +1,13 @@
 """SQL that decides who owns the metastore's tables, and what the metastore's role may do with them.
 
-The metastore's role reads and writes rows. A second role, the owner, owns the database and everything in it; no
-client on the network can log in as the owner. While there is no complete schema, the metastore's role may make
-one; `lakehouse.close()` then hands it over to the owner, in the transaction that completes it.
+The metastore's role reads and writes rows. A second role, the owner, owns the database and everything in it;
+no client on the network can log in as the owner. While there is no complete schema, the metastore's role may
+make one; `lakehouse.close()` then transfers it to the owner, in the transaction that completes it.
 
 Pure text, which Ansible's modules, docker compose and the bench share.
 """
+
+# ruff: noqa: S608 -- a value gets into SQL through literal() and identifier() alone
 
 from __future__ import annotations
 
@@ -21,9 +23,7 @@ create table if not exists public."RUNTIME_STATS" (
 create index if not exists "IDX_RUNTIME_STATS_CREATE_TIME" on public."RUNTIME_STATS" ("CREATE_TIME");
 """
 # psql runs the statement that it gets back; a database of another kit has no such function.
-CLOSE = (
-    "select 'select lakehouse.close()' where to_regprocedure('lakehouse.close()') is not null \\gexec\n"
-)
+CLOSE = "select 'select lakehouse.close()' where to_regprocedure('lakehouse.close()') is not null \\gexec\n"
 # A temporary table cannot stand for one of the catalog's, nor can a schema with the name of the role.
 SEARCH_PATH = "public, pg_temp"
 # Deleting rows must not turn a database that is closed into one that is open: only tables and schemas count,
@@ -55,21 +55,25 @@ def owner_of(user: str) -> str:
 
 
 def opening(user: str) -> str:
-    """Return the query for the statements that let the metastore's role make the schema, none once it is complete."""
+    """Return the query for the statements that let the metastore's role make the schema.
+
+    It returns none once the schema is complete.
+    """
     role = literal(user)
-    return f"""select format('grant create on database %I to %I; grant usage, create on schema public to %2$I',
+    return f"""select format(
+    'grant create on database %I to %I; grant usage, create on schema public to %2$I',
     current_database(), {role})
   where {_UNFINISHED} and not (
     has_database_privilege({role}, current_database(), 'create')
     and has_schema_privilege({role}, 'public', 'create')
-    and to_regprocedure('lakehouse.close()') is not null)"""  # noqa: S608 -- quoted
+    and to_regprocedure('lakehouse.close()') is not null)"""
 
 
 def closing(user: str, owner: str) -> str:
-    """Return the query for the statements that leave the metastore's role rows alone, none before there is a schema.
+    """Return the query for the statements that leave the metastore's role nothing but rows.
 
-    Tables, sequences and schemas become the owner's. Functions and views stay whose they are: a metastore makes
-    none, and one that somebody else has made must not run with the owner's rights.
+    It returns none before the schema is complete. Tables, sequences and schemas become the owner's. Functions
+    and views keep theirs: a metastore makes none, and a planted one must not run with the owner's rights.
     """
     role, new = literal(user), literal(owner)
     mine, its = (f"(select oid from pg_roles where rolname = {name})" for name in (role, new))
@@ -103,9 +107,11 @@ def closing(user: str, owner: str) -> str:
   select 4, format('revoke create on database %I from public, %I', current_database(), {role})
     where has_database_privilege({role}, current_database(), 'create')
   union all
-  select 4, format('revoke create on schema public from public, %I; grant usage on schema public to %1$I', {role})
-    where has_schema_privilege({role}, 'public', 'create') or not has_schema_privilege({role}, 'public', 'usage')
-  ) needed where not {_UNFINISHED} order by step"""  # noqa: S608 -- quoted
+  select 4, format(
+      'revoke create on schema public from public, %I; grant usage on schema public to %1$I', {role})
+    where has_schema_privilege({role}, 'public', 'create')
+    or not has_schema_privilege({role}, 'public', 'usage')
+  ) needed where not {_UNFINISHED} order by step"""
 
 
 def _lacks(function: str, role: str, privileges: str) -> str:
@@ -114,11 +120,13 @@ def _lacks(function: str, role: str, privileges: str) -> str:
 
 
 def settled(user: str, owner: str) -> str:
-    """Return the script that the owner runs in psql: it opens a database without a schema, and closes one that has it.
+    """Return the script that the owner runs in psql.
 
-    Each table is a transaction of its own, so that nothing waits for a metastore while it holds another table.
+    It opens a database without a schema, and closes one that has it. Each table is a transaction of its own,
+    so that nothing waits for a metastore while it holds another table.
     """
     return f"""{_LOCK}set search_path = pg_catalog;
+set client_min_messages = warning;
 create schema if not exists lakehouse;
 revoke all on schema lakehouse from public;
 grant usage on schema lakehouse to {identifier(user)};
@@ -134,10 +142,11 @@ end $body$;
 
 
 def owned(database: str, user: str, owner: str) -> str:
-    """Return the statements of the server's administrator, from outside of the database, that make it the owner's."""
+    """Return the superuser's statements, for the database `postgres`, that give the owner its database."""
     name, role = identifier(database), identifier(user)
     return (
-        f"begin; alter database {name} owner to {identifier(owner)}; revoke all on database {name} from public;"
+        f"begin; alter database {name} owner to {identifier(owner)};"
+        f" revoke all on database {name} from public;"
         f" grant connect, temporary on database {name} to {role};"
         f" alter database {name} set search_path = {SEARCH_PATH}; commit;"
     )
@@ -151,10 +160,11 @@ def is_owned(database: str, user: str, owner: str) -> str:
     where d.datname = {name} and pg_get_userbyid(d.datdba) = {literal(owner)}
     and 'search_path={SEARCH_PATH}' = any (s.setconfig)
     and not has_database_privilege('public', d.oid, 'connect')
-    and has_database_privilege({role}, d.oid, 'connect') and has_database_privilege({role}, d.oid, 'temporary'))"""  # noqa: S608 -- quoted
+    and has_database_privilege({role}, d.oid, 'connect')
+    and has_database_privilege({role}, d.oid, 'temporary'))"""
 
 
 def is_settled(database: str, user: str, owner: str) -> str:
-    """Return the question of the metastore's role that fails where settled() or owned() has something to do."""
+    """Return the query that fails for the metastore's role where settled() or owned() has something to do."""
     return f"""select 1 / ({is_owned(database, user, owner)}
-  and not exists ({opening(user)}) and not exists ({closing(user, owner)}))::int"""  # noqa: S608 -- quoted
+  and not exists ({opening(user)}) and not exists ({closing(user, owner)}))::int"""

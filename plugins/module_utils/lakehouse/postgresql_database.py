@@ -106,7 +106,8 @@ def statements(server: Server, login: dict[str, Any]) -> list[tuple[str, str]]:
     if not login.get("read_only"):
         found += _owner(server, user, owner)
     if not server.admin(f"select 1 from pg_database where datname = {literal(name)};"):  # noqa: S608 -- quoted
-        make = f"create database {identifier(name)} owner {identifier(owner)} template template0 encoding 'UTF8';"
+        place = f"{identifier(name)} owner {identifier(owner)}"
+        make = f"create database {place} template template0 encoding 'UTF8';"
         found.append(("database", make))
     # With a role or a database that is not there yet, there is nothing to ask about.
     if len(found) > 1 or server.admin(f"select 1 where not ({_is_granted(login)});"):
@@ -124,7 +125,8 @@ def _owner(server: Server, user: str, owner: str) -> list[tuple[str, str]]:
         return [("owner", make)]
     asked = (
         "select 1 from pg_roles o, pg_roles u"  # noqa: S608 -- quoted
-        f" where o.rolname = {literal(owner)} and u.rolname = {literal(user)} and pg_has_role(o.oid, u.oid, 'usage');"
+        f" where o.rolname = {literal(owner)} and u.rolname = {literal(user)}"
+        " and pg_has_role(o.oid, u.oid, 'usage');"
     )
     return [] if server.admin(asked) else [("owner", f"grant {identifier(user)} to {identifier(owner)};")]
 

@@ -1,5 +1,7 @@
 """SQL that gives a role the tables of named schemas to read, and nothing else."""
 
+# ruff: noqa: S608 -- a value gets into SQL through literal() alone
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,20 +15,18 @@ _READABLE = "c.relkind in ('r', 'p', 'f', 'v', 'm')"
 def making(schemas: Sequence[str]) -> str:
     """Return the query for the statements that make schemas which are not there."""
     return f"""select format('create schema %I', name) from {_named(schemas)}
-  where not exists (select from pg_namespace where nspname = name)"""  # noqa: S608 -- quoted
+  where not exists (select from pg_namespace where nspname = name)"""
 
 
 def granting(user: str, schemas: Sequence[str]) -> str:
     """Return the query for the statements that grant what the role lacks, and revoke what it has elsewhere.
 
-    Tables that the database's owner makes later, or a role that has tables there already, are granted when they
-    are made.
+    Tables that the database's owner makes later, or a role that has tables there already, are granted when
+    they are made.
     """
     role, named = literal(user), _named(schemas)
     reader = f"(select oid from pg_roles where rolname = {role})"
-    here, elsewhere = (
-        f"{word} exists (select from {named} where name = n.nspname)" for word in ("", "not")
-    )
+    here, elsewhere = (f"{word} exists (select from {named} where name = n.nspname)" for word in ("", "not"))
     return f"""select statement from (
   select format('grant usage on schema %I to %I', n.nspname, {role}) as statement
     from pg_namespace n where {here} and not has_schema_privilege({role}, n.oid, 'usage')
@@ -52,14 +52,15 @@ def granting(user: str, schemas: Sequence[str]) -> str:
   union all
   select format('revoke all on %s from %I', c.oid::regclass, {role})
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where {elsewhere} and {_READABLE} and exists (select from aclexplode(c.relacl) e where e.grantee = {reader})
+    where {elsewhere} and {_READABLE}
+    and exists (select from aclexplode(c.relacl) e where e.grantee = {reader})
   union all
   select format('alter default privileges for role %I in schema %I revoke all on tables from %I',
       pg_get_userbyid(a.defaclrole), n.nspname, {role})
     from pg_default_acl a join pg_namespace n on n.oid = a.defaclnamespace
     where {elsewhere} and a.defaclobjtype = 'r'
     and exists (select from aclexplode(a.defaclacl) e where e.grantee = {reader})
-  ) needed"""  # noqa: S608 -- quoted
+  ) needed"""
 
 
 def settled(user: str, schemas: Sequence[str]) -> str:
@@ -76,7 +77,7 @@ def is_settled(user: str, schemas: Sequence[str]) -> str:
   and not has_database_privilege('public', current_database(), 'connect')
   and not has_database_privilege(current_database(), 'create')
   and not has_database_privilege(current_database(), 'temporary')
-  and not exists ({making(schemas)}) and not exists ({granting(user, schemas)}))::int"""  # noqa: S608 -- quoted
+  and not exists ({making(schemas)}) and not exists ({granting(user, schemas)}))::int"""
 
 
 def _named(schemas: Sequence[str]) -> str:
