@@ -61,7 +61,7 @@ SAMENET = "the address of a container is known once it runs; its network is this
 CHECK = "a container comes back with another address, which the NameNode would refuse"
 LIST = "who may be a DataNode is listed by address, and that of a container is known once it runs"
 BACKUP = "nobody makes backups of containers"
-HISTORY = "nobody commits the catalog in a stack of docker compose"
+IDENT = "Debian's package names the file; a volume that was made before it names none"
 CERTIFICATE = "a container's PostgreSQL has no certificate"
 LOCAL = "127.0.0.1/32 scram-sha-256"
 DESIGN = (
@@ -109,7 +109,12 @@ DESIGN = (
         Different("*/pg_hba.conf", f"hostssl {login} {LOCAL}", f"host {login} {LOCAL}", CERTIFICATE)
         for login in ("metastore hive", "federation federation_reader")
     ),
-    Different("*/pg_hba.conf", "local metastore hive peer map=lakehouse", "", HISTORY),
+    Different(
+        "*/conf.d/lakehouse.conf",
+        "",
+        "ident_file = '/etc/postgresql/17/main/pg_ident.conf'",
+        IDENT,
+    ),
     *(
         Different("namenode/etc/hadoop/namenode/hdfs-site.xml", "", line, CHECK)
         for line in (
@@ -141,11 +146,9 @@ DESIGN += tuple(
 )
 # What only a container is told: what it is asked, and the steps that Ansible takes on a node.
 OF_CONTAINERS_ALONE = "*/etc/lakehouse/service.json"
-# What only a node has: the programs of a backup, who commits the catalog by the clock, and schematool, which
-# wants systemd for its secret.
+# What only a node has: the programs of a backup, and schematool, which wants systemd for its secret.
 OF_NODES_ALONE = (
     "*lakehouse-backup*",
-    "*/pg_ident.conf",
     "*/usr/local/lib/lakehouse/*",
     "*/usr/local/bin/schematool",
 )
