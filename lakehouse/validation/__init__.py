@@ -16,6 +16,7 @@ from lakehouse.validation import (
     network,
     overrides,
     postgresql,
+    secrets,
     sizes,
     topology,
     trino,
@@ -61,9 +62,10 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += (
             network.public_address(typed) + network.ports(typed) + topology.replication(typed, inventory)
         )
-        findings += cluster.names(typed) + cluster.accounts(typed)
+        findings += cluster.names(typed) + cluster.accounts(typed, host.variables.get("ansible_user"))
         findings += cluster.paths(typed) + cluster.root(typed)
-        findings += cluster.secrets(typed) + cluster.databases(typed)
+        findings += secrets.checked(typed, known) + secrets.exposed(typed, known)
+        findings += cluster.databases(typed) + postgresql.clients(typed) + postgresql.overrides(typed)
         findings += trino.heap(typed) + trino.query(typed) + trino.catalogs(typed)
         findings += trino.keys(typed) + trino.secrets(typed)
         findings += overrides.keys(typed)

@@ -1,4 +1,4 @@
-"""Settings of the whole cluster: identifiers, paths, the database's secret and the versions."""
+"""Settings of the whole cluster: identifiers, accounts, paths, databases and the versions."""
 
 from __future__ import annotations
 
@@ -70,11 +70,6 @@ KEPT_DATABASES = (
     "replication",
 )
 KEPT_ROLES = ("postgres", "all", "public", "none")
-SHORTEST_PASSWORD = 12
-# A repeated character or two are no secret, whatever their number.
-LEAST_VARIETY = 5
-KNOWN_PASSWORDS = ("changemechangeme", "passwordpassword", "password1234", "123456789012", "administrator")
-CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Debian's own accounts and groups, those of the roles' packages, and groups that are as good as root.
 KEPT_ACCOUNTS = frozenset({
     "root", "daemon", "bin", "sys", "sync", "games", "man", "lp", "mail", "news", "uucp", "proxy",
@@ -83,12 +78,21 @@ KEPT_ACCOUNTS = frozenset({
     "sshd", "postgres", "ssl-cert", "adm", "disk", "docker", "kmem", "shadow", "staff", "sudo", "tty",
     "utmp", "video", "wheel", "crontab", "users",
 })  # fmt: skip
+# The kit's own accounts, such as the one that makes backups; systemd's, and those of Debian's packages.
+KEPT_PREFIXES = ("lakehouse-", "systemd-", "_")
 PATHS = ("lakehouse_install_dir", "lakehouse_config_dir")
-DATA_PATHS = ("lakehouse_data_dir", "lakehouse_namenode_dirs", "lakehouse_datanode_dirs")
+DATA_PATHS = (
+    "lakehouse_data_dir",
+    "lakehouse_namenode_dirs",
+    "lakehouse_datanode_dirs",
+    "lakehouse_backup_dir",
+    "lakehouse_catalog_dir",
+)
 # They become words of unit files and class paths, and members of lists with commas.
 PATH = re.compile(r"[A-Za-z0-9._+@/-]+")
-# Emptied at boot or by age: https://www.freedesktop.org/software/systemd/man/latest/tmpfiles.d.html
-VOLATILE = ("/tmp", "/var/tmp", "/run", "/dev", "/proc", "/sys")  # noqa: S108 (refused, not used)
+# Emptied at boot or by age, and most of them open to every account:
+# https://www.freedesktop.org/software/systemd/man/latest/tmpfiles.d.html
+VOLATILE = ("/tmp", "/var/tmp", "/run", "/var/run", "/var/lock", "/dev", "/proc", "/sys")  # noqa: S108 (refused, not used)
 
 
 def setting(host: Host, path: str) -> Any:
@@ -127,17 +131,30 @@ def users(host: Host) -> Mapping[str, Any]:
     return table if isinstance(table, Mapping) else {}
 
 
-def accounts(host: Host) -> list[Finding]:
-    """Check that each engine has a user of its own, that none is to read only, and none is the system's."""
+def accounts(host: Host, login: object = None) -> list[Finding]:
+    """Check that each engine has a user of its own, that none is to read only, and none is the system's.
+
+    Nor is it ``login``, by whom the machines are managed.
+    """
     engines = users(host)
     named = {f"lakehouse_users.{engine}": name for engine, name in engines.items()}
     named |= {f"lakehouse_readers[{index}]": name for index, name in enumerate(readers(host))}
     named |= {"lakehouse_group": host.variables.get("lakehouse_group")}
-    advice = "choose another: this account is the system's own"
+    advice = "choose another: this account is the system's own, or the kit's"
     findings = [
         Finding("names.users", host.name, f"{path} is {name!r}", advice, "an account of its own")
         for path, name in named.items()
-        if name in KEPT_ACCOUNTS
+        if name in KEPT_ACCOUNTS or str(name).startswith(KEPT_PREFIXES)
+    ] + [
+        Finding(
+            "names.users",
+            host.name,
+            f"{path} is {name!r}, and so is ansible_user",
+            "choose another: whoever manages the machines becomes root there",
+            "an account of its own",
+        )
+        for path, name in named.items()
+        if login and name == login and name not in KEPT_ACCOUNTS and path != "lakehouse_group"
     ]
     if len(set(engines.values())) < len(engines):
         fact = f"lakehouse_users gives two engines one user ({', '.join(map(str, engines.values()))})"
@@ -160,7 +177,7 @@ def accounts(host: Host) -> list[Finding]:
 
 
 def paths(host: Host) -> list[Finding]:
-    """Check that paths are absolute, data survives a reboot, and no directory holds two kinds of data."""
+    """Check that paths are absolute, survive a reboot, and no directory holds two kinds of data."""
     findings = []
     holders: dict[str, str] = {}
     for variable in (*PATHS, *DATA_PATHS):
@@ -175,7 +192,7 @@ def paths(host: Host) -> list[Finding]:
                 findings.append(
                     Finding("paths.syntax", host.name, fact, advice, "letters, digits and . _ + @ -")
                 )
-            elif variable in DATA_PATHS and any(f"{path}/".startswith(f"{top}/") for top in VOLATILE):
+            elif any(f"{path}/".startswith(f"{top}/") for top in VOLATILE):
                 advice = "choose a file system that keeps its files"
                 findings.append(
                     Finding("paths.volatile", host.name, fact, advice, f"not below {', '.join(VOLATILE)}")
@@ -195,41 +212,6 @@ def root(host: Host) -> list[Finding]:
     fact = f"lakehouse_root is {str(value)!r}"
     advice = "write it like /lakehouse: it becomes part of every table's URI"
     return [Finding("paths.syntax", host.name, fact, advice, "an absolute directory of HDFS")]
-
-
-def secrets(host: Host) -> list[Finding]:
-    """Check that passwords are there, fit into a file and are not guessed; no finding shows one."""
-    advice = "set it in group_vars/all/vault.yml: ansible-vault create"
-    found = []
-    for name in DATABASES:
-        login = host.variables.get(name)
-        if not isinstance(login, Mapping):
-            continue
-        secret = str(login.get("password") or "")
-        variable = f"{name}.password"
-        if not secret:
-            found.append(Finding("secrets.missing", host.name, f"{variable} is empty", advice))
-        elif len(secret) < SHORTEST_PASSWORD:
-            fact, expected = f"{variable} is short", f"at least {SHORTEST_PASSWORD} characters"
-            found.append(Finding("secrets.weak", host.name, fact, advice, expected))
-        elif secret.lower() in KNOWN_PASSWORDS or len(set(secret)) < LEAST_VARIETY:
-            fact, expected = f"{variable} is one that everybody tries", "a random one"
-            found.append(Finding("secrets.weak", host.name, fact, advice, expected))
-    named = {f"{name}.password": setting(host, f"{name}.password") for name in DATABASES}
-    named |= {
-        f"trino_secrets.{name}": value for name, value in (setting(host, "trino_secrets") or {}).items()
-    }
-    return found + [
-        Finding(
-            "secrets.characters",
-            host.name,
-            f"{name} holds a line break or another control character",
-            "write it without one, as printf does and echo and '|' do not",
-            "one line of text",
-        )
-        for name, value in named.items()
-        if value is not None and CONTROL.search(str(value))
-    ]
 
 
 def databases(host: Host) -> list[Finding]:

@@ -1,13 +1,48 @@
-"""PostgreSQL: whether its connections are enough for the metastore."""
+"""PostgreSQL: who may log in, settings that undo the role's, and connections enough for the metastore."""
 
 from __future__ import annotations
 
-from lakehouse.inventory import Inventory
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+from lakehouse.inventory import Host, Inventory
 from lakehouse.sizing.postgresql import POOLS, SPARED
 from lakehouse.validation import sizes
-from lakehouse.validation.finding import Finding
+from lakehouse.validation.finding import Finding, Level
+from lakehouse.validation.network import TRUSTED
 
 POOL, MOST = "hive_metastore_pool_size", "postgresql_max_connections"
+CLIENTS = ("postgresql_clients", "postgresql_federation_clients")
+LISTENS = "postgresql_listen_addresses"
+# The server's own networks, in the words of pg_hba.conf.
+OWN_NETWORKS = ("samehost", "samenet")
+# RFC 1918, 6598, 3927, 4193 and 4291, and loopback: none is wider than what one organisation has.
+PRIVATE = tuple(
+    ip_network(network)
+    for network in (
+        "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "127.0.0.0/8",
+        "fc00::/8", "fd00::/8", "fe80::/10", "::1/128",
+    )
+)  # fmt: skip
+NETWORK = re.compile(r"[0-9a-fA-F.:]+/\d{1,3}")
+# A wider one is no network of a cluster, whoever guards it.
+WIDEST = 8
+ANY_ADDRESS = ("*", "0.0.0.0", "::")  # noqa: S104 (looked for, not bound)
+# Settings by which other files, addresses or ports than those of the role would count, and where to say it.
+OWNED = {
+    "hba_file": "set postgresql_clients",
+    "ident_file": "leave it out: the role writes pg_ident.conf",
+    "config_file": "leave it out: the role writes conf.d/lakehouse.conf",
+    "include": "set its settings themselves",
+    "include_if_exists": "set its settings themselves",
+    "include_dir": "set its settings themselves",
+    "data_directory": "set lakehouse_data_dir",
+    "listen_addresses": f"set {LISTENS}",
+    "port": "set lakehouse_ports.postgresql",
+}
+# PostgreSQL takes the beginning of each of these words, in any case.
+_OFF = ("off", "false", "no", "0")
 
 
 def connections(inventory: Inventory) -> list[Finding]:
@@ -31,3 +66,61 @@ def connections(inventory: Inventory) -> list[Finding]:
             expected = f"at least {POOLS * size + SPARED}"
             findings.append(Finding("postgresql.connections", host.name, fact, advice, expected))
     return findings
+
+
+def clients(host: Host) -> list[Finding]:
+    """Check that clients log in from private networks alone, each a network in a line of pg_hba.conf."""
+    return [
+        Finding("postgresql.clients", host.name, f"{variable}[{index}] is {client!r}", advice, expected)
+        for variable in CLIENTS
+        for index, client in enumerate(map(str, host.variables.get(variable) or []))
+        for advice, expected in _client_faults(client, guarded=bool(host.variables.get(TRUSTED)))
+    ]
+
+
+def overrides(host: Host) -> list[Finding]:
+    """Check that no setting takes back what the role says about who may log in, and how."""
+    given = host.variables.get("postgresql_settings") or {}
+    own = {str(name).lower(): str(value).strip() for name, value in given.items() if value is not None}
+    faults = [(name, advice, "a setting that the role leaves open") for name, advice in OWNED.items()]
+    if host.variables.get("postgresql_tls", True) and _is_off(own.get("ssl", "on")):
+        faults.append(("ssl", "leave it out, or set postgresql_tls: false", "on while clients must use TLS"))
+    if own.get("password_encryption", "scram-sha-256").lower() != "scram-sha-256":
+        faults.append(("password_encryption", "leave it out: pg_hba.conf wants SCRAM", "scram-sha-256"))
+    findings = [
+        Finding("postgresql.settings", host.name, f"postgresql_settings has {name}", advice, expected)
+        for name, advice, expected in faults
+        if name in own
+    ]
+    listens = [str(address) for address in host.variables.get(LISTENS) or []]
+    if host.variables.get("lakehouse_target") != "compose" and any(one in ANY_ADDRESS for one in listens):
+        fact, advice = f"{LISTENS} has every address of the host", "name the addresses that its clients reach"
+        warning = Finding("postgresql.listen", host.name, fact, advice, level=Level.WARNING)
+        findings.append(warning)
+    return findings
+
+
+def _client_faults(client: str, *, guarded: bool) -> Iterator[tuple[str, str]]:
+    if client in OWN_NETWORKS:
+        return
+    try:
+        # PostgreSQL wants the prefix; and a zone of IPv6 might hold a line of its own.
+        network = ip_network(client if NETWORK.fullmatch(client) else "")
+    except ValueError:
+        yield "write it like 10.0.0.0/24, with zeros behind the prefix", "a network"
+        return
+    is_private = _is_private(network)
+    if not is_private and network.prefixlen < WIDEST:
+        yield "name the networks of the clients: nobody else is to ask for a password", "a private network"
+    elif not is_private and not guarded:
+        advice = f"name a private one, or say that a firewall keeps strangers out: {TRUSTED}: true"
+        yield advice, "a private network"
+
+
+def _is_private(network: IPv4Network | IPv6Network) -> bool:
+    # Of one version alone one can be within the other.
+    return any(network.version == one.version and network.subnet_of(one) for one in PRIVATE)  # type: ignore[arg-type]
+
+
+def _is_off(value: str) -> bool:
+    return bool(value) and value.lower() != "o" and any(off.startswith(value.lower()) for off in _OFF)

@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable, Iterable
 from urllib.parse import quote, quote_plus
 
+from lakehouse.secret_words import WORDS
+
 MASK = "********"
 # A shorter one would be found in every other word; it is taken out where its name stands.
 _LEAST = 6
 # How many letters of base64 a secret shares with what stands before it, by that one's length modulo 3.
 _SHARED = (0, 2, 3)
-_WORDS = r"pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|(?:api|access|private|account)[_.\-]?key"
-_NAME = rf"[\w.\-]*(?:{_WORDS})[\w.\-]*"
+_NAME = rf"[\w.\-]*(?:{WORDS})[\w.\-]*"
 # A value ends where its quotes do; without quotes, at a space or at what separates it from the next one.
 _QUOTED = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\\"(?:[^"\\\n]|\\[^"])*\\")"""
 _VALUE = rf"""(?:{_QUOTED}|[^\s"'&;,<>](?:[^\s"'&;,<>]|,(?!\s|$|[\w.\-]+=))*)"""

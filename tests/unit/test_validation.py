@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import services, specs
+from lakehouse import services, shipped, specs
 from lakehouse.artifacts import manifest
 from lakehouse.inventory import Host, Inventory
 from lakehouse.services import Group
@@ -361,6 +362,10 @@ class TestSettings:
             ({"lakehouse_data_dir": "/"}, "paths.syntax"),
             ({"lakehouse_data_dir": "/tmp/lake"}, "paths.volatile"),  # noqa: S108
             ({"lakehouse_datanode_dirs": ["/data/1", "/var/tmp/2"]}, "paths.volatile"),  # noqa: S108
+            ({"lakehouse_backup_dir": "/tmp/backup"}, "paths.volatile"),  # noqa: S108
+            ({"lakehouse_catalog_dir": "/var/run/catalog"}, "paths.volatile"),
+            ({"lakehouse_install_dir": "/dev/shm/opt"}, "paths.volatile"),  # noqa: S108
+            ({"lakehouse_data_dir": "/data", "lakehouse_backup_dir": "/data"}, "paths.shared"),
             (
                 {"lakehouse_namenode_dirs": ["/data/1"], "lakehouse_datanode_dirs": ["/data/1"]},
                 "paths.shared",
@@ -370,6 +375,11 @@ class TestSettings:
     def test_paths(self, values: dict[str, Any], check: str) -> None:
         assert [found.check for found in cluster.paths(a_host(**values))] == [check]
 
+    def test_every_directory_of_the_specs_is_looked_at(self) -> None:
+        known = variables.options(specs.every())
+        of_nodes = {name for name in known if re.search(r"_dirs?$", name)} - {"lakehouse_render_dir"}
+        assert of_nodes == {*cluster.PATHS, *cluster.DATA_PATHS}
+
     def test_programs_and_data_may_share_a_prefix(self) -> None:
         assert cluster.paths(a_host(lakehouse_install_dir="/opt", lakehouse_data_dir="/opt/data")) == []
 
@@ -377,47 +387,17 @@ class TestSettings:
     def test_the_root_in_hdfs(self, root: str) -> None:
         assert "lakehouse_root is " in lines(cluster.root(a_host(lakehouse_root=root)))
 
-    @pytest.mark.parametrize("database", [{}, {"password": ""}, {"password": None}])
-    def test_no_password(self, database: dict[str, Any]) -> None:
-        assert [found.check for found in cluster.secrets(a_host(lakehouse_database=database))] == [
-            "secrets.missing"
-        ]
-
-    @pytest.mark.parametrize(
-        ("password", "check"),
-        [
-            ("changeme", "secrets.weak"),
-            ("hive", "secrets.weak"),
-            ("eleven-char", "secrets.weak"),
-            ("PasswordPassword", "secrets.weak"),
-            ("abababababababab", "secrets.weak"),
-            ("sec-hunter2-SECRET\n", "secrets.characters"),
-            ("sec-hunter2\rSECRET", "secrets.characters"),
-            ("sec-hunter2-\x1bSECRET", "secrets.characters"),
-            ("sec-hunter2-SECRET", None),
-        ],
-    )
-    def test_a_password_that_is_guessed_or_breaks_a_file_is_named_and_not_shown(
-        self, password: str, check: str | None
-    ) -> None:
-        for name in cluster.DATABASES:
-            values: dict[str, Any] = {name: {"password": password}}
-            found = cluster.secrets(a_host(**values))
-            assert [one.check for one in found] == ([check] if check else [])
-            assert not check or f"{name}.password " in lines(found)
-            assert password.strip() not in lines(found)
-
-    def test_a_secret_of_trino_with_a_line_break(self) -> None:
-        found = cluster.secrets(a_host(trino_secrets={"SALES": "short is fine", "OTHER": "hunter\n"}))
-        assert "FAIL secrets.characters n1: trino_secrets.OTHER holds a line break" in lines(found)
-        assert "hunter" not in lines(found)
-        assert len(found) == 1
-
     @pytest.mark.parametrize(
         ("values", "path"),
         [
             ({"lakehouse_users": {"hdfs": "root", "spark": "spark"}}, "lakehouse_users.hdfs is 'root'"),
             ({"lakehouse_users": {"spark": "postgres"}}, "lakehouse_users.spark is 'postgres'"),
+            (
+                {"lakehouse_users": {"spark": "lakehouse-backup"}},
+                "lakehouse_users.spark is 'lakehouse-backup'",
+            ),
+            ({"lakehouse_users": {"spark": "systemd-oom"}}, "lakehouse_users.spark is 'systemd-oom'"),
+            ({"lakehouse_readers": ["_chrony"]}, "lakehouse_readers[0] is '_chrony'"),
             ({"lakehouse_readers": ["ada", "www-data"]}, "lakehouse_readers[1] is 'www-data'"),
             ({"lakehouse_group": "sudo"}, "lakehouse_group is 'sudo'"),
         ],
@@ -425,6 +405,18 @@ class TestSettings:
     def test_an_account_of_the_system(self, values: dict[str, Any], path: str) -> None:
         (found,) = cluster.accounts(a_host(**values))
         assert str(found).startswith(f"FAIL names.users n1: {path} (expected an account of its own)")
+
+    def test_the_account_that_makes_backups_is_nobody_elses(self) -> None:
+        name = shipped.role("backup")["_backup_user"]
+        assert cluster.accounts(a_host(lakehouse_users={"spark": name})) != []
+
+    def test_the_account_by_which_machines_are_managed(self) -> None:
+        host = a_host(lakehouse_users={"spark": "admin"}, lakehouse_group="admin")
+        (found,) = cluster.accounts(host, "admin")
+        assert str(found).startswith(
+            "FAIL names.users n1: lakehouse_users.spark is 'admin', and so is ansible_user"
+        )
+        assert cluster.accounts(host) == cluster.accounts(host, "root") == []
 
     @pytest.mark.parametrize(
         ("metastore", "federation", "path"),
@@ -560,6 +552,38 @@ def test_the_reference_inventory_is_sound(
         (
             set_(lakehouse_database={"name": "m", "user": "hive", "password": "a-word-of-the-tests\n"}),
             "FAIL secrets.characters all: lakehouse_database.password holds a line break",
+        ),
+        (
+            set_(lakehouse_backup_passphrase="a-word-of-the-tests\n"),  # noqa: S106
+            "FAIL secrets.characters all: lakehouse_backup_passphrase holds a line break",
+        ),
+        (
+            set_(trino_shared_secret="x"),  # noqa: S106
+            "FAIL secrets.weak all: trino_shared_secret is short",
+        ),
+        (
+            set_(lakehouse_backup_dir="/tmp/backup"),  # noqa: S108
+            "FAIL paths.volatile all: lakehouse_backup_dir is '/tmp/backup'",
+        ),
+        (
+            set_(hive_metastore_hive_site={"javax.jdo.option.ConnectionPassword": "a-word-of-the-tests"}),
+            "FAIL secrets.exposed all: hive_metastore_hive_site has javax.jdo.option.ConnectionPassword",
+        ),
+        (
+            set_(spark_defaults={"spark.hadoop.fs.s3a.secret.key": "a-word-of-the-tests"}),
+            "FAIL secrets.exposed all: spark_defaults has spark.hadoop.fs.s3a.secret.key in plain text",
+        ),
+        (
+            set_(postgresql_clients=["0.0.0.0/0"]),
+            "FAIL postgresql.clients all: postgresql_clients[0] is '0.0.0.0/0' (expected a private network)",
+        ),
+        (
+            set_(postgresql_settings={"hba_file": "/etc/open.conf"}),
+            "FAIL postgresql.settings all: postgresql_settings has hba_file",
+        ),
+        (
+            set_(lakehouse_users={"spark": "lakehouse-backup"}),
+            "FAIL names.users all: lakehouse_users.spark is 'lakehouse-backup'",
         ),
         (
             set_(

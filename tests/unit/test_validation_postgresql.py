@@ -1,4 +1,4 @@
-"""A pool of the metastore that PostgreSQL cannot serve is refused before anything starts."""
+"""PostgreSQL lets its own clients in alone, and serves the metastore's pools, before anything starts."""
 
 from __future__ import annotations
 
@@ -58,3 +58,88 @@ def test_pools_are_those_of_the_metastores_host() -> None:
 
 def test_a_size_that_is_none_is_named_by_another_check() -> None:
     assert postgresql.connections(an_inventory(n1={"hive_metastore_pool_size": -5})) == []
+
+
+def one(**settings: Any) -> list[str]:
+    """Return what is found of one host's clients and settings."""
+    host = Host("n1", "10.0.0.11", frozenset(), settings)
+    return list(map(str, postgresql.clients(host) + postgresql.overrides(host)))
+
+
+@pytest.mark.parametrize(
+    "client",
+    ["10.0.0.0/8", "192.168.1.7/32", "172.28.0.0/16", "100.64.3.0/24", "fd12::/48", "::1/128", "samenet"],
+)
+def test_clients_of_a_private_network(client: str) -> None:
+    assert one(postgresql_clients=[client], postgresql_federation_clients=[client]) == []
+
+
+@pytest.mark.parametrize("variable", postgresql.CLIENTS)
+@pytest.mark.parametrize(
+    ("client", "expected"),
+    [
+        ("0.0.0.0/0", "a private network"),
+        ("::/0", "a private network"),
+        ("0.0.0.0/1", "a private network"),
+        ("10.0.0.0/7", "a private network"),
+        ("172.0.0.0/8", "a private network"),
+        ("93.184.215.0/24", "a private network"),
+        ("2001:db8::/32", "a private network"),
+        ("all", "a network"),
+        ("10.0.0.5", "a network"),
+        ("10.0.0.5/8", "a network"),
+        ("10.0.0.0/8\nhost all all 0.0.0.0/0 trust", "a network"),
+        ("10.0.0.0/8 trust #", "a network"),
+        ("fe80::%x trust/64", "a network"),
+    ],
+)
+def test_clients_that_are_strangers(variable: str, client: str, expected: str) -> None:
+    (line,) = one(**{variable: [client]})
+    assert line.startswith(f"FAIL postgresql.clients n1: {variable}[0] is {client!r} (expected {expected}): ")
+    assert "\n" not in line
+
+
+def test_a_public_network_behind_a_firewall() -> None:
+    guarded = {"lakehouse_public_network_is_firewalled": True}
+    assert one(postgresql_clients=["93.184.215.0/24"], **guarded) == []
+    assert len(one(postgresql_clients=["0.0.0.0/0", "::/0", "10.0.0.0/7"], **guarded)) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "advice"),
+    [
+        ("hba_file", "/etc/open.conf", "set postgresql_clients"),
+        ("HBA_FILE", "/etc/open.conf", "set postgresql_clients"),
+        ("ident_file", "/etc/open.conf", "the role writes pg_ident.conf"),
+        ("include_dir", "more.d", "set its settings themselves"),
+        ("listen_addresses", "*", "set postgresql_listen_addresses"),
+        ("ssl", False, "set postgresql_tls: false"),
+        ("ssl", "OFF", "set postgresql_tls: false"),
+        ("ssl", "n", "set postgresql_tls: false"),
+        ("ssl", 0, "set postgresql_tls: false"),
+        ("password_encryption", "md5", "pg_hba.conf wants SCRAM"),
+    ],
+)
+def test_a_setting_that_undoes_the_roles(name: str, value: object, advice: str) -> None:
+    (line,) = one(postgresql_settings={name: value})
+    assert line.startswith(f"FAIL postgresql.settings n1: postgresql_settings has {name.lower()} ")
+    assert advice in line
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ssl": True, "ssl_min_protocol_version": "TLSv1.3", "password_encryption": "scram-sha-256"},
+        {"ssl": "on", "max_connections": 50, "hba_file": None},
+    ],
+)
+def test_settings_that_leave_it_as_it_is(settings: dict[str, Any]) -> None:
+    assert one(postgresql_settings=settings) == []
+    assert one(postgresql_settings={"ssl": False}, postgresql_tls=False) == []
+
+
+def test_a_server_on_every_address_is_a_warning_but_in_a_container() -> None:
+    everywhere: dict[str, Any] = {"postgresql_listen_addresses": ["*"]}
+    (line,) = one(**everywhere)
+    assert line.startswith("WARN postgresql.listen n1: postgresql_listen_addresses has every address")
+    assert one(**everywhere, lakehouse_target="compose") == []

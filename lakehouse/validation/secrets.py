@@ -1,0 +1,186 @@
+"""Secrets: those that the argument specs mark `no_log`, and others in files that every account may read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from lakehouse import secret_words
+from lakehouse.inventory import Host
+from lakehouse.validation.finding import Finding, Level
+from lakehouse.validation.variables import Option, Undefined
+
+SHORTEST = 12
+# A repeated character or two are no secret, whatever their number.
+LEAST_VARIETY = 5
+# What is left of a secret beside words that are tried first, digits and signs.
+LEAST_OWN = 4
+KNOWN = ("123456789012", "qwertyuiop[]", "1q2w3e4r5t6y")
+TRIED = re.compile(
+    r"password|passw0rd|changeme|secret|administrator|admin|root|letmein|welcome|qwerty"
+    r"|lakehouse|postgresql|postgres|metastore|hive|trino|spark|flink|hadoop|hdfs"
+)
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Their files are read by their service alone, or hold levels of loggers, whose names are classes.
+NOT_READ_BY_ALL = frozenset({"backup_pgbackrest_settings", "trino_log_levels"})
+# Trino's own check judges the keys of these by what its connectors know.
+KEYS_OF_TRINO = ("trino_config", "trino_catalogs", "trino_catalog_properties")
+
+
+class Place(NamedTuple):
+    """What a role has for secrets that it puts into no file for all: a reference to one, and advice."""
+
+    reference: str
+    advice: str
+
+
+_NO_REFERENCE = r"(?!)"
+_HADOOP = Place(
+    _NO_REFERENCE,
+    "put it into a Hadoop credential file of mode 0400, "
+    "and name that in hadoop.security.credential.provider.path",
+)
+_UNIT = Place(_NO_REFERENCE, "put it into a file of mode 0400, and name that in EnvironmentFile")
+_SPARK = Place(
+    r"\$\{env:\w+\}",
+    "put it into a Hadoop credential file of mode 0400, and name that in "
+    "spark.hadoop.hadoop.security.credential.provider.path; or write ${env:NAME}, "
+    "and name a file of mode 0400 in spark_unit_service.EnvironmentFile",
+)
+_TRINO = Place(r"\$\{ENV:\w+\}", "put it into trino_secrets under a NAME, and write ${ENV:NAME}")
+_ELSEWHERE = Place(
+    _NO_REFERENCE, "put it into a file of mode 0400 that the service's user owns, and name that"
+)
+# By the beginning of the variable's name; the first counts.
+PLACES = (
+    (re.compile(r"\w+_unit_service"), _UNIT),
+    (re.compile(r"trino_"), _TRINO),
+    (re.compile(r"(?:hdfs|hive_metastore)_|flink_(?:hive|iceberg)_"), _HADOOP),
+    (re.compile(r"spark_"), _SPARK),
+    (re.compile(r"postgresql_settings"), Place(_NO_REFERENCE, "put it into ~postgres/.pgpass, of mode 0600")),
+)  # fmt: skip
+
+
+def checked(host: Host, known: Mapping[str, Option]) -> list[Finding]:
+    """Check that every secret is there, fits into a line and is not guessed; no finding shows one.
+
+    A secret is what the specs ``known`` mark `no_log`. How strong one is that another system has given, a
+    member of a dict without options, is a warning: the inventory cannot change it.
+    """
+    found = []
+    for name, value, level in marked(host, known):
+        text = "" if value is None else str(value)
+        advice = "set it in group_vars/all/vault.yml: ansible-vault create"
+        if not text:
+            found.append(Finding("secrets.missing", host.name, f"{name} is empty", advice, level=level))
+        elif CONTROL.search(text):
+            fact = f"{name} holds a line break or another control character"
+            advice = "write it without one, as printf does and echo and '|' do not"
+            found.append(Finding("secrets.characters", host.name, fact, advice, "one line of text"))
+        elif len(text) < SHORTEST:
+            expected = f"at least {SHORTEST} characters"
+            found.append(
+                Finding("secrets.weak", host.name, f"{name} is short", advice, expected, level=level)
+            )
+        elif _is_guessed(text):
+            fact, expected = f"{name} is one that everybody tries", "a random one"
+            found.append(Finding("secrets.weak", host.name, fact, advice, expected, level=level))
+    return found
+
+
+def marked(host: Host, known: Mapping[str, Option]) -> Iterator[tuple[str, Any, Level]]:
+    """Yield the path, the value, and how grave a weak one is, of what the specs mark `no_log`."""
+    for name, option in known.items():
+        value = host.variables.get(name)
+        if name in host.variables and not isinstance(value, Undefined):
+            yield from _marked(name, option, value)
+
+
+def exposed(host: Host, known: Mapping[str, Option]) -> list[Finding]:
+    """Find secrets in settings that become files, or units, which every account of a node may read."""
+    return [
+        Finding(
+            "secrets.exposed",
+            host.name,
+            f"{path} has {key} in plain text, in a file that all may read",
+            place.advice,
+        )
+        for name, value in host.variables.items()
+        if name in known and name not in NOT_READ_BY_ALL
+        for place in [_place(name)]
+        for path, key in dict.fromkeys(_exposed(name, known[name], value, place))
+    ]
+
+
+def _marked(path: str, option: Option, value: Any) -> Iterator[tuple[str, Any, Level]]:
+    if option.get("no_log"):
+        if isinstance(value, Mapping):
+            yield from ((f"{path}.{key}", member, Level.WARNING) for key, member in value.items())
+        elif isinstance(value, list):
+            yield from ((f"{path}[{index}]", member, Level.FAULT) for index, member in enumerate(value))
+        else:
+            yield path, value, Level.FAULT
+        return
+    options: Mapping[str, Option] = option.get("options") or {}
+    items = enumerate(value) if isinstance(value, list) else [(None, value)]
+    for index, item in items:
+        here = path if index is None else f"{path}[{index}]"
+        for key, suboption in options.items():
+            if isinstance(item, Mapping) and (key in item or suboption.get("required")):
+                yield from _marked(f"{here}.{key}", suboption, item.get(key))
+
+
+def _is_guessed(secret: str) -> bool:
+    word = secret.lower()
+    own, tried = TRIED.subn("", word)
+    return (
+        word in KNOWN
+        or len(set(secret)) < LEAST_VARIETY
+        or bool(re.fullmatch(r"(.+?)\1+", word))
+        or (tried > 0 and len(re.sub(r"[\W\d_]", "", own)) < LEAST_OWN)
+    )
+
+
+def _place(variable: str) -> Place:
+    return next((place for pattern, place in PLACES if pattern.match(variable)), _ELSEWHERE)
+
+
+def _exposed(path: str, option: Option, value: Any, place: Place) -> Iterator[tuple[str, str]]:
+    """Yield where a secret stands and what it is called, of a variable, down to its last member."""
+    if option.get("no_log"):
+        return
+    options: Mapping[str, Option] = option.get("options") or {}
+    if isinstance(value, Mapping):
+        for key, member in map(_named, value.items()):
+            if isinstance(member, Mapping | list):
+                yield from _exposed(f"{path}.{key}", options.get(key, {}), member, place)
+            elif options.get(key, {}).get("no_log"):
+                continue
+            elif not path.startswith(KEYS_OF_TRINO) and secret_words.is_secret(key, member):
+                if not _refers(key, member, place):
+                    yield path, key
+            else:
+                yield from _within(path, member, place)
+    elif isinstance(value, list):
+        for index, member in enumerate(value):
+            inner = {"options": options} if isinstance(member, Mapping) else {}
+            yield from _exposed(f"{path}[{index}]", inner, member, place)
+    else:
+        yield from _within(path, value, place)
+
+
+def _named(item: tuple[Any, Any]) -> tuple[str, Any]:
+    return str(item[0]), item[1]
+
+
+def _within(path: str, value: Any, place: Place) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        for key, secret in secret_words.within(value):
+            if not _refers(key, secret, place):
+                yield path, key
+
+
+def _refers(key: str, value: Any, place: Place) -> bool:
+    # Spark puts variables of the environment into settings of its own alone.
+    return bool(re.fullmatch(place.reference, str(value))) and not key.startswith("spark.hadoop.")
