@@ -31,7 +31,7 @@ def main(arguments: argparse.Namespace) -> int:
         entry = store.resolve(arguments.commit)
         past = Past(store, entry.tree)
         handler = Handler(Request(past, entry, Told(tell.progress), int(time.time())), tell.progress)
-        with Server(arguments.address, arguments.port, lambda: handler) as server:
+        with Server(arguments.address, arguments.port, lambda: handler, report=tell.progress) as server:
             _say(arguments, server, entry, target)
             server.serve_forever()
     return 0

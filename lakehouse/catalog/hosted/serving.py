@@ -21,7 +21,7 @@ _PAUSE_SECONDS = 2.0
 
 def serve(repository: Path, commit: str, address: str, port: int) -> None:
     """Serve until the process ends, as soon as there is such a commit; LakehouseError: nobody can listen."""
-    with Server(address, port, _awaited(repository, commit)) as server:
+    with Server(address, port, _awaited(repository, commit), report=_say) as server:
         server.serve_forever()
 
 
