@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import errno
+import grp
 import os
+import pwd
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.lakehouse import safe_path
+from ansible.module_utils.lakehouse.safe_path import Place, UnsafePathError
 
 DOCUMENTATION = r"""
 module: lakehouse_config_files
@@ -18,6 +23,7 @@ short_description: Files, directories and links of one role
 description:
   - Called by the action plugin of the same name, which renders the templates.
   - A file is validated before it replaces the old one, and replaced atomically.
+  - Root follows no symbolic link that another account could have made, in no part of a path.
 options:
   files: {type: list, elements: dict, required: true, description: The entries.}
   secrets: {type: dict, default: {}, description: Content by path of the entries marked secret.}
@@ -33,38 +39,50 @@ EXAMPLES = r"""
 RETURN = r"""
 files: {type: list, returned: always, description: Paths that changed.}
 """
+# It starts itself anew, and wants to know where it is.
+SSHD = "/usr/sbin/sshd"
 
 
 def validate(entry: dict[str, Any], content: str) -> str | None:
     """What is wrong with the content, or None."""
-    if entry.get("validate") != "xml":
-        return None
+    problem = {"xml": _xml, "sshd": _sshd}.get(entry.get("validate", ""), lambda _: None)(content)
+    return problem and f"{entry['dest']}: {problem}"
+
+
+def _xml(content: str) -> str | None:
     try:
         ET.fromstring(content)  # noqa: S314 -- the kit has just rendered it
     except ET.ParseError as error:
-        return f"{entry['dest']}: the rendered file is not well-formed XML: {error}"
+        return f"the rendered file is not well-formed XML: {error}"
     return None
 
 
-def current(path: Path) -> str | None:
-    """The file's text, or None where there is no file."""
-    try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+def _sshd(content: str) -> str | None:
+    """Ask sshd itself: one that does not start lets nobody in."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8") as stream:
+        stream.write(content)
+        stream.flush()
+        done = subprocess.run(
+            [SSHD, "-t", "-f", stream.name], capture_output=True, text=True, check=False
+        )  # fmt: skip
+    said = " ".join((done.stderr or done.stdout).replace(stream.name, "line").split())
+    return f"sshd refuses the rendered file: {said}; next: sshd -t" if done.returncode else None
 
 
-def replace(module: AnsibleModule, path: Path, content: str, attributes: dict[str, Any]) -> None:
+def replace(place: Place, content: str, attributes: dict[str, Any]) -> None:
     """Write beside the target with the final owner and mode, then rename: no reader sees half a file."""
+    path = Path(place.path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             stream.write(content)
-        module.set_fs_attributes_if_different({**attributes, "path": name}, False)
+            # By the open file: its name may be another account's to change.
+            os.fchown(handle, uid(attributes["owner"]), gid(attributes["group"]))
+            os.fchmod(handle, int(attributes["mode"], 8))
         try:
             Path(name).replace(path)
         except OSError as error:
-            if error.errno != errno.EBUSY:
+            if error.errno != errno.EBUSY or not place.trusted:
                 raise
             # A bind-mounted file (a container's /etc/hosts) cannot be renamed over.
             path.write_text(content, encoding="utf-8")
@@ -74,78 +92,117 @@ def replace(module: AnsibleModule, path: Path, content: str, attributes: dict[st
         raise
 
 
-def attributes_of(module: AnsibleModule, entry: dict[str, Any], default_mode: str) -> dict[str, Any]:
-    """Ownership and mode in the shape of Ansible's own file helpers."""
-    return dict(
-        module.load_file_common_arguments(
-            {
-                "path": entry["dest"],
-                "owner": entry.get("owner", "root"),
-                "group": entry.get("group", "root"),
-                "mode": entry.get("mode", default_mode),
-                "seuser": None, "serole": None, "selevel": None, "setype": None, "attributes": None,
-            },
-            entry["dest"],
-        )
-    )  # fmt: skip
+def uid(owner: str) -> int:
+    """Return the number of an account; OSError where there is none."""
+    try:
+        return int(owner) if owner.isdecimal() else pwd.getpwnam(owner).pw_uid
+    except KeyError:
+        raise OSError(errno.EINVAL, f"there is no user {owner}") from None
+
+
+def gid(group: str) -> int:
+    """Return the number of a group; OSError where there is none."""
+    try:
+        return int(group) if group.isdecimal() else grp.getgrnam(group).gr_gid
+    except KeyError:
+        raise OSError(errno.EINVAL, f"there is no group {group}") from None
+
+
+def attributes_of(entry: dict[str, Any], default_mode: str) -> dict[str, str]:
+    """Return owner, group and mode of an entry."""
+    return {
+        "owner": str(entry.get("owner", "root")),
+        "group": str(entry.get("group", "root")),
+        "mode": str(entry.get("mode", default_mode)),
+    }
+
+
+def set_attributes(module: AnsibleModule, path: str, attributes: dict[str, str]) -> bool:
+    """Give what is there its owner and mode, with Ansible's own helper; tell whether they differed."""
+    others = dict.fromkeys(("seuser", "serole", "selevel", "setype", "attributes"))
+    arguments = module.load_file_common_arguments({"path": path, **attributes, **others}, path)
+    return bool(module.set_fs_attributes_if_different(arguments, False))
 
 
 def ensure_directory(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
     """Create the directory and its parents; only the directory itself gets owner and mode."""
-    path = Path(entry["dest"])
-    missing = not path.is_dir()
-    if missing and not module.check_mode:
-        path.mkdir(parents=True)
+    missing = not Path(entry["dest"]).is_dir()
     if missing and module.check_mode:
         return {"before": "", "after": "directory\n"}
-    if module.set_fs_attributes_if_different(attributes_of(module, entry, "0755"), missing):
+    with safe_path.opened_folder(entry["dest"], make=True) as place:
+        differed = set_attributes(module, place.path, attributes_of(entry, "0755"))
+        given = "taken_from" in entry and not module.check_mode and take(place, entry)
+    if missing or differed or given:
         return {"before": "", "after": f"directory {entry.get('mode', '0755')}\n"}
     return None
 
 
+def take(place: Place, entry: dict[str, Any]) -> bool:
+    """Give what is below the directory and belongs to the account ``taken_from`` to its owner."""
+    former, new = uid(entry["taken_from"]), attributes_of(entry, "0755")
+    return safe_path.give(place.folder, former, uid(new["owner"]), gid(new["group"]))
+
+
 def ensure_contents(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
     """Remove what lies in the directory under another name than those of ``only``."""
-    path = Path(entry["dest"])
-    extra = (
-        sorted(found for found in path.iterdir() if found.name not in entry["only"]) if path.is_dir() else []
-    )
-    if not module.check_mode:
-        for found in extra:
-            found.unlink()
-    return {"before": "".join(f"{found}\n" for found in extra), "after": ""} if extra else None
+    if not Path(entry["dest"]).is_dir():
+        return None
+    with safe_path.opened_folder(entry["dest"]) as place:
+        extra = sorted(name for name in os.listdir(place.folder) if name not in entry["only"])
+        if not module.check_mode:
+            for name in extra:
+                os.unlink(name, dir_fd=place.folder)
+    found = "".join(f"{entry['dest']}/{name}\n" for name in extra)
+    return {"before": found, "after": ""} if extra else None
 
 
 def ensure_link(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
     """Point the link at its target, atomically."""
-    path, target = Path(entry["dest"]), entry["link"]
+    target, path = entry["link"], Path(entry["dest"])
     before = path.readlink() if path.is_symlink() else None
     if before == Path(target):
         return None
     if not module.check_mode:
-        temporary = path.parent / f".{path.name}.new"
-        temporary.unlink(missing_ok=True)
-        temporary.symlink_to(target)
-        temporary.replace(path)
+        with safe_path.opened(entry["dest"]) as place:
+            path = Path(place.path)
+            temporary = path.parent / f".{path.name}.new"
+            temporary.unlink(missing_ok=True)
+            temporary.symlink_to(target)
+            temporary.replace(path)
     return {"before": f"{before or ''}\n", "after": f"{target}\n"}
 
 
 def ensure_file(module: AnsibleModule, entry: dict[str, Any], content: str) -> dict[str, Any] | None:
     """Replace the file where its text, owner or mode differ."""
-    path = Path(entry["dest"])
     problem = validate(entry, content)
     if problem:
         module.fail_json(msg=problem)
-    attributes = attributes_of(module, entry, "0600" if entry.get("secret") else "0644")
-    before = current(path)
-    if before != content:
+    attributes = attributes_of(entry, "0600" if entry.get("secret") else "0644")
+    try:
+        with safe_path.opened(entry["dest"]) as place:
+            before = place.read()
+            if before == content and place.trusted:
+                differed = set_attributes(module, place.path, attributes)
+                return {"before": "", "after": "owner or mode\n"} if differed else None
+            if before == content and has(place, attributes):
+                return None
+            if not module.check_mode:
+                # Also where the text is right: an account that has the old file open could go on writing to it.
+                replace(place, content, attributes)
+    except (FileNotFoundError, NotADirectoryError):
         if not module.check_mode:
-            replace(module, path, content, attributes)
-        if entry.get("secret"):
-            return {"before": "(secret)\n", "after": "(another secret)\n"}
-        return {"before": before or "", "after": content}
-    if module.set_fs_attributes_if_different(attributes, False):
-        return {"before": "", "after": "owner or mode\n"}
-    return None
+            raise
+        before = None
+    if entry.get("secret"):
+        return {"before": "(secret)\n", "after": "(another secret)\n"}
+    return {"before": before or "", "after": content}
+
+
+def has(place: Place, attributes: dict[str, str]) -> bool:
+    """Tell whether the file has this owner and mode."""
+    found = place.status()
+    wanted = uid(attributes["owner"]), gid(attributes["group"]), int(attributes["mode"], 8)
+    return found is not None and (found.st_uid, found.st_gid, found.st_mode & 0o7777) == wanted
 
 
 def ensure(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
@@ -175,6 +232,8 @@ def main() -> None:
     for entry in module.params["files"]:
         try:
             diff = ensure(module, entry)
+        except UnsafePathError as error:
+            module.fail_json(msg=str(error))
         except OSError as error:
             folder = Path(entry["dest"]).parent
             module.fail_json(msg=f"{entry['dest']}: {error.strerror}; next: df -h {folder}, ls -ld {folder}")

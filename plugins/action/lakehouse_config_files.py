@@ -3,10 +3,11 @@
 A task per file costs a round trip per file and host; a list costs one. Each entry of ``files`` is one of
 
 * a file: ``dest``, ``template`` (a name below ``templates/``) or ``content``, optional ``vars`` for the
-  template, ``owner``, ``group``, ``mode``, ``validate`` (``xml``), ``secret`` (never shown, never rendered
+  template, ``owner``, ``group``, ``mode``, ``validate`` (``xml``, ``sshd``), ``secret`` (never shown, never rendered
   elsewhere);
 * a directory: ``dest`` (one path or a list), ``directory: true``, ``owner``, ``group``, ``mode``, and
-  ``only``: the names of files and links that may lie in it, others are removed;
+  ``only``: the names of files and links that may lie in it, others are removed; ``taken_from``: an account
+  whose files below it, from an earlier release, become its owner's;
 * a symbolic link: ``dest``, ``link`` (its target).
 
 ``read_by`` names the units that read an entry when they start; the filter ``by_reader`` collects them.
@@ -31,6 +32,8 @@ from lakehouse import evaluation, pending
 
 _FOLDER_MODE = 0o755
 _NOT_FOR_THE_HOST = {"read_by", "template", "vars"}
+# A folder of root is one that an interrupted run has not given away yet.
+_FORMER = ("(", "-type", "d", "-user", "root", "-o", "-user")
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
 
@@ -88,6 +91,11 @@ def question(entries: list[dict[str, Any]]) -> str:
     commands += (
         [["find", *folders, "-mindepth", "1", "-maxdepth", "1", "-printf", r"%p\n"]] if folders else []
     )
+    commands += [
+        ["find", str(entry["dest"]), "-mindepth", "1", *_FORMER, entry["taken_from"], ")", "-print", "-quit"]
+        for entry in entries
+        if "taken_from" in entry
+    ]
     commands += [["sha256sum", "--check", "--status"]] if any("content" in entry for entry in entries) else []
     return " && ".join(map(shlex.join, commands))
 
