@@ -16,6 +16,7 @@ from backup import chosen, database, manifest, reconcile, run, serve, verify
 from backup.chosen import Chosen
 from backup.config import BackupError, Settings, load
 from backup.manifest import Backup
+from plugins.module_utils.lakehouse.backup_manifest import ManifestError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
 # Of the last run, good or not; status and doctor read it.
@@ -31,7 +32,8 @@ def _run(settings: Settings, _: argparse.Namespace) -> Any:
         "good": good[-1] if good else "",
         "why": "it was interrupted",
     }
-    path = Path(settings.folder) / _LAST
+    settings.state.mkdir(exist_ok=True)
+    path = settings.state / _LAST
     _keep(path, last)
     try:
         made = run.run(settings)
@@ -146,7 +148,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         answer = {"value": arguments.program(load(arguments.settings), arguments)}
-    except (BackupError, WebHdfsError, OSError, subprocess.SubprocessError) as error:
+    except (BackupError, ManifestError, WebHdfsError, OSError, subprocess.SubprocessError) as error:
         answer = {"why": " ".join(str(error).split())}
     sys.stdout.write(json.dumps(answer) + "\n")
     return int("why" in answer)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-NAME = re.compile(r"\d{8}T\d{6}Z")
+from plugins.module_utils.lakehouse.backup_manifest import NAME
 
 
 class BackupError(Exception):
@@ -40,6 +39,11 @@ class Settings:
     def backups(self) -> Path:
         """The folder with a folder per backup."""
         return Path(self.folder) / "backups"
+
+    @property
+    def state(self) -> Path:
+        """The folder of what is no backup: the lock, and what came of the last run."""
+        return Path(self.folder) / "state"
 
     @property
     def configuration(self) -> Path:

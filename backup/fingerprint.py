@@ -52,7 +52,8 @@ def source(table: dict[str, Any]) -> str:
     if table["format"] == "iceberg":
         return f"iceberg.`{database}`.`{name}` VERSION AS OF {table['version']}"
     if table["format"] == "delta":
-        return f"delta.`{table['location']}` VERSION AS OF {table['version']}"
+        place = str(table["location"]).replace("`", "``")
+        return f"delta.`{place}` VERSION AS OF {table['version']}"
     return f"spark_catalog.`{database}`.`{name}`"
 
 

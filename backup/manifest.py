@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from backup import copying, tables, tree
-from backup.config import NAME, BackupError, Settings, checked
+from backup.config import BackupError, Settings, checked
+from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse.backup_manifest import NAME, ManifestError
 
 SCHEMA = 1
 _MANIFEST, _SUM, _TREE, _DAMAGED = "manifest.json", "manifest.sha256", "tree.jsonl", "damaged.json"
@@ -50,19 +52,22 @@ class Backup:
         """Everything but the list of files; BackupError where a byte of it is another one."""
         path = self.folder / _MANIFEST
         try:
-            known = (self.folder / _SUM).read_text(encoding="utf-8").strip()
+            known = _read(self.folder / _SUM).strip()
             if copying.sha256(path) != known:
                 raise BackupError(f"{path} is not as it was written")
-            return dict(json.loads(path.read_text(encoding="utf-8")))
+            found = backup_manifest.manifest(backup_manifest.parse(_read(path), _MANIFEST))
         except (OSError, ValueError) as error:
             raise BackupError(f"{path}: {error}") from error
+        if found["name"] != self.name:
+            raise BackupError(f"{path} is the manifest of {found['name']}")
+        return found
 
     @cached_property
     def entries(self) -> Mapping[str, tree.Entry]:
         """The tree of HDFS; BackupError where a byte of its list is another one."""
         path = self.folder / _TREE
         try:
-            if copying.sha256(path) != self.manifest["parts"][_TREE]:
+            if copying.sha256(path) != self.manifest["parts"].get(_TREE):
                 raise BackupError(f"{path} is not as it was written")
             return tree.read(path)
         except (OSError, ValueError) as error:
@@ -78,7 +83,7 @@ class Backup:
         try:
             if copying.sha256(path) != known:
                 raise BackupError(f"{path} is not as it was written")
-            return dict(json.loads(path.read_text(encoding="utf-8")))
+            return backup_manifest.catalog(backup_manifest.parse(_read(path), _CATALOG))
         except (OSError, ValueError) as error:
             raise BackupError(f"{path}: {error}") from error
 
@@ -91,7 +96,10 @@ class Backup:
     def damage(self) -> list[str] | None:
         """What the last verification found; None where there was none."""
         path = self.folder / _DAMAGED
-        return list(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+        try:
+            return list(backup_manifest.parse(_read(path), _DAMAGED)) if path.is_file() else None
+        except (OSError, ValueError, TypeError) as error:
+            raise BackupError(f"{path}: {error}") from error
 
     def record(self, problems: list[str]) -> None:
         """Keep what a verification found."""
@@ -120,6 +128,13 @@ class Backup:
         """Remove it; the manifest first, so that half of it is never taken for a whole."""
         (self.folder / _MANIFEST).unlink(missing_ok=True)
         shutil.rmtree(self.folder)
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file that is no longer than any of these is; ValueError for one that is."""
+    if path.stat().st_size > backup_manifest.MOST_BYTES:
+        raise ManifestError(f"longer than {backup_manifest.MOST_BYTES >> 20} MiB")
+    return path.read_text(encoding="utf-8")
 
 
 def write(path: Path, text: str) -> None:

@@ -22,12 +22,15 @@ from typing import Any
 from backup import copying, manifest, tables, tree
 from backup.config import BackupError, Settings, new_name
 from backup.manifest import Backup
+from plugins.module_utils.lakehouse import backup_manifest
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _SPARE_BYTES = 256 << 20
 _PAUSE_SECONDS = 0.5
 _COUNT_SECONDS = 3600
 _DATABASE_SECONDS = 6 * 3600
+# Of what another host says in the place of an answer.
+_SAID = 1000
 
 
 class Clock:
@@ -59,8 +62,8 @@ def run(settings: Settings) -> dict[str, Any]:
                 " site.yml writes it"
             )
         backup = Backup(settings.backups / new_name())
-        database = dict(ask(settings, "backup", backup.name))
-        known = database.pop("catalog")
+        database = backup_manifest.database(ask(settings, "backup", backup.name))
+        known = backup_manifest.catalog(database.pop("catalog"))
         clock.past("database")
         backup.files.mkdir(parents=True)
         at = _snapshot(settings, hdfs, backup.name)
@@ -100,13 +103,18 @@ def ask(settings: Settings, *words: str) -> Any:
         capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=_DATABASE_SECONDS,
     )  # fmt: skip
     try:
-        answer = json.loads(done.stdout)
-    except ValueError:
-        why = " ".join((done.stderr or done.stdout).split()) or f"exit {done.returncode}"
-        raise BackupError(f"PostgreSQL's host does not answer: {why}") from None
-    if "why" in answer:
-        raise BackupError(str(answer["why"]))
+        answer = dict(backup_manifest.parse(done.stdout, "the answer"))
+    except (ValueError, TypeError):
+        why = backup_manifest.printable(" ".join((done.stderr or done.stdout).split())[:_SAID])
+        raise BackupError(f"PostgreSQL's host does not answer: {why or f'exit {done.returncode}'}") from None
+    if "value" not in answer:
+        raise BackupError(backup_manifest.printable(str(answer.get("why"))[:_SAID]))
     return answer["value"]
+
+
+def in_repository(settings: Settings) -> list[str]:
+    """Return the labels of PostgreSQL's backups, the oldest first."""
+    return [one["label"] for one in backup_manifest.backups(ask(settings, "info"))]
 
 
 @contextmanager
@@ -115,9 +123,10 @@ def alone(settings: Settings, seconds: float = 0.0) -> Iterator[None]:
 
     BackupError where another holds it for longer than so many seconds.
     """
-    settings.backups.mkdir(parents=True, exist_ok=True)
+    for folder in (settings.backups, settings.state):
+        folder.mkdir(parents=True, exist_ok=True)
     until = time.monotonic() + seconds
-    with (Path(settings.folder) / "lock").open("w") as stream:
+    with (settings.state / "lock").open("w") as stream:
         while True:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -276,7 +285,7 @@ def _retain(settings: Settings, hdfs: WebHdfs) -> None:
         _drop_snapshot(settings, hdfs, backup.name)
     for backup in finished[: -settings.keep]:
         backup.remove()
-    labels = [one["label"] for one in ask(settings, "info")]
+    labels = in_repository(settings)
     kept = (backup.manifest["database"]["label"] for backup in finished[-settings.keep :])
     # PostgreSQL's part of a run that was never finished counts too: only what is older than all we keep goes.
     # A repository that was made anew has not all of them.

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from plugins.module_utils.lakehouse import backup_manifest
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 _AT_ONCE = 8
@@ -50,7 +51,7 @@ def walk(hdfs: WebHdfs, root: str, left_out: tuple[str, ...] = ()) -> dict[str, 
         return [
             _entry(hdfs, root, path, row)
             for row in rows
-            if (path := f"{folder}/{row['pathSuffix']}".lstrip("/")) not in left_out
+            if (path := _below(folder, row["pathSuffix"])) not in left_out
         ]
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -63,6 +64,11 @@ def walk(hdfs: WebHdfs, root: str, left_out: tuple[str, ...] = ()) -> dict[str, 
                     if entry.directory:
                         waiting.add(pool.submit(listed, entry.path))
     return found
+
+
+def _below(folder: str, name: Any) -> str:
+    """Return the path of a name that HDFS lists in a folder: it becomes one of this host's disk."""
+    return backup_manifest.relative(f"{folder}/{name}".lstrip("/"), f"hdfs {folder}")
 
 
 def _rows(hdfs: WebHdfs, folder: str) -> Iterator[Mapping[str, Any]]:
@@ -107,5 +113,13 @@ def write(path: Path, entries: Mapping[str, Entry]) -> None:
 def read(path: Path) -> dict[str, Entry]:
     """Return what was written."""
     with path.open(encoding="utf-8") as stream:
-        rows = (json.loads(line) for line in stream)
-        return {row["path"]: Entry(**{**row, "acl": tuple(row["acl"])}) for row in rows}
+        rows = (backup_manifest.entry(backup_manifest.parse(line, path.name)) for line in stream)
+        return {row["path"]: _known(row) for row in rows}
+
+
+def _known(row: Mapping[str, Any]) -> Entry:
+    """Return an entry by the fields that this release has; ValueError where another wrote more."""
+    try:
+        return Entry(**{**row, "acl": tuple(row["acl"])})
+    except TypeError as error:
+        raise ValueError(f"the list of files is of another release: {error}") from None

@@ -8,7 +8,7 @@ from backup import copying, tables
 from backup.chosen import Chosen, files
 from backup.config import BackupError, Settings
 from backup.manifest import Backup
-from backup.run import ask
+from backup.run import ask, in_repository
 
 _BACKUP = re.compile(r"backup: (\S+), status: (.+?), total")
 _INVALID = re.compile(r"(?:missing|checksum invalid|size invalid|other): ([1-9]\d*)")
@@ -57,9 +57,10 @@ def _tables(settings: Settings, backup: Backup) -> list[str]:
 
 
 def _database(settings: Settings, label: str) -> list[str]:
-    if label not in {one["label"] for one in ask(settings, "info")}:
+    if label not in in_repository(settings):
         return [f"postgresql {label} is not in pgBackRest's repository"]
-    return judge(str(ask(settings, "verify")["said"]), label)
+    said = ask(settings, "verify")
+    return judge(str(said.get("said")) if isinstance(said, dict) else "", label)
 
 
 def judge(said: str, label: str) -> list[str]:

@@ -148,12 +148,12 @@ def ensure_contents(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, A
     if not Path(entry["dest"]).is_dir():
         return None
     with safe_path.opened_folder(entry["dest"]) as place:
-        extra = sorted(name for name in os.listdir(place.folder) if name not in entry["only"])
+        extra = sorted(found for found in Path(place.path).iterdir() if found.name not in entry["only"])
         if not module.check_mode:
-            for name in extra:
-                os.unlink(name, dir_fd=place.folder)
-    found = "".join(f"{entry['dest']}/{name}\n" for name in extra)
-    return {"before": found, "after": ""} if extra else None
+            for found in extra:
+                found.unlink()
+    names = "".join(f"{entry['dest']}/{found.name}\n" for found in extra)
+    return {"before": names, "after": ""} if extra else None
 
 
 def ensure_link(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
@@ -187,7 +187,7 @@ def ensure_file(module: AnsibleModule, entry: dict[str, Any], content: str) -> d
             if before == content and has(place, attributes):
                 return None
             if not module.check_mode:
-                # Also where the text is right: an account that has the old file open could go on writing to it.
+                # Also where the text is right: an account may have the old file open, and write on.
                 replace(place, content, attributes)
     except (FileNotFoundError, NotADirectoryError):
         if not module.check_mode:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from lakehouse.errors import LakehouseError
 from ops import hosts
 from ops.probing import Prober, Shell
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse.backup_manifest import ManifestError
+
+T = TypeVar("T")
 
 PROGRAM = "/usr/local/sbin/lakehouse-backup"
 KEEPER = "lakehouse-backup"
 _FOLDER = "/run/lakehouse"
 _WAIT_SECONDS = 600
+# Of what a host says in the place of an answer.
+_SAID = 300
 _END = re.compile(r"\n?@@ended (\d+)\s*$")
 
 
@@ -82,27 +87,36 @@ def keeper(cluster: Cluster) -> str:
 
 def last(cluster: Cluster) -> str:
     """Return the script that prints what came of the last backup, good or not."""
-    return f"cat {shlex.quote(str(cluster.variable('lakehouse_backup_dir')))}/last.json"
+    return f"cat {shlex.quote(str(cluster.variable('lakehouse_backup_dir')))}/state/last.json"
 
 
-def program(cluster: Cluster, *words: str, seconds: float) -> Any:
-    """Run one of the repository's programs; return its value, LakehouseError with the reason for none."""
+def program(cluster: Cluster, *words: str, seconds: float, read: Callable[[Any], T]) -> T:
+    """Run one of the repository's programs; return what `read` makes of its value.
+
+    LakehouseError with the reason where there is none, or where it is not what such a program answers.
+    """
     host = keeper(cluster)
     script = f"cd / && runuser -u {KEEPER} -- {PROGRAM} {shlex.join(words)}"
     said = act(cluster, {host: script}, seconds)[host]
+    path = cluster.inventory.path
     try:
-        answer = json.loads(said.text.splitlines()[-1])
-    except (ValueError, IndexError):
+        answer = dict(backup_manifest.parse(said.text.splitlines()[-1], "the answer"))
+    except (ValueError, TypeError, IndexError):
+        words_of_host = backup_manifest.printable(" ".join(said.text.split())[-_SAID:])
         raise LakehouseError(
-            f"{host}: {' '.join(said.text.split())[-300:] or 'no answer'}",
-            f".venv/bin/lakehouse status -i {cluster.inventory.path}",
+            f"{host}: {words_of_host or 'no answer'}", f".venv/bin/lakehouse status -i {path}"
         ) from None
-    if "why" in answer:
+    if "value" not in answer:
         # A new backup could be the one for which the retention removes what is looked for.
+        why = backup_manifest.printable(str(answer.get("why"))[:_SAID])
+        raise LakehouseError(f"{host}: {why}", f".venv/bin/lakehouse backup list -i {path}")
+    try:
+        return read(answer["value"])
+    except ManifestError as error:
         raise LakehouseError(
-            f"{host}: {answer['why']}", f".venv/bin/lakehouse backup list -i {cluster.inventory.path}"
-        )
-    return answer["value"]
+            f"{host}: {words[0]}: {error}; nothing was done with it",
+            f".venv/bin/lakehouse backup list -i {path}",
+        ) from error
 
 
 def _marked(script: str) -> str:

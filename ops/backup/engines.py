@@ -25,13 +25,15 @@ CATALOGS = {"iceberg": "iceberg", "delta": "delta", "hive": "hive"}
 
 def expression(columns: Sequence[Sequence[str]]) -> str:
     """Return the SQL of a checksum in Trino's words."""
-    texts = [
-        "coalesce({}, '∅')".format(_TEXT[kind].format('"{}"'.format(name.replace('"', '""'))))
-        for name, kind in columns
-    ]
+    texts = [f"coalesce({_TEXT[kind].format(_quoted(name))}, '∅')" for name, kind in columns]
     # It joins two texts at least.
     line = texts[0] if len(texts) == 1 else f"concat_ws('|', {', '.join(texts)})"
     return f"coalesce(sum(crc32(to_utf8({line}))), 0)" if texts else "0"
+
+
+def _quoted(name: str) -> str:
+    """Return a name that can be nothing but a name in Trino's SQL."""
+    return '"{}"'.format(name.replace('"', '""'))
 
 
 def differences(cluster: Cluster, tables: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -43,7 +45,7 @@ def differences(cluster: Cluster, tables: Sequence[Mapping[str, Any]]) -> list[s
 
     def judge(table: Mapping[str, Any]) -> Iterator[str]:
         name = f"{table['database']}.{table['name']}"
-        where = f'{CATALOGS[table["format"]]}."{table["database"]}"."{table["name"]}"'
+        where = ".".join((CATALOGS[table["format"]], _quoted(table["database"]), _quoted(table["name"])))
         try:
             with connect(
                 host=place[0], port=place[1], http_scheme="http", user=user, timezone="UTC"

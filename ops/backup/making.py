@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from lakehouse.errors import LakehouseError
 from ops.backup import acting
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse.backup_manifest import ManifestError
 
 VERB = "backup"
 UNIT = "lakehouse-backup.service"
@@ -45,7 +47,7 @@ def _do(host: str, before: str, path: str, resumed: bool, running: Running) -> t
         last = _last(cluster, host)
     if why := fault(last, before):
         raise Stopped(Ending.FAILED, f"{host}: no backup: {why}", f"lakehouse doctor -i {path}")
-    made = acting.program(cluster, "show", last["good"], seconds=_SECONDS)
+    made = acting.program(cluster, "show", last["good"], seconds=_SECONDS, read=backup_manifest.manifest)
     running.done(host, VERB, name=made["name"])
     if uncounted := [one for one in made["tables"] if one["rows"] is None and one["format"] != "view"]:
         for one in uncounted:
@@ -67,7 +69,12 @@ def facts(made: Mapping[str, Any]) -> tuple[str, ...]:
 def _last(cluster: Cluster, host: str) -> dict[str, Any]:
     """Return what came of the last backup; nothing before the first."""
     said = acting.must(cluster, {host: f"{acting.last(cluster)} 2>/dev/null || true"}, _SECONDS)[host]
-    return dict(json.loads(said)) if said else {}
+    if not said:
+        return {}
+    try:
+        return backup_manifest.last(backup_manifest.parse(said, "last.json"))
+    except ManifestError as error:
+        raise LakehouseError(f"{host}: {error}", f"{acting.last(cluster)}, on {host}") from error
 
 
 def fault(last: Mapping[str, Any], before: str) -> str:

@@ -6,6 +6,7 @@ What decides is pure: which tables of the catalog are in the way, and which have
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.clients import Files, MetastoreSession
+from plugins.module_utils.lakehouse import backup_manifest
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
 _LONG_SECONDS = 6 * 3600.0
@@ -114,7 +116,9 @@ def prepare(living: Living, request: Request) -> Work:
     what = str(arguments["table"] or arguments["database"])
     words = _words(arguments)
     name = [arguments["backup"]] if arguments["backup"] else []
-    found = acting.program(cluster, "verify", *name, *words, seconds=_LONG_SECONDS)
+    found = acting.program(
+        cluster, "verify", *name, *words, seconds=_LONG_SECONDS, read=backup_manifest.verified_part
+    )
     again = f"{found['name']} {' '.join(words)}{f' --as {other}' if other else ''}"
     way: list[str] = []
 
@@ -207,7 +211,7 @@ def _way_out(found: Mapping[str, Any], wanted: Sequence[Wanted], path: str) -> s
     if wanted[0].row["format"] == _KEEPS_PLACE and row["version"] is not None:
         name = f"iceberg.{row['database']}.{row['name']}"
         statement = f"select * from {name} for version as of {row['version']}"  # noqa: S608 -- to be read
-        return f"lakehouse sql --engine trino -i {path} '{statement}'"
+        return f"lakehouse sql --engine trino -i {path} {shlex.quote(statement)}"
     return f"lakehouse status -i {path}"
 
 
@@ -255,7 +259,15 @@ def _steps(plan: Planned, running: Running) -> tuple[str, ...]:
     running.begins(keeper, "files")
     running.say("brings the files back")
     place = ["--into", plan.into] if plan.into else []
-    files = acting.program(cluster, "reconcile", found["name"], *words, *place, seconds=_LONG_SECONDS)
+    files = acting.program(
+        cluster,
+        "reconcile",
+        found["name"],
+        *words,
+        *place,
+        seconds=_LONG_SECONDS,
+        read=backup_manifest.brought,
+    )
     running.done(keeper, "files", **files)
     running.begins(metastore.name, "catalog")
     running.say("writes the catalog")
@@ -267,7 +279,15 @@ def _steps(plan: Planned, running: Running) -> tuple[str, ...]:
     running.say("compares with the manifest, in Spark and in Trino")
     rows = [one.row for one in wanted]
     named = ["--named", str(wanted[0])] if str(wanted[0]) not in _names(found) else []
-    spark = acting.program(cluster, "compare", found["name"], *words, *named, seconds=_LONG_SECONDS)
+    spark = acting.program(
+        cluster,
+        "compare",
+        found["name"],
+        *words,
+        *named,
+        seconds=_LONG_SECONDS,
+        read=backup_manifest.compared,
+    )
     wrong = [*spark["differences"], *engines.differences(cluster, rows)]
     for line in wrong:
         running.say(line)

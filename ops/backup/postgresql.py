@@ -35,8 +35,10 @@ def restore(unit: str, port: int, log: str, target: Target) -> str:
 cd /
 systemctl stop {unit}
 data=$(sed -n 's/^pg1-path=//p' {CONF})
-install -d -o postgres -g postgres -m 0700 "$data"
-rm -f "$data/postmaster.pid"
+# The folder above is PostgreSQL's own, or missing with its disk: root writes nothing into it.
+above=$(dirname "$data")
+[ -d "$above" ] || install -d -o postgres -g postgres "$above"
+runuser -u postgres -- sh -ec 'mkdir -p "$1"; chmod 0700 "$1"; rm -f "$1/postmaster.pid"' sh "$data"
 runuser -u postgres -- {asked}
 seen=$(stat -c %s {log} 2>/dev/null || echo 0)
 # One that systemd has forgotten since it stopped has no failure either.

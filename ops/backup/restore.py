@@ -5,6 +5,7 @@ Every step can be repeated, so an interrupted restore is completed by `lakehouse
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 import time
@@ -14,6 +15,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from lakehouse import services
 from lakehouse.errors import LakehouseError
@@ -27,6 +29,7 @@ from ops.change.run import Request, Running, Work
 from ops.probing import Prober
 from ops.status import look, placement, screen
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import backup_manifest
 
 VERB = "restore"
 # What stays: the database is restored by its own step, and files are brought back to a file system that runs.
@@ -63,6 +66,7 @@ while True:
         time.sleep(0.2)
 """
 _FETCH_SECONDS = 30
+_DISK = re.compile(r"(blocks|database) (\d{1,20}) (\d{1,20})")
 
 
 def prepare(living: Living, request: Request) -> Work:
@@ -74,7 +78,7 @@ def prepare(living: Living, request: Request) -> Work:
     moment = _moment(arguments["to"])
     name = [arguments["backup"]] if arguments["backup"] else []
     room = ["--room", *(["--keep"] if moment else [])]
-    backup = acting.program(cluster, "verify", *name, *room, seconds=_LONG_SECONDS)
+    backup = acting.program(cluster, "verify", *name, *room, seconds=_LONG_SECONDS, read=_verified)
     to = f" --to {arguments['to']}" if moment else ""
     known = str(cluster.variable("lakehouse_cluster"))
     count = len(backup.get("tables", ()))
@@ -91,6 +95,12 @@ def prepare(living: Living, request: Request) -> Work:
         words=f"{backup['name']}{to}",
         refusal=_refusal(cluster, backup, moment, request.path),
     )
+
+
+def _verified(answer: Any) -> dict[str, Any]:
+    """Read a whole backup with the room that it needs; of a damaged one what is wrong with it."""
+    found = backup_manifest.verified(answer)
+    return found if found["problems"] else backup_manifest.room(found)
 
 
 def _do(backup: Mapping[str, Any], moment: datetime | None, running: Running) -> tuple[str, ...]:
@@ -166,10 +176,8 @@ def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Refusal | None:
 def sizes(said: str) -> Iterator[tuple[str, int, int]]:
     """Give the disks of a host, of what programs print in between: that one is not there."""
     for line in said.splitlines():
-        kind, *numbers = line.split() or [""]
-        if kind in {"blocks", "database"}:
-            free, used = map(int, numbers)
-            yield kind, free, used
+        if found := _DISK.fullmatch(line.strip()):
+            yield found[1], int(found[2]), int(found[3])
 
 
 def crowded(backup: Mapping[str, Any], disks: Iterable[tuple[str, int, int]]) -> Refusal | None:
@@ -258,6 +266,30 @@ def leads(service: Service) -> bool:
 STEPS = ("engines stop", "PostgreSQL", "NameNode", "files", "engines start")
 
 
+def image(  # noqa: PLR0913, PLR0917 -- a folder, whose it is, and what comes there from where
+    folder: str, user: str, group: str, url: str, parts: Mapping[str, str], transaction: int
+) -> list[str]:
+    """Return the lines that fetch the NameNode's image into one of its folders.
+
+    Root makes the folder where it is missing. What is in it is its user's, and done as that user: root would
+    follow a link that leads out of it.
+    """
+    place = shlex.quote(folder)
+    own = [f"cd {place}", "rm -rf restored", "mkdir restored", "cd restored"]
+    for part, known in parts.items():
+        words = ["python3", "-c", _FETCH, f"{url}/{quote(part)}", part, str(_FETCH_SECONDS)]
+        own += [shlex.join(words), f"echo {shlex.quote(f'{known}  {part}')} | sha256sum --check --quiet"]
+    # The last act: a half of it is no NameNode's directory.
+    own += [f"echo {transaction} > seen_txid", "cd ..", "rm -rf current", "mv restored current"]
+    script = shlex.quote("\n".join(["set -e", "umask 077", *own]))
+    whose = f"-o {shlex.quote(user)} -g {shlex.quote(group)}"
+    return [
+        f'[ "$(stat -c %U {place} 2>/dev/null)" = {shlex.quote(user)} ] ||',
+        f"install -d {whose} -m 0700 {place}",
+        f"cd / && runuser -u {shlex.quote(user)} -g {shlex.quote(group)} -- sh -c {script}",
+    ]
+
+
 class Steps:
     """The steps, in their order."""
 
@@ -274,7 +306,7 @@ class Steps:
         self._begin(stop)
         self._stop()
         self._begin(database)
-        self._running.say(self._database(moment))
+        self._running.say(backup_manifest.printable(self._database(moment)))
         self._begin(namenode)
         self._namenode()
         self._begin(files)
@@ -294,7 +326,13 @@ class Steps:
             return []
         self._running.say("compares every table with the manifest")
         tables = self._backup["tables"]
-        found = acting.program(self._cluster, "compare", self._backup["name"], seconds=_LONG_SECONDS)
+        found = acting.program(
+            self._cluster,
+            "compare",
+            self._backup["name"],
+            seconds=_LONG_SECONDS,
+            read=backup_manifest.compared,
+        )
         return [*found["differences"], *engines.differences(self._cluster, tables)]
 
     def _units(self, *, leading: bool | None = None) -> dict[str, str]:
@@ -358,42 +396,19 @@ class Steps:
         begun = f"systemd-run --quiet --collect --unit {unit} --uid {acting.KEEPER} {serve}"
         acting.must(self._cluster, {self._keeper: begun}, _STEP_SECONDS)
         address = next(one.address for one in self._cluster.hosts if one.name == self._keeper)
-        parts = {
-            name.removeprefix("namenode/"): known
-            for name, known in self._backup["parts"].items()
-            if name.startswith("namenode/")
-        }
-        user = str(host.variables["lakehouse_users"]["hdfs"])
-        group = str(host.variables["lakehouse_group"])
-        lines = ["set -e", "systemctl stop hdfs-namenode"]
-        for folder in map(shlex.quote, folders):
-            lines += [
-                f"rm -rf {folder}/restored",
-                f"install -d -o {user} -g {group} -m 0700 {folder} {folder}/restored",
-            ]
-            for part, known in parts.items():
-                url = f"http://{address}:{port}/{word}/{part}"
-                lines += [
-                    f"cd {folder}/restored",
-                    f"python3 -c {shlex.quote(_FETCH)} {url} {part} {_FETCH_SECONDS}",
-                    f"echo '{known}  {part}' | sha256sum --check --quiet",
-                ]
-            number = next(
-                int(part.rpartition("_")[2])
-                for part in parts
-                if part.startswith("fsimage_") and "." not in part
-            )
-            lines += [
-                f"echo {number} > {folder}/restored/seen_txid", f"chown -R {user}:{group} {folder}/restored",
-                # The last act: a half of it is no NameNode's directory.
-                f"rm -rf {folder}/current", f"mv {folder}/restored {folder}/current",
-            ]  # fmt: skip
-        acting.must(self._cluster, {host.name: acting.alone("\n".join(lines))}, _LONG_SECONDS)
+        parts, transaction = backup_manifest.image(self._backup["parts"])
+        user, group = host.variables["lakehouse_users"]["hdfs"], host.variables["lakehouse_group"]
+        url = f"http://{address}:{port}/{word}"
+        script = "\n".join(
+            ["set -e", "systemctl stop hdfs-namenode"]
+            + [line for folder in folders for line in image(folder, user, group, url, parts, transaction)]
+        )
+        acting.must(self._cluster, {host.name: acting.alone(script)}, _LONG_SECONDS)
         acting.act(self._cluster, {self._keeper: f"systemctl stop {unit}"}, _PROBE_SECONDS)
 
     def _files(self, *, keep: bool) -> Any:
         words = ["reconcile", self._backup["name"], *(["--keep"] if keep else [])]
-        return acting.program(self._cluster, *words, seconds=_LONG_SECONDS)
+        return acting.program(self._cluster, *words, seconds=_LONG_SECONDS, read=backup_manifest.brought)
 
     def _start(self) -> None:
         """Start everything, leaders first: a worker that meets no master asks again only after minutes."""

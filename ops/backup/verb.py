@@ -15,6 +15,7 @@ from ops.change.facts import Living
 from ops.change.run import Request, Work
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
+from plugins.module_utils.lakehouse import backup_manifest
 
 BACKUP, RESTORE = making.VERB, whole.VERB
 _LONG_SECONDS = 6 * 3600.0
@@ -56,7 +57,9 @@ def prepare_restore(living: Living, request: Request) -> Work:
 def verify(path: str, name: str) -> Result:
     """Have every byte of a backup read; DOWN is a backup that is damaged."""
     cluster = placement.read(inventory.load(path))
-    found = acting.program(cluster, "verify", *([name] if name else []), seconds=_LONG_SECONDS)
+    found = acting.program(
+        cluster, "verify", *([name] if name else []), seconds=_LONG_SECONDS, read=backup_manifest.verified
+    )
     findings = tuple(
         Finding("backup.damaged", Outcome.DOWN, found["name"], line, f"lakehouse backup -i {path}")
         for line in found["problems"][:_SHOWN]
@@ -71,7 +74,7 @@ def verify(path: str, name: str) -> Result:
 def listed(path: str) -> Result:
     """Say which backups there are, the newest first."""
     cluster = placement.read(inventory.load(path))
-    names = acting.program(cluster, "list", seconds=_SECONDS)
+    names = acting.program(cluster, "list", seconds=_SECONDS, read=backup_manifest.names)
     facts = (f"{len(names)} backups", *reversed(names))
     target = str(cluster.variable("lakehouse_cluster"))
     return _result("backups", target, (), facts, "listed", f"lakehouse backup verify -i {path}")

@@ -171,7 +171,7 @@ def backups(host: Host) -> str | None:
     variables = host.variables
     if not variables["lakehouse_backup_enabled"] or variables["lakehouse_backup_host"] != host.name:
         return None
-    return _if_there(f"{variables['lakehouse_backup_dir']}/last.json")
+    return _if_there(f"{variables['lakehouse_backup_dir']}/state/last.json")
 
 
 def commits(host: Host) -> str | None:

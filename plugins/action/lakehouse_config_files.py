@@ -3,8 +3,8 @@
 A task per file costs a round trip per file and host; a list costs one. Each entry of ``files`` is one of
 
 * a file: ``dest``, ``template`` (a name below ``templates/``) or ``content``, optional ``vars`` for the
-  template, ``owner``, ``group``, ``mode``, ``validate`` (``xml``, ``sshd``), ``secret`` (never shown, never rendered
-  elsewhere);
+  template, ``owner``, ``group``, ``mode``, ``validate`` (``xml``, ``sshd``), ``secret`` (never shown, never
+  rendered elsewhere);
 * a directory: ``dest`` (one path or a list), ``directory: true``, ``owner``, ``group``, ``mode``, and
   ``only``: the names of files and links that may lie in it, others are removed; ``taken_from``: an account
   whose files below it, from an earlier release, become its owner's;

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.cluster import changing
 from tests.cluster.daemons import placements
 from tests.cluster.looking import Said, look, secrets
 from tests.cluster.machines import Machine, Machines
+from tests.cluster.playbooks import Ansible
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
@@ -147,6 +149,154 @@ def test_a_good_backup_is_good(path: str, name: str) -> None:
 def test_status_shows_its_age(path: str, name: str) -> None:
     said = look("status", path, "--json", seconds=15)
     assert json.loads(said.out)["cluster"]["backup"]["value"]["good"], name
+
+
+# -- Who may do what with it --
+
+KEYS = "/etc/ssh/lakehouse"
+ARCHIVER, KEEPER = "lakehouse-archive", "lakehouse-backup"
+
+
+class Login:
+    """SSH from PostgreSQL's host to the one that keeps backups, with PostgreSQL's key."""
+
+    def __init__(self, cluster: Inventory, machines: Machines, keeper: Machine) -> None:
+        [database] = cluster.group("postgresql")
+        [kept] = [host for host in cluster.hosts if host.name == keeper.name]
+        self.machine, self._address = machines[database.name], kept.address
+        port = kept.variables.get("ansible_port", 22)
+        self._options = (
+            f"-oBatchMode=yes -oStrictHostKeyChecking=yes -oUserKnownHostsFile={KEYS}/postgres/known_hosts"
+            f" -oPort={port} -oConnectTimeout=10 -oIdentitiesOnly=yes -i {KEYS}/postgres/key"
+        )
+
+    def sftp(self, command: str, user: str = ARCHIVER) -> tuple[int, str]:
+        """Run one command of SFTP; return how it ended and what it printed."""
+        line = f"cd / && runuser -u postgres -- sftp -q {self._options} -b - {user}@{self._address}"
+        done = self.machine.shell.run(f"printf '%%s\\n' %s | {line} 2>&1", command)
+        return done.rc, done.stdout
+
+    def exec(self, command: str, *options: str, user: str = ARCHIVER) -> tuple[int, str]:
+        """Run a command by SSH; return how it ended and what it printed."""
+        words = f"{' '.join(options)} {self._options} {user}@{self._address}"
+        done = self.machine.shell.run(
+            f"cd / && timeout 20 runuser -u postgres -- ssh -n {words} {command} 2>&1"
+        )
+        return done.rc, done.stdout
+
+
+@pytest.fixture(scope="module")
+def login(cluster: Inventory, machines: Machines, keeper: Machine, name: str) -> Login:
+    assert name
+    return Login(cluster, machines, keeper)
+
+
+def test_the_user_of_postgresqls_repository_sees_that_alone(login: Login) -> None:
+    code, listing = login.sftp("ls -1 /")
+    assert code == 0, listing
+    assert {line.strip() for line in listing.splitlines() if "sftp>" not in line} == {"/archive", "/backup"}
+    code, listing = login.sftp("ls -1 /backup/lakehouse")
+    assert code == 0, listing
+
+
+def test_it_reaches_nothing_of_the_keepers_and_writes_nowhere_else(
+    login: Login, keeper: Machine, name: str
+) -> None:
+    place, mark = str(keeper.variable("lakehouse_backup_dir")), f"lakehouse-{uuid4().hex}"
+    before = keeper.run("find %s -maxdepth 2 | sort", place)
+    for command in (
+        f"ls {place}/backups",
+        "ls ../../backups",
+        "ls /var/lib/lakehouse-backup",
+        f"get {place}/backups/{name}/manifest.json /dev/null",
+        f"get {KEYS}/{KEEPER}/key /dev/null",
+        f"put /etc/hostname /{mark}",
+        f"put /etc/hostname /../{mark}",
+        f"rename /backup /{mark}",
+        f"rm {place}/configuration.enc",
+        "rmdir /archive",
+        "chmod 777 /",
+    ):
+        code, output = login.sftp(command)
+        assert code, f"{command}: {output}"
+    assert keeper.run("find %s -maxdepth 2 | sort", place) == before
+
+
+def test_it_has_no_shell_no_command_and_no_forwarding(login: Login) -> None:
+    for command, options in (("id", ()), ("", ("-tt",)), ("/bin/sh", ("-tt",))):
+        code, output = login.exec(command, *options)
+        assert code, output
+        assert "uid=" not in output
+    code, output = login.exec("", "-N", "-oExitOnForwardFailure=yes", "-R 127.0.0.1:0:127.0.0.1:22")
+    # That of ssh; timeout has another one.
+    assert code == 255, output
+
+
+def test_nobody_logs_in_as_the_keeper(login: Login) -> None:
+    for code, output in (login.sftp("ls /", KEEPER), login.exec("id", user=KEEPER)):
+        assert code, output
+        assert "Permission denied" in output
+
+
+def test_keys_and_what_lets_them_in_are_roots(login: Login, keeper: Machine) -> None:
+    for machine, user in ((login.machine, "postgres"), (keeper, KEEPER)):
+        found = machine.run("find %s -printf '%%U %%m %%P\\n' | sort -k3", f"{KEYS}/{user}").splitlines()
+        owners = {line.split(" ", 2)[2]: line.split(" ", 2)[:2] for line in found}
+        number = machine.run("id -u %s", user)
+        assert owners[""] == ["0", "755"]
+        assert owners.pop("key") == [number, "600"]
+        assert {owner for owner, _ in owners.values()} == {"0"}
+    for machine, home in ((login.machine, "/var/lib/postgresql"), (keeper, "/var/lib/lakehouse-backup")):
+        assert machine.run("ls -A %s/.ssh 2>/dev/null || true", home) == ""
+
+
+def test_each_of_the_two_users_owns_its_own(keeper: Machine) -> None:
+    place = str(keeper.variable("lakehouse_backup_dir"))
+    for path, owner in (("", "root"), ("postgresql", "root"), ("configuration.enc", KEEPER)):
+        assert keeper.run("stat -c %%U %s", f"{place}/{path}") == owner
+    others = "find %s %s ! -user %s -print -quit"
+    assert keeper.run(others, f"{place}/postgresql/archive", f"{place}/postgresql/backup", ARCHIVER) == ""
+    assert keeper.run(others, f"{place}/backups", f"{place}/state", KEEPER) == ""
+    for user, folder in ((ARCHIVER, "backups"), (KEEPER, "postgresql/archive")):
+        assert keeper.shell.run("cd / && runuser -u %s -- ls %s", user, f"{place}/{folder}").rc
+
+
+@contextmanager
+def sshd_setting(machine: Machine, text: str) -> Iterator[None]:
+    """A setting of an administrator's before all others; sshd itself is not told of it."""
+    path = "/etc/ssh/sshd_config.d/00-tests.conf"
+    machine.run("printf '%%s\\n' %s > %s", text, path)
+    try:
+        yield
+    finally:
+        machine.run("rm -f %s", path)
+
+
+def test_an_sshd_that_reads_other_keys_is_said(path: str, login: Login) -> None:
+    setting = "Match User postgres\n    AuthorizedKeysFile .ssh/authorized_keys\nMatch all"
+    with sshd_setting(login.machine, setting):
+        refused = Ansible(path).playbook("site", "--tags", "backup")
+    assert refused.code, refused.text
+    assert (
+        f"{login.machine.name}: sshd has 'authorizedkeysfile .ssh/authorized_keys' for postgres"
+        in refused.text
+    )
+    again = Ansible(path).playbook("site", "--tags", "backup")
+    assert again.code == 0, again.text
+
+
+def test_a_home_with_a_link_gives_nothing_away(path: str, keeper: Machine) -> None:
+    """An account that put a link where root once made a folder."""
+    with keeper.scratch("link-of-tests") as target:
+        before = keeper.run("stat -c '%%U %%G %%a' %s", target)
+        keeper.run("runuser -u %s -- ln -sfn %s /var/lib/lakehouse-backup/.ssh", KEEPER, target)
+        try:
+            done = Ansible(path).playbook("site", "--tags", "backup")
+            assert done.code == 0, done.text
+            assert keeper.run("stat -c '%%U %%G %%a' %s", target) == before
+            assert keeper.run("ls -A %s", target) == ""
+        finally:
+            keeper.run("rm -f /var/lib/lakehouse-backup/.ssh")
 
 
 @pytest.fixture

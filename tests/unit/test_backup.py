@@ -23,8 +23,7 @@ from lakehouse import cli, services
 from lakehouse.errors import LakehouseError
 from ops.backup import engines, postgresql, restore
 from plugins.lookup import configuration_archive
-
-NAME = "20260102T030405Z"
+from tests.unit.backup_manifests import NAME, manifest
 
 
 def file(path: str, **other: Any) -> Entry:
@@ -151,12 +150,12 @@ def backup(tmp_path: Path) -> Backup:
     made = Backup(tmp_path / NAME)
     made.files.mkdir(parents=True)
     made.write_tree(of(file("a")))
-    made.finish({"name": NAME, "tables": []})
+    made.finish(manifest())
     return Backup(made.folder)
 
 
 def test_a_tree_is_read_as_it_was_written(tmp_path: Path) -> None:
-    entries = of(file("a b/ü", acl=("user:x:r-x",), sha256="00"))
+    entries = of(file("a b/ü", acl=("user:x:r-x",), sha256="0" * 64))
     tree.write(tmp_path / "tree", entries)
     assert tree.read(tmp_path / "tree") == entries
 

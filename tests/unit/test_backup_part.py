@@ -27,6 +27,7 @@ from ops.backup import catalog, part
 from ops.backup.catalog import Place
 from ops.backup.part import Wanted
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
+from tests.unit.backup_manifests import manifest
 
 NAME = "20260102T030405Z"
 ROOT = "hdfs://lake/lakehouse"
@@ -72,7 +73,8 @@ ENTRIES = [
     entry("d.ice", ICE, parameters={"metadata_location": POINTER, "write.data.path": f"{ROOT}/data/ice"}),
 ]
 DATABASES = [{"name": "d", "description": None, "location": f"{ROOT}/d", "owner": "eve", "owner_type": "USER",
-              "parameters": {}}, {"name": "empty", "location": f"{ROOT}/empty"}]  # fmt: skip
+              "parameters": {}},
+             {"name": "empty", "location": f"{ROOT}/empty", "parameters": {}}]  # fmt: skip
 
 
 @pytest.fixture
@@ -102,7 +104,7 @@ def backup(settings: Settings) -> Backup:
     ]
     made.write_tree({one.path: one for one in entries})
     made.write_catalog({"databases": DATABASES, "tables": ENTRIES})
-    made.finish({"name": NAME, "cluster": "kit", "tables": TABLES})
+    made.finish(manifest(tables=TABLES))
     return Backup(made.folder)
 
 
@@ -164,7 +166,7 @@ def test_a_changed_byte_of_the_catalog_is_found(backup: Backup) -> None:
 def test_a_backup_of_before_has_no_entries(tmp_path: Path) -> None:
     old = Backup(tmp_path / NAME)
     old.files.mkdir(parents=True)
-    old.finish({"name": NAME, "tables": TABLES})
+    old.finish(manifest(tables=TABLES))
     with pytest.raises(BackupError, match="was made before a table could be restored alone"):
         chosen.choose(Backup(old.folder), "d.ice", "")
 
@@ -201,10 +203,10 @@ class NoSnapshots:
     ("labels", "count"),
     [
         (["0F", "1F", "2F", "3F"], "3"),
-        (["1F", "2F", "other", "3F"], "4"),
+        (["1F", "2F", "9F", "3F"], "4"),
         # A repository that was made anew after the first two.
         (["3F"], "1"),
-        (["other"], "1"),
+        (["9F"], "1"),
     ],
 )
 def test_what_is_older_than_all_that_are_kept_expires(
@@ -213,12 +215,12 @@ def test_what_is_older_than_all_that_are_kept_expires(
     for number in range(4):
         one = Backup(settings.backups / f"2026010{number + 1}T030405Z")
         one.files.mkdir(parents=True)
-        one.finish({"name": one.name, "database": {"label": f"{number}F"}})
+        one.finish(manifest(one.name, f"2026010{number}-000000F"))
     asked: list[tuple[str, ...]] = []
 
     def ask(_: Settings, *words: str) -> list[dict[str, str]]:
         asked.append(words)
-        return [{"label": label} for label in labels]
+        return [{"label": f"2026010{label[0]}-000000F"} for label in labels]
 
     monkeypatch.setattr(run, "ask", ask)
     run._retain(replace(settings, keep=3), cast("WebHdfs", NoSnapshots()))
@@ -235,7 +237,10 @@ def test_a_run_that_fails_for_any_reason_does_not_seem_to_be_at_work(
     monkeypatch.setattr(run, "run", fails)
     with pytest.raises(ValueError, match="is not in list"):
         program._run(settings, Namespace())
-    assert json.loads((tmp_path / "last.json").read_text())["why"] == "'20260102-030405F' is not in list"
+    assert (
+        json.loads((tmp_path / "state" / "last.json").read_text())["why"]
+        == "'20260102-030405F' is not in list"
+    )
 
 
 # -- What HDFS has lost --

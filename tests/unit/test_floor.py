@@ -53,7 +53,6 @@ OF_OTHERS = [
     "/var/log/journal/1/system.journal",
 ]
 FOLDERS = ["/srv/data", "/srv/data/hdfs", "/srv/data/hdfs/name", "/srv/data/spark/work"]
-KEYS = ["/var/lib/postgresql/.ssh", "/var/lib/postgresql/.ssh/authorized_keys2"]
 DATA = [
     "/srv/data/hdfs/name/current/VERSION",
     "/srv/data/hdfs/name2",
@@ -79,9 +78,9 @@ class TestImprint:
         assert "/etc/postgresql-common/pg.conf" not in PACKAGED
         assert "/etc/java-21-openjdk/net.properties" in PACKAGED
 
-    def test_of_data_only_named_folders_and_keys_are_taken(self) -> None:
+    def test_of_data_only_named_folders_are_taken(self) -> None:
         text = f"{UNIT}<value>file:///srv/data/hdfs/name</value>"
-        assert imprint.rooms([*FOLDERS, *KEYS, *DATA], text) == [*FOLDERS, *KEYS]
+        assert imprint.rooms([*FOLDERS, *DATA], text) == FOLDERS
 
     def test_accounts_and_the_place_of_a_database_precede_packages(self) -> None:
         place = "/etc/postgresql-common/createcluster.conf"

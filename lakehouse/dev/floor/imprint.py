@@ -8,8 +8,6 @@ from fnmatch import fnmatch
 
 # Where the kit puts files, beside the folders that an inventory names.
 PLACES = ("/etc", "/usr/local")
-# What an account of a daemon has to log in elsewhere.
-_KEYS = "/var/lib/*/.ssh*"
 # What packages write when they are installed, and what is each node's own.
 _GENERATED = (
     "/etc/*-", "/etc/.*", "/etc/alternatives/*", "/etc/apt/*", "/etc/default/*", "/etc/hosts",
@@ -47,13 +45,13 @@ def kept(changed: Iterable[str], install_dir: str, config_dir: str) -> list[str]
 
 
 def rooms(changed: Iterable[str], text: str) -> list[str]:
-    """Return the changed paths among data that may be folders of the kit, which a text names, and keys.
+    """Return the changed paths among data that may be folders of the kit, which a text names.
 
     `text` is all that `kept` files say. Whether a named path is a folder is for the caller to ask.
     """
     named = {"/" + path.strip("/") for path in _PATH.findall(text)}
     named |= {parent for path in named for parent in _parents(path)}
-    return [path for path in changed if path in named or fnmatch(path, _KEYS)]
+    return [path for path in changed if path in named]
 
 
 def precedes_packages(path: str) -> bool:

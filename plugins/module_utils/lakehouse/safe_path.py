@@ -148,7 +148,7 @@ def _walk(parts: list[str], *, make: bool) -> tuple[int, bool]:
 
 
 def _replaceable(folder: os.stat_result, entry: os.stat_result | None) -> bool:
-    """Whether another account than root and this one can exchange an entry, or put one where there is none."""
+    """Whether another account than root and this one can exchange an entry, or make one that is missing."""
     own = {0, os.geteuid()}
     if folder.st_uid not in own:
         return True
