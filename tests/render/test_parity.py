@@ -149,6 +149,7 @@ OF_CONTAINERS_ALONE = "*/etc/lakehouse/service.json"
 # What only a node has: the programs of a backup, and schematool, which wants systemd for its secret.
 OF_NODES_ALONE = (
     "*lakehouse-backup*",
+    "*/sshd_config.d/lakehouse.conf",
     "*/usr/local/lib/lakehouse/*",
     "*/usr/local/bin/schematool",
 )
