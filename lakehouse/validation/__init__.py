@@ -56,7 +56,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
     for host in inventory.hosts:
         findings += network.host_name(host) + network.host_address(host)
         findings += variables.unknown(host, known) + variables.missing(host, known)
-        findings += variables.undefined(host, known)
+        findings += variables.undefined(host, known) + trino.shared_secret(host)
         typed, wrong = variables.check_types(host, known)
         findings += wrong + variables.sizes(typed, known)
         findings += (

@@ -11,7 +11,7 @@ from typing import Any
 
 from lakehouse import shipped, yamlfile
 from lakehouse.inventory import Host, Inventory
-from lakehouse.validation import sizes
+from lakehouse.validation import cluster, sizes
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.variables import suggestion
 
@@ -76,6 +76,14 @@ def groups(inventory: Inventory) -> list[Finding]:
         advice = "put a host into [trino_workers]; it may be the same"
         return [Finding("trino.groups", coordinators[0], fact, advice, "at least one worker")]
     return []
+
+
+def shared_secret(host: Host) -> list[Finding]:
+    """Check that a host of Trino has the secret of its nodes: it has no default that others could compute."""
+    if not host.groups & {"trino_coordinator", "trino_workers"} or cluster.NODES_WORD in host.variables:
+        return []
+    advice = "copy it from group_vars/all/cluster.yml of inventory/three-node (vault) or local (generated)"
+    return [Finding("secrets.missing", host.name, f"{cluster.NODES_WORD} is not set", advice)]
 
 
 def heap(host: Host) -> list[Finding]:

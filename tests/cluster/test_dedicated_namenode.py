@@ -44,6 +44,7 @@ def derive(target: Path) -> Path:
         "local_nodes_subnet": f"{SUBNETS[1]}0/24",
         "node_memory_mb": MEMORY_MB,
         "vault_metastore_password": secrets.token_hex(16),
+        "vault_trino_shared_secret": secrets.token_hex(16),
     }
     # The last file of a folder of variables wins.
     write(target / "group_vars" / "all" / "zz-own.yml", own)

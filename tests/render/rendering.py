@@ -27,7 +27,7 @@ INVENTORIES = {
 }
 # Every password of every rendering. It must not be in any of them.
 MARK = "KnownToTheTestAlone"
-SECRETS = ("metastore", "federation")
+SECRETS = ("metastore", "federation", "trino")
 # What a person may have set, and an expected rendering does not follow.
 SETTINGS = (*dotenv_values(DEFAULT_FILE), DATANODES_VARIABLE, "LAKEHOUSE_PROFILE")
 # Whoever renders, on whatever: inventory/compose is for the computer that it is read on.
@@ -40,7 +40,8 @@ def copy(inventory: Path, root: Path) -> Path:
     copied = root / inventory
     shutil.copytree(REPOSITORY / inventory, copied)
     variables = copied / "group_vars" / "all"
-    (variables / "vault.yml").write_text(f"---\nvault_metastore_password: {MARK}\n", encoding="utf-8")
+    words = f"vault_metastore_password: {MARK}\nvault_trino_shared_secret: {MARK}\n"
+    (variables / "vault.yml").write_text(f"---\n{words}", encoding="utf-8")
     cluster = str(inventories.load(copied).hosts[0].variables["lakehouse_cluster"])
     folder = root / ".state" / cluster / "secrets"
     folder.mkdir(parents=True)

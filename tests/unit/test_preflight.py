@@ -117,7 +117,8 @@ class TestSizes:
         inventory = tmp_path / "copy"
         shutil.copytree(REPOSITORY / "inventory/three-node", inventory)
         (inventory / "group_vars/all/mine.yml").write_text(
-            "{vault_metastore_password: a-word-of-the-tests, ansible_connection: local,"
+            "{vault_metastore_password: a-word-of-the-tests, vault_trino_shared_secret: a-word-of-the-tests,"
+            " ansible_connection: local,"
             " ansible_become: false, trino_heap_mb: 99999999, hive_metastore_heap_mb: 88888888,"
             ' spark_worker_memory_mb: "{{ node_memory_mb | int // 2 }}"}'
         )

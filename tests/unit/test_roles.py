@@ -21,6 +21,7 @@ NO_DEFAULT = {
     "lakehouse_absent", "lakehouse_federation", "lakehouse_forsaken", "lakehouse_ports",
     "lakehouse_public_network_is_firewalled", "lakehouse_published_address", "lakehouse_render_dir",
     "lakehouse_render_secrets", "lakehouse_target", "lakehouse_users", "lakehouse_versions",
+    "trino_shared_secret",
 }  # fmt: skip
 
 WORD = re.compile(r"(?<![\w.])_\w+")

@@ -58,6 +58,13 @@ def test_groups_that_do(groups: set[str]) -> None:
     assert trino.groups(Inventory(Path(), (a_host(groups=groups),))) == []
 
 
+def test_hosts_of_trino_need_the_secret_of_its_nodes() -> None:
+    [finding] = trino.shared_secret(a_host(groups={"trino_workers"}))
+    assert str(finding).startswith("FAIL secrets.missing n1: trino_shared_secret is not set: copy it from ")
+    assert trino.shared_secret(a_host(groups={"trino_workers"}, trino_shared_secret="")) == []
+    assert trino.shared_secret(a_host(groups={"datanodes"})) == []
+
+
 def test_a_heap_larger_than_the_node() -> None:
     assert found(trino.heap, trino_heap_mb=8192, node_memory_mb=6144) == [
         "FAIL trino.heap n1: trino_heap_mb is 8192 on a node with 6144 MiB (expected less than 6144): "

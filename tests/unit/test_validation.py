@@ -510,6 +510,7 @@ def run_validation(tmp_path: Path) -> Callable[[Edit], subprocess.CompletedProce
         shutil.copytree(REPOSITORY / "inventory" / "three-node", inventory)
         (inventory / "group_vars" / "all" / "vault.yml").write_text(
             "vault_metastore_password: a-word-of-the-tests\n"
+            "vault_trino_shared_secret: another-word-of-the-tests\n"
         )
         hosts = inventory / "hosts.yml"
         top = yaml.safe_load(hosts.read_text())
@@ -606,6 +607,10 @@ def test_the_reference_inventory_is_sound(
         (
             set_(lakehouse_versions={"scala": "2.12"}),
             "FAIL versions.pair all: scala 2.12 with spark",
+        ),
+        (
+            set_(trino_shared_secret="a-word-of-the-tests\n"),  # noqa: S106 (of the tests)
+            "FAIL secrets.characters all: trino_shared_secret holds a line break",
         ),
         (catalogs(SALES, SALES), "trino_catalogs[1]: catalog sales is there already"),
         (catalogs({"connector.name": "hive"}), "trino_catalogs[0] (sales) lacks hive.metastore.uri"),
