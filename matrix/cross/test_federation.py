@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from matrix.cross import federation
 from matrix.cross.engine_tables import EngineTables
 from matrix.cross.engines import SPARK, TRINO, Engines
 from testbed.databases import Table
@@ -20,7 +21,6 @@ _ORDERS = """
 SELECT CAST(id AS INT) AS id, CAST(id % 4 AS INT) AS part, concat('o', id) AS label, id * 10 AS amount
 FROM range(0, 40, 1, 1)
 """
-_DATABASE = "SELECT current_database()::text AS name"
 SPARK_PRUNES = {ICEBERG: r"filters=[^\]]*part = 1", DELTA: r"PartitionFilters: \[[^\]]*part"}
 
 
@@ -33,17 +33,12 @@ def orders(makers: dict[str, EngineTables]) -> dict[Format, Table]:
 @pytest.fixture(scope="module")
 def customers(_trino: Trino, nodes: Nodes, endpoints: Endpoints) -> Iterator[str]:
     """A table of two customers that PostgreSQL's owner has made where Trino looks, as Trino calls it."""
-    if ("postgresql",) not in _trino.sql("SHOW CATALOGS"):
+    run = federation.superuser(_trino, nodes, endpoints)
+    if not run:
         pytest.skip("the inventory has no lakehouse_federation")
-    database = _trino.value(f"SELECT * FROM TABLE(postgresql.system.query(query => '{_DATABASE}'))")
-    table = f"customers_{suffix()}"
-
-    def run(statement: str) -> None:
-        psql = ("psql", "-d", database, "-XAtqc", statement)
-        nodes.run(endpoints.postgresql.host, *psql, user="postgres")
-
+    table = f"{federation.SCHEMA}.customers_{suffix()}"
     run(f"CREATE TABLE {table} AS SELECT * FROM (VALUES (5, 'ada'), (7, 'bob')) AS new (id, name)")
-    yield f"postgresql.public.{table}"
+    yield f"postgresql.{table}"
     run(f"DROP TABLE {table}")
 
 

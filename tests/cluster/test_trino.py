@@ -27,6 +27,7 @@ pytestmark = pytest.mark.cluster
 # Long enough to be met at work by a stop that follows, on two cores or on many.
 LONG = "select count(*) from tpch.sf1.lineitem a cross join (select * from tpch.tiny.nation limit 5) b"
 ACTIVE = "select count(*) from system.runtime.nodes where state = 'active'"
+OUTSIDER = "nobody"
 TRINO = {"trino_coordinator", "trino_workers"}
 OWN_CATALOGS = {"iceberg", "delta", "hive", "tpch", "postgresql"}
 # Where the inventory names a served commit.
@@ -36,6 +37,13 @@ OF_THE_PAST = {"iceberg_past", "delta_past", "hive_past"}
 @pytest.fixture(scope="module")
 def url(coordinator: Machine) -> str:
     return f"http://{coordinator.host.address}:{coordinator.variable('lakehouse_ports')['trino_http']}"
+
+
+@pytest.fixture(scope="module")
+def reader(coordinator: Machine) -> str:
+    if not coordinator.variable("lakehouse_readers"):
+        pytest.skip("this inventory names no lakehouse_readers")
+    return str(coordinator.variable("lakehouse_readers")[0])
 
 
 @pytest.fixture(scope="module")
@@ -105,17 +113,20 @@ def test_nobody_passes_for_a_node_by_a_name_that_all_can_read(cluster: Inventory
         secret = machine.run(
             "sed -n s/^TRINO_SHARED_SECRET=//p %s/trino/trino.env", machine.variable("lakehouse_config_dir")
         )
+        password = machine.variable("lakehouse_database")["password"]
+        derived = f"trino {machine.variable('lakehouse_cluster')} {password}"
         answers = {
             word: requests.get(
                 f"{url}/v1/task", headers={"X-Trino-Internal-Bearer": token}, timeout=10
             ).status_code
             for word, token in {
                 "the environment's name": node_token(environment),
+                "a hash of the database's password": node_token(hashlib.sha512(derived.encode()).hexdigest()),
                 "the secret": node_token(secret.strip('"')),
             }.items()
         }
-        # The second proves that the first was asked rightly.
-        assert answers == {"the environment's name": 401, "the secret": 200}, machine.name
+        # The last proves that the others were sent rightly.
+        assert list(answers.values()) == [401, 401, 200], (machine.name, answers)
 
 
 def node_token(secret: str) -> str:
@@ -168,6 +179,88 @@ def test_postgresql_is_joined_and_never_written(trino: Trino, elsewhere: str) ->
     ):
         with pytest.raises(EngineError, match=r"permission denied|must be owner"):
             trino.sql(statement)
+
+
+QUERY_FUNCTION = "select * from table(postgresql.system.query(query => 'select 1 as a'))"
+
+
+@pytest.mark.parametrize("user", [OUTSIDER, "root"])
+def test_a_user_in_no_group_gets_no_catalog(url: str, trino: Trino, elsewhere: str, user: str) -> None:
+    statements = [
+        "select 1",
+        "show catalogs",
+        *(f"show schemas from {catalog}" for (catalog,) in trino.sql("show catalogs")),
+        "select query from system.runtime.queries",
+        "select node_id from system.runtime.nodes",
+        "select * from system.metadata.catalogs",
+        f"select * from postgresql.public.{elsewhere}",
+        QUERY_FUNCTION,
+        "call postgresql.system.flush_metadata_cache()",
+        "call system.runtime.kill_query('20260101_000000_00000_abcde', 'no')",
+    ]
+    session = Trino.connect(url, user)
+    for statement in statements:
+        with pytest.raises(EngineError, match="Access Denied"):
+            session.sql(statement)
+
+
+@pytest.mark.usefixtures("coordinator")
+def test_a_user_in_no_group_reads_no_system_information(url: str, reader: str) -> None:
+    for user in (OUTSIDER, reader):
+        for path in ("/metrics", "/v1/node", "/v1/jmx/mbean"):
+            answer = requests.get(f"{url}{path}", headers={"X-Trino-User": user}, timeout=10)
+            assert answer.status_code == 403, (user, path, answer.text)
+
+
+@pytest.mark.usefixtures("coordinator")
+def test_a_client_without_a_name_is_rejected(url: str) -> None:
+    answers = (
+        requests.post(f"{url}/v1/statement", data="select 1", timeout=10),
+        requests.get(f"{url}/v1/query", timeout=10),
+        requests.get(f"{url}/v1/node", timeout=10),
+    )
+    assert [answer.status_code for answer in answers] == [401, 401, 401]
+
+
+def test_a_reader_reads_the_federation_and_sends_no_sql_to_it(
+    url: str, trino: Trino, elsewhere: str, reader: str
+) -> None:
+    session = Trino.connect(url, reader)
+    assert session.sql(f"select nation from postgresql.public.{elsewhere}") == [("BRAZIL",)]
+    assert trino.sql(QUERY_FUNCTION) == [(1,)]
+    for statement in (
+        QUERY_FUNCTION,
+        f"insert into postgresql.public.{elsewhere} values ('PERU', 8)",
+        f"create table postgresql.public.{elsewhere}_2 (a integer)",
+        f"drop table postgresql.public.{elsewhere}",
+        f"comment on table postgresql.public.{elsewhere} is 'a word'",
+        "call postgresql.system.execute('set search_path to public')",
+        "call postgresql.system.flush_metadata_cache()",
+    ):
+        with pytest.raises(EngineError, match="Access Denied"):
+            session.sql(statement)
+
+
+@pytest.mark.longdrill
+def test_a_new_member_is_known_after_the_next_converge_without_a_restart(
+    cluster: Inventory, machines: Machines, ansible: Ansible, url: str, coordinator: Machine
+) -> None:
+    """HDFS looks groups up on the NameNode's host, by the group's members and by the account's own group."""
+    machine = machines[cluster.group("namenode")[0].name]
+    group = machine.variable("lakehouse_group")
+    own, added = (f"kit{secrets.token_hex(4)}" for _ in range(2))
+    running = coordinator.run("systemctl show --property=MainPID --value trino")
+    try:
+        machine.run("useradd --no-create-home --gid %s %s", group, own)
+        machine.run("useradd --no-create-home --groups %s %s", group, added)
+        assert ansible.playbook("site", "--tags", "trino").code == 0
+        wait_for("both in the file", lambda: refusal(url, own) == refusal(url, added) == "", seconds=30)
+    finally:
+        machine.run("userdel %s; userdel %s", own, added)
+        back = ansible.playbook("site", "--tags", "trino")
+    assert back.code == 0, back
+    wait_for("neither in the file", lambda: refusal(url, own) and refusal(url, added), seconds=30)
+    assert coordinator.run("systemctl show --property=MainPID --value trino") == running
 
 
 def processes(cluster: Inventory, machines: Machines) -> Mapping[str, str]:

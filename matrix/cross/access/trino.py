@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import pytest
 import requests
 
+from matrix.cross import federation
 from matrix.cross.access.acts import Act, Ground, of_trino
 from matrix.cross.engines import TRINO
 from testbed.databases import Table
@@ -47,12 +49,22 @@ def of_delta(ground: Ground) -> Table:
     return ground.makers[DELTA.name].new("", "SELECT 1 AS id")
 
 
+def of_postgresql(ground: Ground) -> Table:
+    """Make a table in the database of the catalog `postgresql`, as PostgreSQL's superuser."""
+    run = federation.superuser(ground.engines.trino, ground.nodes, ground.endpoints)
+    if not run:
+        pytest.skip("the inventory has no lakehouse_federation")
+    table = replace(ground.name(), database=federation.SCHEMA)
+    run(f"CREATE TABLE {table.short} AS SELECT 1 AS id")
+    ground.at_the_end(lambda: run(f"DROP TABLE {table.short}"))
+    return table
+
+
 def said(
     *statements: str,
     make: Callable[[Ground], Table] = of_trino,
     before: str = "",
     fresh: bool = False,
-    slow: bool = False,
 ) -> Act:
     """Return the act of sending statements; `before` sends one as Trino's own user each time.
 
@@ -68,7 +80,7 @@ def said(
         if before:
             ground.engines.sql(TRINO, _Words(ground, table).fill(before))
 
-    return Act(do, make, fresh, slow, prepare)
+    return Act(do, make, fresh, before=prepare)
 
 
 @dataclass(frozen=True)
@@ -209,19 +221,17 @@ ICEBERG: Mapping[str, Act] = {
     "`CALL register_table`": said(
         "CALL iceberg.system.register_table('{db}', '{alias}', '{location}', '{metadata}')"
     ),
-    "`CALL unregister_table`": said(
-        "CALL iceberg.system.unregister_table('{db}', '{name}')", fresh=True, slow=True
-    ),
+    "`CALL unregister_table`": said("CALL iceberg.system.unregister_table('{db}', '{name}')", fresh=True),
     "`CALL migrate`": said("CALL iceberg.system.migrate('{db}', '{name}')", make=of_hive, fresh=True),
     "`CREATE TABLE`": said("CREATE TABLE iceberg.{new} (id INT)"),
     "`CREATE TABLE AS`": said("CREATE TABLE iceberg.{new} AS SELECT 1 AS id"),
     "`CREATE SCHEMA`": said("CREATE SCHEMA iceberg.{schema}"),
     "`RENAME`": said("ALTER TABLE iceberg.{t} RENAME TO iceberg.{new}", fresh=True),
-    "`DROP`": said("DROP TABLE iceberg.{t}", fresh=True, slow=True),
+    "`DROP`": said("DROP TABLE iceberg.{t}", fresh=True),
 }
 
 HIVE: Mapping[str, Act] = {
-    name: said(*statements, make=of_view if "a view" in name else of_hive, fresh=fresh, slow=name == "`DROP`")
+    name: said(*statements, make=of_view if "a view" in name else of_hive, fresh=fresh)
     for name, (statements, fresh) in {
         "`SELECT`": (["SELECT id FROM hive.{t}"], False),
         "`INSERT`": (["INSERT INTO hive.{t} VALUES (3, {number})"], False),
@@ -280,6 +290,21 @@ DELTA_CATALOG: Mapping[str, Act] = {
 }
 
 
+POSTGRESQL: Mapping[str, Act] = {
+    name: said(statement, make=of_postgresql)
+    for name, statement in {
+        "`SELECT`": "SELECT id FROM postgresql.{t}",
+        "`SHOW TABLES`": "SHOW TABLES FROM postgresql.{db}",
+        "`TABLE(system.query(...))`": (
+            "SELECT * FROM TABLE(postgresql.system.query(query => 'SELECT id FROM {t}'))"
+        ),
+        "`CALL execute`": "CALL postgresql.system.execute('SET search_path TO {db}')",
+        "`CALL flush_metadata_cache`": "CALL postgresql.system.flush_metadata_cache()",
+        "`INSERT`": "INSERT INTO postgresql.{t} VALUES 2",
+    }.items()
+}
+
+
 def _cancel(ground: Ground, who: str, table: Table) -> None:
     """Ask the coordinator to end a query, as its web page does."""
     assert ground.endpoints.trino
@@ -290,7 +315,21 @@ def _cancel(ground: Ground, who: str, table: Table) -> None:
         raise EngineError(TRINO, f"DELETE {url}", f"{answer.status_code} {answer.text}")
 
 
+def _metrics(ground: Ground, who: str, _: Table) -> None:
+    """Read what the coordinator counts, as a monitoring system does."""
+    assert ground.endpoints.trino
+    url = f"{ground.endpoints.trino.http}/metrics"
+    answer = requests.get(url, headers={"X-Trino-User": who}, timeout=30)
+    if not answer.ok:
+        raise EngineError(TRINO, f"GET {url}", f"{answer.status_code} {answer.text}")
+
+
 ITSELF: Mapping[str, Act] = {
+    "`SELECT 1`": said("SELECT 1"),
+    "`SHOW CATALOGS`": said("SHOW CATALOGS"),
+    "`SELECT` from `tpch`": said("SELECT name FROM tpch.tiny.region"),
+    "`SELECT` from `system.runtime.nodes`": said("SELECT node_id FROM system.runtime.nodes"),
+    "read `/metrics`": Act(_metrics),
     "`CALL kill_query` of another's query": said(
         "CALL system.runtime.kill_query(query_id => '{query}', message => 'no')"
     ),
@@ -299,6 +338,7 @@ ITSELF: Mapping[str, Act] = {
 
 ACTS: Mapping[str, Mapping[str, Act]] = {
     **dict(zip(CATALOGS.values(), (ICEBERG, HIVE, DELTA_CATALOG), strict=True)),
+    "Trino, `postgresql`": POSTGRESQL,
     "Trino itself": ITSELF,
 }
 
