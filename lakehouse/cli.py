@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from lakehouse.commands import FAILED, building, changing, containers, history, keeping, looking
 from lakehouse.errors import LakehouseError, UsageError, system_said
 from lakehouse.interruption import raised
+from lakehouse.terminal import LINES, printable
 
 DEFAULT_INVENTORY = "inventory/local"
 # In this order they are shown.
@@ -104,7 +105,7 @@ def main(argv: list[str] | None = None) -> int:
         with raised(KeyboardInterrupt, [signal.SIGINT]):
             return int(action(arguments.action)(arguments))
     except LakehouseError as error:
-        print(f"error: {error}", file=sys.stderr)  # noqa: T201 -- the one place that speaks to a person
+        print(f"error: {printable(str(error), keep=LINES)}", file=sys.stderr)  # noqa: T201 -- the one place that speaks to a person
         return USAGE if isinstance(error, UsageError) else int(arguments.failure)
     except BrokenPipeError:
         # Who reads has enough; what is left to print goes nowhere.

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from lakehouse import inventory, shipped
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore.health import Health, Step, check
+from lakehouse.terminal import printable
 from ops import clients, hosts, tell
 from ops.answer import Answer, unknown
 from ops.outcome import Finding, Outcome, Result
@@ -62,7 +63,7 @@ def main(arguments: argparse.Namespace) -> int:
         seen = _look(prober, placement.read(inventory.load(arguments.inventory)))
     if not arguments.json:
         for line in table(seen.healths):
-            sys.stdout.write(f"{line}\n")
+            sys.stdout.write(f"{printable(line)}\n")
         sys.stdout.flush()
     return tell.end(result(seen, time.monotonic() - began), as_json=arguments.json)
 

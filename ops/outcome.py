@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
+from lakehouse.terminal import printable
+
 SCHEMA = 1
 
 
@@ -34,7 +36,7 @@ class Finding:
     next: str
 
     def __str__(self) -> str:
-        return f"{self.outcome.name} {self.code} {self.where}: {self.what}; next: {self.next}"
+        return printable(f"{self.outcome.name} {self.code} {self.where}: {self.what}; next: {self.next}")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Result:
     def last_line(self) -> str:
         """Such as `status lakehouse: OK; 3 of 3 hosts answered; next: make smoke`."""
         said = self.summary or self.outcome.name
-        return f"{self.verb} {self.target}: {said}; {', '.join(self.facts)}; next: {self.next}"
+        return printable(f"{self.verb} {self.target}: {said}; {', '.join(self.facts)}; next: {self.next}")
 
     def json(self) -> dict[str, Any]:
         """Everything, for programs."""

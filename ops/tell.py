@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Collection, Mapping
 
+from lakehouse.terminal import LINES, printable
 from ops import hosts
 from ops.answer import Answer
 from ops.outcome import Finding, Outcome, Result
@@ -13,7 +14,10 @@ from ops.remote import Line
 
 
 class Lines:
-    """Prints lines as they come, each after its host's name where there are several hosts."""
+    """Prints lines as they come, each after its host's name where there are several hosts.
+
+    A file or a pipe gets them as they are.
+    """
 
     def __init__(self, hosts: Collection[str]) -> None:
         self._width = max(map(len, hosts)) if len(hosts) > 1 else 0
@@ -22,7 +26,8 @@ class Lines:
         """Print a line of stdout on stdout, one of stderr on stderr."""
         stream = sys.stderr if line.wrong else sys.stdout
         head = f"{line.host.ljust(self._width)} | " if self._width else ""
-        stream.write(f"{head}{line.text}\n")
+        text = printable(line.text, keep=LINES) if stream.isatty() else line.text
+        stream.write(f"{head}{text}\n")
         stream.flush()
 
 
@@ -43,7 +48,7 @@ class Kept:
 
 def progress(text: str) -> None:
     """Say on stderr what is being done."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{printable(text, keep=LINES)}\n")
     sys.stderr.flush()
 
 

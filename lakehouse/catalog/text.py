@@ -10,10 +10,10 @@ from typing import Any
 from lakehouse.catalog import documents
 from lakehouse.catalog.diff import COLUMN, KEY, Action, Change
 from lakehouse.catalog.store import Entry
+from lakehouse.terminal import printable as escaped
 
 _SIGNS = {Action.ADDED: "+", Action.REMOVED: "-", Action.CHANGED: "~"}
 _LONGEST = 300
-_UNPRINTABLE = "\N{REPLACEMENT CHARACTER}"
 
 
 def change(one: Change) -> str:
@@ -56,7 +56,7 @@ def value(field: str, said: Any) -> str:
 
 def printable(text: str) -> str:
     """Return a text as one line without what would steer a terminal: who makes a table may comment on it."""
-    return "".join(letter if letter.isprintable() else _UNPRINTABLE for letter in " ".join(text.split()))
+    return escaped(" ".join(text.split()))
 
 
 def summary(changes: Sequence[Change]) -> str:

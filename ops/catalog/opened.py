@@ -11,6 +11,7 @@ from typing import Any
 
 from lakehouse.catalog.store import COMMIT, Store
 from lakehouse.errors import LakehouseError
+from lakehouse.terminal import LINES, printable
 from ops import tell
 from ops.catalog import shared, targets
 from ops.catalog.targets import Target
@@ -58,9 +59,10 @@ def _current(store: Store, node: shared.Node, *, needed: bool) -> None:
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print lines for people."""
+    """Print lines for people. A file or a pipe gets them as they are: they may be JSON or SQL."""
+    clean = sys.stdout.isatty()
     for line in lines:
-        sys.stdout.write(f"{line}\n")
+        sys.stdout.write(f"{printable(line, keep=LINES) if clean else line}\n")
     sys.stdout.flush()
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from rich.cells import cell_len
 
+from lakehouse.terminal import LINES, printable
+
 Value = Any
 
 
@@ -34,17 +36,26 @@ def table(results: Sequence[Rows]) -> str:
 def as_csv(results: Sequence[Rows]) -> str:
     """Return CSV with a line of names (RFC 4180, but with newlines alone), an empty line between statements.
 
-    What is null is an empty field.
+    What is null is an empty field. Values are as they are: for a terminal see `csv_for_terminal`.
     """
     texts = []
     for rows in results:
         if rows.columns:
-            out = io.StringIO()
-            csv.writer(out, lineterminator="\n").writerows(
-                [rows.columns, *(["" if one is None else text(one) for one in row] for row in rows.rows)]
-            )
-            texts.append(out.getvalue())
+            lines = [rows.columns, *(["" if one is None else text(one) for one in row] for row in rows.rows)]
+            texts.append("".join(map(_csv_line, lines)))
     return "\n".join(texts)
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    # Python quotes a cell that has a character of its line terminator: a carriage return must be quoted too.
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(cells)
+    return out.getvalue().removesuffix("\r\n") + "\n"
+
+
+def csv_for_terminal(results: Sequence[Rows]) -> str:
+    """Return CSV without what would steer a terminal; lines and tabs stay."""
+    return printable(as_csv(results), keep=LINES)
 
 
 def documents(results: Sequence[Rows]) -> list[dict[str, Any]]:
@@ -65,10 +76,10 @@ def text(value: Value) -> str:
 
 
 def _table(rows: Rows) -> Iterator[str]:
-    yield from rows.said
+    yield from map(printable, rows.said)
     if rows.columns:
-        shown = [[_line(name) for name in rows.columns]] + [
-            [_line(text(one)) for one in row] for row in rows.rows
+        shown = [[printable(name) for name in rows.columns]] + [
+            [printable(text(one)) for one in row] for row in rows.rows
         ]
         widths = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
         lines = [
@@ -80,8 +91,3 @@ def _table(rows: Rows) -> Iterator[str]:
         yield from (line.rstrip() for line in lines[1:])
     if rows.columns or not rows.said:
         yield f"({len(rows.rows)} row{'' if len(rows.rows) == 1 else 's'})"
-
-
-def _line(cell: str) -> str:
-    """Return a cell of one line."""
-    return cell.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")

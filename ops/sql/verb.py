@@ -6,7 +6,7 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from ops import hosts, outcome, tell
 from ops.outcome import Finding, Result
 from ops.sql import flink, nodes, rows, spark, statements, trino
 from ops.sql.asked import Asked, Outcome
+from ops.sql.rows import Rows
 from ops.status import placement
 
 VERB = "sql"
@@ -57,10 +58,17 @@ def main(arguments: argparse.Namespace) -> int:
         return _session(asked, engine)
     found = engine.ask(asked)
     if not arguments.json:
-        shown = rows.as_csv(found.results) if arguments.csv else rows.table(found.results)
+        shown = _form(as_csv=arguments.csv)(found.results)
         sys.stdout.write(shown if not shown or shown.endswith("\n") else f"{shown}\n")
         sys.stdout.flush()
     return tell.end(_result(arguments, asked, found, time.monotonic() - began), as_json=arguments.json)
+
+
+def _form(*, as_csv: bool) -> Callable[[Sequence[Rows]], str]:
+    """Return what makes text of rows; a file or a pipe gets CSV as it is."""
+    if not as_csv:
+        return rows.table
+    return rows.csv_for_terminal if sys.stdout.isatty() else rows.as_csv
 
 
 def _statements(arguments: argparse.Namespace) -> list[str] | None:

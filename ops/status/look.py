@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from lakehouse import inventory
 from lakehouse.run import BUILD
+from lakehouse.terminal import LINES, printable
 from ops import hosts
 from ops.probing import Prober, Question
 from ops.status import placement, questions, reading, screen
@@ -42,7 +43,7 @@ def seen(cluster: Cluster, answers: reading.Answers) -> Status:
 def show(status: Status, began: float, *, as_json: bool, clear: bool) -> int:
     """Print a status that was begun then, on a terminal in place of the one before; return the exit code."""
     ending = screen.result(status, time.monotonic() - began)
-    shown = json.dumps(ending.json()) if as_json else screen.screen(status, ending)
+    shown = json.dumps(ending.json()) if as_json else printable(screen.screen(status, ending), keep=LINES)
     first = _CLEAR if clear and not as_json and sys.stdout.isatty() else ""
     sys.stdout.write(f"{first}{shown}\n")
     sys.stdout.flush()
