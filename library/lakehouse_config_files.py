@@ -205,8 +205,20 @@ def has(place: Place, attributes: dict[str, str]) -> bool:
     return found is not None and (found.st_uid, found.st_gid, found.st_mode & 0o7777) == wanted
 
 
+def ensure_absent(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
+    """Remove the file, where there is one."""
+    if not os.path.lexists(entry["dest"]):
+        return None
+    if not module.check_mode:
+        with safe_path.opened(entry["dest"]) as place:
+            Path(place.path).unlink()
+    return {"before": "a file\n", "after": ""}
+
+
 def ensure(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
     """Bring one entry into the desired state; return its difference, if there was one."""
+    if entry.get("absent"):
+        return ensure_absent(module, entry)
     if entry.get("directory"):
         created = ensure_directory(module, entry)
         emptied = ensure_contents(module, entry) if "only" in entry else None

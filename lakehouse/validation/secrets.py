@@ -41,6 +41,7 @@ _HADOOP = Place(
     "put it into a Hadoop credential file of mode 0400, "
     "and name that in hadoop.security.credential.provider.path",
 )
+_METASTORE = Place(_NO_REFERENCE, "put it into hive_metastore_credentials under the name of its property")
 _UNIT = Place(_NO_REFERENCE, "put it into a file of mode 0400, and name that in EnvironmentFile")
 _SPARK = Place(
     r"\$\{env:\w+\}",
@@ -56,7 +57,8 @@ _ELSEWHERE = Place(
 PLACES = (
     (re.compile(r"\w+_unit_service"), _UNIT),
     (re.compile(r"trino_"), _TRINO),
-    (re.compile(r"(?:hdfs|hive_metastore)_|flink_(?:hive|iceberg)_"), _HADOOP),
+    (re.compile(r"hive_metastore_"), _METASTORE),
+    (re.compile(r"hdfs_|flink_(?:hive|iceberg)_"), _HADOOP),
     (re.compile(r"spark_"), _SPARK),
     (re.compile(r"postgresql_settings"), Place(_NO_REFERENCE, "put it into ~postgres/.pgpass, of mode 0600")),
 )  # fmt: skip

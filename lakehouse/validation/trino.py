@@ -11,10 +11,11 @@ from typing import Any
 
 from lakehouse import shipped, yamlfile
 from lakehouse.inventory import Host, Inventory
-from lakehouse.validation import cluster, sizes
+from lakehouse.validation import sizes
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.variables import suggestion
 
+NODES_SECRET = "trino_shared_secret"  # noqa: S105 -- the name of a variable
 PER_NODE = "trino_query_max_memory_per_node_mb"
 KEYS = Path(__file__).with_name("trino_keys.yml")
 # What a connector cannot do without: one of each row.
@@ -80,10 +81,10 @@ def groups(inventory: Inventory) -> list[Finding]:
 
 def shared_secret(host: Host) -> list[Finding]:
     """Check that a host of Trino has the secret of its nodes: it has no default that others could compute."""
-    if not host.groups & {"trino_coordinator", "trino_workers"} or cluster.NODES_WORD in host.variables:
+    if not host.groups & {"trino_coordinator", "trino_workers"} or NODES_SECRET in host.variables:
         return []
     advice = "copy it from group_vars/all/cluster.yml of inventory/three-node (vault) or local (generated)"
-    return [Finding("secrets.missing", host.name, f"{cluster.NODES_WORD} is not set", advice)]
+    return [Finding("secrets.missing", host.name, f"{NODES_SECRET} is not set", advice)]
 
 
 def heap(host: Host) -> list[Finding]:

@@ -8,7 +8,8 @@ A task per file costs a round trip per file and host; a list costs one. Each ent
 * a directory: ``dest`` (one path or a list), ``directory: true``, ``owner``, ``group``, ``mode``, and
   ``only``: the names of files and links that may lie in it, others are removed; ``taken_from``: an account
   whose files below it, from an earlier release, become its owner's;
-* a symbolic link: ``dest``, ``link`` (its target).
+* a symbolic link: ``dest``, ``link`` (its target);
+* what an earlier release has written: ``dest``, ``absent: true``.
 
 ``read_by`` names the units that read an entry when they start; the filter ``by_reader`` collects them.
 
@@ -85,9 +86,11 @@ def question(entries: list[dict[str, Any]]) -> str:
 
     It fails where a file has another digest than its input says, which is ``digests``.
     """
-    paths = [str(entry["dest"]) for entry in entries]
+    paths = [str(entry["dest"]) for entry in entries if not entry.get("absent")]
+    removed = [str(entry["dest"]) for entry in entries if entry.get("absent")]
     folders = [str(entry["dest"]) for entry in entries if "only" in entry]
     commands = [["find", *paths, "-maxdepth", "0", "-printf", r"%p\t%y\t%m\t%u\t%g\t%l\n"]]
+    commands += [["test", "!", "-e", path] for path in removed]
     commands += (
         [["find", *folders, "-mindepth", "1", "-maxdepth", "1", "-printf", r"%p\n"]] if folders else []
     )
@@ -114,6 +117,8 @@ def expected(entries: list[dict[str, Any]]) -> list[str]:
     lines = []
     for entry in entries:
         dest = str(entry["dest"])
+        if entry.get("absent"):
+            continue
         if "link" in entry:
             kind, mode = "l", "0777"
         elif entry.get("directory"):

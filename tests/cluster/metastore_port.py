@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hive_metastore.ThriftHiveMetastore import Client
@@ -17,18 +17,26 @@ from thrift.transport.TTransport import TBufferedTransport
 SECONDS = 30
 
 
-@contextmanager
-def connected(host: str, port: int, user: str | None) -> Iterator[Client]:
-    """Connect as a user, or with no name where it is None; no call takes longer than `SECONDS`."""
-    connection = TSocket(host, port)
-    connection.setTimeout(SECONDS * 1000)
-    transport = TBufferedTransport(connection)
-    transport.open()
-    with closing(transport):
-        client = Client(TBinaryProtocol(transport))
-        if user is not None:
-            client.set_ugi(user, [])
-        yield client
+@dataclass
+class connected:  # noqa: N801 -- used as a function; errors of the bindings cannot pass a generator
+    """A connection as a user, or with no name where it is None; no call takes longer than `SECONDS`."""
+
+    host: str
+    port: int
+    user: str | None
+
+    def __enter__(self) -> Client:
+        connection = TSocket(self.host, self.port)
+        connection.setTimeout(SECONDS * 1000)
+        self._transport = TBufferedTransport(connection)
+        self._transport.open()
+        client = Client(TBinaryProtocol(self._transport))
+        if self.user is not None:
+            client.set_ugi(self.user, [])
+        return client
+
+    def __exit__(self, *_: object) -> None:
+        self._transport.close()
 
 
 def iceberg_table(database: str, name: str, metadata: str) -> Table:

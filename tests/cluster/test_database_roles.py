@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from hive_metastore.ttypes import Database
 
 from lakehouse.inventory import Inventory
 from ops.console import look
 from tests import strangers
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines
+from tests.cluster.metastore_port import connected, iceberg_table
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
@@ -53,14 +56,21 @@ def metastore(cluster: Inventory, machines: Machines) -> Metastore:
 
 
 @pytest.fixture(scope="module")
-def planted(metastore: Metastore) -> Iterator[None]:
-    """Functions and an operator of a stranger, made as somebody who got past every guard."""
-    owner = f"{metastore.role}_owner"
+def planted(metastore: Metastore, cluster: Inventory) -> Iterator[None]:
+    """Functions and an operator of one who got past every guard, and a table to call them for."""
+    owner, database = f"{metastore.role}_owner", f"kit_strangers_{secrets.token_hex(4)}"
+    host = cluster.group("metastore")[0]
+    port, users = host.variables["lakehouse_ports"]["metastore"], host.variables["lakehouse_users"]
+    with connected(host.address, port, users["spark"]) as client:
+        client.create_database(Database(name=database, locationUri=f"/tmp/{database}"))  # noqa: S108 -- in HDFS
+        client.create_table(iceberg_table(database, "t", "v1"))
     try:
         metastore.run(owner, strangers.MAKE)
         yield
     finally:
         metastore.run(owner, strangers.REMOVE)
+        with connected(host.address, port, users["spark"]) as client:
+            client.drop_database(database, True, True)
 
 
 def calls(machine: Machine) -> Counter[tuple[str, bool, str]]:

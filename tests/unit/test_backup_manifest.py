@@ -193,8 +193,8 @@ def test_a_hosts_repository_of_an_attacker_is_one_line(tmp_path: Path, said: str
 def settings(program: Path) -> Settings:
     return Settings(
         cluster="kit", folder="", keep=1, namenode="", superuser="hdfs", root="/lakehouse", left_out=(),
-        database="", database_port=0, database_ssh=(str(program),), checkpoint=(), checkpoint_folder="",
-        spark_submit=(), spark_user="",
+        database="", database_user="", database_port=0, database_ssh=(str(program),), checkpoint=(),
+        checkpoint_folder="", spark_submit=(), spark_user="",
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ MARKED: dict[str, Any] = {
     "lakehouse_backup_passphrase": lambda word: {"lakehouse_backup_passphrase": word},
     "trino_shared_secret": lambda word: {"trino_shared_secret": word},
     "trino_secrets.SALES": lambda word: {"trino_secrets": {"SALES": word}},
+    "hive_metastore_credentials.SALES": lambda word: {"hive_metastore_credentials": {"SALES": word}},
 }
 
 
@@ -94,13 +95,13 @@ def test_what_the_vault_lacks_is_another_finding() -> None:
         (
             {"hive_metastore_hive_site": {"javax.jdo.option.ConnectionPassword": "pearl"}},
             "hive_metastore_hive_site has javax.jdo.option.ConnectionPassword",
-            "hadoop.security.credential.provider.path",
+            "hive_metastore_credentials",
         ),
         (
             # The metastore answers a client with what this becomes.
             {"hive_metastore_hive_site": {"javax.jdo.option.ConnectionPassword": "${env.PEARL}"}},
             "hive_metastore_hive_site has javax.jdo.option.ConnectionPassword",
-            "hadoop.security.credential.provider.path",
+            "hive_metastore_credentials",
         ),
         (
             {"hdfs_core_site": {"fs.s3a.secret.key": "pearl"}},

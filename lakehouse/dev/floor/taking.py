@@ -27,8 +27,7 @@ ss -Hltn | awk '{print "socket", $4}'
 """
 PACK = "tar --create --absolute-names --no-recursion --numeric-owner --files-from=-"
 # Data stays where it is.
-ONLY_FOLDERS = r"xargs -rd '
-' -I @ find @ -maxdepth 0 -type d"
+ONLY_FOLDERS = r"xargs -rd '\n' -I @ find @ -maxdepth 0 -type d"
 # Roles with what the server keeps of their passwords, and empty databases. The rest of a database's dump is
 # restored by its owner: PostgreSQL rejects its superuser in that of the metastore.
 DUMP = r"""
