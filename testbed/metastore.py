@@ -15,13 +15,13 @@ _MILLISECONDS = 20_000
 
 
 class Connection:
-    """A connection as `user`: what the metastore does in HDFS, it does in that name.
+    """A connection as `user`, in whose name the metastore acts in HDFS; anonymous where it is None.
 
     A class rather than a generator: the errors of these bindings are immutable, and one cannot be thrown into
     a generator, which would write the traceback into it.
     """
 
-    def __init__(self, service: Service, user: str, groups: tuple[str, ...] = ()) -> None:
+    def __init__(self, service: Service, user: str | None, groups: tuple[str, ...] = ()) -> None:
         self._user = user
         self._groups = groups
         socket = TSocket(service.address, service.port)
@@ -31,7 +31,8 @@ class Connection:
     def __enter__(self) -> Any:
         self._transport.open()
         client = ThriftHiveMetastore.Client(TBinaryProtocol(self._transport))
-        client.set_ugi(self._user, list(self._groups))
+        if self._user is not None:
+            client.set_ugi(self._user, list(self._groups))
         return client
 
     def __exit__(self, *_: object) -> None:

@@ -35,8 +35,8 @@ from tests.cluster.metastore_port import connected, iceberg_table
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.group("metastore")]
 
-MEMBER, READER, OUTSIDER, NAMELESS = "member", "reader", "outsider", "without a name"
-STRANGERS = (READER, OUTSIDER, NAMELESS)
+MEMBER, READER, OUTSIDER, ANONYMOUS = "member", "reader", "outsider", "anonymous"
+STRANGERS = (READER, OUTSIDER, ANONYMOUS)
 PAYLOADS = ("kit'h", "kit\\h", "kit\x01h", "kit\0h")
 # What PostgreSQL logs when a string was a part of a statement.
 COMPLAINTS = "syntax error|unterminated|invalid byte sequence|invalid Unicode|nonstandard use"
@@ -54,7 +54,7 @@ def user_of(node: Machine, party: str) -> str | None:
         MEMBER: node.variable("lakehouse_users")["spark"],
         READER: node.variable("lakehouse_readers")[0],
         OUTSIDER: "nobody",
-        NAMELESS: None,
+        ANONYMOUS: None,
     }
     return names[party]
 
@@ -279,7 +279,7 @@ def test_a_location_on_another_file_system_is_refused(node: Machine, table: str,
             client.create_table(made)
 
 
-@pytest.mark.parametrize("party", [NAMELESS, MEMBER])
+@pytest.mark.parametrize("party", [ANONYMOUS, MEMBER])
 @pytest.mark.parametrize(
     "word", ["env.PATH", "env.HADOOP_USER_NAME", "user.name", "javax.jdo.option.ConnectionPassword"]
 )

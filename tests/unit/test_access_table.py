@@ -45,5 +45,5 @@ def test_a_procedure_is_named_after_its_class() -> None:
 
 def test_the_table_has_a_line_for_each_act() -> None:
     lines = table.markdown().splitlines()
-    assert lines[0] == "| Through | What | member | reader | outsider |"
+    assert lines[0] == "| Through | What | member | reader | outsider | anonymous |"
     assert len(lines) == 2 + len(table.load())

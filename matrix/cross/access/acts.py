@@ -21,14 +21,16 @@ from testbed.formats import ICEBERG, Format
 from testbed.namenode import NameNode
 from testbed.nodes import Nodes
 
-MEMBER, READER, OUTSIDER = "member", "reader", "outsider"
+MEMBER, READER, OUTSIDER, ANONYMOUS = "member", "reader", "outsider", "anonymous"
 # In the order in which they try: who is refused leaves everything as it was.
-PEOPLE = (OUTSIDER, READER, MEMBER)
+PEOPLE = (ANONYMOUS, OUTSIDER, READER, MEMBER)
 # What a refusal says: HDFS, the metastore, Trino's rules, HDFS about people for whom Trino may not act, the
-# Python clients. What is switched off is refused to everybody.
+# Python clients. What is switched off is refused to everybody. Thrift declares no error for two calls, whose
+# client reads no reason.
 REFUSED = re.compile(
     r"(?i)permission denied|access denied|not allowed to impersonate|not writable"
     r"|may not (?:read|write|pass) /|procedure is disabled|not enabled|403 Forbidden"
+    r"|internal error processing (?:open_txns|fire_listener_event)"
 )
 
 
@@ -70,8 +72,9 @@ class Ground:
         return {
             kind: outsider.result()
             if kind == OUTSIDER and outsider
-            else refusal(self, act, self.people[kind], table)
+            else refusal(self, act, self.people.get(kind, ""), table)
             for kind in PEOPLE
+            if act.anonymous or kind != ANONYMOUS
         }
 
     @cached_property
@@ -106,8 +109,8 @@ class Ground:
         return sessions.trino(self.endpoints, user=who)
 
     def metastore(self, who: str) -> metastore.Connection:
-        """Return a connection to the metastore as somebody, in no group but their own."""
-        return metastore.Connection(self.endpoints.metastore, who, (who,))
+        """Return a connection to the metastore as a user in no other group; anonymous where it is empty."""
+        return metastore.Connection(self.endpoints.metastore, who or None, (who,))
 
 
 def of_trino(ground: Ground) -> Table:
@@ -123,13 +126,14 @@ class Act:
     """Something that somebody tries with a table, and how that table is made.
 
     `fresh`: the act takes the table away, so it gets one of its own. `slow`: an outsider learns late that it
-    is refused. `before` runs each time before somebody tries.
+    is refused. `anonymous`: a client can send no user name. `before` runs each time before somebody tries.
     """
 
     do: Callable[[Ground, str, Table], object]
     make: Callable[[Ground], Table] = of_trino
     fresh: bool = False
     slow: bool = False
+    anonymous: bool = False
     before: Callable[[Ground, Table], object] = lambda _ground, _table: None
 
 

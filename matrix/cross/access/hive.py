@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hive_metastore.ttypes import (
@@ -17,11 +18,14 @@ from hive_metastore.ttypes import (
     Database,
     DropConstraintRequest,
     FieldSchema,
+    FireEventRequest,
+    FireEventRequestData,
     Function,
     HeartbeatRequest,
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
+    InsertEventRequestData,
     LockComponent,
     LockLevel,
     LockRequest,
@@ -213,6 +217,15 @@ def _lock(kind: int) -> Callable[[Any, Table], None]:
     return do
 
 
+def _open_and_abort(client: Any, _: Table) -> None:
+    client.abort_txns(AbortTxnsRequest(client.open_txns(OpenTxnRequest(1, "me", "h")).txn_ids))
+
+
+def _fire(client: Any, table: Table) -> None:
+    inserted = FireEventRequestData(insertData=InsertEventRequestData(filesAdded=["f"]))
+    client.fire_listener_event(FireEventRequest(True, inserted, table.database, table.name))
+
+
 def _with_anothers_lock(do: Callable[[Any, int], object]) -> Act:
     def act(ground: Ground, who: str, table: Table) -> None:
         with ground.metastore(ground.endpoints.users["spark"]) as owner, ground.metastore(who) as client:
@@ -237,7 +250,7 @@ def _with_anothers_transaction(do: Callable[[Any, int], object]) -> Act:
     return Act(act)
 
 
-ACTS: Mapping[str, Act] = {
+_ACTS: Mapping[str, Act] = {
     "`get_table`": call(lambda client, table: client.get_table(table.database, table.name)),
     "`create_table`": Act(_create),
     "`alter_table` as a commit of Iceberg": call(_changed(_commit)),
@@ -284,6 +297,8 @@ ACTS: Mapping[str, Act] = {
     "`lock`: shared read": call(_lock(LockType.SHARED_READ)),
     "`lock`: shared write": call(_lock(LockType.SHARED_WRITE)),
     "`lock`: exclusive": call(_lock(LockType.EXCLUSIVE)),
+    "`open_txns`": call(_open_and_abort),
+    "`fire_listener_event` about a table": call(_fire),
     "`unlock` of another's lock": _with_anothers_lock(
         lambda client, lock: client.unlock(UnlockRequest(lock))
     ),
@@ -300,3 +315,5 @@ ACTS: Mapping[str, Act] = {
         lambda client, transaction: client.commit_txn(CommitTxnRequest(transaction))
     ),
 }
+# A client of Thrift sends a user name, or none.
+ACTS: Mapping[str, Act] = {name: replace(act, anonymous=True) for name, act in _ACTS.items()}

@@ -11,10 +11,10 @@ import yaml
 
 from lakehouse.errors import LakehouseError
 from matrix.cross.access import INTERFACES
-from matrix.cross.access.acts import MEMBER, OUTSIDER, READER, Act
+from matrix.cross.access.acts import ANONYMOUS, MEMBER, OUTSIDER, READER, Act
 
 PATH = Path(__file__).with_name("access.yml")
-COLUMNS = (MEMBER, READER, OUTSIDER)
+COLUMNS = (MEMBER, READER, OUTSIDER, ANONYMOUS)
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ def markdown() -> str:
     last = ""
     for row in load():
         fields = ["✓" if who in row.may else "✕" for who in COLUMNS]
+        if not row.act.anonymous:
+            fields[COLUMNS.index(ANONYMOUS)] = "n/a"
         said = f"{row.name} ({row.note})" if row.note else row.name
         lines.append(f"| {row.interface if row.interface != last else ''} | {said} | {' | '.join(fields)} |")
         last = row.interface
