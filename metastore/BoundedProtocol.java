@@ -6,26 +6,35 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TBinaryProtocol;
+import org.apache.thrift.protocol.TField;
 import org.apache.thrift.protocol.TList;
 import org.apache.thrift.protocol.TMap;
-import org.apache.thrift.protocol.TMessage;
 import org.apache.thrift.protocol.TProtocol;
 import org.apache.thrift.protocol.TProtocolException;
 import org.apache.thrift.protocol.TProtocolFactory;
 import org.apache.thrift.protocol.TSet;
+import org.apache.thrift.protocol.TStruct;
 import org.apache.thrift.transport.TTransport;
 
 /**
  * Thrift's binary protocol for data of strangers: it allocates what has arrived, not what a length announces.
  *
  * <p>Thrift 0.9.3 makes an array of any announced length up to the limit before a byte of it has come, so a few
- * connections of a few bytes filled the heap. Here a message has a limit, and all messages that are being read have one
- * together.
+ * connections of a few bytes filled the heap. Here a message has a limit, and all messages that are read or answered have
+ * one together, in bytes of the heap.
  */
 final class BoundedProtocol extends TBinaryProtocol {
   private static final int CHUNK = 1 << 16;
-  /** What an element of a list or a map occupies, at the least, in the array that Thrift makes for it. */
-  private static final int ELEMENT = 8;
+  /** Longer than any field of a request; a schema is the longest text. */
+  private static final int LONGEST_STRING = 1 << 22;
+
+  // Bytes of the heap: an empty struct is one byte of a message.
+  private static final int STRUCT = 80;
+  private static final int ELEMENT = 32;
+  private static final int ENTRY = 96;
+  private static final int STRING = 48;
+  /** Two for each letter, and one for the bytes of which it is made. */
+  private static final int LETTER = 3;
 
   private final Factory limits;
   private long used;
@@ -40,7 +49,7 @@ final class BoundedProtocol extends TBinaryProtocol {
     private final long total;
     private final AtomicLong reading = new AtomicLong();
 
-    /** Limits in bytes: of one message, and of all that are being read. */
+    /** Limits in bytes: of one message, and of all that are read or answered. */
     Factory(long message, long total) {
       this.message = message;
       this.total = total;
@@ -52,7 +61,7 @@ final class BoundedProtocol extends TBinaryProtocol {
     }
   }
 
-  /** Gives back what the message held; also called when its connection ends within it. */
+  /** Gives back what a message held: when its call has been answered, or its connection ends. */
   void release() {
     limits.reading.addAndGet(-used);
     used = 0;
@@ -68,26 +77,27 @@ final class BoundedProtocol extends TBinaryProtocol {
       throw new TProtocolException(
           TProtocolException.SIZE_LIMIT,
           used > limits.message ? "the message is larger than " + limits.message + " bytes"
-              : "the metastore is reading too much at once; retry");
+              : "the metastore holds too many large requests; retry");
     }
   }
 
   @Override
-  public TMessage readMessageBegin() throws TException {
-    release();
-    return super.readMessageBegin();
+  public TStruct readStructBegin() {
+    used += STRUCT;
+    limits.reading.addAndGet(STRUCT);
+    return super.readStructBegin();
   }
 
   @Override
-  public void readMessageEnd() {
-    super.readMessageEnd();
-    release();
+  public TField readFieldBegin() throws TException {
+    take(0); // the begin of a struct cannot throw
+    return super.readFieldBegin();
   }
 
   @Override
   public TMap readMapBegin() throws TException {
     TMap map = super.readMapBegin();
-    take(2L * ELEMENT * map.size);
+    take((long) ENTRY * map.size);
     return map;
   }
 
@@ -116,16 +126,16 @@ final class BoundedProtocol extends TBinaryProtocol {
   }
 
   private byte[] readBytes(int length) throws TException {
-    if (length > limits.message) {
+    if (length > LONGEST_STRING) {
       throw new TProtocolException(
-          TProtocolException.SIZE_LIMIT, "a string is longer than " + limits.message + " bytes");
+          TProtocolException.SIZE_LIMIT, "a string is longer than " + LONGEST_STRING + " bytes");
     }
-    take(Math.min(length, CHUNK));
+    take(length < 0 ? length : STRING + (long) LETTER * Math.min(length, CHUNK));
     byte[] bytes = new byte[Math.min(length, CHUNK)];
     for (int read = 0; read < length; ) {
       if (read == bytes.length) {
         int longer = Math.min(length, 2 * bytes.length);
-        take(longer - bytes.length);
+        take((long) LETTER * (longer - bytes.length));
         bytes = Arrays.copyOf(bytes, longer);
       }
       trans_.readAll(bytes, read, bytes.length - read);

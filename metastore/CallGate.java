@@ -58,6 +58,9 @@ final class CallGate implements InvocationHandler {
   /** Calls that no client of a metastore needs: each entry stays in the memory of the daemon for ever. */
   private static final Set<String> CLOSED = Set.of("setOption");
 
+  /** A connection keeps its settings until it ends. */
+  private static final int LONGEST_SETTING = 1_000;
+
   private static final Map<Method, List<String>> ARGUMENTS = new ConcurrentHashMap<>();
 
   private final IHMSHandler handler;
@@ -113,6 +116,9 @@ final class CallGate implements InvocationHandler {
   }
 
   private static void checkPlain(String value) throws MetaException {
+    if (value != null && value.length() > LONGEST_SETTING) {
+      throw new MetaException("setMetaConf: the value is longer than " + LONGEST_SETTING + " characters");
+    }
     if (value != null && value.contains("${")) {
       throw new MetaException("setMetaConf: the value holds ${, which a configuration would expand; name the value");
     }

@@ -9,6 +9,7 @@ import org.apache.hadoop.hive.metastore.conf.MetastoreConf.ConfVars;
 import org.apache.hadoop.hive.metastore.metrics.Metrics;
 import org.apache.hadoop.hive.metastore.security.TUGIContainingTransport;
 import org.apache.hadoop.hive.metastore.utils.SecurityUtils;
+import org.apache.thrift.TProcessor;
 import org.apache.thrift.protocol.TBinaryProtocol;
 import org.apache.thrift.protocol.TProtocol;
 import org.apache.thrift.protocol.TProtocolUtil;
@@ -29,8 +30,8 @@ import org.apache.thrift.transport.TTransport;
 public final class GuardedMetaStore {
   /** Deeper than any request nests; a deeper one would end the thread by its stack. */
   private static final int MOST_NESTED = 64;
-  /** All requests that are being read may hold this part of the heap. */
-  private static final int PART_OF_HEAP = 4;
+  /** All requests that are read or answered may hold this part of the heap, and one of them half of that. */
+  private static final int PART_OF_HEAP = 3;
 
   private GuardedMetaStore() {}
 
@@ -63,11 +64,18 @@ public final class GuardedMetaStore {
     TServerSocket socket = new TServerSocketKeepAlive(SecurityUtils.getServerSocket(null, port));
     TProtocolUtil.setMaxSkipDepth(MOST_NESTED);
     long total = Runtime.getRuntime().maxMemory() / PART_OF_HEAP;
-    long message = Math.min(MetastoreConf.getLongVar(conf, ConfVars.SERVER_MAX_MESSAGE_SIZE), total);
+    long message = Math.min(MetastoreConf.getLongVar(conf, ConfVars.SERVER_MAX_MESSAGE_SIZE), total / 2);
+    TProcessor processor = new TUGIBasedProcessor<>(CallGate.before(handler, conf));
     TServer server =
         new TThreadPoolServer(
             new TThreadPoolServer.Args(socket)
-                .processor(new TUGIBasedProcessor<>(CallGate.before(handler, conf)))
+                .processor((in, out) -> {
+                  try {
+                    return processor.process(in, out);
+                  } finally {
+                    ((BoundedProtocol) in).release();
+                  }
+                })
                 .transportFactory(new TUGIContainingTransport.Factory())
                 .protocolFactory(new TBinaryProtocol.Factory())
                 .inputProtocolFactory(new BoundedProtocol.Factory(message, total))

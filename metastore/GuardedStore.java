@@ -335,8 +335,21 @@ public class GuardedStore extends ObjectStore {
   @Override
   public boolean updateTableColumnStatistics(ColumnStatistics statistics)
       throws NoSuchObjectException, MetaException, InvalidObjectException, InvalidInputException {
-    writeTable(statistics.getStatsDesc());
-    return super.updateTableColumnStatistics(statistics);
+    ColumnStatisticsDesc of = statistics.getStatsDesc();
+    writeTable(of);
+    boolean done = false;
+    openTransaction();
+    try {
+      // Hive writes all properties of the table back: none may change after it has read them.
+      lockedLocation(catalog(of), of.getDbName(), of.getTableName());
+      boolean updated = super.updateTableColumnStatistics(statistics);
+      done = commitTransaction();
+      return updated;
+    } finally {
+      if (!done) {
+        rollbackTransaction();
+      }
+    }
   }
 
   @Override
@@ -362,8 +375,11 @@ public class GuardedStore extends ObjectStore {
   }
 
   private void writeTable(ColumnStatisticsDesc of) throws MetaException {
-    String cat = of.isSetCatName() ? of.getCatName() : Warehouse.DEFAULT_CATALOG_NAME;
-    writeTable(cat, of.getDbName(), of.getTableName());
+    writeTable(catalog(of), of.getDbName(), of.getTableName());
+  }
+
+  private static String catalog(ColumnStatisticsDesc of) {
+    return of.isSetCatName() ? of.getCatName() : Warehouse.DEFAULT_CATALOG_NAME;
   }
 
   @Override
@@ -378,7 +394,37 @@ public class GuardedStore extends ObjectStore {
       throws InvalidObjectException, MetaException {
     writeDatabase(Guard.catalog(table), table.getDbName());
     writeTable(table);
+    for (SQLPrimaryKey key : listed(primaryKeys)) {
+      writeOther(table, key.getTable_db(), key.getTable_name());
+    }
+    for (SQLForeignKey key : listed(foreignKeys)) {
+      writeOther(table, key.getFktable_db(), key.getFktable_name());
+    }
+    for (SQLUniqueConstraint constraint : listed(unique)) {
+      writeOther(table, constraint.getTable_db(), constraint.getTable_name());
+    }
+    for (SQLNotNullConstraint constraint : listed(notNull)) {
+      writeOther(table, constraint.getTable_db(), constraint.getTable_name());
+    }
+    for (SQLDefaultConstraint constraint : listed(defaults)) {
+      writeOther(table, constraint.getTable_db(), constraint.getTable_name());
+    }
+    for (SQLCheckConstraint constraint : listed(checks)) {
+      writeOther(table, constraint.getTable_db(), constraint.getTable_name());
+    }
     return super.createTableWithConstraints(table, primaryKeys, foreignKeys, unique, notNull, defaults, checks);
+  }
+
+  private static <T> List<T> listed(List<T> constraints) {
+    return constraints == null ? List.of() : constraints;
+  }
+
+  /** A constraint that comes with a new table can name another one, which it then changes. */
+  private void writeOther(Table table, String db, String name) throws MetaException {
+    if (db != null && name != null
+        && !(db.equalsIgnoreCase(table.getDbName()) && name.equalsIgnoreCase(table.getTableName()))) {
+      writeTable(Guard.catalog(table), db, name);
+    }
   }
 
   @Override

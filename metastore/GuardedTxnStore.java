@@ -27,6 +27,8 @@ import org.apache.hadoop.hive.metastore.api.*;
  * else would reach the client as "Internal error".
  */
 public class GuardedTxnStore extends CompactionTxnHandler {
+  private static final int MOST_AT_ONCE = 10_000;
+
   private Guard guard;
 
   @Override
@@ -104,7 +106,11 @@ public class GuardedTxnStore extends CompactionTxnHandler {
 
   @Override
   public void abortTxns(AbortTxnsRequest request) throws NoSuchTxnException, MetaException {
-    for (long id : Set.copyOf(request.getTxn_ids())) {
+    Set<Long> ids = Set.copyOf(request.getTxn_ids());
+    if (ids.size() > MOST_AT_ONCE) {
+      throw new NoSuchTxnException("more than " + MOST_AT_ONCE + " transactions; abort them in parts");
+    }
+    for (long id : ids) {
       requireTxn(id);
     }
     super.abortTxns(request);
@@ -119,13 +125,19 @@ public class GuardedTxnStore extends CompactionTxnHandler {
 
   @Override
   public HeartbeatTxnRangeResponse heartbeatTxnRange(HeartbeatTxnRangeRequest request) throws MetaException {
+    // Hive makes a list of the range before it looks whether there is any of them.
+    guard.requireWarehouse();
+    long min = request.getMin();
+    if (min < 1 || request.getMax() < min || request.getMax() - min >= MOST_AT_ONCE) {
+      throw new MetaException("a range of transactions has 1 to " + MOST_AT_ONCE + " numbers, from 1 on");
+    }
     String user = guard.user();
     if (user != null) {
       String other =
           first("select txn_user from TXNS where txn_id between ? and ? and txn_user <> ? limit 1",
-              request.getMin(), request.getMax(), user);
+              min, request.getMax(), user);
       if (other != null) {
-        guard.requireOwner(other, "a transaction from " + request.getMin() + " to " + request.getMax());
+        guard.requireOwner(other, "a transaction from " + min + " to " + request.getMax());
       }
     }
     return super.heartbeatTxnRange(request);

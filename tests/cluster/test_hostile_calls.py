@@ -15,6 +15,7 @@ from hive_metastore.ttypes import (
     Database,
     FireEventRequest,
     FireEventRequestData,
+    HeartbeatTxnRangeRequest,
     InsertEventRequestData,
     LockComponent,
     LockRequest,
@@ -304,6 +305,23 @@ def test_no_key_of_the_configuration_tells_the_password(node: Machine) -> None:
     assert password not in " ".join(values)
 
 
+@pytest.mark.parametrize(("first", "last"), [(10**12, 10**12 + 2**31 - 3), (1, 10_001), (5, 1), (-1, 3)])
+@pytest.mark.parametrize("party", [OUTSIDER, MEMBER])
+def test_a_range_of_transactions_that_nobody_opened_is_refused(
+    node: Machine, party: str, first: int, last: int
+) -> None:
+    """Hive makes a list of all its numbers before it looks for one."""
+    with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException):
+        client.heartbeat_txn_range(HeartbeatTxnRangeRequest(first, last))
+    with connected(*address(node), None) as client:
+        assert "default" in client.get_all_databases()
+
+
+def test_a_setting_of_a_connection_is_short(node: Machine) -> None:
+    with connected(*address(node), "nobody") as client, pytest.raises(MetaException, match="longer than"):
+        client.setMetaConf("metastore.partition.name.whitelist.pattern", "a" * 1_000_000)
+
+
 def test_options_of_strangers_do_not_fill_the_memory(node: Machine) -> None:
     with connected(*address(node), user_of(node, MEMBER)) as client, pytest.raises(TException):
         client.setOption("kit", "x")
@@ -338,21 +356,35 @@ def long_list(call: bytes, size: int) -> bytes:
     return header + b"\x0b\x00\x01" + string(1, b"d") + b"\x0f\x00\x02\x0b" + struct.pack(">i", size)
 
 
+def empty_structs(size: int) -> bytes:
+    """Return a request with a list of structs that are a byte each, and a hundred on the heap."""
+    header = CALL + string(14, b"add_partitions") + struct.pack(">i", 0)
+    return header + b"\x0f\x00\x01\x0c" + struct.pack(">i", size) + bytes(size + 1)
+
+
+def long_string(size: int) -> bytes:
+    """Return a request with a string that takes two bytes a letter on the heap."""
+    header = CALL + string(11, b"getMetaConf") + struct.pack(">i", 0) + b"\x0b\x00\x01"
+    return header + string(size, b"a" * (size - 2) + "Ā".encode()) + b"\x00"
+
+
 @pytest.mark.parametrize(
     "frame",
     [
         *(pytest.param(frame, id=name) for name, frame in FRAMES.items()),
         pytest.param(nested(100_000), id="deeply nested"),
         pytest.param(long_list(b"get_table_objects_by_name", 100_000_000), id="a list of many"),
+        pytest.param(empty_structs(8_000_000), id="many empty structs"),
+        pytest.param(long_string(90_000_000), id="a long string"),
         pytest.param(long_list(b"get_table_objects_by_name", -5), id="a list of negative size"),
     ],
 )
 def test_frames_that_are_none_end_their_connection_alone(node: Machine, frame: bytes) -> None:
-    """Fifty at once: what they announce together is a multiple of the daemon's heap."""
+    """Many at once: what they announce together is a multiple of the daemon's heap."""
     pid = node.run("systemctl show --property=MainPID --value hive-metastore")
     sockets = []
     try:
-        for _ in range(50):
+        for _ in range(50 if len(frame) < 1 << 20 else 5):
             one = socket.create_connection(address(node), timeout=10)
             sockets.append(one)
             with suppress(OSError):  # it has closed already
