@@ -61,9 +61,16 @@ def planted(metastore: Metastore, cluster: Inventory) -> Iterator[None]:
     owner, database = f"{metastore.role}_owner", f"kit_strangers_{secrets.token_hex(4)}"
     host = cluster.group("metastore")[0]
     port, users = host.variables["lakehouse_ports"]["metastore"], host.variables["lakehouse_users"]
+    root = f"hdfs://{host.variables['lakehouse_nameservice']}{host.variables['lakehouse_root']}"
+    place = f"{root}/hive/tables/{database}"
     with connected(host.address, port, users["spark"]) as client:
-        client.create_database(Database(name=database, locationUri=f"/tmp/{database}"))  # noqa: S108 -- in HDFS
-        client.create_table(iceberg_table(database, "t", "v1"))
+        client.create_database(Database(name=database, locationUri=place))
+        # Of no engine's metadata, so that a backup finds all of it.
+        table = iceberg_table(database, "t", "v1")
+        table.parameters, table.sd.location = {"EXTERNAL": "TRUE"}, f"{place}/t"
+        table.sd.inputFormat = "org.apache.hadoop.mapred.TextInputFormat"
+        table.sd.outputFormat = "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat"
+        client.create_table(table)
     try:
         metastore.run(owner, strangers.MAKE)
         yield
