@@ -1,4 +1,7 @@
-"""The programs of a backup, by their names; each prints a document of JSON: a value, or why there is none."""
+"""The programs of a backup, by their names; each prints a document of JSON: a value, or why there is none.
+
+Above it `database backup` prints the rows of the catalog, a document on each line.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,8 @@ def _keep(path: Path, document: Any) -> None:
 
 def _database(settings: Settings, arguments: argparse.Namespace) -> Any:
     """Answer the repository's host, whose words sshd hands on."""
-    return database.answer(settings, arguments.words or os.environ.get("SSH_ORIGINAL_COMMAND", "").split())
+    words = arguments.words or os.environ.get("SSH_ORIGINAL_COMMAND", "").split()
+    return database.answer(settings, words, sys.stdout)
 
 
 def _chosen(backup: Backup, arguments: argparse.Namespace) -> Chosen | None:

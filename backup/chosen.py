@@ -37,19 +37,30 @@ class Chosen:
 def choose(backup: Backup, table: str, database: str) -> Chosen:
     """Return a table, or all of a database; BackupError with the nearest name where there is none."""
     found = [one for one in backup.tables if (str(one) == table if table else one.database == database)]
-    known = backup.catalog
+    wanted = {(one.database, one.name) for one in found}
     homes = {one.database for one in found} or {database}
-    databases = tuple(one for one in known["databases"] if one["name"] in homes)
+    databases, entries, all_databases = [], {}, []
+    for kind, row in backup.catalog():
+        if kind == "database":
+            all_databases.append(row["name"])
+            if row["name"] in homes:
+                databases.append(row)
+        elif kind == "table" and (row["database"], row["name"]) in wanted:
+            entries[row["database"], row["name"]] = {**row, "partitions": []}
+        elif kind == "partition" and (row["database"], row["table"]) in wanted:
+            if not (entry := entries.get((row["database"], row["table"]))):
+                raise BackupError(f"{backup.name}: a partition comes before its table {row['table']}")
+            own = {key: value for key, value in row.items() if key not in {"database", "table"}}
+            entry["partitions"].append(own)
     if (table and not found) or not databases:
-        all_names = list(map(str, backup.tables)) if table else [one["name"] for one in known["databases"]]
-        near = difflib.get_close_matches(table or database, all_names, n=1)
+        near = difflib.get_close_matches(
+            table or database, list(map(str, backup.tables)) if table else all_databases, n=1
+        )
         meant = f" (did you mean {near[0]}?)" if near else ""
         raise BackupError(
             f"{backup.name} has no {'table' if table else 'database'} {table or database}{meant}"
         )
-    names = {str(one) for one in found}
-    entries = tuple(one for one in known["tables"] if f"{one['database']}.{one['name']}" in names)
-    return Chosen(tuple(found), entries, databases)
+    return Chosen(tuple(found), tuple(entries.values()), tuple(databases))
 
 
 def folders(settings: Settings, backup: Backup, chosen: Chosen, table: Table) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """PostgreSQL's side of a backup: runs as its own user on its host, and answers with JSON.
 
-The moment T0 is exact: while the catalog's tables are locked against writers, they are read and a restore
-point is made. Whoever restores to that point has these tables and no others.
+The moment T0 is exact: while the catalog's tables are locked against writers, a restore point is made and the
+snapshot begins from which they are read. A restore to that point has these tables and no others. The lock
+belongs to a savepoint, so that it ends before the tables are read, however long that takes.
 
 Two sessions do it. The metastore's role locks and reads its tables; the superuser, who alone may make a
 restore point, makes it in the database `postgres`, in which no other role can have made a function.
@@ -13,26 +14,41 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 from backup import catalog
 from backup.config import BackupError, Settings, checked
 
 STANZA = "lakehouse"
-# Writers wait so long for the catalog's tables at the most, and the restore point is made within it.
 _SECONDS = 10
-# What psql prints when the catalog is read; no value of JSON is a line like this.
-_READ = "@@lakehouse read"
-# The lock ends with its session where that is left alone for longer than the other session may take.
+# A writer that comes while the lock is waited for waits as well: for so long at the most, and then it has its
+# turn before the next attempt.
+_LOCK_MILLISECONDS = 500
+_ATTEMPTS = 60
+_PAUSE_SECONDS = 1.0
+# PostgreSQL's code for a lock that was not to be had.
+_BUSY = "55P03"
+# What psql prints when the tables are locked; no document is a line like this.
+_LOCKED = "@@lakehouse locked"
+# The first query of a transaction that reads repeatably begins its snapshot: it comes after the lock.
 _LOCK = (
-    catalog.FUNCTIONS,
-    "BEGIN",
-    f"SET LOCAL lock_timeout = '{_SECONDS}s'",
+    "BEGIN ISOLATION LEVEL REPEATABLE READ",
+    f"SET LOCAL lock_timeout = '{_LOCK_MILLISECONDS}ms'",
+    # The lock ends with its session where that is left alone for longer than the other session may take.
     f"SET LOCAL idle_in_transaction_session_timeout = '{3 * _SECONDS}s'",
-    'LOCK TABLE "DBS", "TBLS", "SDS", "TABLE_PARAMS", "SERDE_PARAMS" IN SHARE MODE',
-    "SELECT pg_temp.catalog()",
-    f"SELECT '{_READ}'",
+    "SET LOCAL jit = off",
+    "SAVEPOINT unlocked",
+    'LOCK TABLE "DBS", "TBLS", "SDS", "TABLE_PARAMS", "SERDE_PARAMS", "PARTITIONS" IN SHARE MODE',
+    f"SELECT '{_LOCKED}'",
+)
+_READ = (
+    "ROLLBACK TO SAVEPOINT unlocked",
+    f"SET LOCAL lock_timeout = '{_SECONDS}s'",
+    *catalog.QUERIES,
+    "COMMIT",
 )
 _ENVIRONMENT = {"PGCONNECT_TIMEOUT": str(_SECONDS), "PGAPPNAME": "lakehouse-backup"}
 _POINT = """
@@ -43,14 +59,15 @@ SELECT json_build_object('lsn', pg_create_restore_point('{name}')::text,
 """
 
 
-def answer(settings: Settings, words: Sequence[str]) -> object:
+def answer(settings: Settings, words: Sequence[str], out: IO[str]) -> object:
     """Return what one of the four questions of the repository's host has for an answer.
 
-    `backup NAME`, `info`, `verify` and `expire COUNT`. Raises BackupError for any other, and where one fails.
+    `backup NAME`, `info`, `verify` and `expire COUNT`; the first writes the rows of the catalog to `out`, one
+    document of JSON on each line. Raises BackupError for any other, and where one fails.
     """
     match list(words):
         case ["backup", name]:
-            return back_up(settings, checked(name))
+            return back_up(settings, checked(name), out)
         case ["info"]:
             return info()
         case ["verify"]:
@@ -64,14 +81,17 @@ def answer(settings: Settings, words: Sequence[str]) -> object:
             raise BackupError(f"nobody answers {' '.join(words)!r} here")
 
 
-def back_up(settings: Settings, name: str) -> Mapping[str, Any]:
-    """Copy the database, make the restore point, wait until it is archived; return what is known of it."""
+def back_up(settings: Settings, name: str, out: IO[str]) -> Mapping[str, Any]:
+    """Copy the database, make the restore point, wait until it is archived; return what is known of it.
+
+    Writes the catalog at the restore point to `out`, a row on each line.
+    """
     _pgbackrest("backup", "--type=full", "--no-expire-auto", f"--annotation=lakehouse={name}")
-    known, moment = _at_t0(settings, name)
+    moment = _at_t0(settings, name, out)
     # It switches the WAL and waits until that segment is in the repository: T0 is before it.
     _pgbackrest("check")
     [last] = [one for one in info() if one["annotation"].get("lakehouse") == name]
-    return {"label": last["label"], "restore_point": name, **moment, "catalog": known}
+    return {"label": last["label"], "restore_point": name, **moment}
 
 
 def info() -> list[dict[str, Any]]:
@@ -83,38 +103,56 @@ def info() -> list[dict[str, Any]]:
     ]
 
 
-def _at_t0(settings: Settings, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the catalog and the restore point that is made while its tables are locked."""
+def _at_t0(settings: Settings, name: str, out: IO[str]) -> dict[str, Any]:
+    """Write the catalog to `out`, and return the restore point that was made while its tables were locked."""
+    for _ in range(_ATTEMPTS):
+        if (moment := _attempt(settings, name, out)) is not None:
+            return moment
+        time.sleep(_PAUSE_SECONDS)
+    raise BackupError(
+        f"the catalog's tables in database {settings.database}: others held them at each of {_ATTEMPTS}"
+        " attempts"
+    )
+
+
+def _attempt(settings: Settings, name: str, out: IO[str]) -> dict[str, Any] | None:
+    """Do it once; None where the tables could not be locked in time, and nothing was written."""
+    moment: dict[str, Any] | None = None
     with tempfile.TemporaryFile("w+") as errors, _session(settings, errors) as session:
-        lines = list(_lines(session))
-        moment = json.loads(_point(settings, name)) if lines[-1:] == [_READ] else None
-        session.communicate("COMMIT;\n")
+        assert session.stdin  # noqa: S101 -- both pipes were asked for
+        assert session.stdout  # noqa: S101
+        if session.stdout.readline() == f"{_LOCKED}\n":
+            moment = json.loads(_point(settings, name))
+        # A session that has ended says in `errors` why.
+        with suppress(BrokenPipeError):
+            if moment is not None:
+                session.stdin.write(";\n".join([*_READ, ""]))
+                session.stdin.flush()
+        with suppress(BrokenPipeError):
+            session.stdin.close()
+        for line in session.stdout:
+            out.write(catalog.row(line))
+        session.wait()
         errors.seek(0)
         said = errors.read()
-    # Where it does not end well its lock may have gone before the restore point was made.
-    if session.returncode or moment is None:
-        raise BackupError(f"the catalog's tables in database {settings.database}: {_complaint(_full(said))}")
-    # json_agg puts each row on a line of its own.
-    return json.loads("\n".join(lines[:-1])), moment
+    if moment is not None and not session.returncode:
+        return moment
+    if moment is None and _BUSY in said:
+        return None
+    raise BackupError(f"the catalog's tables in database {settings.database}: {_complaint(_full(said))}")
 
 
 def _session(settings: Settings, errors: IO[str]) -> subprocess.Popen[str]:
     """Begin a session of the metastore's role in its database; it rolls back when its input is closed."""
     statements = [word for statement in _LOCK for word in ("-c", statement)]
-    argv = [*_psql(settings, settings.database_user, settings.database), *statements, "-f", "-"]
+    argv = [
+        *_psql(settings, settings.database_user, settings.database),
+        *("-v", "VERBOSITY=verbose"), *statements, "-f", "-",
+    ]  # fmt: skip
     return subprocess.Popen(
         argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
         env={**os.environ, **_ENVIRONMENT},
     )  # fmt: skip
-
-
-def _lines(session: subprocess.Popen[str]) -> Iterator[str]:
-    """Give what a session prints, up to the line after which the catalog is read."""
-    assert session.stdout  # noqa: S101 -- a pipe was asked for
-    for line in session.stdout:
-        yield line.rstrip("\n")
-        if line == f"{_READ}\n":
-            return
 
 
 def _point(settings: Settings, name: str) -> str:

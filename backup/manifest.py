@@ -6,10 +6,11 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from backup import copying, tables, tree
 from backup.config import BackupError, Settings, checked
@@ -18,7 +19,9 @@ from plugins.module_utils.lakehouse.backup_manifest import NAME, ManifestError
 
 SCHEMA = 1
 _MANIFEST, _SUM, _TREE, _DAMAGED = "manifest.json", "manifest.sha256", "tree.jsonl", "damaged.json"
-_CATALOG = "catalog.json"
+_CATALOG = "catalog.jsonl"
+# Of a backup that was made before the rows of a catalog had lines of their own.
+_WHOLE_CATALOG = "catalog.json"
 
 
 @dataclass(frozen=True)
@@ -73,19 +76,28 @@ class Backup:
         except (OSError, ValueError) as error:
             raise BackupError(f"{path}: {error}") from error
 
-    @cached_property
-    def catalog(self) -> dict[str, Any]:
-        """Databases and tables as the catalog had them at T0; BackupError where a byte is another one."""
-        path = self.folder / _CATALOG
-        known = self.manifest["parts"].get(_CATALOG)
-        if known is None:
+    def catalog(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give databases, tables and partitions as the catalog had them at T0, each with its kind.
+
+        A partition names its database and table, and comes after them. BackupError where a byte is another
+        one, or where the backup has no catalog.
+        """
+        [part] = [one for one in (_CATALOG, _WHOLE_CATALOG) if one in self.manifest["parts"]] or [""]
+        if not part:
             raise BackupError(f"{self.name} was made before a table could be restored alone")
+        path = self.folder / part
         try:
-            if copying.sha256(path) != known:
+            if copying.sha256(path) != self.manifest["parts"][part]:
                 raise BackupError(f"{path} is not as it was written")
-            return backup_manifest.catalog(backup_manifest.parse(_read(path), _CATALOG))
+            yield from self.rows() if part == _CATALOG else _rows_of(_read(path))
         except (OSError, ValueError) as error:
             raise BackupError(f"{path}: {error}") from error
+
+    def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Give the rows of the catalog while no manifest has its checksum; ManifestError for a wrong one."""
+        with (self.folder / _CATALOG).open(encoding="utf-8") as lines:
+            while line := lines.readline(backup_manifest.LINE_BYTES):
+                yield backup_manifest.catalog_row(backup_manifest.parse(line, _CATALOG))
 
     @property
     def tables(self) -> tuple[tables.Table, ...]:
@@ -109,9 +121,13 @@ class Backup:
         """Write the list of files."""
         tree.write(self.folder / _TREE, entries)
 
-    def write_catalog(self, document: Mapping[str, Any]) -> None:
-        """Write what the catalog had."""
-        write(self.folder / _CATALOG, json.dumps(document))
+    @contextmanager
+    def catalog_file(self) -> Iterator[IO[str]]:
+        """Give the file for the rows of the catalog; they are on the disk when the block ends."""
+        with (self.folder / _CATALOG).open("w", encoding="utf-8") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
 
     def finish(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest with the checksums of all but the copy, whose are in the list."""
@@ -135,6 +151,16 @@ def _read(path: Path) -> str:
     if path.stat().st_size > backup_manifest.MOST_BYTES:
         raise ManifestError(f"longer than {backup_manifest.MOST_BYTES >> 20} MiB")
     return path.read_text(encoding="utf-8")
+
+
+def _rows_of(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give the rows of a catalog that is one document."""
+    known = backup_manifest.catalog(backup_manifest.parse(text, _WHOLE_CATALOG))
+    yield from (("database", one) for one in known["databases"])
+    for table in known["tables"]:
+        yield "table", table
+        of = {"database": table["database"], "table": table["name"]}
+        yield from (("partition", {**of, **one}) for one in table["partitions"])
 
 
 def write(path: Path, text: str) -> None:

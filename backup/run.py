@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from threading import Timer
+from typing import IO, Any
 
 from backup import copying, manifest, tables, tree
 from backup.config import BackupError, Settings, new_name
@@ -62,10 +63,10 @@ def run(settings: Settings) -> dict[str, Any]:
                 " site.yml writes it"
             )
         backup = Backup(settings.backups / new_name())
-        database = backup_manifest.database(ask(settings, "backup", backup.name))
-        known = backup_manifest.catalog(database.pop("catalog"))
-        clock.past("database")
         backup.files.mkdir(parents=True)
+        with backup.catalog_file() as rows:
+            database = backup_manifest.database(ask(settings, "backup", backup.name, rows=rows))
+        clock.past("database")
         at = _snapshot(settings, hdfs, backup.name)
         with ThreadPoolExecutor(1) as beside:
             image = beside.submit(_image, settings, backup)
@@ -74,9 +75,8 @@ def run(settings: Settings) -> dict[str, Any]:
             image.result()
             clock.past("image after the files")
         backup.write_tree(entries)
-        backup.write_catalog(known)
         shutil.copy2(settings.configuration, backup.folder)
-        found = _tables(settings, backup, known["tables"], entries)
+        found = _tables(settings, backup, entries)
         clock.past("rows")
         written = {
             "name": backup.name,
@@ -96,17 +96,39 @@ def run(settings: Settings) -> dict[str, Any]:
         return written
 
 
-def ask(settings: Settings, *words: str) -> Any:
-    """Return what PostgreSQL's host answers; BackupError with its own words where it cannot."""
-    done = subprocess.run(
+def ask(settings: Settings, *words: str, rows: IO[str] | None = None) -> Any:
+    """Return what PostgreSQL's host answers; BackupError with its own words where it cannot.
+
+    The answer is the last line; what is above it is written to `rows`, which takes no more than the longest
+    file of a backup has.
+    """
+    last, room = "", backup_manifest.MOST_BYTES
+    with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
         [*settings.database_ssh, " ".join(words)],
-        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=_DATABASE_SECONDS,
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
+    ) as asked:  # fmt: skip
+        limit = Timer(_DATABASE_SECONDS, asked.kill)
+        limit.start()
+        try:
+            assert asked.stdout  # noqa: S101 -- a pipe was asked for
+            while line := asked.stdout.readline(backup_manifest.LINE_BYTES):
+                room -= len(line)
+                if room < 0 or len(line) == backup_manifest.LINE_BYTES:
+                    asked.kill()
+                    raise BackupError("PostgreSQL's host answers with more than a backup holds")
+                if rows and last:
+                    rows.write(last)
+                last = line
+            asked.wait()
+        finally:
+            limit.cancel()
+        errors.seek(0)
+        said = errors.read(_SAID)
     try:
-        answer = dict(backup_manifest.parse(done.stdout, "the answer"))
+        answer = dict(backup_manifest.parse(last, "the answer"))
     except (ValueError, TypeError):
-        why = backup_manifest.printable(" ".join((done.stderr or done.stdout).split())[:_SAID])
-        raise BackupError(f"PostgreSQL's host does not answer: {why or f'exit {done.returncode}'}") from None
+        why = backup_manifest.printable(" ".join((said or last).split())[:_SAID])
+        raise BackupError(f"PostgreSQL's host does not answer: {why or f'exit {asked.returncode}'}") from None
     if "value" not in answer:
         raise BackupError(backup_manifest.printable(str(answer.get("why"))[:_SAID]))
     return answer["value"]
@@ -208,11 +230,9 @@ def _copy(settings: Settings, hdfs: WebHdfs, backup: Backup) -> tuple[dict[str, 
     return copying.copy(hdfs, source, wanted, backup.files, earlier, folder)
 
 
-def _tables(
-    settings: Settings, backup: Backup, rows: Sequence[Mapping[str, Any]], entries: Mapping[str, tree.Entry]
-) -> list[tables.Table]:
+def _tables(settings: Settings, backup: Backup, entries: Mapping[str, tree.Entry]) -> list[tables.Table]:
     inside = tables.Inside(settings.root, backup.files, entries)
-    found = [tables.describe(row, inside) for row in rows]
+    found = [tables.describe(row, inside) for kind, row in backup.rows() if kind == "table"]
     if inside.problems:
         more = f" and {len(inside.problems) - 1} more" if inside.problems[1:] else ""
         raise BackupError(f"{inside.problems[0]}{more}")

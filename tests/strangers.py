@@ -12,9 +12,9 @@ drop operator if exists public.= (character varying, character varying);
 drop aggregate if exists public.string_agg (character varying, text);
 drop function if exists public.json_build_object(
     text, character varying, text, character varying, text, text, text, text
-  ), public.json_build_object(
+  ), public.jsonb_build_object(
     text, character varying, text, character varying, text, character varying, text, character varying,
-    text, character varying, text, json
+    text, character varying, text, jsonb
   ), public.kit_joined, public.kit_equal, public.kit_seen;
 """
 _MARK = "LOG:  kit_seen "

@@ -21,10 +21,10 @@ create function public.json_build_object(
   return pg_catalog.json_build_object($1, $2, $3, $4, $5, $6, $7, $8);
 end $$;
 -- The backup's, of a database.
-create function public.json_build_object(
+create function public.jsonb_build_object(
   text, character varying, text, character varying, text, character varying, text, character varying,
-  text, character varying, text, json
-) returns json language plpgsql as $$ begin
+  text, character varying, text, jsonb
+) returns jsonb language plpgsql as $$ begin
   perform public.kit_seen();
-  return pg_catalog.json_build_object($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+  return pg_catalog.jsonb_build_object($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 end $$;

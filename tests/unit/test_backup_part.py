@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import threading
@@ -26,6 +27,7 @@ from lakehouse.run import ROOT as REPOSITORY
 from ops.backup import catalog, part
 from ops.backup.catalog import Place
 from ops.backup.part import Wanted
+from plugins.module_utils.lakehouse import backup_manifest
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from tests.unit.backup_manifests import manifest
 
@@ -77,6 +79,17 @@ DATABASES = [{"name": "d", "description": None, "location": f"{ROOT}/d", "owner"
              {"name": "empty", "location": f"{ROOT}/empty", "parameters": {}}]  # fmt: skip
 
 
+ROWS: list[dict[str, Any]] = [
+    *({"database": one} for one in DATABASES),
+    *({"table": {key: value for key, value in one.items() if key != "partitions"}} for one in ENTRIES),
+    *(
+        {"partition": {"database": one["database"], "table": one["name"], **partition}}
+        for one in ENTRIES
+        for partition in one["partitions"]
+    ),
+]
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(
@@ -103,7 +116,8 @@ def backup(settings: Settings) -> Backup:
         for path in paths
     ]
     made.write_tree({one.path: one for one in entries})
-    made.write_catalog({"databases": DATABASES, "tables": ENTRIES})
+    with made.catalog_file() as rows:
+        rows.writelines(f"{json.dumps(one)}\n" for one in ROWS)
     made.finish(manifest(tables=TABLES))
     return Backup(made.folder)
 
@@ -157,9 +171,9 @@ def test_damage_counts_for_the_table_whose_file_it_is(settings: Settings, backup
 
 
 def test_a_changed_byte_of_the_catalog_is_found(backup: Backup) -> None:
-    path = backup.folder / "catalog.json"
+    path = backup.folder / "catalog.jsonl"
     path.write_text(path.read_text().replace("eve", "eva", 1))
-    with pytest.raises(BackupError, match=r"catalog\.json is not as it was written"):
+    with pytest.raises(BackupError, match=r"catalog\.jsonl is not as it was written"):
         chosen.choose(backup, "d.ice", "")
 
 
@@ -169,6 +183,64 @@ def test_a_backup_of_before_has_no_entries(tmp_path: Path) -> None:
     old.finish(manifest(tables=TABLES))
     with pytest.raises(BackupError, match="was made before a table could be restored alone"):
         chosen.choose(Backup(old.folder), "d.ice", "")
+
+
+def test_a_backup_whose_catalog_is_one_document_is_read(backup: Backup, tmp_path: Path) -> None:
+    old = Backup(tmp_path / "20250102T030405Z")
+    old.files.mkdir(parents=True)
+    (old.folder / "catalog.json").write_text(json.dumps({"databases": DATABASES, "tables": ENTRIES}))
+    old.finish(manifest(name=old.name, tables=TABLES))
+    assert chosen.choose(Backup(old.folder), "", "d") == chosen.choose(backup, "", "d")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"partition": ROWS[-1]["partition"]}],
+        [{"table": {}}],
+        [{"other": {}}],
+        [[]],
+        [{"database": DATABASES[0], "table": {}}],
+    ],
+)
+def test_rows_that_are_no_catalog_are_a_line(tmp_path: Path, rows: list[Any]) -> None:
+    made = Backup(tmp_path / NAME)
+    made.files.mkdir(parents=True)
+    with made.catalog_file() as lines:
+        lines.writelines(f"{json.dumps(one)}\n" for one in rows)
+    made.finish(manifest(tables=TABLES))
+    with pytest.raises(BackupError, match=r"^[^\n]+$"):
+        chosen.choose(Backup(made.folder), "", "d")
+
+
+ANSWER = '{"value": {"label": "l"}}'
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("printf 'one\\ntwo\\n%s\\n' '{answer}'", ""),
+        ('printf \'one\\n{{"why": "no room"}}\\n\'', "no room"),
+        ("echo one; echo broken >&2; exit 3", "does not answer: broken"),
+        ("exec yes", "more than a backup holds"),
+        ("head -c 1000000 /dev/zero", "more than a backup holds"),
+        ("exec sleep 60", "does not answer: exit -9"),
+    ],
+)
+def test_rows_of_another_host_are_taken_within_bounds(
+    settings: Settings, program: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup_manifest, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(backup_manifest, "LINE_BYTES", 1_000)
+    monkeypatch.setattr(run, "_DATABASE_SECONDS", 1 if "sleep" in program else 60)
+    asked = replace(settings, database_ssh=("sh", "-c", program.format(answer=ANSWER)))
+    rows = io.StringIO()
+    if not said:
+        assert run.ask(asked, "backup", rows=rows) == {"label": "l"}
+        assert rows.getvalue() == "one\ntwo\n"
+        return
+    with pytest.raises(BackupError, match=said):
+        run.ask(asked, "backup", rows=rows)
 
 
 def test_two_never_write_at_once(settings: Settings) -> None:

@@ -39,7 +39,7 @@ def database() -> Iterator[Database]:
     "sql",
     [
         questions._SQL, asks._SQL, look._SQL, metastore._SQL, query.script(),
-        f"{backup_catalog.FUNCTIONS} select pg_temp.catalog()",
+        ";".join(backup_catalog.QUERIES),
     ],
     ids=["status", "doctor", "console", "metastore check", "catalog", "backup"],
 )  # fmt: skip

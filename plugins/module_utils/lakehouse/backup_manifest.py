@@ -15,6 +15,8 @@ from typing import Any
 NAME = re.compile(r"\d{8}T\d{6}Z")
 # Of a manifest, of the list of files and of the catalog; a million files take a third of it.
 MOST_BYTES = 1 << 30
+# Of a row of the catalog: a table of 100,000 columns takes a third of it.
+LINE_BYTES = 32 << 20
 _LABEL = re.compile(r"\d{8}-\d{6}F(?:_\d{8}-\d{6}[DI])?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _PART = re.compile(r"(?:namenode/)?[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -114,6 +116,14 @@ def entry(document: Any) -> dict[str, Any]:
 def catalog(document: Any) -> dict[str, Any]:
     """Return the catalog of a backup."""
     return dict(_checked(document, _CATALOG, "the catalog"))
+
+
+def catalog_row(document: Any) -> tuple[str, dict[str, Any]]:
+    """Return the kind of a row of the catalog, and the row."""
+    if not isinstance(document, dict) or len(document) != 1 or not document.keys() <= _ROWS.keys():
+        raise ManifestError("the catalog: a row is neither a database, a table nor a partition")
+    [(kind, row)] = document.items()
+    return kind, dict(_checked(row, _ROWS[kind], f"the catalog: {kind}"))
 
 
 def image(parts: Mapping[str, str]) -> tuple[dict[str, str], int]:
@@ -314,17 +324,27 @@ _STORAGE: dict[str, Kind] = {
     "parameters": _object,
     "serde": _optional({"parameters": _object}),
 }
-_CATALOG_TABLE: dict[str, Kind] = {
+_PARTITION: dict[str, Kind] = {
+    "values": _optional([_string]),
+    "parameters": _object,
+    "storage": _STORAGE,
+}
+_CATALOG_ROW: dict[str, Kind] = {
     "database": _line,
     "name": _line,
     "type": _line,
     "parameters": _object,
     "keys": [{"name": _string, "type": _string, "comment": _optional(_string)}],
     "storage": _optional(_STORAGE),
-    "partitions": [{"values": _optional([_string]), "parameters": _object, "storage": _STORAGE}],
 }
+_CATALOG_TABLE: dict[str, Kind] = {**_CATALOG_ROW, "partitions": [_PARTITION]}
 _HOME: dict[str, Kind] = {"name": _line, "location": _line, "parameters": _object}
 _CATALOG: dict[str, Kind] = {"databases": [_HOME], "tables": [_CATALOG_TABLE]}
+_ROWS: dict[str, Kind] = {
+    "database": _HOME,
+    "table": _CATALOG_ROW,
+    "partition": {"database": _line, "table": _line, **_PARTITION},
+}
 _CHOSEN: dict[str, Kind] = {
     "name": NAME,
     "cluster": _IDENTITY,
