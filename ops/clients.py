@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from thrift.Thrift import TException
 
+from lakehouse.catalog.readable import UnreadableError
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore import Endpoint, Metastore, MetastoreError, Options
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
+from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfs, WebHdfsError
 
 # A change of many partitions takes its time.
 _SECONDS = 120.0
@@ -63,6 +64,16 @@ class Files:
         following = f"lakehouse status -i {cluster.inventory.path}"
         return cls(WebHdfs(url, superuser(cluster), addresses), following)
 
+    def holds(self, uri: str) -> bool:
+        """Tell whether a URI belongs to this file system."""
+        scheme, slashes, _ = uri.partition("://")
+        return not slashes or scheme == "hdfs"
+
+    def size(self, uri: str) -> int | None:
+        """Return the bytes of a file, 0 for a folder; None where there is neither."""
+        status = self._asked(uri, self.hdfs.status, other={})
+        return None if status is None else int(status.get("length", 0))
+
     def exists(self, uri: str) -> bool:
         """Tell whether there is such a file or folder."""
         return self._asked(uri, lambda path: self.hdfs.status(path) is not None, other=True)
@@ -76,13 +87,15 @@ class Files:
         return self._asked(uri, self.hdfs.names, other=[])
 
     def _asked(self, uri: str, ask: Callable[[str], Answer], *, other: Answer) -> Answer:
-        scheme, slashes, rest = uri.partition("://")
-        if slashes and scheme != "hdfs":
+        if not self.holds(uri):
             return other
+        _, slashes, rest = uri.partition("://")
         try:
             return ask(f"/{rest.partition('/')[2]}" if slashes else uri)
-        except WebHdfsError as error:
+        except NoAnswerError as error:
             raise LakehouseError(str(error), self._following) from error
+        except WebHdfsError as error:
+            raise UnreadableError(str(error), self._following) from error
 
 
 def metastores(cluster: Cluster) -> list[Endpoint]:

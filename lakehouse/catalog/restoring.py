@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from lakehouse.catalog import diff
-from lakehouse.catalog.documents import Document, location, table_format
+from lakehouse.catalog import diff, readable
+from lakehouse.catalog.documents import Document, table_format
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.past import Past
+from lakehouse.catalog.readable import Files
 from lakehouse.catalog.store import Reader
 
-# Tells whether a file or folder is there.
-Exists = Callable[[str], bool]
 # Of which the truth about columns and rows is in files of its own, and the metastore names them.
 SELF_DESCRIBED = frozenset({"iceberg", "delta", "hudi"})
 TRANSACTIONAL = "it is transactional: which of its files count is in the metastore alone, and in no commit"
 _EXTRA = "the commit does not have it; --drop takes it out of the catalog"
+# Questions to the file system at a time.
+_AT_ONCE = 16
 # Parents first.
 _ORDER = ("database", "function", "table", "view", "partition")
 _NOT_RESTORED = {
@@ -39,7 +41,10 @@ class Deed(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """One object: its document now and in the commit, None where it is not there; `why` of one left alone."""
+    """One object: its document now and in the commit, None where it is not there; `why` of one left alone.
+
+    `missing` are the URIs of the files and folders for the lack of which it is left alone.
+    """
 
     deed: Deed
     kind: str
@@ -47,6 +52,7 @@ class Step:
     now: Document | None = None
     then: Document | None = None
     why: str = ""
+    missing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.deed} {self.kind} {self.name}{f': {self.why}' if self.why else ''}"
@@ -64,16 +70,44 @@ class Wanted:
     drop: bool = False
 
 
-def plan(reader: Reader, now: str, wanted: Wanted, exists: Exists) -> tuple[Step, ...]:
+def plan(reader: Reader, now: str, wanted: Wanted, files: Files) -> tuple[Step, ...]:
     """Return the steps from the metastore's tree to a commit's, in their order.
 
     An Iceberg or Delta table that is there keeps its state: what it was is in its own metadata.
+    LakehouseError where the file system does not answer.
     """
     scope = wanted.scope
-    planner = _Planner(Past(reader, now), Past(reader, wanted.tree), scope, exists, wanted.drop)
+    planner = _Planner(Past(reader, now), Past(reader, wanted.tree), scope, wanted.drop)
     found = dict.fromkeys((one.kind, one.name) for one in diff.changes(reader, now, wanted.tree))
     steps = [step for kind, name in found if _meant(name, scope) for step in planner.steps(kind, name)]
-    return tuple(sorted(steps, key=_place))
+    return tuple(sorted(_with_files(steps, files), key=_place))
+
+
+def _with_files(steps: Sequence[Step], files: Files) -> Iterator[Step]:
+    """Give the steps, those whose files are missing or damaged as left alone: a table with its partitions."""
+
+    def checked(step: Step) -> Step:
+        if step.deed not in {Deed.MAKE, Deed.ALTER}:
+            return step
+        faults = readable.file_faults(step.then or {}, files)
+        missing = tuple(fault.path for fault in faults)
+        return (
+            replace(step, deed=Deed.LEAVE, why=readable.in_one_line(faults), missing=missing)
+            if faults
+            else step
+        )
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        tables = list(pool.map(checked, (step for step in steps if step.kind == "table")))
+        left = {step.name for step in tables if step.missing and step.now is None}
+        partitions = (step for step in steps if step.kind == "partition" and _table(step.name) not in left)
+        yield from tables
+        yield from pool.map(checked, partitions)
+    yield from (step for step in steps if step.kind not in {"table", "partition"})
+
+
+def _table(partition: Name) -> Name:
+    return replace(partition, partition="")
 
 
 def _meant(name: Name, scope: Name) -> bool:
@@ -95,7 +129,6 @@ class _Planner:
     now: Past
     then: Past
     scope: Name
-    exists: Exists
     drop: bool
     # Why a table is left alone, of those whose partitions are otherwise.
     ways: dict[Name, str] = field(default_factory=dict)
@@ -132,16 +165,15 @@ class _Planner:
 
     def _left_above(self, name: Name) -> str:
         """Return why the table of a partition is left alone; empty where it is not, or is not in both."""
-        table = Name(name.catalog, name.database, name.table)
+        table = _table(name)
         if table not in self.ways:
             before, after = self.now.said(table), self.then.said(table)
             self.ways[table] = in_the_way(before, after) if before and after else ""
         return self.ways[table]
 
     def _made(self, kind: str, name: Name, after: Document) -> Iterator[Step]:
-        why = TRANSACTIONAL if is_transactional(after) else self._lacking(kind, after)
-        if why:
-            yield Step(Deed.LEAVE, kind, name, None, after, why)
+        if is_transactional(after):
+            yield Step(Deed.LEAVE, kind, name, None, after, TRANSACTIONAL)
             return
         yield Step(Deed.MAKE, kind, name, None, after)
         if kind == "table":
@@ -153,14 +185,7 @@ class _Planner:
     def _altered(self, kind: str, name: Name, before: Document, after: Document) -> Step:
         # The kind is the commit's: a table may be there where it has a view, and the other way round.
         why = in_the_way(before, after) if kind in {"table", "view"} else ""
-        if why := why or self._lacking(kind, after):
-            return Step(Deed.LEAVE, kind, name, before, after, why)
-        return Step(Deed.ALTER, kind, name, before, after)
-
-    def _lacking(self, kind: str, after: Document) -> str:
-        """Return which file or folder of an object is not there; empty where nothing is missing."""
-        wanted = needed(after) if kind == "table" else after.get("location") if kind == "partition" else None
-        return f"{wanted} is not there" if wanted and not self.exists(wanted) else ""
+        return Step(Deed.LEAVE if why else Deed.ALTER, kind, name, before, after, why)
 
 
 def in_the_way(before: Document, after: Document) -> str:
@@ -185,11 +210,3 @@ def is_transactional(table: Document) -> bool:
 
 def _keys(table: Document) -> list[str]:
     return [str(one["name"]) for one in table.get("partition_keys", ())]
-
-
-def needed(table: Document) -> str | None:
-    """Return the file or folder without which a table cannot be read; None for a view."""
-    found = table_format(table)
-    if found == "iceberg":
-        return str(table["parameters"]["metadata_location"])
-    return f"{location(table)}/_delta_log" if found == "delta" else location(table)

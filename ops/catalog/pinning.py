@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from lakehouse.catalog import readable
+from lakehouse.catalog.diff import DATA
 from lakehouse.catalog.documents import Document, table_format
 from lakehouse.catalog.names import DEFAULT_CATALOG, Name
 from ops.clients import Files
@@ -21,6 +22,9 @@ from ops.status.placement import Cluster
 _AT_ONCE = 16
 _DAY_MS = 24 * 3600 * 1000
 _SECONDS = 3600.0
+_OTHER_CATALOG = (
+    f"no tag: Spark's catalog iceberg has tables of the catalog {DEFAULT_CATALOG} alone, and this is of "
+)
 
 
 @dataclass(frozen=True)
@@ -32,27 +36,72 @@ class Pin:
     statement: str
 
 
-def pin(cluster: Cluster, tables: Iterable[tuple[Name, Document]], days: int) -> tuple[Finding, ...]:
-    """Tag the current snapshot of each Iceberg table for so many days; return what failed.
+@dataclass(frozen=True)
+class Pinned:
+    """Which state of its files each table had that was looked at, and the findings of those without a tag."""
 
-    One that is tagged for as long already is left as it is.
+    states: Mapping[Name, Any]
+    findings: tuple[Finding, ...]
+
+
+def pin(cluster: Cluster, tables: Iterable[tuple[Name, Document]], days: int) -> Pinned:
+    """Tag the current snapshot of each Iceberg table for so many days; return what is not tagged, and why.
+
+    One that is tagged for as long already is left as it is. LakehouseError where HDFS does not answer.
     """
     found = [(name, said) for name, said in tables if table_format(said) == "iceberg"]
-    files, now = Files.of(cluster), int(time.time() * 1000)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        metadata = pool.map(
-            lambda one: readable.iceberg(str(one[1]["parameters"]["metadata_location"]), files), found
-        )
-        pins = [
-            made
-            for (name, _), said in zip(found, metadata, strict=True)
-            if name.catalog == DEFAULT_CATALOG and (made := wanted(name, said, now, days))
-        ]
-    command = f".venv/bin/lakehouse sql --engine spark -i {cluster.inventory.path} ..."
-    return tuple(
-        Finding("catalog.unpinned", Outcome.DEGRADED, str(one.table), why, command)
-        for one, why in _told(cluster, pins)
+    path = cluster.inventory.path
+    own = [(name, said) for name, said in found if name.catalog == DEFAULT_CATALOG]
+    pins, damaged = pins_of(own, Files.of(cluster), int(time.time() * 1000), days)
+    spark, check = (
+        f".venv/bin/lakehouse {verb} -i {path}" for verb in ("sql --engine spark", "catalog check")
     )
+    findings = (
+        *(
+            _unpinned(name, f"{_OTHER_CATALOG}{name.catalog}", f"{spark} ...")
+            for name, _ in found
+            if name.catalog != DEFAULT_CATALOG
+        ),
+        *(_unpinned(name, why, check) for name, why in damaged),
+        *(_unpinned(one.table, why, f"{spark} ...") for one, why in _told(cluster, pins)),
+    )
+    return Pinned({name: said.get(DATA) for name, said in found}, findings)
+
+
+def pins_of(
+    tables: Sequence[tuple[Name, Document]], files: readable.Files, now: int, days: int
+) -> tuple[list[Pin], list[tuple[Name, str]]]:
+    """Return the tags that Iceberg tables need at a time in milliseconds, and why which have none."""
+
+    def look(table: tuple[Name, Document]) -> Pin | str | None:
+        name, said = table
+        try:
+            metadata = readable.iceberg(str(said["parameters"]["metadata_location"]), files)
+        except readable.DamagedError as error:
+            return str(error)
+        return wanted(name, metadata, now, days)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        looks = list(zip(tables, pool.map(look, tables), strict=True))
+    damaged = [(name, found) for (name, _), found in looks if isinstance(found, str)]
+    return [found for _, found in looks if isinstance(found, Pin)], damaged
+
+
+def pin_rest(
+    cluster: Cluster, first: Pinned, committed: Iterable[tuple[Name, Document]], days: int
+) -> tuple[Finding, ...]:
+    """Tag what a commit has and the first look had not: tables were written while Spark was at work.
+
+    Returns what is not tagged of all tables of the commit.
+    """
+    # A tag is another state of the files, too: its table is looked at, and needs no second one.
+    rest = [(name, said) for name, said in committed if first.states.get(name) != said.get(DATA)]
+    again = {str(name) for name, _ in rest}
+    return (*(one for one in first.findings if one.where not in again), *pin(cluster, rest, days).findings)
+
+
+def _unpinned(name: Name, why: str, command: str) -> Finding:
+    return Finding("catalog.unpinned", Outcome.DEGRADED, str(name), why, command)
 
 
 def wanted(name: Name, metadata: Mapping[str, Any], now: int, days: int) -> Pin | None:

@@ -68,7 +68,7 @@ def prepare(living: Living, request: Request) -> Work:
                 f"{scope} is neither in {entry.short} nor in the metastore; lakehouse catalog log"
             )
         wanted, uncloned = _wanted(overlay, entry.tree, scope, arguments)
-        found = (*restoring.plan(overlay, built.tree, wanted, Files.of(cluster).exists), *uncloned)
+        found = (*restoring.plan(overlay, built.tree, wanted, Files.of(cluster)), *uncloned)
         steps = [one for one in found if one.deed is not Deed.LEAVE]
         with MetastoreSession(cluster) as metastore:
             seen = Metadata(metastore, _nobody).all(steps)

@@ -36,21 +36,21 @@ def commit(arguments: argparse.Namespace) -> int:
         targets.only_machines(arguments, "--pin", "the same without it")
     chosen = targets.choose(arguments)
     unpinned: tuple[Finding, ...] = ()
+    cluster = placement.read(inventory.load(arguments.inventory)) if arguments.pin is not None else None
     # Where nothing can be read, nothing is made.
     source = chosen.source()
     with closing(Store.made(arguments.store or chosen.place)) as store:
-        if arguments.pin is not None:
+        if cluster:
             overlay, now = keeping.now(source, store)
-            unpinned = pinning.pin(
-                placement.read(inventory.load(arguments.inventory)),
-                Past(overlay, now.tree).every(Name()),
-                arguments.pin,
-            )
+            pinned = pinning.pin(cluster, Past(overlay, now.tree).every(Name()), arguments.pin)
         asked = {"author": author, "message": arguments.message, "full": arguments.full}
         kept = committing.commit(chosen, store, asked, shared=not arguments.store)
         made = store.commit(kept["commit"])
         parent = store.commit(made.parents[0]) if kept["new"] and made.parents else None
         found = list(diff.changes(store, parent.tree, made.tree)) if parent else []
+        if cluster:
+            committed = Past(store, made.tree).every(Name())
+            unpinned = pinning.pin_rest(cluster, pinned, committed, arguments.pin)
     if not arguments.store:
         chosen.written()
     counts, event = kept["counts"], kept["event"]

@@ -18,6 +18,7 @@ from lakehouse.catalog.past import Past
 from lakehouse.catalog.restoring import Deed, Wanted
 from lakehouse.errors import UsageError
 from tests.unit import catalog_states as states
+from tests.unit.catalog_files import Complete
 from tests.unit.catalog_states import LAKE
 
 SALES, DEV = Name("hive", "sales"), Name("hive", "dev")
@@ -126,10 +127,10 @@ def test_a_clone_needs_a_database_and_a_new_name(
 
 def test_a_clone_is_planned_like_a_restore(overlay: Overlay, tree: str) -> None:
     clone, _ = moving.cloned(overlay, tree, SALES, "dev")
-    steps = restoring.plan(overlay, tree, Wanted(clone, DEV), lambda _: True)
+    steps = restoring.plan(overlay, tree, Wanted(clone, DEV), Complete())
     assert {one.deed for one in steps} == {Deed.MAKE}
     assert len(steps) == 1 + 3 + 201
-    assert restoring.plan(overlay, clone, Wanted(clone, DEV), lambda _: True) == ()
+    assert restoring.plan(overlay, clone, Wanted(clone, DEV), Complete()) == ()
 
 
 def test_every_place_moves_and_what_is_beside_it_stays(overlay: Overlay, tree: str) -> None:

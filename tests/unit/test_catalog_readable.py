@@ -3,39 +3,71 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyiceberg.io import InputFile, OutputFile, OutputStream
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestEntryStatus,
+    ManifestFile,
+    write_manifest,
+    write_manifest_list,
+)
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.typedef import Record
+from pyiceberg.types import IntegerType, NestedField
 
 from lakehouse.catalog import hooks, readable
 from lakehouse.catalog.names import Name
 from lakehouse.errors import LakehouseError
 from ops.catalog import pinning
+from tests.unit.catalog_files import Files
 
 DAY = 24 * 3600 * 1000
 NOW = 1_000 * DAY
+COUNTS = tuple(
+    f"{state}_{what}_count" for state in ("added", "existing", "deleted") for what in ("files", "rows")
+)
+ICEBERG_SCHEMA = Schema(NestedField(1, "a", IntegerType(), required=False))
 ORDERS = Name("hive", "sales", "orders")
 
 
-@dataclass
-class Files:
-    """Files by URI, and folders by their names."""
+class Output(OutputFile):
+    """A file in memory, as PyIceberg writes it."""
 
-    contents: Mapping[str, bytes] = field(default_factory=dict)
-    folders: Mapping[str, list[str]] = field(default_factory=dict)
+    content = b""
 
-    def exists(self, uri: str) -> bool:
-        return uri in self.contents or uri in self.folders
+    def __len__(self) -> int:
+        return len(self.content)
 
-    def read(self, uri: str) -> bytes:
-        return self.contents[uri]
+    def exists(self) -> bool:
+        return False
 
-    def names(self, uri: str) -> list[str]:
-        return self.folders.get(uri, [])
+    def to_input_file(self) -> InputFile:
+        raise NotImplementedError
+
+    def create(self, overwrite: bool = False) -> OutputStream:  # noqa: ARG002 -- PyIceberg's signature
+        stream = io.BytesIO()
+        close = stream.close
+
+        def closed() -> None:
+            self.content = stream.getvalue()
+            close()
+
+        stream.close = closed  # type: ignore[method-assign]
+        return stream
 
 
 def metadata(*, age: int = 0, tag_days: int | None = None, number: int = 7) -> dict[str, Any]:
@@ -52,11 +84,138 @@ def iceberg(place: str) -> dict[str, Any]:
 
 def test_an_iceberg_table_needs_its_metadata_and_the_list_of_its_snapshot() -> None:
     said, content = iceberg("hdfs://c/1.metadata.json"), json.dumps(metadata()).encode()
-    there = {"hdfs://c/1.metadata.json": content, "hdfs://c/list": b""}
+    there = {"hdfs://c/1.metadata.json": content, "hdfs://c/list": manifest_list()}
     assert readable.lost(said, Files(there)) == ""
-    assert readable.lost(said, Files()) == "hdfs://c/1.metadata.json is gone"
+    assert readable.lost(said, Files()) == "hdfs://c/1.metadata.json is not there"
     del there["hdfs://c/list"]
-    assert readable.lost(said, Files(there)) == "snapshot 7 has expired"
+    assert readable.lost(said, Files(there)) == "snapshot 7 has expired: hdfs://c/list is not there"
+
+
+def manifest(*data: str) -> bytes:
+    """An Avro file with these data files, as PyIceberg writes it."""
+    out = Output("hdfs://c/m")
+    with write_manifest(2, UNPARTITIONED_PARTITION_SPEC, ICEBERG_SCHEMA, out, 7, "deflate") as writer:
+        for path in data:
+            writer.add_entry(
+                ManifestEntry.from_args(
+                    status=ManifestEntryStatus.ADDED,
+                    snapshot_id=7,
+                    data_file=DataFile.from_args(
+                        content=DataFileContent.DATA,
+                        file_path=path,
+                        file_format=FileFormat.PARQUET,
+                        partition=Record(),
+                        record_count=1,
+                        file_size_in_bytes=1,
+                        column_sizes={},
+                        value_counts={},
+                        null_value_counts={},
+                        nan_value_counts={},
+                        lower_bounds={},
+                        upper_bounds={},
+                    ),
+                )
+            )
+    return out.content
+
+
+def manifest_list(*manifests: str) -> bytes:
+    """An Avro file that names these manifests, as PyIceberg writes it."""
+    out = Output("hdfs://c/list")
+    with write_manifest_list(2, out, 7, None, 1, "deflate") as writer:
+        writer.add_manifests(
+            [
+                ManifestFile.from_args(
+                    manifest_path=path,
+                    manifest_length=1,
+                    partition_spec_id=0,
+                    content=ManifestContent.DATA,
+                    sequence_number=1,
+                    min_sequence_number=1,
+                    added_snapshot_id=7,
+                    **dict.fromkeys(COUNTS, 0),
+                )
+                for path in manifests
+            ]
+        )
+    return out.content
+
+
+def whole_table() -> dict[str, bytes]:
+    """The files of an Iceberg table with two manifests."""
+    return {
+        "hdfs://c/1.metadata.json": json.dumps(metadata()).encode(),
+        "hdfs://c/list": manifest_list("hdfs://c/m1", "hdfs://c/m2"),
+        "hdfs://c/m1": manifest("hdfs://c/d1"),
+        "hdfs://c/m2": manifest("hdfs://c/d2", "hdfs://c/d3"),
+        **{f"hdfs://c/d{number}": b"rows" for number in (1, 2, 3)},
+    }
+
+
+ICE = iceberg("hdfs://c/1.metadata.json")
+
+
+def test_a_whole_table_lacks_no_file() -> None:
+    assert readable.missing_files(ICE, Files(whole_table()), rows=True) == []
+    assert readable.lost(ICE, Files(whole_table())) == ""
+
+
+@pytest.mark.parametrize("missing", [["list"], ["m1"], ["m1", "m2"], ["d2"], ["m1", "d3"]])
+def test_missing_files_of_an_iceberg_table_are_named(missing: list[str]) -> None:
+    there = {path: content for path, content in whole_table().items() if path[9:] not in missing}
+    paths = [f"hdfs://c/{one}" for one in missing]
+    assert readable.missing_files(ICE, Files(there), rows=True) == paths
+    # Rows are looked for where asked to.
+    assert readable.missing_files(ICE, Files(there)) == [one for one in paths if "/d" not in one]
+
+
+def test_copies_name_what_else_is_missing() -> None:
+    whole = whole_table()
+    left = {"hdfs://c/m2": whole["hdfs://c/m2"], "hdfs://c/d1": b"rows"}
+    found = readable.missing_files(ICE, Files(left), Files(whole), rows=True)
+    assert found == [f"hdfs://c/{one}" for one in ("1.metadata.json", "list", "m1", "d2", "d3")]
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "why"),
+    [
+        ("1.metadata.json", b"", "is empty"),
+        ("1.metadata.json", b'{"snapshots": [{"sn', "is damaged: Unterminated string"),
+        ("1.metadata.json", gzip.compress(b"{}" * 99)[:-9], "is damaged: Compressed file ended"),
+        ("1.metadata.json", b"\x1f\x8bdamaged", "is damaged: "),
+        ("1.metadata.json", b"\xff\xfe\x00", "is damaged: "),
+        ("1.metadata.json", b"[" * 100_000, "is damaged: "),
+        ("1.metadata.json", b"[]", "is damaged: it is no metadata of an Iceberg table"),
+        ("1.metadata.json", b'{"snapshots": [1]}', "is damaged: it is no metadata of an Iceberg table"),
+        (
+            "1.metadata.json",
+            b'{"current-snapshot-id": 9, "snapshots": []}',
+            "is damaged: it does not have its current snapshot 9",
+        ),
+        ("list", b"", "is empty"),
+        ("list", b"garbage", "is damaged: "),
+        ("list", manifest_list("hdfs://c/m1")[:-30], "is damaged: "),
+        ("m2", b"", "is empty"),
+    ],
+)
+def test_a_damaged_file_of_an_iceberg_table_is_one_line(path: str, content: bytes, why: str) -> None:
+    place = f"hdfs://c/{path}"
+    files = Files(whole_table() | {place: content})
+    [line] = readable.lost(ICE, files).splitlines()
+    assert f"{place} {why}" in line
+    assert readable.missing_files(ICE, files) == [place]
+
+
+def test_a_file_that_no_datanode_answers_for_is_one_line() -> None:
+    for path in ("1.metadata.json", "list"):
+        files = Files(whole_table(), unreadable=[f"hdfs://c/{path}"])
+        assert f"hdfs://c/{path} cannot be read: OPEN hdfs" in readable.lost(ICE, files)
+
+
+@pytest.mark.parametrize("name", ["1.metadata.json", "1.gz.metadata.json"])
+def test_metadata_in_another_file_system_is_taken_to_be_there(name: str) -> None:
+    assert readable.lost(iceberg(f"s3a://c/{name}"), Files()) == ""
+    assert readable.iceberg(f"s3a://c/{name}", Files()) == {}
 
 
 def test_metadata_may_be_compressed_and_without_a_snapshot() -> None:
@@ -93,7 +252,7 @@ def test_a_delta_table_needs_its_log_from_a_checkpoint_on(
 
 def test_a_hive_table_needs_its_folder_and_a_view_nothing() -> None:
     said = {"storage": {"location": "hdfs://c/t"}}
-    assert readable.lost(said, Files()) == "hdfs://c/t is gone"
+    assert readable.lost(said, Files()) == "hdfs://c/t is not there"
     assert readable.lost(said, Files(folders={"hdfs://c/t": []})) == ""
     assert readable.lost({"type": "VIRTUAL_VIEW"}, Files()) == ""
 
@@ -119,6 +278,75 @@ def test_a_tag_is_kept_from_now_on(age: int, tag_days: int | None, kept: int | N
 
 def test_a_table_without_a_row_needs_no_tag() -> None:
     assert pinning.wanted(ORDERS, {"current-snapshot-id": None}, NOW, 30) is None
+
+
+@dataclass
+class Lake:
+    """A cluster whose Spark tags what it is told to, unless it fails."""
+
+    files: Files
+    monkeypatch: pytest.MonkeyPatch
+    failing: dict[str, str] = field(default_factory=dict)
+    tagged: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.monkeypatch.setattr(pinning.Files, "of", lambda _: self.files)
+        self.monkeypatch.setattr(pinning, "_told", self._told)
+
+    def _told(self, _: Any, pins: list[pinning.Pin]) -> Iterator[tuple[pinning.Pin, str]]:
+        for one in pins:
+            if why := self.failing.get(one.table.table):
+                yield one, why
+            else:
+                self.tagged.append(f"{one.table.table} {one.snapshot}")
+
+    def committed(self, first: Mapping[str, str], then: Mapping[str, str]) -> list[str]:
+        """Pin one state, then that of a commit; return the findings. A state is metadata files by table."""
+        before, after = (
+            [(Name("hive", "sales", table), iceberg_state(place)) for table, place in state.items()]
+            for state in (first, then)
+        )
+        cluster: Any = SimpleNamespace(inventory=SimpleNamespace(path="inventory/x"))
+        pinned = pinning.pin(cluster, before, 30)
+        return [f"{one.where}: {one.what}" for one in pinning.pin_rest(cluster, pinned, after, 30)]
+
+
+def iceberg_state(place: str) -> dict[str, Any]:
+    return iceberg(place) | {"data": {"format": "iceberg", "metadata": place}}
+
+
+def test_what_was_written_while_spark_tagged_is_tagged_after_the_commit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    contents = {f"hdfs://c/{number}": json.dumps(metadata(number=number)).encode() for number in (1, 2, 3)}
+    # The first table's tag is a new metadata file; the second table has new rows in it; the third one is new.
+    contents["hdfs://c/1t"] = json.dumps(metadata(number=1, tag_days=10**6)).encode()
+    lake = Lake(Files(contents), monkeypatch)
+    first = {"one": "hdfs://c/1", "two": "hdfs://c/1"}
+    then = {"one": "hdfs://c/1t", "two": "hdfs://c/2", "three": "hdfs://c/3"}
+    assert lake.committed(first, then) == []
+    assert lake.tagged == ["one 1", "two 1", "two 2", "three 3"]
+
+
+def test_a_table_that_spark_does_not_tag_or_nobody_can_read_is_one_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    contents = {"hdfs://c/1": json.dumps(metadata()).encode(), "hdfs://c/cut": b'{"snap'}
+    lake = Lake(Files(contents), monkeypatch, {"refused": "the table is read-only"})
+    state = {"cut": "hdfs://c/cut", "gone": "hdfs://c/gone", "refused": "hdfs://c/1", "well": "hdfs://c/1"}
+    cut, gone, refused = sorted(lake.committed(state, state))
+    assert cut.startswith("hive.sales.cut: hdfs://c/cut is damaged: Unterminated string")
+    assert gone == "hive.sales.gone: hdfs://c/gone is not there"
+    assert refused == "hive.sales.refused: the table is read-only"
+    assert lake.tagged == ["well 7"]
+
+
+def test_a_table_of_another_catalog_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    Lake(Files(), monkeypatch)
+    cluster: Any = SimpleNamespace(inventory=SimpleNamespace(path="inventory/x"))
+    [found] = pinning.pin(cluster, [(Name("other", "sales", "t"), iceberg_state("hdfs://c/1"))], 30).findings
+    assert (found.where, found.what.partition(":")[0]) == ("other.sales.t", "no tag")
+    assert found.what.endswith("catalog hive alone, and this is of other")
 
 
 def hook(tmp_path: Path, text: str, mode: int = 0o700) -> None:

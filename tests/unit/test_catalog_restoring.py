@@ -11,6 +11,7 @@ from lakehouse.catalog import build, documents, names, restoring
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
 from lakehouse.catalog.restoring import Wanted
+from tests.unit.catalog_files import Complete
 
 ROOT = "hdfs://lake/d"
 Tables = Mapping[str, dict[str, Any]]
@@ -68,7 +69,7 @@ def planned(
     drop, days = more.pop("drop", False), more.pop("days", ())
     trees = tree(overlay, now, **more), tree(overlay, then, days)
     wanted = Wanted(trees[1], names.parse(scope), drop)
-    return list(map(str, restoring.plan(overlay, trees[0], wanted, lambda place: place not in missing)))
+    return list(map(str, restoring.plan(overlay, trees[0], wanted, Complete(missing))))
 
 
 def test_what_is_as_it_was_needs_nothing() -> None:
@@ -102,7 +103,7 @@ def test_what_holds_a_table_is_not_altered_for_it() -> None:
     root.put((build.CATALOG, "hive", "db", "d", "database.json"), overlay.add_blob(documents.pretty(changed)))
     now = root.made(overlay)
     found = [
-        [str(one) for one in restoring.plan(overlay, now, Wanted(then, names.parse(scope)), lambda _: True)]
+        [str(one) for one in restoring.plan(overlay, now, Wanted(then, names.parse(scope)), Complete())]
         for scope in ("d.one", "d")
     ]
     assert found == [["+ table hive.d.one"], ["~ database hive.d", "+ table hive.d.one"]]
@@ -174,7 +175,7 @@ def test_what_a_catalog_says_of_itself_is_left_as_it_is() -> None:
         root.put((build.CATALOG, "hive", "catalog.json"), overlay.add_blob(documents.pretty(said)))
         trees.append(root.made(overlay))
     wanted = Wanted(trees[1], names.Name(), True)
-    found = list(map(str, restoring.plan(overlay, trees[0], wanted, lambda _: True)))
+    found = list(map(str, restoring.plan(overlay, trees[0], wanted, Complete())))
     assert found == ["! catalog hive: what a catalog says of itself is not restored"]
 
 
