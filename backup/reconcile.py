@@ -15,6 +15,7 @@ from backup import tree
 from backup.config import BackupError, Settings, new_name
 from backup.manifest import Backup
 from backup.tree import Entry
+from plugins.module_utils.lakehouse.hdfs_tree import own
 from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs, WebHdfsError
 
 _AT_ONCE = 4
@@ -97,7 +98,7 @@ def reconcile(
     ]
     for entry in again:
         if entry != there.get(entry.path):
-            _own(settings, hdfs, entry)
+            own(hdfs, _path(settings, entry.path), entry)
     written = sum(entry.length for entry in what.files)
     return {"written": len(what.files), "bytes": written, "aside": len(what.aside), "place": place}
 
@@ -146,7 +147,7 @@ def make(settings: Settings, backup: Backup, folders: Iterable[str]) -> None:
         entry = backup.entries.get(path)
         if entry is not None and hdfs.status(_path(settings, path)) is None:
             hdfs.call("PUT", "MKDIRS", _path(settings, path))
-            _own(settings, hdfs, entry)
+            own(hdfs, _path(settings, entry.path), entry)
 
 
 def _there(settings: Settings, hdfs: WebHdfs, tops: tuple[str, ...]) -> dict[str, Entry]:
@@ -219,25 +220,10 @@ def _write(settings: Settings, hdfs: WebHdfs, source: Path, entry: Entry) -> Non
     half = replace(entry, path=f"{folder}/{_HALF}{name}".lstrip("/"))
     hdfs.upload(str(source), _path(settings, half.path))
     hdfs.call("PUT", "SETREPLICATION", _path(settings, half.path), replication=str(entry.replication))
-    _own(settings, hdfs, half)
+    own(hdfs, _path(settings, half.path), half)
     hdfs.call("PUT", "SETTIMES", _path(settings, half.path), modificationtime=str(entry.modified))
     if not hdfs.call("PUT", "RENAME", _path(settings, half.path), destination=path)["boolean"]:
         raise WebHdfsError(f"RENAME {path}: HDFS refuses to put a file there")
-
-
-def _own(settings: Settings, hdfs: WebHdfs, entry: Entry) -> None:
-    path = _path(settings, entry.path)
-    hdfs.call("PUT", "SETOWNER", path, owner=entry.owner, group=entry.group)
-    hdfs.call("PUT", "SETPERMISSION", path, permission=entry.permission)
-    if entry.acl:
-        base = [f"{who}::{_bits(entry.permission, place)}" for place, who in ((-3, "user"), (-1, "other"))]
-        named = [one for one in entry.acl if not one.startswith(("user::", "other::"))]
-        hdfs.call("PUT", "SETACL", path, aclspec=",".join([*base, *named]))
-
-
-def _bits(permission: str, place: int) -> str:
-    value = int(permission[place])
-    return "".join(letter if value & bit else "-" for letter, bit in (("r", 4), ("w", 2), ("x", 1)))
 
 
 def _hdfs(settings: Settings) -> WebHdfs:

@@ -28,6 +28,11 @@ options:
     elements: str
     default: []
     description: Paths without anything of their own; after C(paths).
+  snapshots:
+    type: list
+    elements: str
+    default: []
+    description: Paths of whose directories the owner may make snapshots.
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -40,6 +45,7 @@ EXAMPLES = r"""
     mode: "0770"
     paths: [{path: /tmp, owner: hdfs, mode: "1777"}]
     folders: [/lakehouse, /lakehouse/iceberg]
+    snapshots: [/lakehouse]
 """
 RETURN = r"""
 paths: {type: list, returned: always, description: Paths that changed.}
@@ -57,6 +63,7 @@ def main() -> None:
             "mode": {"type": "str", "required": True},
             "paths": {"type": "list", "elements": "dict", "default": []},
             "folders": {"type": "list", "elements": "str", "default": []},
+            "snapshots": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,
     )
@@ -66,7 +73,8 @@ def main() -> None:
         if not module.check_mode:
             module.fail_json(**error.result())
         module.warn(f"taken for an empty HDFS, because it cannot be asked yet: {error.what}")
-        changed = [*(path["path"] for path in module.params["paths"]), *module.params["folders"]]
+        paths, folders = (module.params[name] for name in ("paths", "folders"))
+        changed = [*(path["path"] for path in paths), *folders]
     except RefusedError as error:
         module.fail_json(**error.result())
     module.exit_json(changed=bool(changed), paths=changed)

@@ -1,6 +1,7 @@
 """The programs of the cluster's history: `clock` is the timer's, `commit`, `give` and `take` are for copies.
 
 These three read what they are asked as a line of JSON, and answer with one; `give` has a pack behind it.
+`lack` and `bring` do so, too: they say what tables lack of a snapshot of HDFS, and copy it out of that.
 `serve` is a metastore as of a commit, until it is ended; `waits` is whether it waits for that commit.
 """
 
@@ -21,8 +22,10 @@ from typing import Any
 from lakehouse.catalog import exchange, files, forgetting, keeping
 from lakehouse.catalog.hosted import local
 from lakehouse.catalog.hosted.layout import Settings, load
+from lakehouse.catalog.hosted.warehouse import Warehouse
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError, UsageError
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 # Of the last commit by the clock, and of a good one by a person; status and doctor read it.
 _LAST, _BY_THE_CLOCK = "last.json", "clock"
@@ -32,10 +35,43 @@ def _commit(settings: Settings, store: Store, asked: Mapping[str, Any]) -> dict[
     """Keep the catalog."""
     author = str(asked.get("author") or keeping.author())
     with store.locked():
-        return keeping.keep(
+        kept = keeping.keep(
             local.source(settings), store,
             author=author, message=asked.get("message"), full=bool(asked.get("full")),
         ).json()  # fmt: skip
+    # After the commit: what it names is in the snapshot then. An unchanged catalog may have other rows.
+    warehouse = _warehouse(settings, settings.owner)
+    kept_for = {"hours": settings.snapshot_hours, "days": settings.snapshot_days}
+    try:
+        kept["snapshot"] = str(warehouse.keep(kept["commit"], **kept_for) or "")
+    except LakehouseError as error:
+        made = f"the catalog is kept in commit {kept['commit'][:12]}, without a snapshot of its files"
+        raise LakehouseError(f"{made}: {error.message}", error.next_command) from error
+    return kept
+
+
+def _warehouse(settings: Settings, user: str) -> Warehouse:
+    return Warehouse(WebHdfs(settings.namenode, user), settings.root)
+
+
+def _lack(settings: Settings, _: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what tables lack, each of a snapshot, which snapshots there are, and what HDFS has left."""
+    warehouse = _warehouse(settings, settings.superuser)
+    return {
+        "room": warehouse.room(),
+        "snapshots": [str(one) for one in warehouse.snapshots()],
+        "lacks": [warehouse.lack(**one).json() for one in asked["tables"]],
+    }
+
+
+def _bring(settings: Settings, _: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy what a table lacks of a snapshot."""
+    warehouse = _warehouse(settings, settings.superuser)
+    lack = warehouse.lack(**asked["table"])
+    if lack.stranger:
+        raise LakehouseError(f"{lack.stranger} is not in {asked['table']['snapshot']}", "the same command")
+    warehouse.bring(asked["table"]["snapshot"], lack)
+    return lack.json()
 
 
 def _give(_: Settings, store: Store, asked: Mapping[str, Any]) -> None:
@@ -90,8 +126,10 @@ def _waits(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
     raise LakehouseError(f"{settings.past_commit} is commit {entry.short}, and nobody serves it")
 
 
-_ASKED = {"commit", "give", "take"}
+_ASKED = {"commit", "give", "take", "lack", "bring"}
 _PROGRAMS = {
+    "lack": _lack,
+    "bring": _bring,
     "commit": _commit,
     _BY_THE_CLOCK: _clock,
     "give": _give,

@@ -18,6 +18,11 @@ class Settings:
     psql: list[str]
     namenode: str
     superuser: str
+    # Above all tables in HDFS: whose it is, and how many hours and days its snapshots are kept; 0 makes none.
+    root: str
+    owner: str
+    snapshot_hours: int
+    snapshot_days: int
     # What is served, and where.
     past_commit: str
     past_address: str

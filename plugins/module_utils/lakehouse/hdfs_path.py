@@ -17,7 +17,9 @@ def apply(parameters: dict[str, Any], *, check: bool = False) -> list[str]:
     common = {key: parameters[key] for key in ("owner", "group", "mode")}
     paths = [*parameters.get("paths", []), *({"path": path} for path in parameters.get("folders", []))]
     try:
-        return [path["path"] for path in paths if ensure(hdfs, common | path, check)]
+        differed = [path["path"] for path in paths if ensure(hdfs, common | path, check)]
+        allowed = [path for path in parameters.get("snapshots", []) if allow_snapshots(hdfs, path, check)]
+        return list(dict.fromkeys([*differed, *allowed]))
     except NoAnswerError as error:
         raise UnansweredError(str(error), "journalctl -u hdfs-namenode") from error
     except WebHdfsError as error:
@@ -46,6 +48,17 @@ def ensure(hdfs: WebHdfs, desired: dict[str, Any], check: bool) -> bool:
         if wanted - granted:
             hdfs.call("PUT", "MODIFYACLENTRIES", path, aclspec=_entries(wanted - granted, ":r-x"))
     return not (owned and allowed and granted == wanted)
+
+
+def allow_snapshots(hdfs: WebHdfs, path: str, check: bool) -> bool:
+    """Let the owner of a directory make snapshots of it; tell whether nobody could."""
+    listed = hdfs.call("GET", "GETSNAPSHOTTABLEDIRECTORYLIST", "/").get("SnapshottableDirectoryList") or ()
+    names = ((one["parentFullPath"].rstrip("/"), one["dirStatus"]["pathSuffix"]) for one in listed)
+    if path in {"/".join(name) for name in names}:
+        return False
+    if not check:
+        hdfs.call("PUT", "ALLOWSNAPSHOT", path)
+    return True
 
 
 def _readers(hdfs: WebHdfs, path: str) -> set[str]:

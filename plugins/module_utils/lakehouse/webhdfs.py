@@ -9,10 +9,11 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 TIMEOUT_SECONDS = 30.0
 
@@ -80,34 +81,51 @@ class WebHdfs:
         )  # fmt: skip
 
     def read(self, path: str) -> bytes:
-        """Return what is in a file: the NameNode names a DataNode that has it."""
+        """Return what is in a file."""
+        with self.reading(path) as stream:
+            try:
+                return stream.read()
+            except OSError as error:
+                raise WebHdfsError(f"OPEN {path}: {error}") from error
+
+    @contextmanager
+    def reading(self, path: str) -> Iterator[IO[bytes]]:
+        """Give the stream of a file's bytes: the NameNode names a DataNode that has it."""
         place = urllib.parse.urlsplit(self.call("GET", "OPEN", path, noredirect="true")["Location"])
         address = self._addresses.get(str(place.hostname), place.hostname)
         url = place._replace(netloc=f"{address}:{place.port}").geturl()
         try:
-            with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response:
-                return bytes(response.read())
+            response = urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS)
         except urllib.error.HTTPError as error:
             raise WebHdfsError(f"OPEN {path}: {self._reason(error)}") from error
         except OSError as error:
             raise WebHdfsError(f"OPEN {path}: {error}") from error
+        with response:
+            yield response
 
     def upload(self, source: str, path: str) -> None:
-        """Write a local file: the NameNode names the DataNode that takes the bytes."""
-        created = self.call("PUT", "CREATE", path, overwrite="true", noredirect="true")
+        """Write a local file."""
         with Path(source).open("rb") as stream:
-            request = urllib.request.Request(
-                created["Location"],
-                data=stream,
-                method="PUT",
-                headers={"Content-Type": "application/octet-stream"},
-            )
-            request.add_unredirected_header("Content-Length", str(stream.seek(0, 2)))
+            length = stream.seek(0, 2)
             stream.seek(0)
-            try:
-                urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS * 10).close()
-            except urllib.error.HTTPError as error:
-                raise WebHdfsError(f"CREATE {path}: {self._reason(error)}") from error
+            self.write(path, stream, length)
+
+    def write(self, path: str, stream: IO[bytes], length: int, **query: str) -> None:
+        """Write so many bytes of a stream as a file: the NameNode names the DataNode that takes them."""
+        created = self.call("PUT", "CREATE", path, overwrite="true", noredirect="true", **query)
+        request = urllib.request.Request(
+            created["Location"],
+            data=stream,
+            method="PUT",
+            headers={"Content-Type": "application/octet-stream"},
+        )
+        request.add_unredirected_header("Content-Length", str(length))
+        try:
+            urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS * 10).close()
+        except urllib.error.HTTPError as error:
+            raise WebHdfsError(f"CREATE {path}: {self._reason(error)}") from error
+        except OSError as error:
+            raise WebHdfsError(f"CREATE {path}: {error}") from error
 
     def _address(self, operation: str, path: str, query: dict[str, str]) -> str:
         encoded = urllib.parse.urlencode({"op": operation, "user.name": self.user, **query})

@@ -1,0 +1,122 @@
+"""A tree of HDFS: every directory and file with what makes it what it is. Standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs
+
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A path below the root; empty is the root itself. Times in milliseconds since the epoch."""
+
+    path: str
+    directory: bool
+    owner: str
+    group: str
+    permission: str
+    length: int = 0
+    modified: int = 0
+    replication: int = 0
+    file_id: int = 0
+    acl: tuple[str, ...] = ()
+    sha256: str = ""
+
+    @property
+    def identity(self) -> tuple[int, int, int]:
+        """The same for a file that nobody has put another one in the place of, of the same content."""
+        return (self.file_id, *self.content)
+
+    @property
+    def content(self) -> tuple[int, int]:
+        """The same for two files of one path with the same content: HDFS changes no byte of a file."""
+        return self.length, self.modified
+
+
+def walk(hdfs: WebHdfs, root: str, left_out: tuple[str, ...] = ()) -> dict[str, Entry]:
+    """Return the entries below a root by their paths, without the folders `left_out` and what is in them."""
+    found = {"": _entry(hdfs, root, "", hdfs.call("GET", "GETFILESTATUS", root)["FileStatus"])}
+
+    def listed(folder: str) -> list[Entry]:
+        rows = _rows(hdfs, f"{root}/{folder}".rstrip("/"))
+        return [
+            _entry(hdfs, root, path, row)
+            for row in rows
+            if (path := _below(folder, row["pathSuffix"])) not in left_out
+        ]
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        waiting: set[Future[list[Entry]]] = {pool.submit(listed, "")}
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for each in done:
+                for entry in each.result():
+                    found[entry.path] = entry
+                    if entry.directory:
+                        waiting.add(pool.submit(listed, entry.path))
+    return found
+
+
+def _below(folder: str, name: Any) -> str:
+    """Return the path of a name that HDFS lists in a folder: it becomes one of this host's disk."""
+    return backup_manifest.relative(f"{folder}/{name}".lstrip("/"), f"hdfs {folder}")
+
+
+def _rows(hdfs: WebHdfs, folder: str) -> Iterator[Mapping[str, Any]]:
+    """Give a folder's entries, a page after the other: some have more than one answer holds."""
+    after = ""
+    while True:
+        said = hdfs.call("GET", "LISTSTATUS_BATCH", folder, **({"startAfter": after} if after else {}))
+        listing = said["DirectoryListing"]
+        rows = listing["partialListing"]["FileStatuses"]["FileStatus"]
+        yield from rows
+        if not listing["remainingEntries"]:
+            return
+        after = rows[-1]["pathSuffix"]
+
+
+def _entry(hdfs: WebHdfs, root: str, path: str, row: Mapping[str, Any]) -> Entry:
+    acl = ()
+    if row.get("aclBit"):
+        acl = tuple(hdfs.call("GET", "GETACLSTATUS", f"{root}/{path}".rstrip("/"))["AclStatus"]["entries"])
+    directory = row["type"] == "DIRECTORY"
+    return Entry(
+        path=path,
+        directory=directory,
+        owner=row["owner"],
+        group=row["group"],
+        permission=row["permission"],
+        length=row["length"],
+        modified=0 if directory else row["modificationTime"],
+        replication=row["replication"],
+        file_id=row["fileId"],
+        acl=acl,
+    )
+
+
+def entry(hdfs: WebHdfs, path: str, name: str) -> Entry | None:
+    """Return what a path in HDFS is, as an entry of that name; None where there is nothing."""
+    status = hdfs.status(path)
+    return None if status is None else replace(_entry(hdfs, path, "", status), path=name)
+
+
+def own(hdfs: WebHdfs, path: str, entry: Entry) -> None:
+    """Give a path in HDFS the owner, mode and access control list of an entry."""
+    hdfs.call("PUT", "SETOWNER", path, owner=entry.owner, group=entry.group)
+    hdfs.call("PUT", "SETPERMISSION", path, permission=entry.permission)
+    if entry.acl:
+        base = [f"{who}::{_bits(entry.permission, place)}" for place, who in ((-3, "user"), (-1, "other"))]
+        named = [one for one in entry.acl if not one.startswith(("user::", "other::"))]
+        hdfs.call("PUT", "SETACL", path, aclspec=",".join([*base, *named]))
+
+
+def _bits(permission: str, place: int) -> str:
+    value = int(permission[place])
+    return "".join(letter if value & bit else "-" for letter, bit in (("r", 4), ("w", 2), ("x", 1)))
