@@ -12,6 +12,7 @@ from lakehouse.catalog.documents import Document, table_format
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.readable import Files
+from lakehouse.catalog.shared_files import TablePlaces, User, folders, is_plain_external
 from lakehouse.catalog.store import Reader
 
 # Of which the truth about columns and rows is in files of its own, and the metastore names them.
@@ -20,6 +21,11 @@ TRANSACTIONAL = "it is transactional: which of its files count is in the metasto
 _EXTRA = "the commit does not have it; --drop takes it out of the catalog"
 # Questions to the file system at a time.
 _AT_ONCE = 16
+_TABLES = frozenset({"table", "view"})
+_SHARED = (
+    "{table} uses its files ({path}), and an engine's DROP of one would remove the other's: rename {table}"
+    " back, or restore what both are in with --drop, which takes {table} out first"
+)
 # Parents first.
 _ORDER = ("database", "function", "table", "view", "partition")
 _NOT_RESTORED = {
@@ -53,6 +59,8 @@ class Step:
     then: Document | None = None
     why: str = ""
     missing: tuple[str, ...] = ()
+    # Of a dropped one whose files another one is to get: before that.
+    first: bool = False
 
     def __str__(self) -> str:
         return f"{self.deed} {self.kind} {self.name}{f': {self.why}' if self.why else ''}"
@@ -62,12 +70,14 @@ class Step:
 class Wanted:
     """Of what the metastore is to become: the tree of a commit, and the name of what is meant in it.
 
-    With `drop`, what the commit does not have leaves the catalog.
+    With `drop`, what the commit does not have leaves the catalog. With `shares`, tables may get the files of
+    others: for a clone.
     """
 
     tree: str
     scope: Name
     drop: bool = False
+    shares: bool = False
 
 
 def plan(reader: Reader, now: str, wanted: Wanted, files: Files) -> tuple[Step, ...]:
@@ -76,11 +86,12 @@ def plan(reader: Reader, now: str, wanted: Wanted, files: Files) -> tuple[Step, 
     An Iceberg or Delta table that is there keeps its state: what it was is in its own metadata.
     LakehouseError where the file system does not answer.
     """
-    scope = wanted.scope
-    planner = _Planner(Past(reader, now), Past(reader, wanted.tree), scope, wanted.drop)
+    scope, before, after = wanted.scope, Past(reader, now), Past(reader, wanted.tree)
+    planner = _Planner(before, after, scope, wanted.drop)
     found = dict.fromkeys((one.kind, one.name) for one in diff.changes(reader, now, wanted.tree))
     steps = [step for kind, name in found if _meant(name, scope) for step in planner.steps(kind, name)]
-    return tuple(sorted(_with_files(steps, files), key=_place))
+    checked = sorted(_with_files(steps, files), key=_place)
+    return tuple(checked if wanted.shares else sorted(_Sharing(before, after).apart(checked), key=_place))
 
 
 def _with_files(steps: Sequence[Step], files: Files) -> Iterator[Step]:
@@ -117,9 +128,86 @@ def _meant(name: Name, scope: Name) -> bool:
 
 def _place(step: Step) -> tuple[bool, int, Name]:
     """Order what is dropped last and the other way round: an object after what is in it."""
+    if step.first:
+        return False, -1, step.name
     depth = _ORDER.index(step.kind) if step.kind in _ORDER else len(_ORDER)
     dropped = step.deed is Deed.DROP
     return dropped, -depth if dropped else depth, step.name
+
+
+@dataclass(frozen=True)
+class _Sharing:
+    """Leaves alone what would get the files of another table: a DROP or an expiry of one removes the other's.
+
+    Two external tables of Hive's own formats may share files as they do in the commit: no DROP removes any.
+    """
+
+    before: Past
+    after: Past
+
+    def apart(self, steps: Sequence[Step]) -> list[Step]:
+        """Return the steps, some of them as left alone, and what is dropped for others as the first."""
+        if not any(map(_gets_files, steps)):
+            return list(steps)
+        # As they are when all steps are done.
+        places = TablePlaces(self.before.every(Name()))
+        for step in steps:
+            if step.kind in _TABLES and step.deed in {Deed.DROP, Deed.ALTER}:
+                places.put(step.name, step.then)
+        altered = self._left(steps, Deed.ALTER, places)
+        while altered != (again := self._left(altered, Deed.ALTER, places)):
+            # A table that keeps its files may have those that another one was to get.
+            altered = again
+        found = self._left(altered, Deed.MAKE, places)
+        left = {step.name for step in found if step.kind == "table" and _is_left(step) and step.now is None}
+        kept = [step for step in found if not step.name.partition or _table(step.name) not in left]
+        old = TablePlaces((one.name, one.now) for one in kept if one.deed is Deed.DROP and one.now)
+        first = {user.table for step in kept if _gets_files(step) for user in old.users(step.then or {})}
+        return [replace(step, first=step.deed is Deed.DROP and step.name in first) for step in kept]
+
+    def _left(self, steps: Sequence[Step], deed: Deed, places: TablePlaces) -> list[Step]:
+        """Return the steps, those of a deed as left alone that share files with `places`, which follow."""
+        found = []
+        for step in steps:
+            one = step
+            if step.deed is deed and _gets_files(step):
+                if user := self._user(step, places):
+                    one = replace(step, deed=Deed.LEAVE, why=_SHARED.format(table=user.table, path=user.path))
+                if step.kind in _TABLES:
+                    places.put(step.name, step.now if _is_left(one) else step.then)
+            found.append(one)
+        return found
+
+    def _user(self, step: Step, places: TablePlaces) -> User | None:
+        """Return the table with whose files a table or partition would be; None where there is none."""
+        own, then = _table(step.name), step.then or {}
+        for user in places.users(then):
+            # The folders of most partitions are below that of their table.
+            if user.table != own and not self._may_share(own, user.table, places):
+                return user
+        return None
+
+    def _may_share(self, one: Name, other: Name, places: TablePlaces) -> bool:
+        """Tell whether two tables may use the same files, as they do in the commit."""
+        then, now, live = self.after.said(one), self.after.said(other), places.document(other)
+        return bool(
+            then
+            and now
+            and live
+            and all(map(is_plain_external, (then, now, live)))
+            and folders(now) == folders(live)
+        )
+
+
+def _is_left(step: Step) -> bool:
+    return step.deed is Deed.LEAVE
+
+
+def _gets_files(step: Step) -> bool:
+    """Tell whether a step gives a table or partition files that it does not have now."""
+    if step.deed not in {Deed.MAKE, Deed.ALTER} or step.kind not in {*_TABLES, "partition"}:
+        return False
+    return not set(folders(step.then or {})) <= set(folders(step.now or {}))
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ def _wanted(
     if other:
         tree, left = moving.cloned(writer, tree, scope, other)
         scope = replace(scope, database=other)
-    return Wanted(tree, scope, bool(arguments["drop"])), left
+    return Wanted(tree, scope, bool(arguments["drop"]), shares=bool(other)), left
 
 
 def _words(scope: Name, arguments: Mapping[str, Any]) -> list[str]:

@@ -127,10 +127,10 @@ def test_a_clone_needs_a_database_and_a_new_name(
 
 def test_a_clone_is_planned_like_a_restore(overlay: Overlay, tree: str) -> None:
     clone, _ = moving.cloned(overlay, tree, SALES, "dev")
-    steps = restoring.plan(overlay, tree, Wanted(clone, DEV), Complete())
+    steps = restoring.plan(overlay, tree, Wanted(clone, DEV, shares=True), Complete())
     assert {one.deed for one in steps} == {Deed.MAKE}
     assert len(steps) == 1 + 3 + 201
-    assert restoring.plan(overlay, clone, Wanted(clone, DEV), Complete()) == ()
+    assert restoring.plan(overlay, clone, Wanted(clone, DEV, shares=True), Complete()) == ()
 
 
 def test_every_place_moves_and_what_is_beside_it_stays(overlay: Overlay, tree: str) -> None:

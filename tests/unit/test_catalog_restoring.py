@@ -198,6 +198,93 @@ def test_what_the_commit_does_not_have_stays_unless_asked_for_and_goes_last() ->
     assert planned(now, then, drop=True) == ["+ table hive.d.old", "- table hive.d.new"]
 
 
+def managed(folder: str) -> dict[str, Any]:
+    said = hive(folder)
+    return said | {"type": "MANAGED_TABLE"}
+
+
+def at(said: dict[str, Any], location: str) -> dict[str, Any]:
+    return said | {"storage": said["storage"] | {"location": location}}
+
+
+def uses(name: str, path: str) -> str:
+    return restoring._SHARED.format(table=f"hive.d.{name}", path=path)
+
+
+RENAMED = {
+    "iceberg": (iceberg(5), iceberg(1), "/d/ice"),
+    "the same metadata file": (at(iceberg(1), f"{ROOT}/other"), iceberg(1), "/d/ice/metadata/1.json"),
+    "managed": (managed("old"), managed("old"), "/d/old"),
+    "delta": (delta(), delta(), "/d/log"),
+    "in its folder": (managed("old/in"), managed("old"), "/d/old/in"),
+    "around its folder": (managed("old"), managed("old/in"), "/d/old"),
+    "another spelling": (at(managed("x"), "hdfs://other:8020/d//old/"), at(managed("x"), "/d/old"), "/d/old"),
+    "external, with a purge": (
+        hive("old", parameters={"external.table.purge": "TRUE"}), hive("old"), "/d/old"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", RENAMED)
+def test_a_table_does_not_get_the_files_of_one_that_was_renamed(case: str) -> None:
+    now, then, path = RENAMED[case]
+    assert planned({"new": now}, {"t": then}, "d.t") == [f"! table hive.d.t: {uses('new', path)}"]
+    # Outside of what is asked for, nothing is dropped.
+    assert planned({"new": now}, {"t": then}, "d.t", drop=True) == [f"! table hive.d.t: {uses('new', path)}"]
+    # The old entry goes first.
+    assert planned({"new": now}, {"t": then}, drop=True) == ["- table hive.d.new", "+ table hive.d.t"]
+
+
+def test_folders_with_a_common_beginning_are_two() -> None:
+    assert planned({"one": managed("old2")}, {"one": managed("old2"), "t": managed("old")}) == [
+        "+ table hive.d.t"
+    ]
+
+
+def test_two_names_of_a_merge_do_not_become_two_tables_on_the_same_files() -> None:
+    then = {"a": iceberg(1), "b": iceberg(1)}
+    left = f"! table hive.d.b: {uses('a', '/d/ice/metadata/1.json')}"
+    assert planned({"t": iceberg(1)}, then, drop=True) == ["- table hive.d.t", "+ table hive.d.a", left]
+    assert planned({}, then) == ["+ table hive.d.a", left]
+
+
+def test_tables_that_swap_their_folders_are_altered_and_others_stay() -> None:
+    now = {"a": managed("1"), "b": managed("2"), "c": managed("3")}
+    assert planned(now, {"a": managed("2"), "b": managed("1"), "c": managed("3")}) == [
+        "~ table hive.d.a",
+        "~ table hive.d.b",
+    ]
+    # One that cannot get its files is in the way of the next one.
+    assert planned(now, {"a": managed("2"), "b": managed("3"), "c": managed("3")}) == [
+        f"! table hive.d.a: {uses('b', '/d/2')}",
+        f"! table hive.d.b: {uses('c', '/d/3')}",
+    ]
+
+
+def test_external_tables_of_hive_share_files_as_in_the_commit() -> None:
+    both = {"one": hive("shared"), "two": hive("shared")}
+    assert planned({"one": hive("shared")}, both) == ["+ table hive.d.two"]
+    # They did not in the commit.
+    assert planned({"one": hive("shared")}, {"two": hive("shared")}, "d.two") == [
+        f"! table hive.d.two: {uses('one', '/d/shared')}"
+    ]
+
+
+def test_a_partition_does_not_get_the_folder_of_another_table() -> None:
+    table = {"days": at(managed("days"), f"{ROOT}/elsewhere")}
+    now = {**table, "archive": managed("days/ds=1")}
+    lines = planned(now, table, days=["1", "2"])
+    assert f"! partition hive.d.days/ds=1: {uses('archive', '/d/days/ds=1')}" in lines
+    assert "+ partition hive.d.days/ds=2" in lines
+
+
+def test_a_clone_shares_the_files_of_its_tables() -> None:
+    overlay = Overlay(None)
+    now, then = tree(overlay, {"one": hive("one")}), tree(overlay, {"one": hive("one"), "two": hive("one")})
+    wanted = Wanted(then, names.parse("d"), shares=True)
+    assert list(map(str, restoring.plan(overlay, now, wanted, Complete()))) == ["+ table hive.d.two"]
+
+
 def test_a_function_is_no_part_of_a_table() -> None:
     function, table = names.parse("d.f()"), names.parse("d.t")
     assert not restoring._meant(function, table)
