@@ -173,7 +173,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 def _literal(token: tuple[str, str]) -> str:
     kind, text = token
     if kind == "text":
-        return re.sub(r"\\(.)", r"\1", text[1:-1])
+        # Hive's grammar (Filter.g) lets a backslash stand before a quote, and leaves it in the value.
+        return text[1:-1]
     if kind == "date":
         return text[4:].strip(" \t\"'") if text[:1] in {"d", "D"} else text
     if kind == "number":

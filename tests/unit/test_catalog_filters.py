@@ -47,6 +47,21 @@ def test_a_condition_means_what_it_says(text: str, expected: bool) -> None:
     assert holds(text) is expected
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r"ds = 'a\b'", "a\\b"),
+        (r"ds in ('x', 'a\b')", "a\\b"),
+        (r"ds like 'a\.*'", "a\\b"),
+        (r"ds = 'a\\b'", "a\\\\b"),
+        (r"ds = 'it\'s'", r"it\'s"),
+        ('ds = "it\'s"', "it's"),
+    ],
+)
+def test_a_backslash_is_a_letter_as_in_hive(text: str, value: str) -> None:
+    assert holds(text, ds=value)
+
+
 def test_no_value_is_only_itself() -> None:
     assert holds("ds = '__HIVE_DEFAULT_PARTITION__'", ds=partition_names.NOTHING)
     assert not holds("hr < 10", hr=partition_names.NOTHING)
