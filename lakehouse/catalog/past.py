@@ -45,6 +45,8 @@ class Past:
         self._tree = tree
         # Of a table: its partitions by name, each as the line of its file.
         self._lines = lru_cache(2 * _TABLES)(self._read_lines)
+        # Of a table: what its partitions share, by name.
+        self._shapes = lru_cache(2 * _TABLES)(self._read_shapes)
         self.types = lru_cache(None)(self._types)
         settings = self._said(self._folder(build.CATALOG, ()).get(build.SETTINGS)) or {}
         if settings.get("format") != FORMAT:
@@ -107,8 +109,7 @@ class Past:
         line = self._lines(build.CATALOG, path).get(name.partition)
         if line is None:
             return None
-        shapes = self._said(self._folder(build.CATALOG, path)[build.SHAPES]) or {}
-        return diff.whole(json.loads(line), shapes)
+        return diff.whole(json.loads(line), self._shapes(path))
 
     def volatile_partition(self, name: Name) -> Document | None:
         """Return what the commit keeps beside a partition."""
@@ -127,6 +128,9 @@ class Past:
 
     def _said(self, number: str | None) -> dict[str, Any] | None:
         return dict(json.loads(self._reader.blob(number))) if number else None
+
+    def _read_shapes(self, path: tuple[str, ...]) -> Mapping[str, Document]:
+        return self._said(self._folder(build.CATALOG, path).get(build.SHAPES)) or {}
 
     def _read_lines(self, part: str, path: tuple[str, ...]) -> Mapping[str, bytes]:
         files = self._folder(part, path)

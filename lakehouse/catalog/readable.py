@@ -6,7 +6,8 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -15,6 +16,8 @@ from lakehouse.catalog.documents import Document, location, table_format
 from lakehouse.errors import LakehouseError
 
 T = TypeVar("T")
+# Questions to a file system at a time.
+_AT_ONCE = 16
 _GZIP_MAGIC = b"\x1f\x8b"
 _ENTRY, _CHECKPOINT = re.compile(r"(\d{20})\.json"), re.compile(r"(\d{20})\.checkpoint\b.*")
 _ABSENT, _EMPTY = "is not there", "is empty"
@@ -99,6 +102,25 @@ def folder(document: Document) -> str | None:
     # Of a partition it is beside the storage.
     place = document.get("location") or location(document)
     return f"{place}/_delta_log" if place and table_format(document) == "delta" else place
+
+
+def folder_faults(folders: Iterable[str], files: Files) -> dict[str, FileFault]:
+    """Return what is wrong with which of many folders: those of one parent are found by one listing."""
+    by_parent: dict[str, list[str]] = {}
+    for place in folders:
+        if files.holds(place):
+            by_parent.setdefault(place.rstrip("/").rpartition("/")[0] or "/", []).append(place)
+
+    def faults(parent: str) -> list[FileFault]:
+        try:
+            names = set(files.names(parent))
+        except UnreadableError as error:
+            return [_refused(place, error) for place in by_parent[parent]]
+        absent = (one for one in by_parent[parent] if one.rstrip("/").rpartition("/")[2] not in names)
+        return [FileFault(place, _ABSENT) for place in absent]
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return {fault.path: fault for found in pool.map(faults, by_parent) for fault in found}
 
 
 def lost(document: Document, files: Files) -> str:

@@ -11,7 +11,7 @@ from lakehouse.catalog import diff, readable
 from lakehouse.catalog.documents import Document, table_format
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.past import Past
-from lakehouse.catalog.readable import Files
+from lakehouse.catalog.readable import FileFault, Files
 from lakehouse.catalog.shared_files import TablePlaces, User, folders, is_plain_external
 from lakehouse.catalog.store import Reader
 
@@ -98,23 +98,35 @@ def _with_files(steps: Sequence[Step], files: Files) -> Iterator[Step]:
     """Give the steps, those whose files are missing or damaged as left alone: a table with its partitions."""
 
     def checked(step: Step) -> Step:
-        if step.deed not in {Deed.MAKE, Deed.ALTER}:
-            return step
-        faults = readable.file_faults(step.then or {}, files)
-        missing = tuple(fault.path for fault in faults)
-        return (
-            replace(step, deed=Deed.LEAVE, why=readable.in_one_line(faults), missing=missing)
-            if faults
-            else step
-        )
+        return _lacking(step, readable.file_faults(step.then or {}, files) if _writes(step) else [])
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         tables = list(pool.map(checked, (step for step in steps if step.kind == "table")))
-        left = {step.name for step in tables if step.missing and step.now is None}
-        partitions = (step for step in steps if step.kind == "partition" and _table(step.name) not in left)
-        yield from tables
-        yield from pool.map(checked, partitions)
+    yield from tables
+    left = {step.name for step in tables if step.missing and step.now is None}
+    partitions = [step for step in steps if step.kind == "partition" and _table(step.name) not in left]
+    places = {
+        step.name: place
+        for step in partitions
+        if _writes(step) and (place := (step.then or {}).get("location"))
+    }
+    faults = readable.folder_faults(places.values(), files)
+    for step in partitions:
+        fault = faults.get(places.get(step.name, ""))
+        yield _lacking(step, [fault] if fault else [])
     yield from (step for step in steps if step.kind not in {"table", "partition"})
+
+
+def _writes(step: Step) -> bool:
+    return step.deed in {Deed.MAKE, Deed.ALTER}
+
+
+def _lacking(step: Step, faults: Sequence[FileFault]) -> Step:
+    """Return a step, as left alone where files are missing or damaged."""
+    if not faults:
+        return step
+    missing = tuple(fault.path for fault in faults)
+    return replace(step, deed=Deed.LEAVE, why=readable.in_one_line(faults), missing=missing)
 
 
 def _table(partition: Name) -> Name:
@@ -205,7 +217,7 @@ def _is_left(step: Step) -> bool:
 
 def _gets_files(step: Step) -> bool:
     """Tell whether a step gives a table or partition files that it does not have now."""
-    if step.deed not in {Deed.MAKE, Deed.ALTER} or step.kind not in {*_TABLES, "partition"}:
+    if not _writes(step) or step.kind not in {*_TABLES, "partition"}:
         return False
     return not set(folders(step.then or {})) <= set(folders(step.now or {}))
 

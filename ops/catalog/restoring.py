@@ -21,7 +21,7 @@ from lakehouse.errors import LakehouseError, UsageError
 from ops.catalog import committing, live, targets
 from ops.catalog.opened import history
 from ops.catalog.targets import Target
-from ops.catalog.writing import ChangedError, Metadata, Seen
+from ops.catalog.writing import ChangedError, Metadata, Seen, in_one_line
 from ops.change import run
 from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
@@ -149,8 +149,8 @@ def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Runn
             metadata = Metadata(metastore, lambda name, field: lost.add(f"{name} {field}"))
             metadata.write(
                 seen,
-                lambda step: running.begins(host.name, str(step)),
-                lambda step: running.done(host.name, str(step)),
+                lambda steps: running.begins(host.name, in_one_line(steps)),
+                lambda steps: running.done(host.name, in_one_line(steps)),
             )
     except ChangedError as error:
         raise Stopped(Ending.REFUSED, error.message, error.next_command or "") from None

@@ -5,10 +5,10 @@ What is there has to be what the plan has seen: it is compared right before it i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from hive_metastore.ttypes import EnvironmentContext, NoSuchObjectException
 
@@ -25,7 +25,8 @@ _AT_ONCE = 500
 # The metastore would list every file to count it anew.
 _AS_IT_IS = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
 _KEEP_FILES, _ALONE = False, False
-Told = Callable[[Step], None]
+Told = Callable[[Sequence[Step]], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -49,35 +50,55 @@ class Metadata:
     def __init__(self, metastore: Metastore, lost: Lost) -> None:
         self._call, self._lost = metastore.call, lost
 
-    def seen(self, step: Step) -> Any:
-        """Return an object as it is now; None where there is none."""
+    def _one_seen(self, step: Step) -> Any:
+        """Return an object as it is now, other than a partition; None where there is none."""
         name = step.name
         try:
             if step.kind == "database":
                 return self._call("get_database", name.thrift_database)
             if step.kind == "function":
                 return self._call("get_function", name.thrift_database, name.function)
-            if step.kind == "partition":
-                return self._call("get_partition_by_name", name.thrift_database, name.table, name.partition)
             return self._call("get_table", name.thrift_database, name.table)
         except NoSuchObjectException:
             return None
 
+    def _partitions_seen(self, steps: Sequence[Step]) -> list[Any]:
+        """Return partitions of one table as they are now, by one call; None for one that is not there."""
+        name = steps[0].name
+        names = [step.name.partition for step in steps]
+        try:
+            found = self._call("get_partitions_by_names", name.thrift_database, name.table, names)
+        except NoSuchObjectException:
+            found = ()
+        by_values = {tuple(one.values): one for one in found}
+        return [by_values.get(tuple((step.then or step.now or {})["values"])) for step in steps]
+
     def all(self, steps: Sequence[Step]) -> list[Seen]:
         """Return steps with what they are about, as it is now."""
-        return [Seen(step, self.seen(step)) for step in steps]
+        return [
+            Seen(step, found)
+            for some in _together(steps, lambda step: step)
+            for step, found in zip(some, self._seen(some), strict=True)
+        ]
+
+    def _seen(self, steps: Sequence[Step]) -> list[Any]:
+        """Return what steps are about that are done together, as it is now."""
+        if steps[0].kind == "partition":
+            return self._partitions_seen(steps)
+        return [self._one_seen(step) for step in steps]
 
     def write(self, seen: Sequence[Seen], begins: Told, told: Told) -> None:
-        """Do steps in their order, partitions of a table together; each is told before and after.
+        """Do steps in their order, partitions of a table together; `begins` and `told` get those of one call.
 
         Raises ChangedError before the first whose object is not what was seen, and what the metastore raises.
         """
-        for some in _together(seen):
-            steps, there = [one.step for one in some], [self.seen(one.step) for one in some]
+        for some in _together(seen, lambda one: one.step):
+            steps = [one.step for one in some]
+            there = self._seen(steps)
             for one, now in zip(some, there, strict=True):
                 if not _same(now, one.object):
                     raise ChangedError(one.step.name)
-            begins(steps[0])
+            begins(steps)
             if steps[0].kind == "partition":
                 self._partitions(steps, there)
             else:
@@ -85,7 +106,7 @@ class Metadata:
             for step in steps:
                 if step.deed is not Deed.DROP:
                     attached.put_privileges(self._call, step, self._lost)
-                told(step)
+            told(steps)
         tables = [one.step for one in seen if one.step.kind == "table" and one.step.deed is not Deed.DROP]
         attached.add_constraints(self._call, tables, self._lost)
 
@@ -159,14 +180,23 @@ def _same(one: Any, other: Any) -> bool:
     return bool(altered.meant(one) == altered.meant(other))
 
 
-def _together(seen: Sequence[Seen]) -> Iterator[list[Seen]]:
-    """Give steps one by one, those of a table's partitions in lists."""
+def in_one_line(steps: Sequence[Step]) -> str:
+    """Return steps that are done together as one line: the step, or how many of which table."""
+    first, last = steps[0], steps[-1]
+    if len(steps) == 1:
+        return str(first)
+    table = replace(first.name, partition="")
+    return f"{first.deed} {len(steps)} partitions of {table}: {first.name.partition} to {last.name.partition}"
 
-    def key(one: Seen) -> tuple[Any, ...]:
-        step = one.step
+
+def _together(found: Iterable[T], step_of: Callable[[T], Step]) -> Iterator[list[T]]:
+    """Give what is about steps one by one, of a table's partitions in lists."""
+
+    def key(one: T) -> tuple[Any, ...]:
+        step = step_of(one)
         return step.deed, step.kind, step.name.path if step.kind == "partition" else step.name
 
-    for _, group in groupby(seen, key):
+    for _, group in groupby(found, key):
         some = list(group)
         for start in range(0, len(some), _AT_ONCE):
             yield some[start : start + _AT_ONCE]

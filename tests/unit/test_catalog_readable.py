@@ -212,6 +212,15 @@ def test_a_file_that_no_datanode_answers_for_is_one_line() -> None:
         assert f"hdfs://c/{path} cannot be read: OPEN hdfs" in readable.lost(ICE, files)
 
 
+def test_many_folders_are_found_by_the_listing_of_their_parents() -> None:
+    files = Files(folders={"hdfs://c/t": ["ds=1", "ds=3"], "hdfs://c/u": []})
+    wanted = [*(f"hdfs://c/t/ds={number}" for number in (1, 2, 3)), "hdfs://c/u/ds=1/", "s3a://c/ds=1"]
+    found = readable.folder_faults([*wanted, "hdfs://c/gone/x"], files)
+    assert [str(one) for one in found.values()] == [
+        f"hdfs://c/{place} is not there" for place in ("t/ds=2", "u/ds=1/", "gone/x")
+    ]
+
+
 @pytest.mark.parametrize("name", ["1.metadata.json", "1.gz.metadata.json"])
 def test_metadata_in_another_file_system_is_taken_to_be_there(name: str) -> None:
     assert readable.lost(iceberg(f"s3a://c/{name}"), Files()) == ""

@@ -191,6 +191,23 @@ def test_a_table_whose_files_are_gone_is_not_made(name: str, said: dict[str, Any
     assert planned({}, {name: said}, missing=[place]) == [f"! table hive.d.{name}: {place} is not there"]
 
 
+def test_a_table_with_a_file_that_is_gone_takes_its_partitions_along_and_others_go_on() -> None:
+    then = {"days": hive("days"), "one": hive("one")}
+    lines = planned({}, then, missing=[f"{ROOT}/days"], days=["1", "2"])
+    assert lines == [f"! table hive.d.days: {ROOT}/days is not there", "+ table hive.d.one"]
+
+
+def test_folders_of_partitions_are_looked_for_in_one_listing() -> None:
+    overlay, files = Overlay(None), Complete([f"{ROOT}/days/ds=7"])
+    table = {"days": hive("days")}
+    now, then = tree(overlay, table), tree(overlay, table, [str(day) for day in range(100)])
+    steps = restoring.plan(overlay, now, Wanted(then, names.parse("d")), files)
+    assert files.asked == [f"{ROOT}/days"]
+    left = [(str(one), one.missing) for one in steps if one.deed is restoring.Deed.LEAVE]
+    place = f"{ROOT}/days/ds=7"
+    assert left == [(f"! partition hive.d.days/ds=7: {place} is not there", (place,))]
+
+
 def test_what_the_commit_does_not_have_stays_unless_asked_for_and_goes_last() -> None:
     now, then = {"new": hive("new")}, {"old": hive("old")}
     why = "the commit does not have it; --drop takes it out of the catalog"
