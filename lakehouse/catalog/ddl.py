@@ -12,6 +12,7 @@ from typing import Any
 from lakehouse.catalog import text
 from lakehouse.catalog.diff import COLUMN, Action, Change
 from lakehouse.catalog.names import DEFAULT_CATALOG
+from lakehouse.terminal import printable
 
 _PARAMETER = "parameter "
 _TYPE = re.compile(r"[A-Za-z0-9_(),<>:. ]+")
@@ -21,7 +22,10 @@ _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 def statements(changes: Iterable[Change]) -> Iterator[str]:
     """Give a statement, or a comment, for each change, in their order."""
     for one in changes:
-        yield _statement(one) or f"-- no statement: {text.change(one)}"
+        found = _statement(one)
+        # A quoted name has no escapes: one with a line break would end its line, and a comment before it.
+        is_line = found is not None and printable(found) == found
+        yield found if found and is_line else f"-- no statement: {text.change(one)}"
 
 
 def _statement(one: Change) -> str | None:
@@ -153,4 +157,12 @@ def _quoted(name: str) -> str:
 def _text(value: str) -> str:
     """Quote a text; a comment must not end in it, so it stays on its line."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-    return f"'{escaped}'"
+    return f"'{''.join(map(_letter, escaped))}'"
+
+
+def _letter(letter: str) -> str:
+    """Return a letter as Spark reads it in a text: by its code units where it is not shown as it is."""
+    if printable(letter) == letter:
+        return letter
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))

@@ -295,6 +295,23 @@ def test_what_no_statement_does_is_a_comment_of_one_line(change: Change) -> None
     assert "\n" not in line
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028", "\x0b"])
+def test_a_name_with_a_line_break_ends_no_line(end: str) -> None:
+    name, said = f"t{end}DROP DATABASE d; --", {"type": "int", "position": 1}
+    for change in (
+        Change(Action.ADDED, "table", Name("hive", "d", name), "", None, CREATED, 0, "hive"),
+        Change(Action.ADDED, "database", Name("hive", name), "", None, {"location": "l"}),
+        Change(Action.CHANGED, "table", TABLE, f"column {name}", None, said, 0, "hive"),
+        Change(Action.ADDED, "partition", Name("hive", "d", "t", f"{name}=1"), "", None, {}, 0, "hive"),
+    ):
+        [line] = ddl.statements([change])
+        assert line.startswith("-- no statement: ")
+        assert len(line.splitlines()) == 1
+    [line] = ddl.statements([Change(Action.CHANGED, "table", TABLE, "location", "l", name, 0, "hive")])
+    assert len(line.splitlines()) == 1
+    assert line.startswith("ALTER TABLE `d`.`it's` SET LOCATION 't\\")
+
+
 @given(TABLES, TABLES)
 def test_every_change_is_one_line_of_text_and_of_json(one: dict[str, Any], other: dict[str, Any]) -> None:
     overlay = Overlay(None)
