@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import shutil
 import signal
 import socket
@@ -31,7 +32,7 @@ from lakehouse.catalog import source
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.past import Past
-from lakehouse.catalog.served.handler import ANSWERED, METHODS, Handler, refused, waits
+from lakehouse.catalog.served.handler import ANSWERED, METHODS, UNSUPPORTED, Handler, refused, waits
 from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import Server
 from lakehouse.catalog.store import Entry, Store
@@ -329,6 +330,16 @@ def test_every_other_call_is_refused_in_one_sentence(served: Served, client: Any
         assert refusal.value.message == refused(served.entry, method)
     # The connection is as good as before.
     assert client.get_all_databases() == ["default", "sales"]
+
+
+def test_a_reading_that_is_not_supported_is_no_change_and_is_on_the_page(served: Served) -> None:
+    assert refused(served.entry, "drop_table").endswith("read-only; drop_table is refused")
+    assert refused(served.entry, "get_lock_materialization_rebuild").endswith("is refused")
+    assert refused(served.entry, "get_open_txns").endswith("; it does not support reading by get_open_txns")
+    page = (ROOT / "docs" / "catalog-history.md").read_text(encoding="utf-8")
+    _, _, section = page.partition("### Unsupported readings")
+    rows = [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("| ")]
+    assert {word for row in rows for word in re.findall(r"`(\w+)`", row)} == UNSUPPORTED
 
 
 def test_pyiceberg_reads_names_and_is_refused_a_change(served: Served) -> None:

@@ -31,6 +31,21 @@ METHODS = tuple(name for name in dir(ThriftHiveMetastore.Iface) if not name.star
 
 GROUPS = Databases, Tables, Partitions, Statistics, Others
 ANSWERED = {method: group for group in GROUPS for method in METHODS if hasattr(group, method)}
+_READ = ("get", "show_", "isPartition")
+_READ_TOO = {
+    "find_columns_with_stats",
+    "find_package",
+    "translate_table_dryrun",
+    "validate_resource_plan",
+}
+# It takes the lock.
+_CHANGES = {"get_lock_materialization_rebuild"}
+# Readings without an answer; docs/catalog-history.md lists them.
+UNSUPPORTED = frozenset(
+    method
+    for method in METHODS
+    if method not in ANSWERED and method not in _CHANGES and (method.startswith(_READ) or method in _READ_TOO)
+)
 
 
 class Handler:
@@ -45,7 +60,9 @@ class Handler:
 
 
 def refused(entry: Entry, method: str) -> str:
-    """Return the sentence with which a call is refused."""
+    """Return the sentence with which a call is refused: a reading without an answer, or a change."""
+    if method in UNSUPPORTED:
+        return f"this metastore serves commit {entry.short}; it does not support reading by {method}"
     return f"this metastore serves commit {entry.short} read-only; {method} is refused"
 
 
