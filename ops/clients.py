@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from thrift.Thrift import TException
 
@@ -71,7 +71,8 @@ class Files:
 
     def size(self, uri: str) -> int | None:
         """Return the bytes of a file, 0 for a folder; None where there is neither."""
-        status = self._asked(uri, self.hdfs.status, other={})
+        other: dict[str, Any] | None = {}
+        status = self._asked(uri, self.hdfs.status, other=other)
         return None if status is None else int(status.get("length", 0))
 
     def exists(self, uri: str) -> bool:
@@ -85,6 +86,10 @@ class Files:
     def names(self, uri: str) -> list[str]:
         """Return the names in a folder; none where there is no such folder."""
         return self._asked(uri, self.hdfs.names, other=[])
+
+    def sizes(self, uri: str) -> dict[str, int]:
+        """Return the bytes of what is in a folder by name, 0 of a folder; none where there is no folder."""
+        return self._asked(uri, self.hdfs.sizes, other={})
 
     def _asked(self, uri: str, ask: Callable[[str], Answer], *, other: Answer) -> Answer:
         if not self.holds(uri):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -46,10 +46,39 @@ class Deed(StrEnum):
 
 
 @dataclass(frozen=True)
+class Copy:
+    """Files of a dropped table or partition that a snapshot of HDFS still has, by the snapshot's name.
+
+    `folders` are paths in HDFS. With `alone` the files in them are the table, and there may be no others.
+    `bytes` counts each replica.
+    """
+
+    snapshot: str
+    folders: tuple[str, ...]
+    alone: bool
+    files: int
+    bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.files} files come back from {self.snapshot}"
+
+
+# Answers of what was dropped, by name, with the copy of its files or with why there is none. It is asked with
+# the documents of tables and of their partitions, and of partitions alone.
+Undo = Callable[[Mapping[Name, Sequence[Document]]], Mapping[Name, Copy | str]]
+
+
+def no_undo(_: Mapping[Name, Sequence[Document]]) -> Mapping[Name, Copy | str]:
+    """Find nothing that was dropped."""
+    return {}
+
+
+@dataclass(frozen=True)
 class Step:
     """One object: its document now and in the commit, None where it is not there; `why` of one left alone.
 
-    `missing` are the URIs of the files and folders for the lack of which it is left alone.
+    `missing` are the URIs of the files and folders for the lack of which it is left alone, `copy` is where
+    they come from before it is made.
     """
 
     deed: Deed
@@ -59,11 +88,13 @@ class Step:
     then: Document | None = None
     why: str = ""
     missing: tuple[str, ...] = ()
+    copy: Copy | None = None
     # Of a dropped one whose files another one is to get: before that.
     first: bool = False
 
     def __str__(self) -> str:
-        return f"{self.deed} {self.kind} {self.name}{f': {self.why}' if self.why else ''}"
+        more = self.why or str(self.copy or "")
+        return f"{self.deed} {self.kind} {self.name}{f': {more}' if more else ''}"
 
 
 @dataclass(frozen=True)
@@ -80,41 +111,72 @@ class Wanted:
     shares: bool = False
 
 
-def plan(reader: Reader, now: str, wanted: Wanted, files: Files) -> tuple[Step, ...]:
+def plan(reader: Reader, now: str, wanted: Wanted, files: Files, undo: Undo = no_undo) -> tuple[Step, ...]:
     """Return the steps from the metastore's tree to a commit's, in their order.
 
     An Iceberg or Delta table that is there keeps its state: what it was is in its own metadata.
-    LakehouseError where the file system does not answer.
+    LakehouseError where the file system does not answer, and what `undo` raises.
     """
     scope, before, after = wanted.scope, Past(reader, now), Past(reader, wanted.tree)
     planner = _Planner(before, after, scope, wanted.drop)
     found = dict.fromkeys((one.kind, one.name) for one in diff.changes(reader, now, wanted.tree))
     steps = [step for kind, name in found if _meant(name, scope) for step in planner.steps(kind, name)]
-    checked = sorted(_with_files(steps, files), key=_place)
+    checked = sorted(_with_files(steps, files, undo), key=_place)
     return tuple(checked if wanted.shares else sorted(_Sharing(before, after).apart(checked), key=_place))
 
 
-def _with_files(steps: Sequence[Step], files: Files) -> Iterator[Step]:
-    """Give the steps, those whose files are missing or damaged as left alone: a table with its partitions."""
+def _with_files(steps: Sequence[Step], files: Files, undo: Undo) -> Iterator[Step]:
+    """Give the steps, those whose files are missing or damaged as left alone: a table with its partitions.
+
+    What was dropped, and of which there is a copy, is made.
+    """
 
     def checked(step: Step) -> Step:
         return _lacking(step, readable.file_faults(step.then or {}, files) if _writes(step) else [])
 
+    of_tables: dict[Name, list[Step]] = {}
+    for step in steps:
+        if step.kind == "partition":
+            of_tables.setdefault(_table(step.name), []).append(step)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         tables = list(pool.map(checked, (step for step in steps if step.kind == "table")))
+    tables = _undone(
+        tables, undo, {name: [one.then or {} for one in some] for name, some in of_tables.items()}
+    )
     yield from tables
     left = {step.name for step in tables if step.missing and step.now is None}
-    partitions = [step for step in steps if step.kind == "partition" and _table(step.name) not in left]
+    copied = {step.name for step in tables if step.copy}
+    for name in copied:
+        yield from of_tables.get(name, ())
+    partitions = [step for name, some in of_tables.items() if name not in left | copied for step in some]
     places = {
         step.name: place
         for step in partitions
         if _writes(step) and (place := (step.then or {}).get("location"))
     }
     faults = readable.folder_faults(places.values(), files)
-    for step in partitions:
-        fault = faults.get(places.get(step.name, ""))
-        yield _lacking(step, [fault] if fault else [])
+    found = [faults.get(places.get(step.name, "")) for step in partitions]
+    judged = [_lacking(step, [fault] if fault else []) for step, fault in zip(partitions, found, strict=True)]
+    yield from _undone(judged, undo, {})
     yield from (step for step in steps if step.kind not in {"table", "partition"})
+
+
+def _undone(steps: Sequence[Step], undo: Undo, more: Mapping[Name, Sequence[Document]]) -> list[Step]:
+    """Return the steps, those as made whose files come back; `more` are documents of what is in them."""
+    dropped = {
+        step.name: [step.then or {}, *more.get(step.name, ())]
+        for step in steps
+        if step.missing and step.now is None
+    }
+    found = undo(dropped) if dropped else {}
+
+    def one(step: Step) -> Step:
+        answer = found.get(step.name)
+        if isinstance(answer, Copy):
+            return replace(step, deed=Deed.MAKE, why="", missing=(), copy=answer)
+        return replace(step, why=f"{step.why}; {answer}") if answer else step
+
+    return [one(step) for step in steps]
 
 
 def _writes(step: Step) -> bool:

@@ -79,7 +79,7 @@ def folders(document: Document) -> list[str]:
     # Of a partition it is beside the storage.
     place = document.get("location") or location(document)
     pointer = document["parameters"]["metadata_location"] if table_format(document) == "iceberg" else None
-    return [_path(str(one)) for one in (pointer, place) if one]
+    return [path(str(one)) for one in (pointer, place) if one]
 
 
 def is_plain_external(document: Document) -> bool:
@@ -90,6 +90,7 @@ def is_plain_external(document: Document) -> bool:
     return external and not purged and table_format(document) == "hive"
 
 
-def _path(uri: str) -> str:
+def path(uri: str) -> str:
+    """Return the path in HDFS of a URI, in one spelling."""
     found = _HDFS.fullmatch(uri)
     return _SLASHES.sub("/", found["path"] if found else uri).rstrip("/")

@@ -34,8 +34,16 @@ def of(commit: str, moment: float) -> Snapshot:
 
 def known(names: Iterable[str]) -> list[Snapshot]:
     """Return those of the history among names of snapshots, the oldest first."""
-    found = (_NAME.fullmatch(name) for name in names)
-    return sorted(Snapshot(calendar.timegm(time.strptime(one[1], _TIME)), one[2]) for one in found if one)
+    return sorted(one for name in names if (one := _read(name)))
+
+
+def _read(name: str) -> Snapshot | None:
+    if not (found := _NAME.fullmatch(name)):
+        return None
+    try:
+        return Snapshot(calendar.timegm(time.strptime(found[1], _TIME)), found[2])
+    except ValueError:
+        return None
 
 
 def expired(every: Sequence[Snapshot], now: float, *, hours: int, days: int) -> list[Snapshot]:

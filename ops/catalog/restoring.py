@@ -15,12 +15,13 @@ from lakehouse.catalog import hooks, keeping, moving, names, objects, restoring
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.past import Past
-from lakehouse.catalog.restoring import Deed, Step, Wanted
+from lakehouse.catalog.restoring import Deed, Step, Undo, Wanted
 from lakehouse.catalog.store import Entry, Store, Writer
 from lakehouse.errors import LakehouseError, UsageError
 from ops.catalog import committing, live, targets
 from ops.catalog.opened import history
 from ops.catalog.targets import Target
+from ops.catalog.undeleting import Undeleting
 from ops.catalog.writing import ChangedError, Metadata, Seen, in_one_line
 from ops.change import run
 from ops.change.ending import Ending, Refusal, Stopped
@@ -68,7 +69,8 @@ def prepare(living: Living, request: Request) -> Work:
                 f"{scope} is neither in {entry.short} nor in the metastore; lakehouse catalog log"
             )
         wanted, uncloned = _wanted(overlay, entry.tree, scope, arguments)
-        found = (*restoring.plan(overlay, built.tree, wanted, Files.of(cluster)), *uncloned)
+        undo = _undo(cluster, entry, arguments)
+        found = (*restoring.plan(overlay, built.tree, wanted, Files.of(cluster), undo), *uncloned)
         steps = [one for one in found if one.deed is not Deed.LEAVE]
         with MetastoreSession(cluster) as metastore:
             seen = Metadata(metastore, _nobody).all(steps)
@@ -90,11 +92,20 @@ def prepare(living: Living, request: Request) -> Work:
         plan=[{"deed": one.deed.name.lower(), "kind": one.kind, "name": str(one.name)} for one in steps],
         lines=_lines(entry.short, found),
         question=f"Write {len(steps)} objects of the metastore?",
-        do=partial(_do, where, entry.id, seen, len(left)),
+        do=partial(_do, where, entry, seen, len(left)),
         danger=f"{len(dropped)} objects leave the catalog; their files stay." if dropped else "",
         words=words,
         refusal=Refusal(f"{refused.name}: {refused.why}", serve) if refused else None,
     )
+
+
+def _undo(cluster: Cluster, entry: Entry, arguments: Mapping[str, Any]) -> Undo:
+    """Return what finds dropped files: only a commit of this cluster names what its snapshots have."""
+    node = targets.machines(cluster).node
+    own = entry.facts.get("Cluster") == str(cluster.variable("lakehouse_cluster"))
+    if node is None or not own or arguments.get("rules") or arguments.get("other"):
+        return restoring.no_undo
+    return Undeleting(node, Files.of(cluster), str(cluster.variable("lakehouse_root")), entry)
 
 
 def _unchanged(now: Past, steps: Sequence[Step], again: str) -> None:
@@ -134,14 +145,17 @@ def _words(scope: Name, arguments: Mapping[str, Any]) -> list[str]:
 def _lines(commit: str, found: Sequence[Step]) -> list[str]:
     shown = (screen.printable(str(one)) for one in found[:_SHOWN])
     more = [f"  and {len(found) - _SHOWN} more"] if found[_SHOWN:] else []
-    return [f"{VERB} {commit}: files stay as they are", *(f"  {one}" for one in shown), *more]
+    files = sum(one.copy.files for one in found if one.copy)
+    what = f"{files} dropped files come back, others" if files else "files"
+    return [f"{VERB} {commit}: {what} stay as they are", *(f"  {one}" for one in shown), *more]
 
 
-def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Running) -> tuple[str, ...]:
-    living, lost = running.living, set[str]()
+def _do(where: Path, entry: Entry, seen: Sequence[Seen], left: int, running: Running) -> tuple[str, ...]:
+    living, lost, commit = running.living, set[str](), entry.id
     [host, *_] = living.having("metastore")
     told = {"commit": commit, "plan": [str(one.step) for one in seen]}
     hooks.run(where, hooks.PRE_RESTORE, lambda: told)
+    files = _brought(entry, [one.step for one in seen if one.step.copy], running)
     before = _kept(targets.machines(living.cluster), where)
     running.say(f"the catalog as it is now is commit {before.short}")
     try:
@@ -161,7 +175,22 @@ def _do(where: Path, commit: str, seen: Sequence[Seen], left: int, running: Runn
     for one in sorted(lost):
         running.say(f"{one}: is not as in the commit, the metastore takes none by Thrift")
     facts = [f"{len(seen)} objects written", f"before it the catalog was {before.short}"]
-    return (*facts, *([f"{left} left alone"] if left else []))
+    brought = [f"{files} dropped files are back"] if files else []
+    return (*facts, *brought, *([f"{left} left alone"] if left else []))
+
+
+def _brought(entry: Entry, steps: Sequence[Step], running: Running) -> int:
+    """Have the files of dropped tables come back, before any table names them; return how many."""
+    undo = _undo(running.living.cluster, entry, {})
+    [host, *_] = running.living.having("postgresql")
+    for step in steps:
+        if step.copy and isinstance(undo, Undeleting):
+            what = f"{step.name}: {step.copy}"
+            running.begins(host.name, what)
+            running.say(what)
+            undo.bring(step.copy)
+            running.done(host.name, what)
+    return sum(step.copy.files for step in steps if step.copy)
 
 
 def _kept(machines: Target, where: Path) -> Entry:

@@ -19,6 +19,8 @@ from ops.status.placement import Cluster
 
 PROGRAM = "/usr/local/sbin/lakehouse-catalog"
 _SECONDS = 900.0
+# Of what copies the rows of a table.
+_COPY_SECONDS = 24 * 3600.0
 # Somebody else may move the same names meanwhile, but hardly so often.
 _TRIES = 5
 _NOT_FOUND = 127
@@ -37,7 +39,8 @@ def node(cluster: Cluster) -> Node | None:
     @contextmanager
     def run(program: str, asked: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
         script = f"cd / && exec {shlex.join(['runuser', '-u', person, '--', PROGRAM, program])}"
-        with remote.output(host, script, _SECONDS, f"{json.dumps(asked)}\n") as (stdout, ended):
+        seconds = _COPY_SECONDS if program == "bring" else _SECONDS
+        with remote.output(host, script, seconds, f"{json.dumps(asked)}\n") as (stdout, ended):
             head = stdout.readline()
             if not head:
                 answer = ended()

@@ -81,6 +81,9 @@ class Warehouse:
         With `alone` they may hold nothing that the snapshot does not have: their files are the table.
         """
         [known] = snapshots.known([snapshot])
+        with _refused("lakehouse status"):
+            if self._hdfs.status(f"{self._root}/.snapshot/{known}") is None:
+                raise LakehouseError(f"the snapshot {known} of {self._root} is gone", "the same command")
         entries, strangers = dict[str, Entry](), list[str]()
         with _refused("lakehouse status"):
             for folder in map(self._below, folders):

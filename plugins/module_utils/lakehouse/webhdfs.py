@@ -63,10 +63,14 @@ class WebHdfs:
 
     def names(self, path: str) -> list[str]:
         """Return the names in a folder; none where there is no such folder."""
+        return list(self.sizes(path))
+
+    def sizes(self, path: str) -> dict[str, int]:
+        """Return the bytes of what is in a folder by name, 0 of a folder; none where there is no folder."""
         if self.status(path) is None:
-            return []
+            return {}
         listed = self.call("GET", "LISTSTATUS", path)["FileStatuses"]["FileStatus"]
-        return [str(one["pathSuffix"]) for one in listed]
+        return {str(one["pathSuffix"]): int(one["length"]) for one in listed}
 
     def attributes(self, path: str) -> dict[str, str]:
         """Return the extended attributes of a path that have text for their value."""
