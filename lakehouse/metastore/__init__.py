@@ -22,6 +22,8 @@ from lakehouse.metastore.errors import (
     IncompleteError,
     MetastoreError,
     OutcomeError,
+    ReplyError,
+    ReplySizeError,
     UnavailableError,
     UnsupportedError,
 )
@@ -51,6 +53,8 @@ __all__ = [
     "OutcomeError",
     "Pair",
     "Reply",
+    "ReplyError",
+    "ReplySizeError",
     "Stale",
     "UnavailableError",
     "UnsupportedError",

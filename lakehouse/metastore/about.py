@@ -157,7 +157,11 @@ def read(method: str, arguments: tuple[Any, ...]) -> Name:
 def changed(method: str, arguments: tuple[Any, ...]) -> frozenset[Name]:
     """Return what is another one after a change; EVERYTHING is among it where that is not known."""
     names: _About = _CHANGES.get(method, _all)
-    return frozenset(names(*arguments))
+    try:
+        return frozenset(names(*arguments))
+    except (AttributeError, TypeError):
+        # It is asked when a change has ended, and must not hide how: it may be arguments without a name.
+        return frozenset({EVERYTHING})
 
 
 def of_one_metastore(method: str) -> bool:

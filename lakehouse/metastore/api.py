@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
+from lakehouse.metastore.errors import IncompleteError
+
 
 @dataclass(frozen=True)
 class Stale:
@@ -48,7 +50,10 @@ class Client(Protocol):
         seconds: float | None = None,
         applied: Callable[[], bool] | None = None,
     ) -> Any:
-        """Call a method of the bindings; return its answer, none older than agreed, within `seconds`."""
+        """Call a method of the bindings; return its answer, none older than agreed, within `seconds`.
+
+        With 0 of them DeadlineError is raised, and nothing sent; without, the client's own number counts.
+        """
 
     @abstractmethod
     def ask(
@@ -61,15 +66,30 @@ class Client(Protocol):
         """
 
     @abstractmethod
-    def partitions(self, database: str, table: str, names: Sequence[str]) -> list[Any]:
-        """Return partitions in the order of their names. Many are several calls, each with a call's time.
+    def known_partitions(
+        self, database: str, table: str, names: Sequence[str], *, seconds: float | None = None
+    ) -> dict[str, Any]:
+        """Return the partitions that there are, by their names, in the order of the names.
 
-        Raises IncompleteError with the first name that the metastore does not know.
+        Many are several requests, which share `seconds`.
         """
 
     @abstractmethod
     def close(self) -> None:
         """End what it has begun: threads, and connections, those in use as soon as they are not."""
+
+    def partitions(
+        self, database: str, table: str, names: Sequence[str], *, seconds: float | None = None
+    ) -> list[Any]:
+        """Return partitions in the order of their names. Many are several requests, which share `seconds`.
+
+        Raises IncompleteError with the first name that the metastore does not know.
+        """
+        known = self.known_partitions(database, table, names, seconds=seconds)
+        for name in names:
+            if name not in known:
+                raise IncompleteError(f"{database}.{table} has no partition {name}")
+        return [known[name] for name in names]
 
     def databases(self) -> list[str]:
         """Return the names of all databases."""

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 from cachetools import LRUCache
 from hive_metastore import ttypes
 from prometheus_client import CollectorRegistry, Counter, generate_latest
-from thrift.Thrift import TException
 
 from lakehouse.metastore import about, calls
 from lakehouse.metastore.about import EVERYTHING, Kind, Name
 from lakehouse.metastore.api import Client, Reply, Stale
-from lakehouse.metastore.errors import DeadlineError, MetastoreError, UnavailableError
+from lakehouse.metastore.errors import DeadlineError, UnavailableError
 
 # How many of each kind are kept. Lists of names are asked for each time: what is new is looked for in them.
 SIZES: Mapping[Kind, int] = {
@@ -163,10 +162,12 @@ class Cached(Client):
             self._count.labels(kind, "stale").inc()
             return Reply(reply.value, reply.age_s, stale_possible=True, why=error.message)
 
-    def partitions(self, database: str, table: str, names: Sequence[str]) -> list[Any]:
-        """Return partitions in the order of their names; the client is asked for those that are not kept."""
+    def known_partitions(
+        self, database: str, table: str, names: Sequence[str], *, seconds: float | None = None
+    ) -> dict[str, Any]:
+        """Return the partitions that there are, by their names; the client is asked for what is not kept."""
         if Kind.PARTITION not in self._kept:
-            return self._client.partitions(database, table, names)
+            return self._client.known_partitions(database, table, names, seconds=seconds)
         keys = {name: _Key(_PARTITION, (database, table, name)) for name in names}
         kept = {name: self._found(Kind.PARTITION, key, self._limits.ttl) for name, key in keys.items()}
         lacking = [name for name, reply in kept.items() if not reply]
@@ -175,10 +176,11 @@ class Cached(Client):
         found = {name: reply.value for name, reply in kept.items() if reply}
         if lacking:
             forgotten, at = self._forgotten, self._clock()
-            for name, one in zip(lacking, self._client.partitions(database, table, lacking), strict=True):
+            asked = self._client.known_partitions(database, table, lacking, seconds=seconds)
+            for name, one in asked.items():
                 found[name] = one
                 self._keep(keys[name], one, at, forgotten)
-        return [found[name] for name in names]
+        return {name: found[name] for name in keys if name in found}
 
     def _found(self, kind: Kind, key: _Key, most: float) -> Reply | None:
         with self._lock:
@@ -228,8 +230,8 @@ class Cached(Client):
     def _renew_all(self) -> None:
         while (key := self._queue.get()) and not self._closed.is_set():
             try:
-                # Whoever asks after the end of its time is told what is wrong.
-                with suppress(MetastoreError, TException):
+                # Whoever asks after the end of its time is told what is wrong. The thread outlives all of it.
+                with suppress(Exception):
                     self._load(key, None)
                     self._count.labels(about.kind(key.method), "renewed").inc()
             finally:

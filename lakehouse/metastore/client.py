@@ -9,11 +9,8 @@ from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry
-from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException, TException
-from thrift.transport.TTransport import TTransportException
 
-from lakehouse.catalog import partition_names
 from lakehouse.metastore import calls, partitions
 from lakehouse.metastore.api import Client, Reply, Stale
 from lakehouse.metastore.breaker import Breaker
@@ -24,31 +21,29 @@ from lakehouse.metastore.errors import (
     DeadlineError,
     MetastoreError,
     OutcomeError,
+    ReplyError,
+    ReplySizeError,
     UnavailableError,
     UnsupportedError,
+    told,
 )
 from lakehouse.metastore.metrics import Metrics
 from lakehouse.metastore.options import Endpoint, Options, endpoints
 from lakehouse.metastore.pool import Pool
 
 # After these nobody knows what comes on a connection next.
-_BROKEN = (TTransportException, TProtocolException, OSError, EOFError)
-_MIXED_UP = frozenset(
-    {
-        TApplicationException.INVALID_MESSAGE_TYPE,
-        TApplicationException.WRONG_METHOD_NAME,
-        TApplicationException.BAD_SEQUENCE_ID,
-        TApplicationException.PROTOCOL_ERROR,
-    }
-)
+_BROKEN = (OSError, ReplyError, DeadlineError)
 
 
 class _FailedError(Exception):
-    """An endpoint has not answered; `sent` is whether it may have got the request."""
+    """An endpoint has not said how a call ended; `sent` is whether it may have got the request.
 
-    def __init__(self, why: str, *, sent: bool) -> None:
+    With `answered` it works, and an error within it ended the call. `__cause__` is what was wrong.
+    """
+
+    def __init__(self, why: str, *, sent: bool, answered: bool = False) -> None:
         super().__init__(why)
-        self.sent = sent
+        self.sent, self.answered = sent, answered
 
 
 class _Target:
@@ -61,15 +56,19 @@ class _Target:
         self.known: dict[str, Variant] = {}
 
     def call(self, method: str, arguments: tuple[Any, ...], deadline: Deadline) -> Any:
-        """Call a method, or one in its place; _FailedError where nobody answers."""
+        """Call a method, or one in its place; _FailedError where the endpoint does not say how it ended."""
         every, known = calls.variants(method), self.known.get(method)
         # The one that answered is asked first; the others in case the metastore has become another release.
         for variant in sorted(every, key=lambda one: one is not known):
             try:
                 answer = self._try(variant, arguments, deadline)
             except TApplicationException as error:
-                if error.type != TApplicationException.UNKNOWN_METHOD:
-                    raise MetastoreError(f"{self.endpoint}: {method}: {error.message}") from None
+                if error.type == TApplicationException.UNKNOWN_METHOD:
+                    continue
+                if not calls.repeatable(method):
+                    # It says that the metastore failed on the way, not that it has changed nothing.
+                    raise _FailedError(told(error), sent=True, answered=True) from error
+                raise MetastoreError(f"{self.endpoint}: {method}: {told(error)}") from None
             else:
                 self.known[method] = variant
                 return variant.answer(answer)
@@ -82,17 +81,15 @@ class _Target:
             with self.pool.borrowed(deadline) as connection:
                 try:
                     return connection.call(variant.method, variant.arguments(*arguments), deadline)
-                except _BROKEN:
-                    raise
                 except TException as error:
-                    if isinstance(error, TApplicationException) and error.type in _MIXED_UP:
-                        raise TTransportException(message=str(error)) from None
+                    if not connection.sent:
+                        raise
                     # The whole answer was read. The errors of the bindings go through no context manager.
                     refused = error
                 finally:
                     sent = connection.sent
-        except (*_BROKEN, DeadlineError) as error:
-            raise _FailedError(_said(error), sent=sent) from error
+        except _BROKEN as error:
+            raise _FailedError(told(error), sent=sent) from error
         raise refused
 
 
@@ -100,7 +97,8 @@ class Metastore(Client):
     """One or several metastores of the same catalog, that many threads may call.
 
     The last endpoint that answered is asked first. Exceptions that the metastore declares, such as
-    `NoSuchObjectException`, come out as they are; everything else is a MetastoreError.
+    `NoSuchObjectException`, come out as they are; everything else is a MetastoreError. Only arguments that
+    the bindings cannot write are Python's own errors: nothing was sent then.
     """
 
     def __init__(
@@ -140,15 +138,16 @@ class Metastore(Client):
     ) -> Any:
         """Call a method of the bindings, and return its answer within `seconds` (`Options.total`).
 
-        What changes something is sent a second time only where the first was not sent at all. Where the
-        connection ends after that, `applied` is asked whether the change is there, in time of its own: then
-        it is done, and None is returned; otherwise OutcomeError. Raises DeadlineError, UnavailableError,
-        BusyError and UnsupportedError, and the exceptions that the metastore declares.
+        What changes something is sent a second time only where the first was not sent at all. Where no whole
+        reply comes after that, or an error within the metastore is the reply, `applied` is asked whether the
+        change is there, in time of its own: then it is done, and None is returned. Otherwise, also where
+        `applied` raises, OutcomeError. Raises DeadlineError, at once with no seconds, UnavailableError,
+        ReplySizeError, BusyError and UnsupportedError, and the exceptions that the metastore declares.
         """
         began = time.monotonic()
         end = "ok"
         try:
-            return self._call(method, arguments, Deadline(seconds or self.options.total), applied)
+            return self._call(method, arguments, self._deadline(seconds), applied)
         except BaseException as error:
             end = type(error).__name__
             raise
@@ -166,6 +165,9 @@ class Metastore(Client):
         """Return the answer that `call` returns: a fresh one, whatever is taken beside it."""
         return Reply(self.call(method, *arguments, seconds=seconds))
 
+    def _deadline(self, seconds: float | None) -> Deadline:
+        return Deadline(self.options.total if seconds is None else seconds)
+
     def _call(
         self,
         method: str,
@@ -174,6 +176,10 @@ class Metastore(Client):
         applied: Callable[[], bool] | None,
     ) -> Any:
         why: dict[str, str] = {}
+        cause: BaseException | None = None
+        sent = large = False
+        if deadline.over:
+            raise _late(method, deadline, why)
         for number in range(self.options.rounds):
             if number:
                 self._pause(number, deadline, method, why)
@@ -185,12 +191,17 @@ class Metastore(Client):
                 try:
                     return self._at(place, target, method, arguments, deadline)
                 except _FailedError as failed:
-                    why[label] = str(failed)
+                    why[label], cause = str(failed), failed.__cause__
                     if failed.sent and not calls.repeatable(method):
-                        return _read_back(method, f"{label}: {failed}", applied)
+                        return _read_back(method, f"{label}: {failed}", applied, cause)
+                    sent = sent or failed.sent
+                    large = large or isinstance(cause, ReplySizeError)
                 if deadline.over:
-                    raise _late(method, deadline, why)
-        raise UnavailableError(f"{method}: {_all(why)}")
+                    raise _late(method, deadline, why) from cause
+            if large:
+                # It would be as large the next time.
+                raise ReplySizeError(f"{method}: {_all(why)}") from cause
+        raise UnavailableError(f"{method}: {_all(why)}", sent=sent) from cause
 
     def _at(
         self, place: int, target: _Target, method: str, arguments: tuple[Any, ...], deadline: Deadline
@@ -198,9 +209,12 @@ class Metastore(Client):
         """Call an endpoint, and note whether it answered; a refusal is an answer too."""
         try:
             answer = target.call(method, arguments, deadline)
-        except _FailedError:
-            target.breaker.failed()
-            self._count(target, "failed")
+        except _FailedError as failed:
+            if failed.answered:
+                self._answered(place, target)
+            else:
+                target.breaker.failed()
+                self._count(target, "failed")
             raise
         except BusyError:
             target.breaker.unused()
@@ -237,37 +251,40 @@ class Metastore(Client):
             raise _late(method, deadline, why)
         time.sleep(pause)
 
-    def partitions(self, database: str, table: str, names: Sequence[str]) -> list[Any]:
-        """Return partitions in the order of their names, which are asked for in chunks.
+    def known_partitions(
+        self, database: str, table: str, names: Sequence[str], *, seconds: float | None = None
+    ) -> dict[str, Any]:
+        """Return the partitions that there are, by their names, which are asked for in chunks.
 
-        Raises IncompleteError with the first name that the metastore does not know.
+        A chunk that the metastore refuses, or whose reply is larger than `Options.reply`, is asked for in
+        halves. All of them share one deadline.
         """
-        names_of = {tuple(partition_names.values(name)): name for name in names}
+        deadline = self._deadline(seconds)
 
         def ask(some: list[str]) -> Sequence[Any]:
-            return list(self.call("get_partitions_by_names", database, table, some))
+            return list(self.call("get_partitions_by_names", database, table, some, seconds=deadline.left()))
 
-        def name(found: Any) -> str:
-            return names_of.get(tuple(found.values), "")
-
-        return list(partitions.by_names(ask, name, names, self.options.chunk))
+        return partitions.by_names(ask, names, self.options.chunk)
 
 
-def _read_back(method: str, why: str, applied: Callable[[], bool] | None) -> None:
+def _read_back(
+    method: str, why: str, applied: Callable[[], bool] | None, cause: BaseException | None
+) -> None:
     """Return where a change that was sent is there; OutcomeError where it is not, or nobody can tell."""
-    if not applied or not applied():
-        raise OutcomeError(f"{why}; {method} was sent, and may be done")
+    unknown = f"{why}; {method} was sent, and may be done"
+    if not applied:
+        raise OutcomeError(unknown) from cause
+    try:
+        done = applied()
+    except Exception as error:
+        raise OutcomeError(f"{unknown}; it could not be read back: {told(error)}") from error
+    if not done:
+        raise OutcomeError(f"{unknown}; it was not there when it was read back") from cause
 
 
 def _late(method: str, deadline: Deadline, why: dict[str, str]) -> DeadlineError:
-    return DeadlineError(f"{method}: no answer within {deadline.seconds:g} s: {_all(why)}")
-
-
-def _said(error: BaseException) -> str:
-    if isinstance(error, DeadlineError):
-        return error.message
-    said = getattr(error, "message", None) or str(error) or type(error).__name__
-    return " ".join(str(said).split())[:300]
+    tried = _all(why) or "no address was tried"
+    return DeadlineError(f"{method}: no answer within {deadline.seconds:g} s: {tried}")
 
 
 def _all(why: dict[str, str]) -> str:

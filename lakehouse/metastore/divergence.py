@@ -60,7 +60,8 @@ class DivergenceLog:
             "secondary": one.secondary,
             "arguments": _written(one.method, one.arguments),
         }
-        line = f"{json.dumps(said, ensure_ascii=False)}\n".encode()
+        # Escaped, so that no text of a name or a message ends the line, for whatever reads it.
+        line = f"{json.dumps(said)}\n".encode("ascii")
         with self._lock, self.path.open("a+b") as file:
             # What was begun when the machine stopped must not take the next one with it.
             if file.tell() and not _ends(file):
@@ -72,9 +73,12 @@ class DivergenceLog:
     def __iter__(self) -> Iterator[Divergence]:
         """Give all of them, the oldest first; LakehouseError at a line that is damaged."""
         try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
+            # `splitlines` would end a line at U+2028 and others, which JSON leaves as they are.
+            lines = self.path.read_bytes().split(b"\n")
         except FileNotFoundError:
             return
+        if not lines[-1]:
+            lines.pop()
         for number, line in enumerate(lines, 1):
             try:
                 said = json.loads(line)

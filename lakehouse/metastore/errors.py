@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from lakehouse.errors import LakehouseError
+from lakehouse.terminal import printable
 
 _NEXT = ".venv/bin/lakehouse status"
+_LONGEST = 300
+
+
+def told(error: BaseException) -> str:
+    """Return what an error says, in one short line that a terminal can be given."""
+    said = getattr(error, "message", None) or str(error) or type(error).__name__
+    return printable(" ".join(str(said).split()))[:_LONGEST]
 
 
 class MetastoreError(LakehouseError):
@@ -15,7 +23,22 @@ class MetastoreError(LakehouseError):
 
 
 class UnavailableError(MetastoreError):
-    """No endpoint has answered; the message has the reason of each."""
+    """No endpoint has answered; the message has the reason of each.
+
+    With `sent` at least one of them has received the request.
+    """
+
+    def __init__(self, message: str, *, sent: bool = False) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+class ReplyError(MetastoreError):
+    """A reply cannot be read, or answers another request. A call fails over to the next endpoint."""
+
+
+class ReplySizeError(ReplyError):
+    """A reply is larger than `Options.reply`."""
 
 
 class DeadlineError(MetastoreError):
@@ -27,7 +50,7 @@ class BusyError(MetastoreError):
 
 
 class OutcomeError(MetastoreError):
-    """A connection ended after a change was sent: nobody knows whether the metastore has made it."""
+    """A change was sent, and the metastore may or may not have made it; `__cause__` is why it is unknown."""
 
 
 class DivergedError(MetastoreError):

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from hive_metastore import ttypes
-from thrift.Thrift import TException
 
 from lakehouse.metastore import events
 from lakehouse.metastore.cached import Cached
 from lakehouse.metastore.deadline import Deadline
-from lakehouse.metastore.errors import MetastoreError, UnsupportedError
+from lakehouse.metastore.errors import UnsupportedError, told
 
 _BATCH = 1000
 # The settings that name what a metastore calls at each change; one of them writes the log.
@@ -112,9 +111,12 @@ class Follower:
         while not self._end.is_set():
             try:
                 look = self.look()
-            except (MetastoreError, TException, OSError) as error:
-                look = Look(None, error=str(getattr(error, "message", None) or error))
-            self._report(look)
+            except Exception as error:  # noqa: BLE001 -- without its thread the cache would be trusted for ever
+                look = Look(None, error=told(error))
+            try:
+                self._report(look)
+            except Exception:  # noqa: BLE001 -- the same
+                _log.exception("the report on the notification log has failed")
             self._end.wait(self._every)
 
     def _ask(self, deadline: Deadline, method: str, *arguments: Any) -> Any:

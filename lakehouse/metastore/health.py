@@ -14,7 +14,7 @@ from thrift.Thrift import TException
 from lakehouse.metastore.client import Metastore
 from lakehouse.metastore.connection import connected
 from lakehouse.metastore.deadline import Deadline
-from lakehouse.metastore.errors import MetastoreError, UnsupportedError
+from lakehouse.metastore.errors import MetastoreError, UnsupportedError, told
 from lakehouse.metastore.options import Endpoint, Options
 
 _AT_ONCE = 16
@@ -85,7 +85,7 @@ def _one(endpoint: Endpoint, options: Options) -> Health:
             warehouse = call("get_database", "default").locationUri
             return Health(endpoint, steps, len(names), version, warehouse or "")
         except (MetastoreError, TException, OSError) as error:
-            return Health(endpoint, steps, why=str(getattr(error, "message", None) or error))
+            return Health(endpoint, steps, why=told(error))
 
 
 def _version(call: Callable[[str], Any]) -> str:

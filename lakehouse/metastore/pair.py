@@ -20,8 +20,10 @@ from lakehouse.metastore.errors import (
     MetastoreError,
     OutcomeError,
     UnavailableError,
+    told,
 )
 
+_NOT_SENT = "not sent"
 PRIMARY, SECONDARY = "primary", "secondary"
 
 
@@ -92,21 +94,33 @@ class Pair(Client):
         """Call a method: a question of the metastore that is read from, a change of all that are written to.
 
         Its answer is that of the first. Raises what the first raises: then the other one was not called.
-        Raises DivergedError where the other one did not make a change and has to, or could not be recorded.
+        Raises DivergedError where the other one did not make a change and has to, or could not be recorded,
+        and OutcomeError where the first may have made it: then the other one was not called.
         """
-        deadline = Deadline(seconds or self._seconds)
+        deadline = self._deadline(seconds)
         if not self._then or calls.repeatable(method) or about.of_one_metastore(method):
             return self._first.call(method, *arguments, seconds=deadline.left(), applied=applied)
         try:
             answer = self._first.call(method, *arguments, seconds=deadline.left(), applied=applied)
-        except OutcomeError as error:
-            self._diverged(method, arguments, f"may be done: {error.message}", "not sent")
+        except (OutcomeError, DivergedError) as error:
+            if unwritten := self._diverged(method, arguments, f"may be done: {error.message}", _NOT_SENT):
+                raise type(error)(f"{error.message}; {unwritten}") from error
+            raise
+        except Exception:
+            raise
+        except BaseException as error:
+            # An interrupt, which may have come between the request and its answer.
+            self._diverged(method, arguments, f"may be done: {type(error).__name__}", _NOT_SENT)
             raise
         try:
             self._then.call(method, *arguments, seconds=deadline.left())
-        except (MetastoreError, TException) as error:
-            said = str(getattr(error, "message", None) or error)
-            self._diverged(method, arguments, DONE, f"{type(error).__name__}: {said}")
+        except BaseException as error:
+            said = told(error)
+            unwritten = self._diverged(method, arguments, DONE, f"{type(error).__name__}: {said}")
+            if not isinstance(error, MetastoreError | TException):
+                raise
+            if unwritten:
+                raise DivergedError(unwritten) from error
             if self._plan.required:
                 raise DivergedError(
                     f"{method} was made in the {self._plan.first} metastore, and not in the"
@@ -121,7 +135,7 @@ class Pair(Client):
 
         That may lag behind: its answer is `stale_possible`.
         """
-        deadline = Deadline(seconds or self._seconds)
+        deadline = self._deadline(seconds)
         if not self._then or not stale or not stale.secondary:
             return self._first.ask(method, *arguments, seconds=deadline.left(), stale=stale)
         try:
@@ -135,17 +149,26 @@ class Pair(Client):
             raise UnavailableError(f"{why}; nor does the {self._plan.then} one: {error.message}") from error
         return replace(reply, stale_possible=True, why=why)
 
-    def partitions(self, database: str, table: str, names: Sequence[str]) -> list[Any]:
-        """Return partitions in the order of their names, from the metastore that is read from."""
-        return self._first.partitions(database, table, names)
+    def known_partitions(
+        self, database: str, table: str, names: Sequence[str], *, seconds: float | None = None
+    ) -> dict[str, Any]:
+        """Return the partitions that there are in the metastore that is read from, by their names."""
+        return self._first.known_partitions(
+            database, table, names, seconds=self._seconds if seconds is None else seconds
+        )
 
-    def _diverged(self, method: str, arguments: tuple[Any, ...], first: str, then: str) -> None:
+    def _deadline(self, seconds: float | None) -> Deadline:
+        return Deadline(self._seconds if seconds is None else seconds)
+
+    def _diverged(self, method: str, arguments: tuple[Any, ...], first: str, then: str) -> str:
+        """Write a difference down; return what is lost where that cannot be."""
         assert self._log  # noqa: S101 -- there is one where two are written to
         said = {self._plan.first: first, self._plan.then: then}
         try:
             self._log.add(Divergence(method, arguments, said[PRIMARY], said[SECONDARY]))
         except OSError as error:
-            raise DivergedError(
+            return (
                 f"{method}: {self._plan.first} {first}, {self._plan.then} {then};"
                 f" and {self._log.path} cannot be written: {error.strerror}"
-            ) from error
+            )
+        return ""

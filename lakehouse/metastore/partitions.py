@@ -5,37 +5,54 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from lakehouse.metastore.errors import DeadlineError, IncompleteError
+from hive_metastore.ttypes import NoSuchObjectException
+from thrift.Thrift import TException
+
+from lakehouse.catalog import partition_names
+from lakehouse.metastore.errors import (
+    BusyError,
+    DeadlineError,
+    MetastoreError,
+    UnavailableError,
+    UnsupportedError,
+)
 
 # Asks for the partitions of some names.
 Ask = Callable[[list[str]], Sequence[Any]]
-# Gives the name of a partition.
-Name = Callable[[Any], str]
 
 
-def by_names(ask: Ask, name: Name, names: Sequence[str], chunk: int) -> Iterator[Any]:
-    """Give the partitions in the order of their names.
+def by_names(ask: Ask, names: Sequence[str], chunk: int) -> dict[str, Any]:
+    """Return the partitions that there are, by their names, in the order of the names.
 
-    A chunk that cannot be had is asked for in halves, down to a single one. Raises IncompleteError with the
-    first name that the metastore has left out, and what a single one is refused with.
+    A chunk that cannot be had is asked for in halves, down to a single one; raises what that is refused
+    with, and at once what fewer names would not change.
     """
-    for start in range(0, len(names), chunk):
-        yield from _chunk(ask, name, names[start : start + chunk])
+    # Hive answers with values, in an order of its own.
+    values = {name: tuple(partition_names.values(name)) for name in names}
+    distinct = list(values)
+    partitions = {
+        tuple(partition.values or ()): partition
+        for start in range(0, len(distinct), chunk)
+        for partition in _chunk(ask, distinct[start : start + chunk])
+    }
+    return {name: partitions[key] for name, key in values.items() if key in partitions}
 
 
-def _chunk(ask: Ask, name: Name, names: Sequence[str]) -> Iterator[Any]:
+def _chunk(ask: Ask, names: list[str]) -> Iterator[Any]:
     try:
-        found = {name(one): one for one in ask(list(names))}
-    except DeadlineError:
-        raise
-    except Exception:
-        if len(names) == 1:
+        found = ask(names)
+    except (MetastoreError, TException) as error:
+        if len(names) == 1 or not _is_about_the_number(error):
             raise
         half = len(names) // 2
-        yield from _chunk(ask, name, names[:half])
-        yield from _chunk(ask, name, names[half:])
-        return
-    for one in names:
-        if one not in found:
-            raise IncompleteError(f"the metastore has left out partition {one} of {len(names)}")
-        yield found[one]
+        yield from _chunk(ask, names[:half])
+        yield from _chunk(ask, names[half:])
+    else:
+        yield from found
+
+
+def _is_about_the_number(error: Exception) -> bool:
+    """Tell whether fewer names may be answered: nobody has to wait again for what nobody has answered."""
+    if isinstance(error, UnavailableError):
+        return error.sent
+    return not isinstance(error, BusyError | DeadlineError | UnsupportedError | NoSuchObjectException)

@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Self
 
@@ -67,6 +67,9 @@ class Catalog:
             raise ttypes.InvalidOperationException(message="not now")
         self.comment = new_tbl.parameters["comment"]
 
+    def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:  # noqa: ARG002, N803 -- Thrift's
+        self.gone = name
+
     def unlock(self, rqst: ttypes.UnlockRequest) -> None:
         pass
 
@@ -114,14 +117,18 @@ class Catalog:
 
 
 class Fake:
-    """A server on a port of its own. It lacks the methods `without`, and ends `cut` after they are done."""
+    """A server on a port of its own. It lacks the methods `without`, and ends `cut` after they are done.
 
-    def __init__(
+    What it replies to the methods of `garble` goes through their functions; with `hangs_up` it is the last.
+    """
+
+    def __init__(  # noqa: PLR0913 -- each is a failure
         self,
         catalog: Catalog | None = None,
         *,
         without: frozenset[str] | set[str] = frozenset(),
         cut: Iterable[str] = (),
+        garble: Mapping[str, Callable[[bytes], bytes]] | None = None,
         silent: bool = False,
         trickle: bool = False,
     ) -> None:
@@ -129,6 +136,8 @@ class Fake:
         self.seen: Counter[str] = Counter()
         self.connections = self.most_at_once = 0
         self._cut, self._silent, self._trickle = frozenset(cut), silent, trickle
+        self.garble = dict(garble or {})
+        self.hangs_up = True
         # With what its connections are encrypted, if they are.
         self.tls: ssl.SSLContext | None = None
         self._processor = ThriftHiveMetastore.Processor(self.catalog)
@@ -197,6 +206,9 @@ class Fake:
         if self._called.name in self._cut:
             return False
         answer: bytes = out.getvalue()
+        if garbled := self.garble.get(self._called.name):
+            plug.sendall(garbled(answer))
+            return not self.hangs_up
         if self._trickle:
             for byte in answer:
                 plug.sendall(bytes([byte]))

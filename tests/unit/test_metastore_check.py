@@ -27,6 +27,7 @@ from ops.outcome import Outcome
 from ops.probing import Http
 from ops.status.placement import Cluster
 from tests.unit.metastore_fake import Catalog, Fake, dead
+from tests.unit.metastore_garbage import GARBAGE
 
 WELL = Health(
     Endpoint("10.0.0.1"), dict.fromkeys(Step, 1.0), databases=2, version="3.0", warehouse="hdfs://lake/w"
@@ -161,23 +162,43 @@ def namenode() -> Iterator[int]:
         server.shutdown()
 
 
+def of_one(folder: Path, fake: Fake, http: int = 1) -> Path:
+    """Return an inventory of one host, whose metastore is a fake and to which no SSH leads."""
+    [endpoint] = endpoints(fake.uri)
+    groups = ("namenode", "datanodes", "postgresql", "metastore", "spark_master", "spark_workers")
+    variables = {
+        "ansible_host": "127.0.0.1",
+        "ansible_port": endpoints(dead())[0].port,
+        "lakehouse_cluster": "lake",
+        "lakehouse_ports": {"metastore": endpoint.port, "namenode_http": http},
+    }
+    own = {group: {"hosts": {"n1": None}} for group in groups}
+    inventory = folder / "hosts.yml"
+    inventory.write_text(yaml.safe_dump({"all": {"hosts": {"n1": variables}}, **own}), encoding="utf-8")
+    return inventory
+
+
 def test_the_verb_asks_whom_the_inventory_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All of it but PostgreSQL, to whose host no key leads from here."""
     with Fake() as fake, namenode() as http:
-        [endpoint] = endpoints(fake.uri)
-        groups = ("namenode", "datanodes", "postgresql", "metastore", "spark_master", "spark_workers")
-        variables = {
-            "ansible_host": "127.0.0.1",
-            "ansible_port": endpoints(dead())[0].port,
-            "lakehouse_cluster": "lake",
-            "lakehouse_ports": {"metastore": endpoint.port, "namenode_http": http},
-        }
-        own = {group: {"hosts": {"n1": None}} for group in groups}
-        inventory = tmp_path / "hosts.yml"
-        inventory.write_text(yaml.safe_dump({"all": {"hosts": {"n1": variables}}, **own}), encoding="utf-8")
+        inventory = of_one(tmp_path, fake, http)
         assert cli.main(["metastore", "check", "-i", str(inventory), "--json"]) == Outcome.DEGRADED
     said = json.loads(capsys.readouterr().out)
     assert [(one["endpoint"], one["failed"]) for one in said["endpoints"]] == [(fake.uri, None)]
     assert said["warehouse"] == {"location": "hdfs://lake/w", "writable": True}
     [finding] = said["findings"]
     assert (finding["code"], finding["where"]) == ("metastore.database", "n1")
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_what_replies_with_garbage_is_one_line_of_the_verb(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    with Fake(garble={"getVersion": GARBAGE[kind]}) as fake:
+        assert cli.main(["metastore", "check", "-i", str(of_one(tmp_path, fake))]) == Outcome.DOWN
+    shown = capsys.readouterr().err
+    [line] = [line for line in shown.splitlines() if "metastore.thrift" in line]
+    assert line.startswith(f"DOWN metastore.thrift {fake.uri}: it does not answer by Thrift: getVersion: ")
+    assert line.isprintable()
+    assert "Traceback" not in shown
+    assert shown.splitlines()[-1].startswith("metastore check lake: DOWN; 0 of 1 addresses answer")

@@ -9,11 +9,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hive_metastore import ThriftHiveMetastore, ttypes
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 from pyiceberg.catalog.hive import HiveCatalog
 from thrift.transport.TTransport import TTransportException
@@ -21,11 +24,16 @@ from thrift.transport.TTransport import TTransportException
 from lakehouse.errors import UsageError
 from lakehouse.metastore import (
     BusyError,
+    Cached,
     DeadlineError,
+    DivergenceLog,
+    Endpoint,
     IncompleteError,
     Metastore,
+    Mode,
     Options,
     OutcomeError,
+    Pair,
     UnavailableError,
     UnsupportedError,
     calls,
@@ -33,6 +41,7 @@ from lakehouse.metastore import (
 )
 from lakehouse.metastore.breaker import Breaker, State
 from lakehouse.run import ROOT
+from lakehouse.terminal import printable
 from tests.unit.metastore_fake import Catalog, Fake, dead
 
 PAGE = ROOT / "docs" / "metastore-client.md"
@@ -87,11 +96,36 @@ class TestEndpoints:
         assert fake.seen["alter_table"] == 1
 
     @pytest.mark.parametrize(
-        "text", ["", ",", "node1:9083", "http://node1:9083", "thrift://", "thrift://n:x"]
-    )
+        "text",
+        [
+            "", ",", "node1:9083", "http://node1:9083", "thrift://", "thrift://n:x",
+            "thrift://[abc", "thrift://abc]", "thrift://[abc]", "thrift://[::1]x", "thrift://:9083",
+            "thrift://n:0", "thrift://n:65536", "thrift://n:-1", "thrift://n:1:2",
+            "thrift://ann@n", "thrift://n/warehouse", "thrift://n?a=b", "thrift://n#a",
+            "thrift://a b", "thrift://a\nb", "thrift://a\x00b", "thrift://\u2100", "thrift:n", "//n",
+        ],
+    )  # fmt: skip
     def test_what_is_no_address_is_said(self, text: str) -> None:
-        with pytest.raises(UsageError, match=r"thrift://node1:9083"):
+        with pytest.raises(UsageError, match=r"thrift://node1:9083") as error:
             Metastore(text)
+        assert printable(error.value.message) == error.value.message
+
+    @given(text=st.text(max_size=40))
+    def test_any_text_is_an_address_or_is_none(self, text: str) -> None:
+        for one in (text, f"thrift://{text}"):
+            with suppress(UsageError):
+                found = options.endpoints(one)
+                assert options.endpoints(",".join(map(str, found))) == found
+
+    @pytest.mark.parametrize(("host", "port"), [("", 9083), ("a b", 9083), ("n", 0), ("n", 70_000)])
+    def test_nor_is_one_made_of_such_a_host_or_port(self, host: str, port: int) -> None:
+        with pytest.raises(UsageError, match="a metastore's address reads as"):
+            Endpoint(host, port)
+
+    @pytest.mark.parametrize("name", ["rounds", "failures", "connections", "chunk", "reply"])
+    def test_an_option_that_lets_nothing_through_is_refused(self, name: str) -> None:
+        with pytest.raises(UsageError, match=f"{name}=0: the least is 1"):
+            Options(**{name: 0})
 
     def test_addresses_are_read_as_hive_writes_them(self) -> None:
         found = options.endpoints("thrift://a, thrift://[::1]:9084,thrift://a:9083")
@@ -101,6 +135,31 @@ class TestEndpoints:
 class TestDeadlines:
     def test_there_is_always_one(self) -> None:
         assert 0 < Options().total <= 20
+
+    @pytest.mark.parametrize("seconds", [0, -1.5])
+    def test_without_time_nothing_is_sent(self, start: Start, tmp_path: Path, seconds: float) -> None:
+        fake = start(Fake(Catalog(count=3)))
+        log = DivergenceLog(tmp_path / "log")
+        few = Options(failures=1)
+        with Metastore(fake.uri, few) as one, Metastore(fake.uri, few) as two, Cached(one) as kept:
+            for client in (one, kept, Pair(one, two, Mode.PRIMARY_SECONDARY_FAILURE, log)):
+                for call in (
+                    lambda client=client: client.call("get_table", "d", "t", seconds=seconds),
+                    lambda client=client: client.call("alter_table", "d", "t", table("new"), seconds=seconds),
+                    lambda client=client: client.partitions("d", "t", ["n=1"], seconds=seconds),
+                ):
+                    with pytest.raises(DeadlineError, match="no answer within"):
+                        call()
+            assert not fake.connections
+            # Nobody was tried, so nobody has failed.
+            assert one.table("d", "t")
+        assert not list(log)
+
+    @pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e300])
+    def test_what_no_clock_can_wait_for_is_refused(self, start: Start, seconds: float) -> None:
+        fake = start(Fake())
+        with Metastore(fake.uri) as metastore, pytest.raises(UsageError, match="is no deadline"):
+            metastore.call("get_table", "d", "t", seconds=seconds)
 
     def test_a_silent_metastore_ends_with_the_deadline(self, start: Start) -> None:
         fake = start(Fake(silent=True))
@@ -164,6 +223,62 @@ class TestChanges:
 
             metastore.call("alter_table", "d", "t", table("new"), applied=applied)
         assert (fake.seen["alter_table"], fake.catalog.comment) == (1, "new")
+
+    def test_whatever_reading_it_back_meets_the_outcome_is_unknown(self, start: Start) -> None:
+        fake = start(Fake(cut={"alter_table"}))
+        with Metastore(fake.uri, FAST) as metastore:
+
+            def applied() -> bool:
+                fake.stop()
+                return bool(metastore.table("d", "t").parameters["comment"] == "new")
+
+            with pytest.raises(OutcomeError, match="may be done; it could not be read back") as error:
+                metastore.call("alter_table", "d", "t", table("new"), applied=applied)
+        assert fake.catalog.comment == "new"
+        assert isinstance(error.value.__cause__, UnavailableError)
+
+    @pytest.mark.parametrize(
+        "wrong", [ttypes.NoSuchObjectException(message="t"), RuntimeError("a bug"), UsageError("no name")]
+    )
+    def test_also_where_it_is_no_error_of_a_connection(self, start: Start, wrong: Exception) -> None:
+        fake = start(Fake(cut={"alter_table"}))
+
+        def applied() -> bool:
+            raise wrong
+
+        with Metastore(fake.uri, FAST) as metastore, pytest.raises(OutcomeError) as error:
+            metastore.call("alter_table", "d", "t", table("new"), applied=applied)
+        assert error.value.__cause__ is wrong
+
+    def test_a_change_that_cannot_be_read_back_is_unknown_with_the_reason(self, start: Start) -> None:
+        fake = start(Fake(cut={"alter_table"}))
+        not_there = pytest.raises(OutcomeError, match="was not there when it was read back")
+        with Metastore(fake.uri, FAST) as metastore, not_there as error:
+            metastore.call("alter_table", "d", "t", table("new"), applied=lambda: False)
+        assert "the connection was ended" in str(error.value.__cause__)
+
+    def test_an_error_within_the_metastore_does_not_say_that_nothing_was_changed(self, start: Start) -> None:
+        class Fails(Catalog):
+            def alter_table(self, dbname: str, tbl_name: str, new_tbl: ttypes.Table) -> None:
+                super().alter_table(dbname, tbl_name, new_tbl)
+                raise RuntimeError("after the change")
+
+        fake = start(Fake(Fails()))
+        with Metastore(fake.uri, Options(failures=1)) as metastore:
+            with pytest.raises(OutcomeError, match="Internal error"):
+                metastore.call("alter_table", "d", "t", table("new"))
+            metastore.call(
+                "alter_table", "d", "t", table("newer"), applied=lambda: fake.catalog.comment == "newer"
+            )
+            assert fake.connections == 1
+
+    def test_arguments_that_cannot_be_written_are_not_sent(self, start: Start) -> None:
+        fake = start(Fake())
+        with Metastore(fake.uri, FAST) as metastore:
+            for arguments in (("d",), ("d", "t", "no table"), ("d", 7, table("new"))):
+                with pytest.raises((TypeError, AttributeError)):
+                    metastore.call("alter_table", *arguments)
+            assert not fake.seen
 
     def test_one_that_was_not_sent_goes_to_the_next(self, start: Start) -> None:
         alive = start(Fake())
@@ -338,6 +453,79 @@ class TestPartitions:
         fake = start(Fake(Catalog(count=1000, missing=frozenset({"n=777"}))))
         with Metastore(fake.uri, FAST) as metastore, pytest.raises(IncompleteError, match="partition n=777"):
             metastore.partitions("d", "t", metastore.partition_names("d", "t"))
+
+    def test_known_ones_come_by_their_names(self, start: Start) -> None:
+        fake = start(Fake(Catalog(count=9, missing=frozenset({"n=2"}))))
+        with Metastore(fake.uri, Options(chunk=2)) as metastore, Cached(metastore) as cached:
+            for client in (metastore, cached, cached):
+                found = client.known_partitions("d", "t", ["n=3", "n=2", "n=1", "n=3"])
+                assert [(name, one.values) for name, one in found.items()] == [("n=3", ["3"]), ("n=1", ["1"])]
+            assert client.known_partitions("d", "t", []) == {}
+        assert fake.catalog.asked == [["n=3", "n=2"], ["n=1"], ["n=3", "n=2"], ["n=1"], ["n=2"]]
+
+    def test_two_names_of_one_partition_are_both_answered(self, start: Start) -> None:
+        fake = start(Fake(Catalog(count=9)))
+        with Metastore(fake.uri, FAST) as metastore:
+            found = metastore.partitions("d", "t", ["n=%31", "n=1"])
+        assert [one.values for one in found] == [["1"], ["1"]]
+
+    def test_a_reply_that_would_be_too_large_is_had_in_halves(self, start: Start) -> None:
+        fake = start(Fake(Catalog(count=1000)))
+        with Metastore(fake.uri, Options(reply=4000)) as metastore:
+            names = [f"n={number}" for number in range(1000)]
+            assert [f"n={one.values[0]}" for one in metastore.partitions("d", "t", names)] == names
+        sizes = [len(asked) for asked in fake.catalog.asked]
+        assert (sizes[0], sum(sizes) > 1000, max(sizes[4:]) < 1000) == (1000, True, True)
+
+    def test_who_finds_no_connection_waits_once(self, start: Start) -> None:
+        fake = start(Fake())
+        fake.catalog.slow = [1.0]
+        with Metastore(fake.uri, Options(connections=1, borrow=0.1)) as metastore:
+            first = threading.Thread(target=metastore.call, args=("get_table", "d", "t"))
+            first.start()
+            while not fake.seen:
+                time.sleep(0.01)
+            with pytest.raises(BusyError):
+                metastore.partitions("d", "t", [f"n={number}" for number in range(1000)])
+            first.join()
+            assert f'tries_total{{end="busy",endpoint="{fake.uri}"}} 1.0' in metastore.metrics()
+
+    def test_so_does_who_finds_nobody(self) -> None:
+        gone = dead()
+        with Metastore(gone, FAST) as metastore:
+            with pytest.raises(UnavailableError):
+                metastore.partitions("d", "t", [f"n={number}" for number in range(1000)])
+            assert f'tries_total{{end="failed",endpoint="{gone}"}} {FAST.rounds}.0' in metastore.metrics()
+
+    def test_all_requests_together_have_one_deadline(self, start: Start) -> None:
+        class Late(Catalog):
+            def get_partitions_by_names(
+                self, db_name: str, tbl_name: str, names: list[str]
+            ) -> list[ttypes.Partition]:
+                time.sleep(0.2)
+                return super().get_partitions_by_names(db_name, tbl_name, names)
+
+        fake = start(Fake(Late(count=100), without={"get_partitions_by_names_req"}))
+        with Metastore(fake.uri, Options(chunk=1)) as metastore:
+            names = [f"n={number}" for number in range(100)]
+            with pytest.raises(DeadlineError):
+                metastore.partitions("d", "t", names, seconds=0.5)
+        assert len(fake.catalog.asked) < 10
+
+    def test_of_no_table_is_asked_once(self, start: Start) -> None:
+        class NoTable(Catalog):
+            def get_partitions_by_names(
+                self, db_name: str, tbl_name: str, names: list[str]
+            ) -> list[ttypes.Partition]:
+                super().get_partitions_by_names(db_name, tbl_name, names)
+                raise ttypes.NoSuchObjectException(message=tbl_name)
+
+        fake = start(Fake(NoTable()))
+        with Metastore(fake.uri, FAST) as metastore:
+            names = ["n=1", "n=2", "n=3"]
+            with pytest.raises(ttypes.NoSuchObjectException):
+                metastore.partitions("d", "t", names)
+        assert len(fake.catalog.asked) == 1
 
     def test_there_may_be_more_than_sixteen_bits_count(self, start: Start) -> None:
         fake = start(Fake(Catalog(count=40_000)))

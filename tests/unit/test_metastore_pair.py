@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hive_metastore import ttypes
@@ -25,7 +26,7 @@ from lakehouse.metastore import (
     Stale,
     UnavailableError,
 )
-from lakehouse.metastore.divergence import DONE
+from lakehouse.metastore.divergence import DONE, Divergence
 from tests.unit.metastore_fake import Catalog, Fake
 
 FAST = Options(rounds=1)
@@ -160,6 +161,69 @@ class TestLog:
         [entry] = log
         assert entry.primary.startswith("may be done: ")
         assert entry.secondary == "not sent"
+
+    def test_so_is_one_that_could_not_be_read_back(self, log: DivergenceLog) -> None:
+        with Fake(cut={"alter_table"}) as one, Fake() as two, paired(one, two, BOTH, log) as pair:
+
+            def applied() -> bool:
+                one.stop()
+                return bool(pair.table("d", "t").parameters["comment"] == "new")
+
+            with pytest.raises(OutcomeError, match="could not be read back"):
+                pair.call("alter_table", "d", "t", table("new"), applied=applied)
+            assert (one.catalog.comment, two.catalog.comment) == ("new", "")
+        [entry] = log
+        assert "could not be read back" in entry.primary
+        assert entry.secondary == "not sent"
+
+    @pytest.mark.parametrize("at_the_first", [True, False])
+    def test_so_is_one_that_was_interrupted(self, log: DivergenceLog, *, at_the_first: bool) -> None:
+        class Interrupted(Metastore):
+            def call(self, *_: Any, **__: Any) -> None:
+                raise KeyboardInterrupt
+
+        with Fake() as fake, Metastore(fake.uri, FAST) as one, Interrupted(fake.uri) as two:
+            pair = Pair(*((two, one) if at_the_first else (one, two)), BOTH, log)
+            with pytest.raises(KeyboardInterrupt):
+                alter(pair)
+            assert fake.seen["alter_table"] == (0 if at_the_first else 1)
+        [entry] = log
+        assert entry.primary == ("may be done: KeyboardInterrupt" if at_the_first else DONE)
+
+    def test_an_unknown_outcome_that_cannot_be_written_down_stays_one(self, tmp_path: Path) -> None:
+        log = DivergenceLog(tmp_path / "no folder" / "log")
+        unwritten = pytest.raises(OutcomeError, match=r"may be done.* cannot be written")
+        with Fake(cut={"alter_table"}) as one, Fake() as two, paired(one, two, BOTH, log) as pair, unwritten:
+            alter(pair)
+
+    @pytest.mark.parametrize(
+        "letters", ["\u2028", "\u2029", "\x85", "\x0b\x0c\x1c\x1d\x1e", "\r\n", "\udc80", "ü"]
+    )
+    def test_any_text_is_one_line(self, log: DivergenceLog, letters: str) -> None:
+        said = f"before{letters}after"
+        for _ in range(2):
+            log.add(Divergence("alter_table", ("d", "t", table("new")), f"may be done: {said}", said))
+        lines = log.path.read_text(encoding="ascii").splitlines()
+        assert len(lines) == 2
+        assert [(one.primary, one.secondary) for one in log] == [(f"may be done: {said}", said)] * 2
+
+    def test_a_log_of_before_is_read_too(self, log: DivergenceLog) -> None:
+        """Texts were once written as they are."""
+        log.add(Divergence("alter_table", ("d", "t", table("new")), DONE, "before\u2028\x85after"))
+        said = json.loads(log.path.read_text(encoding="utf-8"))
+        log.path.write_text(f"{json.dumps(said, ensure_ascii=False)}\n" * 2, encoding="utf-8")
+        assert [one.secondary for one in log] == ["before\u2028\x85after"] * 2
+
+    @pytest.mark.parametrize("line", [b"\xff\n", b"\n", b"[]\n", b"7\n", b'{"method": "no_such"}\n'])
+    def test_a_damaged_line_is_named(self, log: DivergenceLog, line: bytes) -> None:
+        log.add(Divergence("alter_table", ("d", "t", table("new")), DONE, "no"))
+        log.path.write_bytes(log.path.read_bytes() + line)
+        with pytest.raises(LakehouseError, match="line 2 is damaged"):
+            list(log)
+
+    def test_an_empty_log_has_no_line(self, log: DivergenceLog) -> None:
+        log.path.touch()
+        assert not list(log)
 
     def test_a_refusal_of_the_first_is_no_divergence(self, log: DivergenceLog) -> None:
         with Fake() as one, Fake() as two, paired(one, two, BOTH, log) as pair:
