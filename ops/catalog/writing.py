@@ -48,7 +48,7 @@ class Metadata:
     """The metastore as a restore sees and writes it; `lost` is told what Thrift has no place for."""
 
     def __init__(self, metastore: Metastore, lost: Lost) -> None:
-        self._call, self._lost = metastore.call, lost
+        self._metastore, self._call, self._lost = metastore, metastore.call, lost
 
     def _one_seen(self, step: Step) -> Any:
         """Return an object as it is now, other than a partition; None where there is none."""
@@ -63,15 +63,13 @@ class Metadata:
             return None
 
     def _partitions_seen(self, steps: Sequence[Step]) -> list[Any]:
-        """Return partitions of one table as they are now, by one call; None for one that is not there."""
-        name = steps[0].name
-        names = [step.name.partition for step in steps]
+        """Return partitions of one table as they are now; None for one that is not there."""
+        table, names = steps[0].name, [step.name.partition for step in steps]
         try:
-            found = self._call("get_partitions_by_names", name.thrift_database, name.table, names)
+            found = self._metastore.known_partitions(table.thrift_database, table.table, names)
         except NoSuchObjectException:
-            found = ()
-        by_values = {tuple(one.values): one for one in found}
-        return [by_values.get(tuple((step.then or step.now or {})["values"])) for step in steps]
+            return [None] * len(steps)
+        return [found.get(name) for name in names]
 
     def all(self, steps: Sequence[Step]) -> list[Seen]:
         """Return steps with what they are about, as it is now."""
