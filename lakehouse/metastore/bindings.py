@@ -35,7 +35,8 @@ def require(answer: Any) -> None:
         require(list(answer.values()))
     elif _is_struct(answer):
         answer.validate()
-        for field in _inner(type(answer)):
+        kind: Any = type(answer)
+        for field in _inner(kind):
             require(getattr(answer, field))
 
 
@@ -44,7 +45,7 @@ def _is_struct(answer: Any) -> bool:
 
 
 @cache
-def _inner(kind: type[Any]) -> tuple[str, ...]:
+def _inner(kind: Any) -> tuple[str, ...]:
     """Return the fields of a struct that may hold other structs."""
     containers = {TType.STRUCT, TType.LIST, TType.MAP}
     return tuple(field[2] for field in kind.thrift_spec if field and field[1] in containers)

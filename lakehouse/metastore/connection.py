@@ -136,8 +136,8 @@ class _Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]  # the same
         super().__init__(stream, string_length_limit=most, container_length_limit=most // _ENTRY)
         self._number, self._asked = 0, ""
         # None where Thrift was installed without its decoder in C.
-        self._decoder = self._fast_decode
-        self._fast_decode = self._decode
+        self._decoder: Any = self._fast_decode
+        self._fast_decode: Any = self._decode
 
     def writeMessageBegin(self, name: str, type: int, seqid: int) -> None:  # noqa: A002, ARG002, N802 -- Thrift's
         self._number, self._asked = (self._number + 1) & _HIGHEST, name

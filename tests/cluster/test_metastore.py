@@ -13,6 +13,7 @@ from hive_metastore.ttypes import (
     Database,
     FieldSchema,
     MetaException,
+    NoSuchObjectException,
     Partition,
     SerDeInfo,
     StorageDescriptor,
@@ -22,7 +23,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from lakehouse.metastore import IncompleteError, Metastore, Options
+from lakehouse.metastore import IncompleteError, Metastore, Options, ReplySizeError
 from tests.cluster.machines import Machine
 
 pytestmark = [pytest.mark.cluster, pytest.mark.group("metastore")]
@@ -54,11 +55,16 @@ def test_who_says_no_name_changes_nothing(stranger: ThriftHiveMetastore.Client) 
 
 
 def test_the_kits_client_writes_and_reads_many_partitions(node: Machine) -> None:
-    """With the first of two addresses dead, and in chunks; where a release lacks a method, by another one."""
+    """With the first of two addresses dead, and in chunks, of which no reply is larger than its bound.
+
+    Where a release lacks a method, by another one.
+    """
     port, name = node.variable("lakehouse_ports")["metastore"], f"kit_client_{secrets.token_hex(4)}"
     addresses = f"thrift://127.0.0.1:1,thrift://{node.host.address}:{port}"
     # To drop so many rows of the database takes a busy machine longer than a call may take otherwise.
-    options = Options(user=node.variable("lakehouse_users")["hdfs"], chunk=100, read=60, total=60)
+    options = Options(
+        user=node.variable("lakehouse_users")["hdfs"], chunk=100, reply=20_000, read=60, total=60
+    )
     days = [str(number) for number in range(250)]
     with Metastore(addresses, options) as metastore:
         metastore.call("create_database", Database(name=name, locationUri=f"/tmp/{name}"))  # noqa: S108
@@ -73,6 +79,12 @@ def test_the_kits_client_writes_and_reads_many_partitions(node: Machine) -> None
             assert [f"day={one.values[0]}" for one in found] == names
             with pytest.raises(IncompleteError, match="partition day=never"):
                 metastore.partitions(name, "t", ["day=1", "day=never"])
+            assert list(metastore.known_partitions(name, "t", ["day=1", "day=never"])) == ["day=1"]
+            with pytest.raises(NoSuchObjectException):
+                metastore.known_partitions(name, "never", ["day=1"])
+            # Without chunks they are more than one reply may have.
+            with pytest.raises(ReplySizeError):
+                metastore.call("get_partitions_by_names", name, "t", names)
         finally:
             metastore.call("drop_database", name, True, True)
 

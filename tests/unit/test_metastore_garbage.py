@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,8 +56,8 @@ def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[Fake, Metastore]]:
-    """One for all examples of a test."""
-    with Fake() as fake, Metastore(fake.uri, PATIENT) as metastore:
+    """One for all examples. Each has a connection of its own, since the fake may just be ending the last."""
+    with Fake() as fake, Metastore(fake.uri, replace(PATIENT, lifetime=0)) as metastore:
         yield fake, metastore
 
 

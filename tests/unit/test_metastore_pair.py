@@ -183,7 +183,8 @@ class TestLog:
                 raise KeyboardInterrupt
 
         with Fake() as fake, Metastore(fake.uri, FAST) as one, Interrupted(fake.uri) as two:
-            pair = Pair(*((two, one) if at_the_first else (one, two)), BOTH, log)
+            first, then = (two, one) if at_the_first else (one, two)
+            pair = Pair(first, then, BOTH, log)
             with pytest.raises(KeyboardInterrupt):
                 alter(pair)
             assert fake.seen["alter_table"] == (0 if at_the_first else 1)
