@@ -7,18 +7,17 @@ kit's. There it has to lose a commit: otherwise the scenario would prove nothing
 from __future__ import annotations
 
 import secrets
-import shlex
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import pytest
 from hive_metastore.ThriftHiveMetastore import Client
 from hive_metastore.ttypes import Database, MetaException
-from thrift.Thrift import TException
 
 from testbed.waiting import wait_for
+from tests.cluster import side_metastore
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.metastore_port import (
     Proxy,
@@ -69,38 +68,9 @@ class Catalog:
 def unguarded(machines: Machines) -> Iterator[tuple[Machine, int]]:
     """Run a second metastore, as Hive ships its stores; return its host and port."""
     [machine] = [one for one in machines.values() if "metastore" in one.host.groups]
-    port = int(machine.variable("lakehouse_ports")["metastore"]) + 1
-    unit = machine.run("systemctl show --property=ExecStart --value hive-metastore")
-    command = shlex.split(unit.partition("argv[]=")[2].partition(" ; ")[0])
-    config = f"{machine.variable('lakehouse_config_dir')}/hive"
-    user = machine.variable("lakehouse_users")["hive"]
-    folder = machine.run("mktemp -d")
-    try:
-        machine.run(
-            "cp %s/* %s/ && sed -i -e s/GuardedStore/ObjectStore/ %s/hive-site.xml && chown -R %s %s",
-            config, folder, folder, user, folder,
-        )  # fmt: skip
-        classpath = command.index("-cp") + 1
-        command[classpath] = f"{folder}:{command[classpath]}"
-        command[-1] = str(port)
-        with machine.transient(UNIT):
-            machine.run(
-                f"systemd-run --quiet --collect --unit={UNIT} --uid=%s {shlex.join(command)}".replace(
-                    "%", "%%"
-                ).replace("%%s", "%s"),
-                user,
-            )
-            wait_for("the second metastore", lambda: answers(machine, port), seconds=SECONDS)
-            yield machine, port
-    finally:
-        machine.run("rm -rf %s", folder)
-
-
-def answers(machine: Machine, port: int) -> bool:
-    """Tell whether a metastore answers on a port."""
-    with suppress(OSError, TException), connected(machine.host.address, port, None) as client:
-        return bool(client.get_all_databases())
-    return False
+    changes = {"metastore.rawstore.impl": "org.apache.hadoop.hive.metastore.ObjectStore"}
+    with side_metastore.running(machine, UNIT, changes) as port:
+        yield machine, port
 
 
 @pytest.fixture(params=["guarded", "as Hive ships it"])
