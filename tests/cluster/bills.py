@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from lakehouse.artifacts import manifest
+from lakehouse.artifacts.compiling import Sources
+from lakehouse.artifacts.coordinates import Coordinate
+from lakehouse.artifacts.manifest import Artifact, Layer, Manifest
 from lakehouse.run import BUILD, ROOT
 
 # Another version's files with their sha256 and size, by the name of the artifact: all on Maven Central.
@@ -20,6 +25,15 @@ _DELTA = {
     "delta-spark_4.1_2.13": ("ebf35a4383f0a653c3ee3c7882c0edcac2f846be31ac61af4b96ccfaaf36c171", 9021481),
     "delta-storage": ("577c12c7e371be4c041714fb48e88ad86e3c3512beea2bdaffbe7a4debf79718", 110970),
 }
+
+# Hive publishes the tests of its client with the metastore; they need this JUnit.
+_CLIENT_TESTS = {
+    "org.apache.hive:hive-standalone-metastore:jar:tests:{hive}": (
+        "6cdfcd8fe0263b8b5228ba9280aaecf03a22cf3ffd7380aef174be4ae9c2d454", 603147),
+    "junit:junit:4.11": ("90a8e1603eeca48e7e879f3afbc9560715322985f39a274f6f6070b43f9d06fe", 245039),
+    "org.hamcrest:hamcrest-core:1.3": (
+        "66fdef91e9739348df7a096aa384a5685f4e875584cce89386a7a47251c4d8e9", 45024),
+}  # fmt: skip
 
 
 def iceberg() -> str:
@@ -63,6 +77,28 @@ def broken_trino() -> str:
     text, line = _text(), "          plugin/iceberg: plugin/iceberg\n"
     assert line in text
     return _written("trino-broken", text.replace(line, ""))
+
+
+def hive_client_tests(name: str) -> Manifest:
+    """Hive's metastore without the kit's guard; in `<name>/` Hive's client tests and their runner."""
+    bill = manifest.load(ROOT / "versions.yml")
+    hive = bill.component("hive")
+    [guard] = [layer for layer in hive.layers if layer.sources]
+    tests = tuple(
+        Artifact(Coordinate.parse(text.format(hive=hive.version)), sha256, size, "NOASSERTION")
+        for text, (sha256, size) in _CLIENT_TESTS.items()
+    )
+    published = Layer(
+        name="published", roots=tuple(item.coordinate for item in tests), closure=False, wheels=None,
+        into=name, unpack={}, drop=(), expand=(), artifacts=tests,
+    )  # fmt: skip
+    runner = replace(
+        guard, name="runner", into=name, sources=Sources.read(Path(__file__).with_name("hive_client_tests"))
+    )
+    # What is compiled is compiled against the layers above it.
+    layers = (*(layer for layer in hive.layers if not layer.sources), published, runner)
+    component = replace(hive, name=name, layers=layers)
+    return replace(bill, components={name: component})
 
 
 def _bumped(name: str, version: str, files: Mapping[str, tuple[str, int]], keep: str = "") -> str:
