@@ -52,6 +52,10 @@ class Variables(Mapping[str, Any]):
         raw = self._raw[table]
         return self._evaluated(f"{table}.{key}", raw[key]) if isinstance(raw, Mapping) else self[table][key]
 
+    def written(self, name: str) -> Any:
+        """Return a variable as the inventory has it; nothing is evaluated."""
+        return self._raw[name]
+
     def _evaluated(self, name: str, raw: Any) -> Any:
         try:
             return self._templar.template(raw)
@@ -78,6 +82,10 @@ class Host:
         """Return one entry of a table; the others, which may be secrets, are not evaluated."""
         variables = self.variables
         return variables.entry(table, key) if isinstance(variables, Variables) else variables[table][key]
+
+    def written(self, name: str) -> Any:
+        """Return a variable as the inventory has it; nothing is evaluated."""
+        return self.variables.written(name) if isinstance(self.variables, Variables) else self.variables[name]
 
 
 @dataclass(frozen=True)

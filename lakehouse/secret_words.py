@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 WORDS = r"pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|(?:api|access|private|account)[_.\-]?key"
 # A key whose value is the secret ends with its word: `token.lifetime` and `password.file` are none. Behind
-# some words stands whose secret it is: Hadoop's of a host, Azure's of an account.
+# some words stands whose secret it is: Hadoop's of a host, Azure's of an account; or which of several it is.
+_KEYS = "secret|json|customer|state|shared|fernet|signing|encryption|cipher|hmac|jwt|master"
 _SECRET_KEY = re.compile(
-    rf"(?:{WORDS}|(?:secret|json|customer|state|shared)[_.\-]?key)$"
+    rf"(?:{WORDS}|(?:{_KEYS})[_.\-]?key)(?:[_.\-]?(?:\d{{1,2}}|old|new|hash|value))?$"
     r"|(?:ftp[_.\-]password|account[_.\-]key|sas[_.\-]token)\.",
     re.IGNORECASE,
 )
@@ -18,7 +19,8 @@ _PUBLIC_KEY = re.compile(
     r"bypass$|renewal\.credentials$|^(?:Load|Import)Credential$|(?:^|[_.\-])(?:s3a?|aws)(?!.*secret).*access[_.\-]key$",
     re.IGNORECASE,
 )
-_PRIVATE_KEY_FILE = re.compile(r"private[_.\-]?key$", re.IGNORECASE)
+# Of these a path is the place of a file, or the shell's own folder.
+_MAY_BE_A_PLACE = re.compile(r"(?i:private[_.\-]?key)$|^(?:OLD)?PWD$")
 _NOTHING = re.compile(r"(?:\*+|null|none|true|false|)", re.IGNORECASE)
 # A value may hold the next pair: jdbc:mysql://host?password=word.
 _PAIR = re.compile(r"(?<![\w.\-])([\w.\-]+)[\"']?\s*(?:=>|[=:])\s*(?=[\"']?([^\s\"'&;,]+))")
@@ -31,7 +33,7 @@ def is_secret(key: str, value: object) -> bool:
     text = str(value).strip()
     if not _SECRET_KEY.search(key) or _PUBLIC_KEY.search(key) or _NOTHING.fullmatch(text):
         return False
-    return not (_PRIVATE_KEY_FILE.search(key) and text.startswith("/"))
+    return not (_MAY_BE_A_PLACE.search(key) and text.startswith("/"))
 
 
 def within(text: str) -> Iterator[tuple[str, str]]:

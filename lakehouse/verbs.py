@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lakehouse import artifacts, inventory, nodes, profile, report, run, services
+from lakehouse import artifacts, inventory, nodes, profile, report, run, services, specs
 from lakehouse.airgap import writing
 from lakehouse.artifacts import manifest, releases
 from lakehouse.compose import addresses, dotenv, images, names, owner, stack
@@ -20,6 +20,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.nodes import docker_api
 from lakehouse.phases import PASSED, Phase, Phases
 from lakehouse.report import record
+from lakehouse.validation import secrets, variables
 
 REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
@@ -46,8 +47,6 @@ TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
 # What its tests start where they need it.
 _EVERYTHING = "all,past"
-# Variables with a password in them.
-PASSWORDS = ("lakehouse_database", "lakehouse_federation")
 FAST_CHECKS = {name: ["make", "--no-print-directory", name] for name in ("lint", "unit")}
 
 
@@ -145,12 +144,8 @@ def converge(phases: Phases, path: str, name: str = "converge") -> int:
 def check(phases: Phases, path: str) -> None:
     """Ask bare nodes what the site playbook would do to them; nothing is done."""
     with phases.phase("check"):
-        secret = [
-            str(host.variables[name]["password"])
-            for host in inventory.load(path).hosts
-            for name in PASSWORDS
-            if name in host.variables
-        ]
+        known = variables.options(specs.every())
+        secret = set[str]().union(*(secrets.values(host, known) for host in inventory.load(path).hosts))
         would_change = run.playbook("site", path, "--check", "--diff", log="check")
         said = (run.LOGS / "check.log").read_text(encoding="utf-8")
         if not would_change or any(word in said for word in secret):

@@ -24,6 +24,8 @@ TRIED = re.compile(
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Their files are read by their service alone, or hold levels of loggers, whose names are classes.
 NOT_READ_BY_ALL = frozenset({"backup_pgbackrest_settings", "trino_log_levels"})
+# What an inventory refers to in its vault: by Ansible's convention each is a secret.
+_VAULT = "vault_"
 # Trino's own check judges the keys of these by what its connectors know.
 KEYS_OF_TRINO = ("trino_config", "trino_catalogs", "trino_catalog_properties")
 
@@ -99,6 +101,25 @@ def marked(host: Host, known: Mapping[str, Option]) -> Iterator[tuple[str, Any, 
             yield from _marked(name, option, value)
 
 
+def values(host: Host, known: Mapping[str, Option]) -> set[str]:
+    """Return every secret of a host's variables as text: what the specs mark, and what its key says is one.
+
+    A variable that holds none is not evaluated. Raises LakehouseError for a secret that cannot be evaluated.
+    """
+    hidden = {name: option for name, option in known.items() if _hides(option)}
+    found = {text for _, value, _ in marked(host, hidden) for text in _texts(value)}
+    for name in host.variables:
+        if name.startswith(_VAULT) or any(_in_settings(name, host.written(name))):
+            value = host.variables[name]
+            found.update(_texts(value) if name.startswith(_VAULT) else _in_settings(name, value))
+    return found - {""}
+
+
+def names(known: Mapping[str, Option]) -> frozenset[str]:
+    """Return the variables of which every value is a secret."""
+    return frozenset(name for name, option in known.items() if option.get("no_log"))
+
+
 def exposed(host: Host, known: Mapping[str, Option]) -> list[Finding]:
     """Find secrets in settings that become files, or units, which every account of a node may read."""
     return [
@@ -131,6 +152,36 @@ def _marked(path: str, option: Option, value: Any) -> Iterator[tuple[str, Any, L
         for key, suboption in options.items():
             if isinstance(item, Mapping) and (key in item or suboption.get("required")):
                 yield from _marked(f"{here}.{key}", suboption, item.get(key))
+
+
+def _hides(option: Option) -> bool:
+    return bool(option.get("no_log")) or any(map(_hides, (option.get("options") or {}).values()))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Give the scalars of a value, down to its last member, as text."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for member in value:
+            yield from _texts(member)
+    elif value is not None and not isinstance(value, bool | Undefined):
+        yield str(value)
+
+
+def _in_settings(key: str, value: Any) -> Iterator[str]:
+    """Give the secrets of a setting by its key, and by those of its members."""
+    if isinstance(value, Mapping | list | tuple):
+        items = value.items() if isinstance(value, Mapping) else ((key, member) for member in value)
+        for name, member in items:
+            if isinstance(member, Mapping) and secret_words.is_secret(str(name), member):
+                yield from _texts(member)
+            else:
+                yield from _in_settings(str(name), member)
+    elif value is not None and not isinstance(value, Undefined):
+        if secret_words.is_secret(key, value):
+            yield str(value)
+        yield from (secret for _, secret in secret_words.within(str(value)))
 
 
 def _is_guessed(secret: str) -> bool:

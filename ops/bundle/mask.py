@@ -6,44 +6,50 @@ import base64
 import html
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from urllib.parse import quote, quote_plus
 
-from lakehouse.secret_words import WORDS
+from yaml import YAMLError
+
+from lakehouse import secret_words
+from ops.bundle import spans
+from ops.bundle.spans import Span
 
 MASK = "********"
+# Where a format would read stars as something else.
+_QUOTED = f'"{MASK}"'
 # A shorter one would be found in every other word; it is taken out where its name stands.
 _LEAST = 6
 # How many letters of base64 a secret shares with what stands before it, by that one's length modulo 3.
 _SHARED = (0, 2, 3)
-_NAME = rf"[\w.\-]*(?:{WORDS})[\w.\-]*"
-# A value ends where its quotes do; without quotes, at a space or at what separates it from the next one.
-_QUOTED = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\\"(?:[^"\\\n]|\\[^"])*\\")"""
-_VALUE = rf"""(?:{_QUOTED}|[^\s"'&;,<>](?:[^\s"'&;,<>]|,(?!\s|$|[\w.\-]+=))*)"""
 _SCHEME = "(?:basic|bearer|digest|negotiate|token)"
 # Stores of keys, which are no text.
 _STORES = re.compile(r"\.(?:jks|jceks|p12|pfx|keystore|keytab|key)$")
 # What says that a secret is elsewhere, or that there is none.
-_HARMLESS = re.compile(r"""["'\\]*(?:\$\{[\w.:]+\}|\*+|null|none|true|false|)["'\\]*""", re.IGNORECASE)
+_HARMLESS = re.compile(
+    r"""["'\\]*(?:\$\{[\w.:]+\}|\{\{ *\w+(?:\.\w+)* *\}\}|\*+|null|none|true|false|)["'\\,;)}\]]*""",
+    re.IGNORECASE,
+)
+_YAML = re.compile(r"\.ya?ml$")
+_ENCRYPTED = "$ANSIBLE_VAULT;"
+# What no name announces.
 _PATTERNS: tuple[tuple[re.Pattern[str], int], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), group)
     for pattern, group in (
         # A key, whole or cut off at either end.
-        (r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----([\s\S]*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", 1),
-        (r"\A((?:[^-]|-(?!----))*?)-----END [A-Z0-9 ]*PRIVATE KEY-----", 1),
+        (r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----([\s\S]*?)"
+         r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", 1),
+        (r"\A((?:[^-]|-(?!----))*?)-----END [A-Z0-9 ]*PRIVATE KEY", 1),
         # Headers, also in JSON or in Java's text of a map.
         (rf"""\bauthorization\b["'\\]*\s*[:=][\s\["'\\]*(?:{_SCHEME}\s+)?([^\s"'\\\]}}][^\n"'\\\]}}]*)""", 1),
-        (r"\b(?:basic|bearer)\s+([A-Za-z0-9+/_\-.=~]{8,})", 1),
+        # A word of letters alone is one of a sentence: "basic authentication".
+        (r"\b(?:basic|bearer)\s+(?=\S*[\d+/=_~]|\S{16})([A-Za-z0-9+/_\-.=~]{8,})", 1),
         (r"\b(?:set-)?cookie[\"'\\]*\s*[:=]\s*[\"'\\]*([^\n\"']+)", 1),
-        # user:password@host of a URL.
-        (r"\b[a-z][a-z0-9+.\-]*://[^\s/:@\"'<>]*:([^\s/@\"'<>]+)@", 1),
-        # Hadoop's XML: a name and its value.
-        (rf"<name>\s*{_NAME}\s*</name>\s*<value>([^<]*)</value>", 1),
-        # name=value, name: value, "name": "value", name => value, and --name value.
-        (rf"""(?<![\w.\-]){_NAME}["'\\]*\s*(?:=>|[:=])\s*({_VALUE})""", 1),
-        (rf"""(?<![\w\-])--{_NAME}\s+({_VALUE})""", 1),
-        # SQL, and what PostgreSQL keeps of a password.
-        (rf"""\b(?:password|identified\s+by)\s+({_VALUE})""", 1),
+        # user:password@host of a URL; a number that ends the host's part is a port.
+        (r"""\b[a-z][a-z0-9+.\-]*://[^\s/:@"'<>?#]*:(?!\d{1,5}(?:[/?#,;\s"'<>)\]]|$))([^\s"<>]+)@""", 1),
+        # What a system and PostgreSQL keep of a password.
+        (r"(\$(?:1|apr1|2[abxy]?|5|6|7|y|gy|sha1|scrypt|argon2\w*|pbkdf2[\w\-]*)\$[^\s:\"'<>]{8,})", 1),
         (r"(SCRAM-SHA-256\$[^\s\"']+)", 1),
         (r"\b(md5[0-9a-f]{32})\b", 1),
         # Tokens that say themselves what they are.
@@ -94,11 +100,15 @@ def values(path: str, text: str) -> set[str]:
 
 
 class Masker:
-    """Takes out what it knows; `count` is how many places it has masked so far."""
+    """Takes out what it knows; `count` is how many places it has masked so far.
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    `names` are those whose every value is a secret, beside the names that say so themselves.
+    """
+
+    def __init__(self, secrets: Iterable[str] = (), names: Iterable[str] = ()) -> None:
         self._secrets: set[str] = set()
         self._known: list[str] = []
+        self._names = frozenset(names)
         self.count = 0
         self.learn(secrets)
 
@@ -109,29 +119,46 @@ class Masker:
         self._known = sorted(every, key=lambda form: (-len(form), form))
 
     def text(self, path: str, text: str) -> str:
-        """Return the text of a file without secrets."""
-        if _STORES.search(path):
+        """Return the text of a file without secrets: by its format, by their values, by what announces one.
+
+        Formats come first, for a mask may end one.
+        """
+        if _STORES.search(path) or text.startswith(_ENCRYPTED):
             self.count += 1
             return MASK
         for name, pattern in _FILES:
             if name.search(path):
-                text = pattern.sub(self._hide(1), text)
+                text = self._without(text, (found.span(1) for found in pattern.finditer(text)))
+        if _YAML.search(path):
+            # One that is cut off, or a template, is read by its lines below.
+            with suppress(YAMLError):
+                text = self._without(text, list(spans.of_yaml(text, self._is_secret)), _QUOTED)
+        text = self._without(text, spans.of_json(text, self._is_secret), _QUOTED)
+        text = self._without(text, spans.of_xml(text, self._is_secret))
+        text = self._without(text, spans.of_lines(path, text, self._is_secret))
         if there := [form for form in self._known if form in text]:
-            text = re.sub("|".join(map(re.escape, there)), self._hide(0), text)
+            known = re.compile("|".join(map(re.escape, there)))
+            text = self._without(text, (found.span() for found in known.finditer(text)))
+        text = self._without(text, spans.of_words(text, self._is_secret))
+        text = self._without(text, spans.of_sql(text, self._is_secret))
         for pattern, group in _PATTERNS:
-            text = pattern.sub(self._hide(group), text)
+            text = self._without(text, (found.span(group) for found in pattern.finditer(text)))
         return text
 
-    def _hide(self, group: int) -> Callable[[re.Match[str]], str]:
-        def hide(found: re.Match[str]) -> str:
-            value = found[group]
-            if _HARMLESS.fullmatch(value.strip()):
-                return found[0]
-            self.count += 1
-            start, end = found.start(group) - found.start(), found.end(group) - found.start()
-            return f"{found[0][:start]}{MASK}{found[0][end:]}"
+    def _is_secret(self, name: str, value: str) -> bool:
+        return name in self._names or secret_words.is_secret(name, value)
 
-        return hide
+    def _without(self, text: str, places: Iterable[Span], mask: str = MASK) -> str:
+        """Return a text with a mask in these places, those left that hold no secret."""
+        parts, after = list[str](), 0
+        for begin, end in sorted(places):
+            if end <= after or _HARMLESS.fullmatch(text[begin:end].strip()):
+                continue
+            if begin >= after:
+                self.count += 1
+                parts += [text[after:begin], mask]
+            after = end
+        return "".join([*parts, text[after:]])
 
 
 def _bare(value: str) -> str:

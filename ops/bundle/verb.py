@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shlex
 import sys
 import tarfile
@@ -17,16 +16,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from lakehouse import specs
 from lakehouse.errors import UsageError
 from lakehouse.inventory import Host
 from lakehouse.report.text import size
 from lakehouse.run import BUILD, ROOT
-from lakehouse.verbs import PASSWORDS
+from lakehouse.validation import secrets, variables
 from ops import hosts, remote, tell
 from ops.answer import Answer, unknown
 from ops.bundle import archive, collector, items, mask
 from ops.bundle.archive import Archive
 from ops.bundle.mask import Masker
+from ops.change import journal, run, runs
 from ops.doctor import look as doctor
 from ops.doctor import screen as diagnosis
 from ops.doctor.diagnosis import diagnose
@@ -40,8 +41,9 @@ VERB = "support-bundle"
 _ASK_SECONDS = 15.0
 _SECRETS_SECONDS = 30.0
 _MIB = 1 << 20
-# Whose value is a secret, of the variables of an inventory; the place of a file is none.
-_SECRET = re.compile(r"pass(word|wd|phrase)?$|secret|token$|credential|^vault_|_key$")
+# What Ansible reads of an inventory: the password of a vault may lie beside it.
+_INVENTORY = {".yml", ".yaml", ".json", ".ini"}
+_VARIABLES = ("group_vars", "host_vars")
 # The last jobs of each engine: group, port, path.
 _JOBS = {
     "spark-master": ("spark_master", "spark_master_http", "/json/"),
@@ -60,7 +62,9 @@ def main(arguments: argparse.Namespace) -> int:
     tell.progress("asking what status and doctor ask")
     with closing(Prober()) as prober:
         seen = doctor.look(prober, arguments.inventory, time.monotonic() + _ASK_SECONDS)
-    masker = Masker(_of_inventory(seen))
+    known = variables.options(specs.every())
+    found = (secrets.values(host, known) for host in seen.cluster.hosts)
+    masker = Masker(set[str]().union(*found), secrets.names(known))
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     path = BUILD / f"support-{seen.status.cluster}-{stamp}.tar.gz"
     with archive.written(path, int(arguments.size * _MIB)) as bundle:
@@ -100,27 +104,6 @@ def _fill(bundle: Archive, masker: Masker, seen: Seen, limit: float, began: floa
     return answers
 
 
-def _of_inventory(seen: Seen) -> Iterator[str]:
-    """Give the secrets of the inventory. One that cannot be evaluated is an error: it could not be masked."""
-    for host in seen.cluster.hosts:
-        for name in PASSWORDS:
-            if name in host.variables:
-                yield str(host.entry(name, "password"))
-        for name in host.variables:
-            if _SECRET.search(name):
-                yield from _texts(host.variables[name])
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for each in value:
-            yield from _texts(each)
-    elif isinstance(value, str):
-        yield str(value)
-
-
 def _secrets(host: Host) -> set[str]:
     """Return what stands in a host's files of secrets; nothing where it does not answer."""
     found: set[str] = set()
@@ -130,10 +113,13 @@ def _secrets(host: Host) -> set[str]:
 
 
 def _cluster(seen: Seen, began: float) -> Iterator[tuple[str, str]]:
-    """Give what is there once: status, doctor, versions of the kit, the last jobs."""
+    """Give what is there once: status, doctor, inventory, runs, versions of the kit, the last jobs."""
     seconds = time.monotonic() - began
     yield "status.json", json.dumps(screen.result(seen.status, seconds).json(), indent=2)
     yield "doctor.json", json.dumps(diagnosis.result(seen.status, diagnose(seen), seconds).json(), indent=2)
+    yield from inventory(seen.cluster.inventory.path)
+    known = journal.runs(run.folder(seen.cluster))
+    yield "runs.json", json.dumps(runs.document(seen.status.cluster, known), indent=2)
     yield "versions.yml", (ROOT / "versions.yml").read_text(encoding="utf-8")
     # Trino shows other people's queries to its own user alone.
     headers = {"X-Trino-User": str(seen.cluster.variable("lakehouse_users")["trino"])}
@@ -142,6 +128,20 @@ def _cluster(seen: Seen, began: float) -> Iterator[tuple[str, str]]:
         answers = status.ask(prober, seen.cluster, asked, time.monotonic() + _ASK_SECONDS)
     for name, answer in answers.items():
         yield f"jobs/{name}.json", answer.value.text if answer.value else f"unknown: {answer.why}\n"
+
+
+def inventory(path: Path) -> Iterator[tuple[str, str]]:
+    """Give what Ansible reads of an inventory, a file or a folder, each file by its name below it."""
+    folder = path if path.is_dir() else path.parent
+    tops = sorted(path.iterdir()) if path.is_dir() else [path]
+    files = [one for one in tops if one.suffix in _INVENTORY or one == path]
+    files += [one for name in _VARIABLES for one in sorted((folder / name).rglob("*"))]
+    for file in files:
+        if file.is_file():
+            name = f"inventory/{file.relative_to(folder)}"
+            # Without an ending it is YAML, too.
+            name = name if file.suffix else f"{name}.yml"
+            yield name, collector.tail(file, items.BYTES)[0].decode(errors="replace")
 
 
 def _host(bundle: Archive, masker: Masker, seen: Seen, host: Host, limit: float) -> Answer[int]:

@@ -10,8 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from lakehouse import specs
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
+from lakehouse.validation import secrets as validation
+from lakehouse.validation import variables
 from ops.outcome import SCHEMA
 from tests.cluster.machines import container_of
 
@@ -68,7 +71,7 @@ def paused(host: Host) -> Iterator[None]:
 
 
 def secrets(cluster: Inventory) -> list[str]:
-    """The passwords of a cluster."""
-    tables = ("lakehouse_database", "lakehouse_federation")
-    variables = cluster.hosts[0].variables
-    return [str(variables[name]["password"]) for name in tables if name in variables]
+    """Every secret of a cluster that is long enough to be looked for, generated ones included."""
+    known = variables.options(specs.every())
+    found = set[str]().union(*(validation.values(host, known) for host in cluster.hosts))
+    return sorted(secret for secret in found if len(secret) >= validation.SHORTEST)

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
+from xml.sax.saxutils import escape
 
 import pytest
 
@@ -238,9 +239,9 @@ def test_no_secret_of_any_kind_is_in_a_bundle(path: str, cluster: Inventory, mac
     machine = machines[cluster.group("trino_coordinator")[0].name]
     config, data = machine.variable("lakehouse_config_dir"), machine.variable("lakehouse_data_dir")
     fakes = {
-        name: f"Fk{secrets.token_hex(8)}/+x"
-        for name in ("env", "pgpass", "plain", "header", "key", "url", "xml", "sql", "json")
-    }
+        name: f"Fk{secrets.token_hex(8)}/+x;&,<' x"
+        for name in ("env", "pgpass", "plain", "url", "xml", "block", "shell", "sql", "json")
+    } | {name: f"Fk{secrets.token_hex(8)}/+x" for name in ("header", "key")}
     own = [
         *looking.secrets(cluster),
         *machine.run("sed -n 's/^[A-Z_]*=\"\\(.*\\)\"$/\\1/p' %s", f"{config}/trino/trino.env").splitlines(),
@@ -252,8 +253,9 @@ def test_no_secret_of_any_kind_is_in_a_bundle(path: str, cluster: Inventory, mac
             f"password={fakes['plain']}", f"Authorization: Bearer {fakes['header']}",
             f"-----BEGIN PRIVATE KEY-----\n{fakes['key']}\n-----END PRIVATE KEY-----",
             f"postgresql://ada:{quote(fakes['url'], safe='')}@db/x",
-            f"<name>a.secret</name><value>{fakes['xml']}</value>",
-            f"ALTER ROLE ada PASSWORD '{fakes['sql']}'",
+            f"<name>a.secret</name><final>true</final><value>{escape(fakes['xml'])}</value>",
+            f"password: |\n  {fakes['block']}", f"+ keytool -keypass {shlex.quote(fakes['shell'])} -v",
+            "ALTER ROLE ada PASSWORD '{}'".format(fakes["sql"].replace("'", "''")),
             json.dumps({"password": fakes["json"]}),
         ]
     )  # fmt: skip
@@ -290,7 +292,15 @@ def test_no_secret_of_any_kind_is_in_a_bundle(path: str, cluster: Inventory, mac
             "journal/hdfs-datanode.txt",
         } <= files
         assert "Full thread dump" in texts[f"{host.name}/threads/hdfs-datanode.txt"]
-    assert {"status.json", "doctor.json", "contents.json", "jobs/trino.json"} <= texts.keys()
+    once = {
+        "status.json",
+        "doctor.json",
+        "runs.json",
+        "inventory/hosts.yml",
+        "contents.json",
+        "jobs/trino.json",
+    }
+    assert once <= texts.keys()
 
 
 def written(secret: str) -> list[str]:

@@ -7,18 +7,24 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import stat
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, quote_plus
+from xml.sax.saxutils import escape, quoteattr
 
 import pytest
+import yaml
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from lakehouse.inventory import Host
-from ops.bundle import archive, collector, items, mask
+from ops.bundle import archive, collector, items, mask, verb
 from ops.bundle.mask import MASK, Masker
 
 # With letters that each form writes in another way.
@@ -113,6 +119,17 @@ def test_what_stands_where_secrets_stand_is_masked_whatever_it_is(line: str) -> 
         "2026-01-01 INFO DataNode: passed 3 blocks to 10.0.0.1:9866",
         "http://namenode:9870/jmx?qry=x@y",
         "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
+        "password_encryption = scram-sha-256",
+        'FATAL:  password authentication failed for user "hive"',
+        "host all all 0.0.0.0/0 password  # by password, of everybody",
+        "WARN  Client: Basic authentication with a token was refused",
+        "hive.cluster.delegation.token.store.class=org.apache.Store",
+        "<property><name>a.token.renew</name><value>7</value></property>",
+        '{"tokens_left": 3, "credentialProvider": "x", "password": null}',
+        "docker run -u 1000:1000 image",
+        "PWD=/root/somewhere OLDPWD=/home/somewhere",
+        "http://a:8080/path?x=a@b and http://a:8080",
+        "ssl.privateKey=/etc/ssl/private/server",
     ],
 )
 def test_what_is_no_secret_is_left(line: str) -> None:
@@ -133,6 +150,136 @@ def test_files_of_secrets_tell_what_to_look_for_elsewhere(path: str, text: str, 
     assert mask.values(path, text) == secrets
     left = Masker().text(path, text)
     assert [one for one in secrets if len(one) > 1 and one in left] == []
+
+
+# -- Whatever letters a secret has, in each form in which one is written --
+
+
+def of_properties(secret: str) -> str:
+    escaped = "".join(f"\\{letter}" if letter in "\\:=#! " else letter for letter in secret)
+    return f"a=b\n connection-password = {escaped}\nc=d\n"
+
+
+def folded(secret: str) -> str:
+    """As a block of YAML, a line for each half."""
+    half = len(secret) // 2
+    return f"a: b\ntop:\n  - password: |-\n      {secret[:half]}\n      {secret[half:]}\n    user: ada\n"
+
+
+def xml(secret: str, shape: str) -> str:
+    return f"<configuration>{shape.format(escape(secret))}</configuration>\n"
+
+
+def one_of_many(secret: str) -> str:
+    return json.dumps({"a": [{"credentials": {"user": "ada", "word": secret}}, 7], "signing-key": secret})
+
+
+NAMED = "<name>a.secret.key</name>"
+FORMS: dict[str, tuple[str, Callable[[str], str]]] = {
+    "properties": ("x.properties", of_properties),
+    "as they are": ("x.properties", lambda secret: f"a=b\nconnection-password={secret}\nc=d\n"),
+    "Spark's": ("spark-defaults.conf", lambda secret: f"a b\nspark.a.Password   {secret}\nc d\n"),
+    "a remark": ("x.conf", lambda secret: f"# fernet_key = {secret}\n"),
+    "YAML": ("x.yml", lambda secret: yaml.safe_dump({"a": {"fernet_key": secret, "b": [1]}})),
+    "YAML as it is": ("x.yaml", lambda secret: yaml.safe_dump([{"pwd": secret}], allow_unicode=True)),
+    "YAML in quotes": ("x.yml", lambda secret: yaml.safe_dump([{"secret": secret}], default_style='"')),
+    "YAML by name": ("x.yml", lambda secret: yaml.safe_dump([{"name": "A_TOKEN", "value": secret}])),
+    "YAML of several": ("x.yml", lambda secret: yaml.safe_dump({"credentials": {"a": ["b", secret]}})),
+    "a block": ("x.yml", folded),
+    "a block in a log": ("x.log", folded),
+    "a block of a template": ("x.yml", lambda secret: f"a: {{{{ b }}}}\n{folded(secret)}"),
+    "Hadoop": ("x.xml", lambda secret: xml(secret, f"<property>{NAMED}<value>{{}}</value></property>")),
+    "Hadoop, final": ("x.xml", lambda secret: xml(
+        secret, f"<property>{NAMED}<final>true</final>\n <value>{{}}</value></property>")),
+    "Hadoop, value first": ("x.xml", lambda secret: xml(
+        secret, f"<property><value>{{}}</value>\n{NAMED}</property>")),
+    "Hadoop, cut off": ("x.xml", lambda secret: f"<value>{escape(secret)}</value></property>\n"),
+    "an element": ("x.xml", lambda secret: xml(secret, "<a><password>{}</password></a>")),
+    "elements": ("x.log", lambda secret: xml(secret, "<credentials type='x'><a/><b>{}</b></credentials>")),
+    "an attribute": ("x.xml", lambda secret: f"<user name='ada' password={quoteattr(secret)}/>"),
+    "CDATA": ("x.xml", lambda secret: f"<password><![CDATA[{secret}]]></password>"),
+    "JSON": ("x.json", lambda secret: json.dumps({"user": "ada", "password": secret, "more": [1]})),
+    "JSON as it is": ("x.log", lambda secret: f"got {json.dumps({'token': secret}, ensure_ascii=False)}"),
+    "JSON, nested": ("x.json", one_of_many),
+    "JSON by name": ("x.json", lambda secret: json.dumps([{"key": "s3.secret-key", "value": secret}])),
+    "JSON of pairs": ("x.json", lambda secret: json.dumps({"a": [["spark.a.password", secret]]}, indent=1)),
+    "JSON in JSON": ("x.log", lambda secret: json.dumps({"a": json.dumps({"password": secret, "b": 1})})),
+    "a shell's word": ("x.log", lambda secret: f"+ keytool -keypass {shlex.quote(secret)} -alias a"),
+    "an option": ("x.log", lambda secret: f"+ tool --auth-token={shlex.quote(secret)} -v"),
+    "a user": ("x.log", lambda secret: f"+ curl -u {shlex.quote(f'ann:{secret}')} http://a"),
+    "a list of words": ("x.log", lambda secret: f"run {json.dumps(['tool', '--password', secret, '-v'])}"),
+    "Python's list": ("x.log", lambda secret: f"run {['tool', '--password', secret]!r}"),
+    "Python's dict": ("x.log", lambda secret: f"got {({'user': 'ada', 'password': secret})!r}"),
+    "an assignment": ("x.log", lambda secret: f"+ PGPASSWORD={shlex.quote(secret)} psql -c 'select 1'"),
+    "an environment": ("x.service", lambda secret: f'Environment={systemd(f"A_PASSWORD={secret}")} "B=c"\n'),
+    "a URL": ("x.log", lambda secret: f"to postgresql://ann:{quote(secret, safe='')}@db:5432/x?a=b now"),
+    "a parameter": ("x.properties", lambda secret: f"url=jdbc:x://db/x?password={quote_plus(secret)}&ssl=true\n"),
+    "SQL": ("x.log", lambda secret: "ALTER ROLE a PASSWORD '{}' LOGIN;".format(secret.replace("'", "''"))),
+    "a file of passwords": (".pgpass", lambda secret: "db:5432:*:ada:{}\n".format(
+        secret.replace("\\", "\\\\").replace(":", "\\:"))),
+}  # fmt: skip
+PRINTABLE = st.text(
+    st.characters(categories=["L", "N", "P", "S"], include_characters=" "), min_size=8, max_size=20
+).filter(lambda text: text == text.strip() and not mask._HARMLESS.fullmatch(text))
+
+
+def systemd(text: str) -> str:
+    return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def pieces(text: str) -> set[str]:
+    """Each four letters of a text: who has them has begun."""
+    return {text[at : at + 4] for at in range(len(text) - 3)}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(secret=PRINTABLE)
+def test_no_letter_of_a_secret_is_left_in_any_form(form: str, secret: str) -> None:
+    path, write = FORMS[form]
+    assume(not (form == "CDATA" and "]]>" in secret))
+    # Between properties that are written as they are, a backslash at the end is another line.
+    assume(not (form in {"as they are", "Spark's", "a remark"} and secret.endswith("\\")))
+    half = len(secret) // 2
+    assume("block" not in form or all(part.strip() == part for part in (secret[:half], secret[half:])))
+    masker = Masker()
+    left = masker.text(path, write(secret))
+    around = pieces(write("x" * 8)) | pieces(MASK) | pieces(f'"{MASK}"')
+    assert pieces(secret) & pieces(left) <= around, left
+    assert masker.count
+
+
+@pytest.mark.parametrize("kind", ["1", "5", "6", "y", "2b", "argon2id"])
+def test_the_hash_of_a_password_is_masked(kind: str) -> None:
+    assert Masker().text("x.log", f"root:${kind}$salt.v/a$Xq7hunter2:19000:0:\n") == f"root:{MASK}:19000:0:\n"
+
+
+def test_what_stands_around_a_secret_stays_and_its_format_is_whole() -> None:
+    masker = Masker()
+    document = {"user": "ada", "password": "a;b", "more": [1, None]}
+    assert json.loads(masker.text("x.json", json.dumps(document))) == document | {"password": MASK}
+    written = yaml.safe_dump(document)
+    assert yaml.safe_load(masker.text("x.yml", written)) == document | {"password": MASK}
+    url = "a=jdbc:postgresql://db/x?user=a&password=a,b&ssl=true\n"
+    assert masker.text("x.properties", url) == f"a=jdbc:postgresql://db/x?user=a&password={MASK}&ssl=true\n"
+
+
+def test_what_a_vault_has_encrypted_is_no_use_to_a_helper() -> None:
+    text = "a: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  616263646566\nb: c\n"
+    assert Masker().text("x.yml", text) == f'a: "{MASK}"\nb: c\n'
+    assert Masker().text("vault.yml", "$ANSIBLE_VAULT;1.1;AES256\n616263\n") == MASK
+
+
+def test_the_inventory_is_what_ansible_reads_of_it(tmp_path: Path) -> None:
+    for name in ("hosts.yml", "vault-password", "id_ed25519", "group_vars/all/vault.yml", "host_vars/a"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("a: b\n")
+    names = {"inventory/hosts.yml", "inventory/group_vars/all/vault.yml", "inventory/host_vars/a.yml"}
+    assert dict(verb.inventory(tmp_path)) == dict.fromkeys(names, "a: b\n")
+    assert [name for name, _ in verb.inventory(tmp_path / "hosts.yml")][:1] == ["inventory/hosts.yml"]
+
+
+def test_a_name_of_the_specs_is_one_of_a_secret() -> None:
+    assert "pearl" not in Masker(names={"trino_secrets"}).text("x.yml", "trino_secrets: {A: pearl}\n")
 
 
 def test_a_store_of_keys_is_masked_whole() -> None:

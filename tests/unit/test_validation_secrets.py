@@ -215,6 +215,26 @@ def test_what_is_no_secret_or_stands_where_one_may(settings: dict[str, Any]) -> 
     assert exposed(**settings) == []
 
 
+def test_every_value_of_a_secret_is_known_down_to_the_last_member() -> None:
+    settings = {
+        **{key: value for word in MARKED for key, value in MARKED[word](f"{word}-pearl").items()},
+        "hdfs_core_site": {"fs.s3a.secret.key": "key-pearl", "dfs.replication": 3},
+        "spark_unit_service": {"Environment": ["A=b", "A_TOKEN=token-pearl"]},
+        "trino_catalogs": {"shop": {"connection-url": "jdbc:x://a?password=url-pearl&b=c"}},
+        "my_own": {"credentials": {"user": ["ada", "member-pearl"]}},
+        "vault_sales": "vault-pearl", "ansible_become_password": 12345678, "lakehouse_root": "/lakehouse",
+    }  # fmt: skip
+    wanted = {f"{name}-pearl" for name in MARKED}
+    wanted |= {f"{name}-pearl" for name in ("key", "token", "url", "member", "vault")} | {"ada", "12345678"}
+    assert secrets.values(a_host(**settings), KNOWN) == wanted
+    assert {name.partition(".")[0] for name in MARKED} > secrets.names(KNOWN) > {"trino_secrets"}
+
+
+@pytest.mark.parametrize("key", ["fernet_key", "signing-key", "a.Password2", "api_token_old", "cipherKey"])
+def test_a_key_that_ends_with_what_kind_of_key_it_is_holds_a_secret(key: str) -> None:
+    assert secret_words.is_secret(key, "pearl")
+
+
 def test_keys_that_describe_a_secret_are_none() -> None:
     """Of all keys that a component has, those with a secret's word and another end."""
     folder = Path(overrides.FOLDER)
