@@ -127,6 +127,7 @@ def test_what_stands_where_secrets_stand_is_masked_whatever_it_is(line: str) -> 
         "<property><name>a.token.renew</name><value>7</value></property>",
         '{"tokens_left": 3, "credentialProvider": "x", "password": null}',
         "docker run -u 1000:1000 image",
+        "at org.eclipse.jetty.client.HttpClient$1$Resolver.run(HttpClient.java:574)",
         "PWD=/root/somewhere OLDPWD=/home/somewhere",
         "http://a:8080/path?x=a@b and http://a:8080",
         "ssl.privateKey=/etc/ssl/private/server",
