@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,30 +30,40 @@ _WAIT_SECONDS = 600.0
 
 def _run(settings: Settings, _: argparse.Namespace) -> Any:
     """Make a backup; what came of it is kept for those who look."""
-    good = [one.name for one in manifest.all_of(settings) if one.finished]
-    last: dict[str, Any] = {
-        "began": time.time(),
-        "good": good[-1] if good else "",
-        "why": "it was interrupted",
-    }
+    last: dict[str, Any] = {"began": time.time(), "why": "it was interrupted"}
     settings.state.mkdir(exist_ok=True)
     path = settings.state / _LAST
-    _keep(path, last)
+    _keep(path, last | manifest.standing(settings))
     try:
+        # Before it, so that it fetches again what was found damaged.
+        with run.alone(settings):
+            verify.regularly(settings)
         made = run.run(settings)
     except Exception as error:
         # Also what nobody has thought of: without it the run would seem to be at work.
         why = " ".join(str(error).split()) or type(error).__name__
-        _keep(path, last | {"why": why, "ended": time.time()})
+        _keep(path, last | manifest.standing(settings) | {"why": why, "ended": time.time()})
         raise
-    _keep(path, last | {"why": "", "ended": time.time(), "good": made["name"]})
+    _keep(path, last | manifest.standing(settings) | {"why": "", "ended": time.time()})
     return made
 
 
 def _keep(path: Path, document: Any) -> None:
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(json.dumps(document), encoding="utf-8")
-    new.replace(path)
+    text, new = json.dumps(document), path.with_name(f"{path.name}.new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError:
+        # On a full disk the file that is there has room for a few words.
+        new.unlink(missing_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def _note_standing(settings: Settings) -> None:
+    """Tell status and doctor which backup is the newest good one by now."""
+    path = settings.state / _LAST
+    with suppress(OSError, ValueError):
+        _keep(path, json.loads(path.read_text(encoding="utf-8")) | manifest.standing(settings))
 
 
 def _database(settings: Settings, arguments: argparse.Namespace) -> Any:
@@ -73,6 +84,7 @@ def _verify(settings: Settings, arguments: argparse.Namespace) -> Any:
     backup = manifest.find(settings, arguments.name)
     part = _chosen(backup, arguments)
     problems = verify.part(settings, backup, part) if part else verify.verify(settings, backup)
+    _note_standing(settings)
     if problems:
         return {"name": backup.name, "problems": problems}
     if part is None:
@@ -111,7 +123,7 @@ def _serve(settings: Settings, arguments: argparse.Namespace) -> Any:
 
 
 def _list(settings: Settings, _: argparse.Namespace) -> Any:
-    return [one.name for one in manifest.all_of(settings) if one.finished]
+    return [{"name": one.name, "problems": one.damage.problems} for one in manifest.finished(settings)]
 
 
 _FLAG, _TEXT, _NEEDED = {"action": "store_true"}, {"default": ""}, {"required": True}

@@ -34,6 +34,8 @@ class Settings:
     checkpoint_folder: str
     spark_submit: tuple[str, ...]
     spark_user: str
+    # After how many days a run reads every byte of all backups; 0 is never.
+    verify_days: int = 0
 
     @property
     def backups(self) -> Path:
@@ -66,6 +68,11 @@ def load(path: str) -> Settings:
 def new_name() -> str:
     """Return the name of a backup that begins now, such as 20260102T030405Z."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def made_at(name: str) -> float:
+    """Return when a backup of this name began, in seconds since the epoch."""
+    return datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()
 
 
 def checked(name: str) -> str:

@@ -6,8 +6,9 @@ import hashlib
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from backup.config import BackupError
 from backup.tree import Entry
 from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs
 
+# The device of a file, and its number there: the same for all hard links.
+Inode = tuple[int, int]
 _AT_ONCE = 4
 _CHUNK_BYTES = 1 << 20
 
@@ -37,8 +40,10 @@ def copy(  # noqa: PLR0913, PLR0917 -- two trees and the places of both
     def one(entry: Entry) -> tuple[Entry, int]:
         before = earlier.get(entry.path)
         if before and before.identity == entry.identity:
-            os.link(earlier_folder / entry.path, target / entry.path)
-            return replace(entry, sha256=before.sha256), 0
+            # One that is gone there is fetched again.
+            with suppress(FileNotFoundError):
+                os.link(earlier_folder / entry.path, target / entry.path)
+                return replace(entry, sha256=before.sha256), 0
         return replace(entry, sha256=_fetch(hdfs, source, entry, target / entry.path)), entry.length
 
     files = [entry for entry in wanted.values() if not entry.directory]
@@ -55,19 +60,27 @@ def _fetch(hdfs: WebHdfs, source: str, entry: Entry, target: Path) -> str:
     with target.open("wb") as stream:
         if left:
             place = hdfs.call("GET", "OPEN", path, noredirect="true", length=str(left))["Location"]
-            try:
-                with urllib.request.urlopen(place, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310 -- a DataNode
-                    while chunk := answer.read(min(left, _CHUNK_BYTES)):
-                        stream.write(chunk)
-                        digest.update(chunk)
-                        left -= len(chunk)
-            except OSError as error:
-                raise BackupError(f"hdfs {path}: {error}") from error
+            for chunk in _chunks(place, left, path):
+                stream.write(chunk)
+                digest.update(chunk)
+                left -= len(chunk)
         stream.flush()
         os.fsync(stream.fileno())
     if left:
         raise BackupError(f"hdfs {path}: {left} of {entry.length} bytes are missing")
     return digest.hexdigest()
+
+
+def _chunks(place: str, length: int, path: str) -> Iterator[bytes]:
+    """Give the content of a file from a DataNode; BackupError where that fails, and not where a disk does."""
+    left = length
+    try:
+        with urllib.request.urlopen(place, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310 -- a DataNode
+            while left and (chunk := answer.read(min(left, _CHUNK_BYTES))):
+                left -= len(chunk)
+                yield chunk
+    except OSError as error:
+        raise BackupError(f"hdfs {path}: {error}") from error
 
 
 def sha256(path: Path) -> str:
@@ -76,12 +89,22 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def damaged(folder: Path, entries: Collection[Entry]) -> list[str]:
-    """Return the paths of files that are missing below a folder, or have other bytes than they had."""
+def damaged(folder: Path, entries: Collection[Entry], known: dict[Inode, str] | None = None) -> list[str]:
+    """Return the paths of files that are missing below a folder, or have other bytes than they had.
+
+    `known` are checksums of files that were read before; those of this folder are added.
+    """
+    sums = {} if known is None else known
 
     def wrong(entry: Entry) -> bool:
         path = folder / entry.path
-        return not path.is_file() or path.stat().st_size != entry.length or sha256(path) != entry.sha256
+        if not path.is_file():
+            return True
+        found = path.stat()
+        inode = (found.st_dev, found.st_ino)
+        if inode not in sums:
+            sums[inode] = sha256(path)
+        return found.st_size != entry.length or sums[inode] != entry.sha256
 
     files = [entry for entry in entries if not entry.directory]
     with ThreadPoolExecutor(_AT_ONCE) as pool:

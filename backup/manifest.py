@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,31 @@ _MANIFEST, _SUM, _TREE, _DAMAGED = "manifest.json", "manifest.sha256", "tree.jso
 _CATALOG = "catalog.jsonl"
 # Of a backup that was made before the rows of a catalog had lines of their own.
 _WHOLE_CATALOG = "catalog.json"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What verifications have found: paths of damaged files of the copy, and every problem, a line each."""
+
+    files: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def __or__(self, other: Damage) -> Damage:
+        """Return what either has, each once."""
+        return Damage(*map(_both, (self.files, self.problems), (other.files, other.problems)))
+
+    def without(self, paths: Iterable[str]) -> Damage:
+        """Return what is left of it once these files of the copy are as they were."""
+        mended = set(paths)
+        lines = {backup_manifest.problem(path) for path in mended}
+        return Damage(
+            tuple(path for path in self.files if path not in mended),
+            tuple(line for line in self.problems if line not in lines),
+        )
+
+
+def _both(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
 
 
 @dataclass(frozen=True)
@@ -105,17 +130,23 @@ class Backup:
         return tuple(map(tables.read, self.manifest["tables"]))
 
     @property
-    def damage(self) -> list[str] | None:
-        """What the last verification found; None where there was none."""
+    def damage(self) -> Damage:
+        """What is known to be damaged; a note of it that cannot be read is damage, too."""
         path = self.folder / _DAMAGED
+        if not path.is_file():
+            return Damage()
         try:
-            return list(backup_manifest.parse(_read(path), _DAMAGED)) if path.is_file() else None
-        except (OSError, ValueError, TypeError) as error:
-            raise BackupError(f"{path}: {error}") from error
+            known = backup_manifest.damage(backup_manifest.parse(_read(path), _DAMAGED))
+        except (OSError, ValueError) as error:
+            return Damage(problems=(f"{path}: {error}",))
+        return Damage(tuple(known["files"]), tuple(known["problems"]))
 
-    def record(self, problems: list[str]) -> None:
-        """Keep what a verification found."""
-        write(self.folder / _DAMAGED, json.dumps(problems))
+    def record(self, damage: Damage) -> None:
+        """Keep what a verification found: all of it or, on a disk that is full, what was known before."""
+        path = self.folder / _DAMAGED
+        new = path.with_name(f"{path.name}.new")
+        write(new, json.dumps({"files": damage.files, "problems": damage.problems}))
+        new.replace(path)
 
     def write_tree(self, entries: Mapping[str, tree.Entry]) -> None:
         """Write the list of files."""
@@ -140,10 +171,19 @@ class Backup:
         unfinished.replace(self.folder / _MANIFEST)
         os.sync()
 
-    def remove(self) -> None:
-        """Remove it; the manifest first, so that half of it is never taken for a whole."""
+    def clear(self) -> None:
+        """Remove all that it holds; the manifest first, so that half of it is never taken for a whole."""
         (self.folder / _MANIFEST).unlink(missing_ok=True)
-        shutil.rmtree(self.folder)
+        for path in self.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+    def remove(self) -> None:
+        """Remove it."""
+        self.clear()
+        self.folder.rmdir()
 
 
 def _read(path: Path) -> str:
@@ -179,10 +219,24 @@ def all_of(settings: Settings) -> Iterator[Backup]:
                 yield Backup(folder)
 
 
+def finished(settings: Settings) -> list[Backup]:
+    """Return the finished backups, the oldest first."""
+    return [backup for backup in all_of(settings) if backup.finished]
+
+
+def standing(settings: Settings) -> dict[str, Any]:
+    """Return the newest backup that is not known to be damaged, empty for none, and the damaged after it."""
+    damaged = list[str]()
+    for backup in reversed(finished(settings)):
+        if not backup.damage.problems:
+            return {"good": backup.name, "damaged": damaged}
+        damaged.append(backup.name)
+    return {"good": "", "damaged": damaged}
+
+
 def find(settings: Settings, name: str) -> Backup:
     """Return a finished backup, or the newest for no name; BackupError where there is none."""
-    finished = [backup for backup in all_of(settings) if backup.finished]
-    found = [backup for backup in finished if not name or backup.name == checked(name)]
+    found = [backup for backup in finished(settings) if not name or backup.name == checked(name)]
     if not found:
         raise BackupError(f"there is no backup {name}".rstrip() + f" in {settings.backups}")
     return found[-1]

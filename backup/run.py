@@ -5,6 +5,7 @@ Never the other way round: a catalog that is newer than the files names some tha
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -24,9 +25,11 @@ from backup import copying, manifest, tables, tree
 from backup.config import BackupError, Settings, new_name
 from backup.manifest import Backup
 from plugins.module_utils.lakehouse import backup_manifest
-from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
+from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfs, WebHdfsError
 
 _SPARE_BYTES = 256 << 20
+# What a write says on a disk, or in a quota, without room.
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _PAUSE_SECONDS = 0.5
 _COUNT_SECONDS = 3600
 _DATABASE_SECONDS = 6 * 3600
@@ -50,9 +53,10 @@ class Clock:
 def run(settings: Settings) -> dict[str, Any]:
     """Make a backup and remove those beyond retention; return its manifest.
 
-    Raises BackupError where it could not be finished: then every earlier one is as it was.
+    Raises BackupError where it could not be finished: then nothing of it is left, and every earlier one is as
+    it was.
     """
-    with alone(settings):
+    with alone(settings), _whole_or_nothing(settings):
         began, hdfs = time.time(), WebHdfs(settings.namenode, settings.superuser)
         clock = Clock()
         _forget_unfinished(settings, hdfs)
@@ -160,11 +164,29 @@ def alone(settings: Settings, seconds: float = 0.0) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _whole_or_nothing(settings: Settings) -> Iterator[None]:
+    """Remove what a failed run has copied, at once: half a copy may be what fills the disk."""
+    try:
+        yield
+    except Exception as error:
+        with suppress(OSError):
+            _forget_unfinished(settings, WebHdfs(settings.namenode, settings.superuser))
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise BackupError(
+                f"{settings.folder} was full before the copy was whole: {error.strerror}; free space there,"
+                " or name a folder of a larger disk as lakehouse_backup_dir"
+            ) from error
+        raise
+
+
 def _forget_unfinished(settings: Settings, hdfs: WebHdfs) -> None:
     for backup in list(manifest.all_of(settings)):
         if not backup.finished:
-            _drop_snapshot(settings, hdfs, backup.name)
-            backup.remove()
+            backup.clear()
+            # Its folder names the snapshot to whoever comes next.
+            if _drop_snapshot(settings, hdfs, backup.name):
+                backup.remove()
 
 
 def _want_room(settings: Settings, wanted: int) -> None:
@@ -182,10 +204,15 @@ def _snapshot(settings: Settings, hdfs: WebHdfs, name: str) -> float:
     return time.time()
 
 
-def _drop_snapshot(settings: Settings, hdfs: WebHdfs, name: str) -> None:
-    # It may never have been made.
-    with suppress(WebHdfsError):
+def _drop_snapshot(settings: Settings, hdfs: WebHdfs, name: str) -> bool:
+    """Drop a snapshot, which may never have been made; return whether HDFS has answered."""
+    try:
         hdfs.call("DELETE", "DELETESNAPSHOT", settings.root, snapshotname=name)
+    except NoAnswerError:
+        return False
+    except WebHdfsError:
+        pass
+    return True
 
 
 def _image(settings: Settings, backup: Backup) -> None:
@@ -211,9 +238,9 @@ def _image(settings: Settings, backup: Backup) -> None:
 def _copy(settings: Settings, hdfs: WebHdfs, backup: Backup) -> tuple[dict[str, tree.Entry], int]:
     source = f"{settings.root}/.snapshot/{backup.name}"
     wanted = tree.walk(hdfs, source, settings.left_out)
-    finished = [one for one in manifest.all_of(settings) if one.finished]
+    finished = manifest.finished(settings)
     # What is known to be damaged is in none of them as it was: the same file is linked into many.
-    bad = {path for one in finished for path in one.damage or ()}
+    bad = {path for one in finished for path in one.damage.files}
     earlier: Mapping[str, tree.Entry] = {}
     folder = backup.files
     for one in reversed(finished):
@@ -300,7 +327,7 @@ def differences(settings: Settings, known: Sequence[tables.Table]) -> list[str]:
 
 def _retain(settings: Settings, hdfs: WebHdfs) -> None:
     """Remove what is beyond retention, and every snapshot but the newest: it keeps blocks on disks."""
-    finished = [backup for backup in manifest.all_of(settings) if backup.finished]
+    finished = manifest.finished(settings)
     for backup in finished[:-1]:
         _drop_snapshot(settings, hdfs, backup.name)
     for backup in finished[: -settings.keep]:

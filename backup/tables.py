@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from backup.tree import Entry
+from plugins.module_utils.lakehouse import backup_manifest
 
 _COMMIT = re.compile(r"_delta_log/(\d{20})(\.checkpoint\b.*\.parquet|\.json)$")
 
@@ -57,8 +57,7 @@ class Inside:
 
     def relative(self, uri: str) -> str | None:
         """Return the path below the root of a URI of HDFS; None for what is elsewhere."""
-        path = uri if uri.startswith("/") else urlsplit(uri.replace("%", "%25")).path
-        path = unquote(path).rstrip("/")
+        path = backup_manifest.path(uri)
         if path == self.root:
             return ""
         return path.removeprefix(f"{self.root}/") if path.startswith(f"{self.root}/") else None

@@ -10,6 +10,8 @@ from lakehouse.errors import UsageError
 
 DEFAULT_CATALOG = "hive"
 _PLAIN = re.compile(rb"[^A-Za-z0-9_=,+@-]")
+# A table, whose name may have a slash, and a partition, whose every word has an equals sign.
+_PARTITION = re.compile(r"([^=]*?)/([^/=]+=.*)")
 # How deep `catalog.database.table` is.
 _DEEPEST = 3
 
@@ -61,13 +63,16 @@ class Name:
 def parse(text: str) -> Name:
     """Read `table` names as people write them: `db`, `db.table`, `catalog.db.table`, `.../ds=1`, `db.f()`.
 
-    The metastore knows small letters alone, but for partitions. Raises UsageError for what cannot be one.
+    The metastore knows small letters alone, but for partitions. A slash is of the name of a table where no
+    partition follows. Raises UsageError for what cannot be one.
     """
-    head, _, partition = text.partition("/")
+    found = _PARTITION.fullmatch(text.rstrip("/"))
+    head, partition = (found[1], found[2]) if found else (text.rstrip("/"), "")
     head = head.lower()
     function = head.endswith("()")
     words = head.removesuffix("()").split(".")
-    if not all(words) or len(words) > _DEEPEST or (partition and len(words) == 1):
+    homes = words[: max(1, len(words) - 1)]
+    if not all(words) or len(words) > _DEEPEST or (partition and len(words) == 1) or "/" in "".join(homes):
         raise UsageError(f"{text}: no name; as in sales, sales.orders, hive.sales.orders/ds=2026-01-31")
     catalog = words.pop(0) if len(words) == _DEEPEST else DEFAULT_CATALOG
     database = words.pop(0)

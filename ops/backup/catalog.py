@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -26,6 +25,7 @@ from hive_metastore.ttypes import (
 
 from lakehouse.metastore import Metastore
 from lakehouse.metastore.iceberg import iceberg_requests
+from plugins.module_utils.lakehouse import backup_manifest
 
 _AT_ONCE = 500
 _ALL = -1
@@ -103,8 +103,7 @@ class Catalog:
 
 def path(uri: str) -> str:
     """Return the path of a place, however it is written."""
-    found = uri if uri.startswith("/") else urlsplit(uri.replace("%", "%25")).path
-    return unquote(found).rstrip("/")
+    return backup_manifest.path(uri)
 
 
 def overlap(one: str, other: str) -> bool:

@@ -197,6 +197,8 @@ def _other(arguments: Mapping[str, Any]) -> str:
     whole = other if "." in other else f"{table.partition('.')[0]}.{other}"
     if not _NAME.fullmatch(whole) or whole == table:
         raise UsageError(f"--as {other} is no other name for {table}")
+    if "/" in whole:
+        raise UsageError(f"--as {other}: a copy's folder is called as the table is, so its name has no /")
     return whole
 
 

@@ -347,10 +347,19 @@ class Steps:
         }
         return {host: names for host, names in units.items() if names}
 
+    def _timers(self) -> Iterator[tuple[str, str]]:
+        """Give what is done by the clock, and where: none of it while the cluster goes back."""
+        yield self._keeper, "lakehouse-backup"
+        if self._cluster.variable("lakehouse_catalog_enabled"):
+            [host] = self._cluster.inventory.group("postgresql")
+            yield host.name, "lakehouse-catalog"
+
     def _stop(self) -> None:
         scripts = {host: f"systemctl stop {names}" for host, names in self._units().items()}
-        timer = "systemctl stop lakehouse-backup.timer lakehouse-backup.service"
-        scripts[self._keeper] = f"{timer}; {scripts.get(self._keeper, 'true')}"
+        for host, timer in self._timers():
+            # Its work, too: a commit would take PostgreSQL's recovery for a state of the catalog.
+            stop = f"systemctl stop {timer}.timer {timer}.service"
+            scripts[host] = f"{stop}; {scripts.get(host, 'true')}"
         acting.must(self._cluster, scripts, _STOP_SECONDS)
 
     def _database(self, moment: datetime | None) -> str:
@@ -412,7 +421,8 @@ class Steps:
 
     def _start(self) -> None:
         """Start everything, leaders first: a worker that meets no master asks again only after minutes."""
-        acting.must(self._cluster, {self._keeper: "systemctl start lakehouse-backup.timer"}, _PROBE_SECONDS)
+        for host, timer in self._timers():
+            acting.must(self._cluster, {host: f"systemctl start {timer}.timer"}, _PROBE_SECONDS)
         for leading in (True, False):
             script = "systemctl reset-failed {0}; systemctl start {0}"
             scripts = {host: script.format(names) for host, names in self._units(leading=leading).items()}

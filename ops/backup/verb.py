@@ -74,8 +74,9 @@ def verify(path: str, name: str) -> Result:
 def listed(path: str) -> Result:
     """Say which backups there are, the newest first."""
     cluster = placement.read(inventory.load(path))
-    names = acting.program(cluster, "list", seconds=_SECONDS, read=backup_manifest.names)
-    facts = (f"{len(names)} backups", *reversed(names))
+    found = acting.program(cluster, "list", seconds=_SECONDS, read=backup_manifest.listed)
+    names = [f"{one['name']} (damaged)" if one["problems"] else one["name"] for one in reversed(found)]
+    facts = (f"{len(names)} backups", *names)
     target = str(cluster.variable("lakehouse_cluster"))
     return _result("backups", target, (), facts, "listed", f"lakehouse backup verify -i {path}")
 

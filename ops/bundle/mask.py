@@ -49,7 +49,8 @@ _PATTERNS: tuple[tuple[re.Pattern[str], int], ...] = tuple(
         # user:password@host of a URL; a number that ends the host's part is a port.
         (r"""\b[a-z][a-z0-9+.\-]*://[^\s/:@"'<>?#]*:(?!\d{1,5}(?:[/?#,;\s"'<>)\]]|$))([^\s"<>]+)@""", 1),
         # What a system and PostgreSQL keep of a password.
-        (r"(?<!\w)(\$(?:1|apr1|2[abxy]?|5|6|7|y|gy|sha1|scrypt|argon2\w*|pbkdf2[\w\-]*)\$[^\s:\"'<>]{8,})", 1),
+        (r"(?<!\w)(\$(?:1|apr1|2[abxy]?|5|6|7|y|gy|sha1|scrypt|argon2\w*|pbkdf2[\w\-]*)"
+         r"\$[^\s:\"'<>]{8,})", 1),
         (r"(SCRAM-SHA-256\$[^\s\"']+)", 1),
         (r"\b(md5[0-9a-f]{32})\b", 1),
         # Tokens that say themselves what they are.

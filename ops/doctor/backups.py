@@ -46,6 +46,16 @@ def _age(seen: Seen) -> Iterator[Case]:
         yield Case(host, judged(seen.status.backup, old))
 
 
+def _damaged(seen: Seen) -> Iterator[Case]:
+    def found(kept: Kept | None) -> Iterator[Fault]:
+        if kept and kept.damaged:
+            fact = f"{kept.damaged[0]}, the newest backup, is damaged, and nothing newer is good"
+            yield Fault(fact, _run(seen), "a good one")
+
+    for host in _keeper(seen):
+        yield Case(host, judged(seen.status.backup, found))
+
+
 # What a run says of itself until it is at its end: it may still be at work.
 INTERRUPTED = "it was interrupted"
 
@@ -77,6 +87,7 @@ def _archive(seen: Seen) -> Iterator[Case]:
 
 CHECKS = (
     Check("backup.age", "no backup was made for long, or the last has failed", _age),
+    Check("backup.damaged", "a verification found the newest backup damaged", _damaged),
     Check("backup.timer", "nobody makes backups by the clock", _timer),
     Check("backup.archive", "PostgreSQL's WAL does not leave its host", _archive),
 )

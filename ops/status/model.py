@@ -139,10 +139,14 @@ class Verified:
 
 @dataclass(frozen=True)
 class Kept:
-    """When the last good one was made (seconds since the epoch), None for never, and why not since."""
+    """When the last good one was made (seconds since the epoch), None for never, and why not since.
+
+    `damaged` are the names of those after it that are known to be damaged.
+    """
 
     good: float | None
     why: str
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def kept(text: str) -> Kept:
     said = json.loads(text)
     name = str(said["good"])
     made = datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if name else None
-    return Kept(made, str(said["why"]))
+    return Kept(made, str(said["why"]), tuple(map(str, said.get("damaged") or ())))
 
 
 def _machine(host: Host, reply: Answer[Reply], parts: Mapping[str, Answer[str]]) -> Machine:

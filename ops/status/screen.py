@@ -201,7 +201,8 @@ def _kept(status: Status, answer: Answer[Kept | None]) -> str:
     found = answer.value
     if found is None or found.good is None:
         return "none"
-    return f"{age(status.at - found.good)} old"
+    newer = f", {len(found.damaged)} newer damaged" if found.damaged else ""
+    return f"{age(status.at - found.good)} old{newer}"
 
 
 def _verified(status: Status) -> str:

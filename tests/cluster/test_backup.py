@@ -19,7 +19,7 @@ from testbed.namenode import NameNode
 from tests import pages
 from tests.cluster import changing
 from tests.cluster.daemons import placements
-from tests.cluster.looking import Said, look, secrets
+from tests.cluster.looking import DOCTOR_SECONDS, Said, look, secrets
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 
@@ -306,7 +306,7 @@ def test_a_home_with_a_link_gives_nothing_away(path: str, keeper: Machine) -> No
 
 
 @pytest.fixture
-def damaged(name: str, keeper: Machine) -> Iterator[str]:
+def damaged(path: str, name: str, keeper: Machine) -> Iterator[str]:
     """A file of the copy with one byte more, in this backup alone: others link to the same file."""
     files = f"{folder(keeper, name)}/files"
     victim = keeper.run("find %s -name '*.parquet' -size +0 | sort | head -n 1", files)
@@ -315,7 +315,9 @@ def damaged(name: str, keeper: Machine) -> Iterator[str]:
         yield str(Path(victim).relative_to(files))
     finally:
         keeper.run("mv %s %s", f"{victim}.kept", victim)
-        keeper.run("rm -f %s", f"{folder(keeper, name)}/damaged.json")
+        again = verify(path, name)
+        assert again.code == 0, again.out + again.err
+        assert look("status", path, seconds=15).out.count(" newer damaged") == 0
 
 
 @pytest.fixture
@@ -351,11 +353,15 @@ def untouched(
 
 @pytest.mark.usefixtures("untouched")
 def test_a_damaged_backup_is_found_and_refused(
-    path: str, name: str, damaged: str, cluster: Inventory
+    path: str, name: str, damaged: str, cluster: Inventory, keeper: Machine
 ) -> None:
     said = verify(path, name)
     assert said.code == 2, said.out
     assert f"files/{damaged} is not as it was written" in said.out
+    assert listed(path, cluster)[0] == f"{name} (damaged)"
+    assert " newer damaged" in look("status", path, seconds=15).out
+    found = look("doctor", path, seconds=DOCTOR_SECONDS)
+    assert f"FAIL backup.damaged {keeper.name}: {name}, the newest backup, is damaged" in found.out
     word = str(cluster.hosts[0].variables["lakehouse_cluster"])
     refused = look("restore", path, name, "--confirm", word, seconds=VERIFY_SECONDS)
     assert refused.code == 3, refused.out
@@ -425,3 +431,37 @@ def test_a_full_disk_is_said_and_leaves_nothing(
     assert left == ""
     assert name in names
     assert (listed(path, cluster), namenode.names(snapshots)) == (names, before)
+
+
+@contextmanager
+def disk_that_fills(keeper: Machine) -> Iterator[str]:
+    """A disk with room for bytes, and for 40 files: it fills in the middle of a copy, wherever that is."""
+    place = f"{keeper.variable('lakehouse_backup_dir')}/backups"
+    whose = "size=1g,nr_inodes=40,mode=700,uid=$(id -u lakehouse-backup),gid=$(id -g lakehouse-backup)"
+    keeper.run(f"mount -t tmpfs -o {whose} lakehouse-fills %s", place)
+    try:
+        yield place
+    finally:
+        keeper.run("umount --lazy %s", place)
+        keeper.shell.run("systemctl reset-failed lakehouse-backup")
+
+
+def test_a_disk_that_fills_on_the_way_is_said_and_the_next_backup_works(
+    path: str, name: str, keeper: Machine, cluster: Inventory, namenode: NameNode
+) -> None:
+    variables = cluster.hosts[0].variables
+    snapshots, names = f"{variables['lakehouse_root']}/.snapshot", listed(path, cluster)
+    before = namenode.names(snapshots)
+    with disk_that_fills(keeper) as place:
+        said = look("backup", path, seconds=MADE_SECONDS)
+        left = keeper.run("ls %s", place)
+    assert said.code == 1, said.out + said.err
+    *_, last = said.out.splitlines()
+    why = f"{variables['lakehouse_backup_dir']} was full before the copy was whole: No space left on device; "
+    assert f": failed; {keeper.name}: no backup: {why}" in last
+    assert last.endswith(f"; next: lakehouse doctor -i {path}"), last
+    assert left == ""
+    assert (name in names, listed(path, cluster), namenode.names(snapshots)) == (True, names, before)
+    again = look("backup", path, seconds=MADE_SECONDS)
+    assert again.code == 0, again.out + again.err
+    assert listed(path, cluster)[0] == named(again)

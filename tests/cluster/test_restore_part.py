@@ -198,6 +198,9 @@ def test_only_what_is_needed_must_be_whole(kept: Kept, keeper: Machine) -> None:
         assert ready.code == 0, ready.out
     finally:
         keeper.run("mv %s %s", f"{victim}.kept", victim)
+        # It is no longer noted as damaged.
+        again = look("backup", kept.path, "verify", kept.backup, seconds=SECONDS)
+        assert again.code == 0, again.out + again.err
 
 
 @pytest.mark.parametrize(

@@ -457,7 +457,8 @@ def test_partitions_go_with_a_copy_or_it_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "other"), [("orders", ""), ("d.orders", "orders"), ("d.orders", "a.b.c"), ("d.orders", "x y")]
+    ("table", "other"),
+    [("orders", ""), ("d.orders", "orders"), ("d.orders", "a.b.c"), ("d.orders", "x y"), ("d.orders", "a/b")],
 )
 def test_a_name_is_a_name_and_another_one(table: str, other: str) -> None:
     with pytest.raises(UsageError):
@@ -467,6 +468,7 @@ def test_a_name_is_a_name_and_another_one(table: str, other: str) -> None:
 def test_another_name_is_in_the_same_database_unless_it_says_so() -> None:
     assert part._other({"table": "d.orders", "as": "then"}) == "d.then"
     assert part._other({"table": "d.orders", "as": "x.then"}) == "x.then"
+    assert part._other({"table": "d.a/b", "as": "then"}) == "d.then"
 
 
 # -- As Thrift has it --

@@ -146,6 +146,9 @@ def test_a_name_is_that_of_one_file(name: str) -> None:
         ("sales.orders", Name("hive", "sales", "orders")),
         ("other.far.plain", Name("other", "far", "plain")),
         ("sales.orders/ds=1.5/h=2", Name("hive", "sales", "orders", "ds=1.5/h=2")),
+        ("sales.a/b", Name("hive", "sales", "a/b")),
+        ("other.sales.a/b/ds=1/h=2", Name("other", "sales", "a/b", "ds=1/h=2")),
+        ("sales.orders/", Name("hive", "sales", "orders")),
         ("sales.mask_it()", Name("hive", "sales", function="mask_it")),
     ],
 )
@@ -154,7 +157,7 @@ def test_names_are_read_as_people_write_them(said: str, name: Name) -> None:
     assert names.parse(str(name).removeprefix("hive.")) == name
 
 
-@pytest.mark.parametrize("said", ["", ".", "a.", "a..b", "a.b.c.d", "a/b", "/ds=1"])
+@pytest.mark.parametrize("said", ["", ".", "a.", "a..b", "a.b.c.d", "a/b", "/ds=1", "a/b.c"])
 def test_what_is_no_name_is_refused(said: str) -> None:
     with pytest.raises(UsageError, match="no name; as in"):
         names.parse(said)

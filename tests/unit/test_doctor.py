@@ -367,6 +367,8 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (part(N2, "backup", "20270115", "20270113"), W, "backup.age", N2, "no good backup for 52 h"),
     (part(N2, "backup", '"why": ""', '"why": "a disk is full"'), F, "backup.age", N2,
      "the last backup has failed: a disk is full"),
+    (part(N2, "backup", '"why": ""', '"why": "", "damaged": ["20270115T050000Z"]'), F, "backup.damaged", N2,
+     "20270115T050000Z, the newest backup, is damaged"),
     (part(N2, "backup_units", "ActiveState=active", "ActiveState=inactive"), F, "backup.timer", N2,
      "lakehouse-backup.timer is inactive: nobody makes backups"),
     (part(N2, "backup_units", "inactive\nResult=success", "failed\nResult=signal"), F, "backup.timer", N2,

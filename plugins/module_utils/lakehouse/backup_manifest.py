@@ -29,6 +29,8 @@ _KIND = re.compile(r"text|whole|real|time")
 _IMAGE = re.compile(r"namenode/fsimage_(\d{1,20})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SHOWN = 60
+# Before the path of a place. Hadoop's Path reads neither %XX nor a question mark in it.
+_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/|$)")
 # As far as a year has four digits.
 _LAST_SECOND = 253402300800
 Kind = Any
@@ -76,9 +78,21 @@ def room(document: Any) -> dict[str, Any]:
     return dict(_checked(document, {"room": _count, "lacking": _optional(_count)}, "the answer"))
 
 
-def names(document: Any) -> list[str]:
-    """Return the names that `list` answers."""
-    return list(_checked(document, [NAME], "the answer"))
+def listed(document: Any) -> list[dict[str, Any]]:
+    """Return what `list` answers: names, the oldest first, each with what is known to be damaged."""
+    return list(_checked(document, [{"name": NAME, "problems": [_text]}], "the answer"))
+
+
+def damage(document: Any) -> dict[str, Any]:
+    """Return what a verification has noted; an earlier release noted the files alone."""
+    if isinstance(document, list):
+        document = {"files": document, "problems": [problem(path) for path in document]}
+    return dict(_checked(document, {"files": [relative], "problems": [_text]}, "the damage"))
+
+
+def problem(path: Any) -> str:
+    """Return the line about a damaged file of a copy."""
+    return f"files/{path} is not as it was written"
 
 
 def brought(document: Any) -> dict[str, Any]:
@@ -94,7 +108,12 @@ def compared(document: Any) -> dict[str, Any]:
 
 def last(document: Any) -> dict[str, Any]:
     """Return what came of the last backup."""
-    kinds = {"good": _any_of(re.compile(""), NAME), "why": _text, "began": _time}
+    kinds = {
+        "good": _any_of(re.compile(""), NAME),
+        "why": _text,
+        "began": _time,
+        "damaged": _optional([NAME]),
+    }
     return dict(_checked(document, kinds, "the last backup"))
 
 
@@ -238,6 +257,11 @@ def _line(value: Any, where: str) -> str:
     if _CONTROL.search(_string(value, where)):
         raise ManifestError(f"{where}: {shown(value)} has control characters")
     return str(value)
+
+
+def path(uri: str) -> str:
+    """Return the path of a place in HDFS, with a scheme or without: no letter of it stands for another."""
+    return _AUTHORITY.sub("", uri).rstrip("/")
 
 
 def relative(value: Any, where: str) -> str:
