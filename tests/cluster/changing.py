@@ -87,8 +87,9 @@ def runbook(name: str, **words: str) -> list[list[str]]:
     lines = [line for block in pages.blocks(pages.RUNBOOKS / f"{name}.md") for line in block.splitlines()]
     found = [
         shlex.split(line.removeprefix(".venv/bin/lakehouse ").partition(" -i inventory/local")[0])
-        + shlex.split(line.partition(" -i inventory/local")[2])
+        + shlex.split(line.partition(" -i inventory/local")[2], comments=True)
         for line in lines
+        if line.startswith(".venv/bin/lakehouse ")
     ]
     return [[words.get(word, word) for word in command] for command in found]
 

@@ -25,6 +25,8 @@ from tests.cluster.playbooks import Ansible
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
+# Of the runbook.
+MAKE, LIST, VERIFY = changing.runbook("backup")
 # Of the smoke lakehouse, every table counted; docs/operations/backup.md has what was measured.
 BACKUP_SECONDS = 60
 # Nothing here takes so long.
@@ -44,7 +46,7 @@ def keeper(cluster: Inventory, machines: Machines) -> Machine:
 
 @pytest.fixture(scope="module")
 def made(path: str) -> Said:
-    return look("backup", path, seconds=MADE_SECONDS)
+    return look(MAKE[0], path, *MAKE[1:], seconds=MADE_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def run_of(said: Said) -> str:
 
 def listed(path: str, cluster: Inventory) -> list[str]:
     """The backups as the verb lists them."""
-    said = look("backup", path, "list", seconds=VERIFY_SECONDS)
+    said = look(LIST[0], path, *LIST[1:], seconds=VERIFY_SECONDS)
     assert said.code == 0, said.out + said.err
     [line] = said.out.splitlines()
     first = f"backups {cluster.hosts[0].variables['lakehouse_cluster']}: listed; "
@@ -78,7 +80,7 @@ def listed(path: str, cluster: Inventory) -> list[str]:
 
 
 def verify(path: str, *options: str) -> Said:
-    return look("backup", path, "verify", *options, seconds=VERIFY_SECONDS)
+    return look(VERIFY[0], path, *VERIFY[1:], *options, seconds=VERIFY_SECONDS)
 
 
 def folder(keeper: Machine, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,9 +12,12 @@ import pytest
 
 from lakehouse import airgap, profile, run
 from lakehouse.nodes import docker_api
+from tests import pages
 from tests.cluster import airgapped
 from tests.cluster.airgapped import Control
 
+# The runbook's.
+WRITE, INSTALL = pages.blocks(pages.RUNBOOKS / "bundle.md")
 # Of the time that it takes from mirrors.
 MOST = 1.1
 
@@ -25,14 +29,9 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a bundle of the small profile."""
     # Not below pytest's folder of three runs: it is 1.3 GiB.
     folder = tmp_path_factory.mktemp("bundles")
-    command = [
-        run.program("lakehouse"),
-        "bundle",
-        "-i",
-        "inventory/local",
-        "--output",
-        str(folder / "core.tar"),
-    ]
+    program, *words, output, _ = shlex.split(WRITE)
+    assert (program, output) == (".venv/bin/lakehouse", "--output")
+    command = [run.program("lakehouse"), *words, output, str(folder / "core.tar")]
     assert not run.shown(command, {profile.VARIABLE: profile.CORE, airgap.VARIABLE: ""})
     return folder
 
@@ -50,7 +49,9 @@ def control(bundles: Path) -> Iterator[Control]:
 @pytest.fixture(scope="module")
 def installed(control: Control) -> tuple[float, str]:
     """Install it out of the bundle; return the seconds to its services, and what `make` said."""
-    return control.install("BUNDLE=/bundles/core.tar")
+    make, target, bundle = shlex.split(INSTALL)
+    assert (make, target) == ("make", "lakehouse")
+    return control.install(f"{bundle.partition('=')[0]}=/bundles/core.tar")
 
 
 def mirrors(control: Control) -> set[str]:

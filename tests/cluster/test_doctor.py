@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lakehouse.inventory import Host, Inventory
-from tests.cluster.looking import Said, doctor, paused, secrets
+from tests.cluster import changing
+from tests.cluster.looking import DOCTOR_SECONDS, Said, doctor, look, paused, secrets
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
@@ -43,6 +44,12 @@ def test_programs_learn_how_much_was_judged(path: str, cluster: Inventory) -> No
     assert document["checks"]["judged"] == document["checks"]["of"] > len(cluster.hosts)
     assert document["hosts"].keys() == {host.name for host in cluster.hosts}
     assert [secret for secret in secrets(cluster) if secret in said.out] == []
+
+
+@pytest.mark.parametrize("command", changing.runbook("doctor"), ids=" ".join)
+def test_a_command_of_the_runbook_judges_it(command: list[str], path: str) -> None:
+    said = look(command[0], path, *command[1:], seconds=DOCTOR_SECONDS)
+    assert (said.code, said.err) == (0, ""), said.out
 
 
 @pytest.mark.drill

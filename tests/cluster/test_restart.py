@@ -164,12 +164,15 @@ def test_a_run_that_a_gate_stops_on_its_way_goes_on_where_it_was(
     assert process.returncode == 6, out
     assert "restart datanode: stopped halfway; at datanode on " in out.splitlines()[-1]
     before = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
-    planned = verb.run("resume", run, "--dry-run")
+    shown, listed, planning, _, going_on = changing.runbook("runs", r18=run)
+    assert f"lakehouse resume {run} " in verb.run(*shown).stdout.splitlines()[-1]
+    assert json.loads(verb.run(*listed).stdout)["runs"][-1]["run"] == run
+    planned = verb.run(*planning)
     assert (planned.returncode, "nothing was changed" in planned.stdout.splitlines()[-1]) == (0, True), (
         planned
     )
     assert changing.starts(cluster, machines, "hdfs-datanode", "datanodes") == before
-    done = verb.run("resume", run, "--yes")
+    done = verb.run(*going_on)
     assert done.returncode == 0, done
     changing.healed(namenode)
 
@@ -213,7 +216,8 @@ def test_ctrl_c_in_a_step_that_lasts_gives_the_lock_back_at_once(verb: Verb, clu
     run = re.search(r"lakehouse resume (r\d+)", out)
     assert run, out
     # Another verb would be refused while the lock is there.
-    done = verb.run("resume", run[1], "--yes")
+    [going_on] = [words for words in changing.runbook("runs") if words == ["resume", "--yes"]]
+    done = verb.run(*going_on)
     assert done.returncode == 0, done
 
 

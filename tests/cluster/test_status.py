@@ -10,6 +10,7 @@ import pytest
 from lakehouse.inventory import Inventory
 from testbed.namenode import NameNode
 from testbed.tables import suffix
+from tests.cluster import changing
 from tests.cluster.changing import Verb
 from tests.cluster.daemons import placements
 from tests.cluster.looking import Said, look, paused, secrets
@@ -78,6 +79,12 @@ def test_blocks_are_counted_as_they_are_now(path: str, cluster: Inventory, namen
         namenode.remove(folder)
     # Those of event logs come and go.
     assert now > before + BLOCKS // 2
+
+
+@pytest.mark.parametrize("command", changing.runbook("status"), ids=" ".join)
+def test_a_command_of_the_runbook_shows_it(command: list[str], path: str) -> None:
+    said = look(command[0], path, *command[1:], seconds=LIMIT_SECONDS)
+    assert (said.code, said.err) == (0, ""), said.out
 
 
 @pytest.mark.drill

@@ -28,6 +28,7 @@ from lakehouse.sizing import fixed, placed, spark, trino
 from lakehouse.sizing.engines import ENGINES
 from lakehouse.validation import memory, overrides, variables
 from matrix import cells
+from tests import pages
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -148,6 +149,14 @@ def test_a_make_command_names_targets_of_the_makefile(words: list[str]) -> None:
 @pytest.mark.parametrize("words", [*calls(".venv/bin/lakehouse"), *calls("lakehouse", sentences=False)])
 def test_a_lakehouse_command_is_understood(words: list[str]) -> None:
     cli.parsed(words[1:])
+
+
+@pytest.mark.parametrize("page", sorted(pages.RUNBOOKS.glob("*.md")), ids=lambda page: page.stem)
+def test_the_commands_of_a_runbook_are_those_of_a_test(page: Path) -> None:
+    assert pages.blocks(page) != []
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests/cluster").glob("*.py"))
+    read = rf'runbook\("{page.stem}"|RUNBOOKS / "{page.stem}\.md"|^PAGES = .*"{page.stem}"'
+    assert re.search(read, tests, re.MULTILINE)
 
 
 # What has been is told by the changelog in the words of then.
