@@ -71,7 +71,7 @@ _SQL_WORD = re.compile(
 
 def of_yaml(text: str, is_secret: IsSecret) -> Iterator[Span]:
     """Yield the values of a document of YAML, and what a vault has encrypted; YAMLError where it is none."""
-    waiting = [node for node in yaml.compose_all(text, Loader=_LOADER) if node is not None]
+    waiting = list(yaml.compose_all(text, Loader=_LOADER))
     seen = set[int]()
     while waiting:
         node = waiting.pop()
@@ -83,13 +83,13 @@ def of_yaml(text: str, is_secret: IsSecret) -> Iterator[Span]:
         elif isinstance(node, yaml.SequenceNode):
             waiting += node.value
         elif isinstance(node, yaml.MappingNode):
-            words = {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+            words = {str(key.value): value for key, value in node.value}
             named = words.get("name", words.get("key"))
             for key, value in node.value:
                 waiting.append(key)
-                names = [key, named] if key.value == "value" else [key]
+                names = [key, *([named] if named and key.value == "value" else [])]
                 word = value.value if isinstance(value, yaml.ScalarNode) else "of several"
-                if any(isinstance(name, yaml.ScalarNode) and is_secret(name.value, word) for name in names):
+                if any(is_secret(str(name.value), word) for name in names):
                     yield _span(text, value)
                 else:
                     waiting.append(value)

@@ -22,9 +22,10 @@ from backup import manifest as manifests
 from backup.config import BackupError, Settings, made_at
 from backup.manifest import Backup, Damage
 from backup.tree import Entry
-from ops.backup import catalog, restore, verb
+from lakehouse import inventory
+from ops.backup import acting, catalog, restore, verb
 from ops.change.run import Running
-from ops.status import reading
+from ops.status import placement, reading
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import backup_manifest
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfs
@@ -185,9 +186,9 @@ def test_the_list_marks_what_is_damaged(
     change(backups[2].files / "own")
     verify.verify(settings, backups[2])
     answer = program._list(settings, Namespace())
-    monkeypatch.setattr(verb.inventory, "load", lambda _: None)
-    monkeypatch.setattr(verb.placement, "read", lambda _: OneHost())
-    monkeypatch.setattr(verb.acting, "program", lambda *_, read, **__: read(json.loads(json.dumps(answer))))
+    monkeypatch.setattr(inventory, "load", lambda _: None)
+    monkeypatch.setattr(placement, "read", lambda _: OneHost())
+    monkeypatch.setattr(acting, "program", lambda *_, read, **__: read(json.loads(json.dumps(answer))))
     assert verb.listed("inventory/x").facts == ("3 backups", f"{THIRD} (damaged)", SECOND, FIRST)
 
 
@@ -218,7 +219,12 @@ def test_a_backup_verifies_all_when_it_is_time_and_reads_a_file_once(
 ) -> None:
     read: list[Path] = []
     checksum = copying.sha256
-    monkeypatch.setattr(copying, "sha256", lambda path: (read.append(path), checksum(path))[1])
+
+    def counted(path: Path) -> str:
+        read.append(path)
+        return checksum(path)
+
+    monkeypatch.setattr(copying, "sha256", counted)
     change(backups[0].files / "all")
     verify.regularly(settings)
     assert [set(lines) for lines in marked(settings).values()] == [{line("all")}] * 3
@@ -247,7 +253,12 @@ def test_a_run_verifies_before_it_copies(
     settings: Settings, backups: list[Backup], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known: list[Any] = []
-    monkeypatch.setattr(run, "run", lambda _: known.append(backups[2].damage.files) or {"name": THIRD})
+
+    def made(_: Settings) -> dict[str, str]:
+        known.append(backups[2].damage.files)
+        return {"name": THIRD}
+
+    monkeypatch.setattr(run, "run", made)
     change(backups[2].files / "all")
     program._run(settings, Namespace())
     assert known == [("all",)]
@@ -422,8 +433,8 @@ def test_nothing_is_done_by_the_clock_while_a_cluster_goes_back(
         scripts.extend(asked.values())
         return dict.fromkeys(asked, "")
 
-    monkeypatch.setattr(restore.acting, "must", must)
-    monkeypatch.setattr(restore.acting, "keeper", lambda _: "n1")
+    monkeypatch.setattr(acting, "must", must)
+    monkeypatch.setattr(acting, "keeper", lambda _: "n1")
 
     class Run:
         class living:  # noqa: N801 -- as the attribute is called
