@@ -435,6 +435,38 @@ def test_a_full_disk_is_said_and_leaves_nothing(
     assert (listed(path, cluster), namenode.names(snapshots)) == (names, before)
 
 
+def test_a_backup_that_is_due_to_verify_finds_a_damaged_file_in_all_that_share_it_and_fetches_it_again(
+    path: str, name: str, keeper: Machine, cluster: Inventory
+) -> None:
+    place, names = str(keeper.variable("lakehouse_backup_dir")), listed(path, cluster)
+    mark = f"{place}/state/verified.json"
+    found = "find %s -name '*.parquet' -size +0 -links +1 -printf '%%n %%P\\n' | sort -rn | head -n 1"
+    links, file = keeper.run(found, f"{folder(keeper, names[0])}/files").split(" ", 1)
+    victim = f"{folder(keeper, names[0])}/files/{file}"
+    with keeper.scratch("damage-of-tests") as scratch:
+        keeper.run(
+            "cp %s %s && printf X | dd of=%s bs=1 seek=5 conv=notrunc status=none", victim, scratch, victim
+        )
+        try:
+            keeper.run("echo '{\"at\": 0}' > %s && chown lakehouse-backup %s", mark, mark)
+            said = look("backup", path, seconds=MADE_SECONDS)
+            assert said.code == 0, said.out + said.err
+            after = listed(path, cluster)
+            good = verify(path, named(said))
+            shown = look("doctor", path, seconds=DOCTOR_SECONDS).out
+        finally:
+            # In its place, so that it is whole for all.
+            keeper.run("cat %s > %s", f"{scratch}/{Path(file).name}", victim)
+            for each in [one.removesuffix(" (damaged)") for one in listed(path, cluster)]:
+                again = verify(path, each)
+                assert again.code == 0, again.out
+    assert (after[0], good.code) == (named(said), 0), good.out
+    assert sum(one.endswith(" (damaged)") for one in after) >= min(int(links), len(after) - 1)
+    assert name in names
+    assert "backup.damaged" not in shown
+    assert json.loads(keeper.run("cat %s", mark))["at"] > 0
+
+
 @contextmanager
 def disk_that_fills(keeper: Machine) -> Iterator[str]:
     """A disk with room for bytes, and for 40 files: it fills in the middle of a copy, wherever that is."""
