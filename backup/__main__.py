@@ -20,7 +20,7 @@ from backup import chosen, database, manifest, reconcile, run, serve, verify
 from backup.chosen import Chosen
 from backup.config import BackupError, Settings, load
 from backup.manifest import Backup
-from plugins.module_utils.lakehouse.backup_manifest import ManifestError
+from plugins.module_utils.lakehouse.checked_document import DocumentError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
 # Of the last run, good or not; status and doctor read it.
@@ -164,7 +164,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         answer = {"value": arguments.program(load(arguments.settings), arguments)}
-    except (BackupError, ManifestError, WebHdfsError, OSError, subprocess.SubprocessError) as error:
+    except (BackupError, DocumentError, WebHdfsError, OSError, subprocess.SubprocessError) as error:
         answer = {"why": " ".join(str(error).split())}
     sys.stdout.write(json.dumps(answer) + "\n")
     return int("why" in answer)

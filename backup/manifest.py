@@ -14,8 +14,9 @@ from typing import IO, Any
 
 from backup import copying, tables, tree
 from backup.config import BackupError, Settings, checked
-from plugins.module_utils.lakehouse import backup_manifest
-from plugins.module_utils.lakehouse.backup_manifest import NAME, ManifestError
+from plugins.module_utils.lakehouse import backup_manifest, checked_document
+from plugins.module_utils.lakehouse.backup_manifest import NAME
+from plugins.module_utils.lakehouse.checked_document import DocumentError
 
 SCHEMA = 1
 _MANIFEST, _SUM, _TREE, _DAMAGED = "manifest.json", "manifest.sha256", "tree.jsonl", "damaged.json"
@@ -83,7 +84,7 @@ class Backup:
             known = _read(self.folder / _SUM).strip()
             if copying.sha256(path) != known:
                 raise BackupError(f"{path} is not as it was written")
-            found = backup_manifest.manifest(backup_manifest.parse(_read(path), _MANIFEST))
+            found = backup_manifest.manifest(checked_document.parse(_read(path), _MANIFEST))
         except (OSError, ValueError) as error:
             raise BackupError(f"{path}: {error}") from error
         if found["name"] != self.name:
@@ -119,10 +120,10 @@ class Backup:
             raise BackupError(f"{path}: {error}") from error
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Give the rows of the catalog while no manifest has its checksum; ManifestError for a wrong one."""
+        """Give the rows of the catalog while no manifest has its checksum; DocumentError for a wrong one."""
         with (self.folder / _CATALOG).open(encoding="utf-8") as lines:
             while line := lines.readline(backup_manifest.LINE_BYTES):
-                yield backup_manifest.catalog_row(backup_manifest.parse(line, _CATALOG))
+                yield backup_manifest.catalog_row(checked_document.parse(line, _CATALOG))
 
     @property
     def tables(self) -> tuple[tables.Table, ...]:
@@ -136,7 +137,7 @@ class Backup:
         if not path.is_file():
             return Damage()
         try:
-            known = backup_manifest.damage(backup_manifest.parse(_read(path), _DAMAGED))
+            known = backup_manifest.damage(checked_document.parse(_read(path), _DAMAGED))
         except (OSError, ValueError) as error:
             return Damage(problems=(f"{path}: {error}",))
         return Damage(tuple(known["files"]), tuple(known["problems"]))
@@ -188,14 +189,14 @@ class Backup:
 
 def _read(path: Path) -> str:
     """Return the text of a file that is no longer than any of these is; ValueError for one that is."""
-    if path.stat().st_size > backup_manifest.MOST_BYTES:
-        raise ManifestError(f"longer than {backup_manifest.MOST_BYTES >> 20} MiB")
+    if path.stat().st_size > checked_document.MOST_BYTES:
+        raise DocumentError(f"longer than {checked_document.MOST_BYTES >> 20} MiB")
     return path.read_text(encoding="utf-8")
 
 
 def _rows_of(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give the rows of a catalog that is one document."""
-    known = backup_manifest.catalog(backup_manifest.parse(text, _WHOLE_CATALOG))
+    known = backup_manifest.catalog(checked_document.parse(text, _WHOLE_CATALOG))
     yield from (("database", one) for one in known["databases"])
     for table in known["tables"]:
         yield "table", table

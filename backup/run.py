@@ -24,7 +24,7 @@ from typing import IO, Any
 from backup import copying, manifest, tables, tree
 from backup.config import BackupError, Settings, new_name
 from backup.manifest import Backup
-from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfs, WebHdfsError
 
 _SPARE_BYTES = 256 << 20
@@ -106,7 +106,7 @@ def ask(settings: Settings, *words: str, rows: IO[str] | None = None) -> Any:
     The answer is the last line; what is above it is written to `rows`, which takes no more than the longest
     file of a backup has.
     """
-    last, room = "", backup_manifest.MOST_BYTES
+    last, room = "", checked_document.MOST_BYTES
     with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
         [*settings.database_ssh, " ".join(words)],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
@@ -129,12 +129,12 @@ def ask(settings: Settings, *words: str, rows: IO[str] | None = None) -> Any:
         errors.seek(0)
         said = errors.read(_SAID)
     try:
-        answer = dict(backup_manifest.parse(last, "the answer"))
+        answer = dict(checked_document.parse(last, "the answer"))
     except (ValueError, TypeError):
-        why = backup_manifest.printable(" ".join((said or last).split())[:_SAID])
+        why = checked_document.printable(" ".join((said or last).split())[:_SAID])
         raise BackupError(f"PostgreSQL's host does not answer: {why or f'exit {asked.returncode}'}") from None
     if "value" not in answer:
-        raise BackupError(backup_manifest.printable(str(answer.get("why"))[:_SAID]))
+        raise BackupError(checked_document.printable(str(answer.get("why"))[:_SAID]))
     return answer["value"]
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.hdfs_tree import Entry, walk
 
 __all__ = ["Entry", "read", "walk", "write"]
@@ -24,7 +24,7 @@ def write(path: Path, entries: Mapping[str, Entry]) -> None:
 def read(path: Path) -> dict[str, Entry]:
     """Return what was written."""
     with path.open(encoding="utf-8") as stream:
-        rows = (backup_manifest.entry(backup_manifest.parse(line, path.name)) for line in stream)
+        rows = (backup_manifest.entry(checked_document.parse(line, path.name)) for line in stream)
         return {row["path"]: _known(row) for row in rows}
 
 

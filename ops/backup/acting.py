@@ -14,8 +14,8 @@ from lakehouse.errors import LakehouseError
 from ops import hosts
 from ops.probing import Prober, Shell
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse import backup_manifest
-from plugins.module_utils.lakehouse.backup_manifest import ManifestError
+from plugins.module_utils.lakehouse import checked_document
+from plugins.module_utils.lakehouse.checked_document import DocumentError
 
 T = TypeVar("T")
 
@@ -100,19 +100,19 @@ def program(cluster: Cluster, *words: str, seconds: float, read: Callable[[Any],
     said = act(cluster, {host: script}, seconds)[host]
     path = cluster.inventory.path
     try:
-        answer = dict(backup_manifest.parse(said.text.splitlines()[-1], "the answer"))
+        answer = dict(checked_document.parse(said.text.splitlines()[-1], "the answer"))
     except (ValueError, TypeError, IndexError):
-        words_of_host = backup_manifest.printable(" ".join(said.text.split())[-_SAID:])
+        words_of_host = checked_document.printable(" ".join(said.text.split())[-_SAID:])
         raise LakehouseError(
             f"{host}: {words_of_host or 'no answer'}", f".venv/bin/lakehouse status -i {path}"
         ) from None
     if "value" not in answer:
         # A new backup could be the one for which the retention removes what is looked for.
-        why = backup_manifest.printable(str(answer.get("why"))[:_SAID])
+        why = checked_document.printable(str(answer.get("why"))[:_SAID])
         raise LakehouseError(f"{host}: {why}", f".venv/bin/lakehouse backup list -i {path}")
     try:
         return read(answer["value"])
-    except ManifestError as error:
+    except DocumentError as error:
         raise LakehouseError(
             f"{host}: {words[0]}: {error}; nothing was done with it",
             f".venv/bin/lakehouse backup list -i {path}",

@@ -13,8 +13,8 @@ from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse import backup_manifest
-from plugins.module_utils.lakehouse.backup_manifest import ManifestError
+from plugins.module_utils.lakehouse import backup_manifest, checked_document
+from plugins.module_utils.lakehouse.checked_document import DocumentError
 
 VERB = "backup"
 UNIT = "lakehouse-backup.service"
@@ -72,8 +72,8 @@ def _last(cluster: Cluster, host: str) -> dict[str, Any]:
     if not said:
         return {}
     try:
-        return backup_manifest.last(backup_manifest.parse(said, "last.json"))
-    except ManifestError as error:
+        return backup_manifest.last(checked_document.parse(said, "last.json"))
+    except DocumentError as error:
         raise LakehouseError(f"{host}: {error}", f"{acting.last(cluster)}, on {host}") from error
 
 

@@ -29,7 +29,7 @@ from ops.change.run import Request, Running, Work
 from ops.probing import Prober
 from ops.status import look, placement, screen
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse import backup_manifest, checked_document
 
 VERB = "restore"
 # What stays: the database is restored by its own step, and files are brought back to a file system that runs.
@@ -306,7 +306,7 @@ class Steps:
         self._begin(stop)
         self._stop()
         self._begin(database)
-        self._running.say(backup_manifest.printable(self._database(moment)))
+        self._running.say(checked_document.printable(self._database(moment)))
         self._begin(namenode)
         self._namenode()
         self._begin(files)

@@ -17,8 +17,8 @@ from backup.manifest import Backup
 from lakehouse.errors import LakehouseError
 from ops.backup import acting, engines, making, restore
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse import backup_manifest
-from plugins.module_utils.lakehouse.backup_manifest import ManifestError
+from plugins.module_utils.lakehouse import backup_manifest, checked_document
+from plugins.module_utils.lakehouse.checked_document import DocumentError
 from tests.unit.backup_manifests import LABEL, NAME, manifest
 
 DIGEST = "0" * 64
@@ -91,7 +91,7 @@ def test_a_manifest_of_the_kit_is_read_as_it_is() -> None:
     ],
 )
 def test_a_field_of_an_attacker_is_one_line(path: str, value: Any) -> None:
-    with pytest.raises(ManifestError) as refused:
+    with pytest.raises(DocumentError) as refused:
         backup_manifest.manifest(changed(WHOLE, path, value))
     message = str(refused.value)
     assert message.isprintable()
@@ -101,7 +101,7 @@ def test_a_field_of_an_attacker_is_one_line(path: str, value: Any) -> None:
 
 @pytest.mark.parametrize("document", [None, [], "x", 7, {"name": NAME}])
 def test_what_is_no_manifest_is_one_line(document: Any) -> None:
-    with pytest.raises(ManifestError, match=r"^the manifest: "):
+    with pytest.raises(DocumentError, match=r"^the manifest: "):
         backup_manifest.manifest(document)
 
 
@@ -109,15 +109,15 @@ def test_what_is_no_manifest_is_one_line(document: Any) -> None:
     ("text", "why"), [(DEEP, "nested too deeply"), ("{", "no JSON"), ("\x1b", "no JSON")]
 )
 def test_what_cannot_be_read_is_one_line(text: str, why: str) -> None:
-    with pytest.raises(ManifestError, match=why) as refused:
-        backup_manifest.parse(text, "the answer")
+    with pytest.raises(DocumentError, match=why) as refused:
+        checked_document.parse(text, "the answer")
     assert str(refused.value).isprintable()
 
 
 def test_what_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backup_manifest, "MOST_BYTES", 1 << 20)
-    with pytest.raises(ManifestError, match="longer than 1 MiB"):
-        backup_manifest.parse("7" * (1 << 20) + "7", "the answer")
+    monkeypatch.setattr(checked_document, "MOST_BYTES", 1 << 20)
+    with pytest.raises(DocumentError, match="longer than 1 MiB"):
+        checked_document.parse("7" * (1 << 20) + "7", "the answer")
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a/.", "a\0b", 7])
@@ -126,7 +126,7 @@ def test_a_file_outside_of_the_copy_is_refused(path: Any) -> None:
         "path": path, "directory": False, "owner": "o", "group": "g", "permission": "660", "length": 1,
         "modified": 1, "replication": 1, "file_id": 1, "acl": [], "sha256": DIGEST,
     }  # fmt: skip
-    with pytest.raises(ManifestError, match=r"^the list of files: path: "):
+    with pytest.raises(DocumentError, match=r"^the list of files: path: "):
         backup_manifest.entry(row)
 
 
@@ -163,7 +163,7 @@ def test_a_manifest_with_the_right_checksum_can_still_be_wrong(folder: Path, doc
 
 
 def test_a_huge_manifest_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backup_manifest, "MOST_BYTES", 1 << 10)
+    monkeypatch.setattr(checked_document, "MOST_BYTES", 1 << 10)
     backup = written(folder, json.dumps(changed(WHOLE, "cluster", "x" * 2000)))
     with pytest.raises(BackupError, match="longer than"):
         _ = backup.manifest
@@ -184,7 +184,7 @@ def test_a_hosts_repository_of_an_attacker_is_one_line(tmp_path: Path, said: str
     if said == '{"value": []}':
         assert run.in_repository(settings(program)) == []
         return
-    with pytest.raises((BackupError, ManifestError)) as refused:
+    with pytest.raises((BackupError, DocumentError)) as refused:
         run.in_repository(settings(program))
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 1200
@@ -254,7 +254,7 @@ def test_a_last_backup_of_an_attacker_is_one_line(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("parts", [{}, {"namenode/VERSION": DIGEST}, {"namenode/fsimage_x": DIGEST}])
 def test_a_backup_has_one_image(parts: dict[str, str]) -> None:
-    with pytest.raises(ManifestError, match="0 images of the NameNode"):
+    with pytest.raises(DocumentError, match="0 images of the NameNode"):
         backup_manifest.image(parts)
 
 

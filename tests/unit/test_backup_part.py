@@ -27,7 +27,7 @@ from lakehouse.run import ROOT as REPOSITORY
 from ops.backup import catalog, part
 from ops.backup.catalog import Place
 from ops.backup.part import Wanted
-from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from tests.unit.backup_manifests import manifest
 
@@ -230,7 +230,7 @@ ANSWER = '{"value": {"label": "l"}}'
 def test_rows_of_another_host_are_taken_within_bounds(
     settings: Settings, program: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backup_manifest, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(checked_document, "MOST_BYTES", 10_000)
     monkeypatch.setattr(backup_manifest, "LINE_BYTES", 1_000)
     monkeypatch.setattr(run, "_DATABASE_SECONDS", 1 if "sleep" in program else 60)
     asked = replace(settings, database_ssh=("sh", "-c", program.format(answer=ANSWER)))

@@ -15,7 +15,7 @@ from typing import Any
 from lakehouse.catalog import snapshots
 from lakehouse.catalog.snapshots import Snapshot
 from lakehouse.errors import LakehouseError
-from plugins.module_utils.lakehouse import backup_manifest, hdfs_tree
+from plugins.module_utils.lakehouse import checked_document, hdfs_tree
 from plugins.module_utils.lakehouse.hdfs_tree import Entry
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
@@ -142,7 +142,7 @@ class Warehouse:
         """Return a path below the root; LakehouseError for one that is elsewhere."""
         if not path.startswith(f"{self._root}/"):
             raise LakehouseError(f"{path} is not below {self._root}, of which there are snapshots")
-        return backup_manifest.relative(path.removeprefix(f"{self._root}/"), path)
+        return checked_document.relative(path.removeprefix(f"{self._root}/"), path)
 
     def _path(self, entry: Entry) -> str:
         return f"{self._root}/{entry.path}"
@@ -169,5 +169,5 @@ def _refused(following: str) -> Iterator[None]:
     """Raise what HDFS says as a LakehouseError; `following` is what a person looks at then."""
     try:
         yield
-    except (WebHdfsError, backup_manifest.ManifestError) as error:
+    except (WebHdfsError, checked_document.DocumentError) as error:
         raise LakehouseError(f"HDFS: {error}", following) from error

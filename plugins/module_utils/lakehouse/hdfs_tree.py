@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
 
-from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse import checked_document
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 _AT_ONCE = 8
@@ -66,7 +66,7 @@ def walk(hdfs: WebHdfs, root: str, left_out: tuple[str, ...] = ()) -> dict[str, 
 
 def _below(folder: str, name: Any) -> str:
     """Return the path of a name that HDFS lists in a folder: it becomes one of this host's disk."""
-    return backup_manifest.relative(f"{folder}/{name}".lstrip("/"), f"hdfs {folder}")
+    return checked_document.relative(f"{folder}/{name}".lstrip("/"), f"hdfs {folder}")
 
 
 def _rows(hdfs: WebHdfs, folder: str) -> Iterator[Mapping[str, Any]]:
