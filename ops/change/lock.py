@@ -7,6 +7,7 @@ not have that at once, whichever hosts are silent.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import uuid
 from collections.abc import Mapping
@@ -15,12 +16,24 @@ from datetime import UTC, datetime
 
 from ops.answer import Answer
 from ops.probing import Reply
+from plugins.module_utils.lakehouse import checked_document
 from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 
 BEAT_SECONDS = 10.0
 _FILE = f"/{FILE}"
 _FOLDER = _FILE.rpartition("/")[0]
 _TAKEN, _HELD, _GONE = "@@taken", "@@held", "@@released"
+# A lock is another machine's text: its mark is a word of the script that breaks it, its run one of a command.
+_HOLDER = {
+    "run": re.compile(r"r\d{1,9}"),
+    "verb": re.compile(r"[a-z][a-z -]{0,30}"),
+    "user": checked_document.line,
+    "machine": checked_document.line,
+    "pid": checked_document.count,
+    "since": checked_document.time,
+    "mark": re.compile(r"[A-Za-z0-9]{1,64}"),
+    "started": checked_document.line,
+}
 
 
 @dataclass(frozen=True)
@@ -91,12 +104,12 @@ def look() -> str:
 
 def beat(own: str) -> str:
     """Return the script that says that the holder of this mark lives; it makes no lock that has gone."""
-    return f"! grep -qsF {own} {_FILE} || touch -c {_FILE}"
+    return f"! grep -qsF -e {shlex.quote(own)} {_FILE} || touch -c {_FILE}"
 
 
 def release(own: str) -> str:
     """Return the script that takes the lock of this mark away, and no other one."""
-    return f"! grep -qsF {own} {_FILE} || rm -f {_FILE}; echo {_GONE}"
+    return f"! grep -qsF -e {shlex.quote(own)} {_FILE} || rm -f {_FILE}; echo {_GONE}"
 
 
 def refusal(answer: Answer[Reply]) -> str:
@@ -134,4 +147,6 @@ def lost(answers: Mapping[str, Answer[Reply]], own: str) -> str:
 def _held(reply: Reply) -> Held:
     lines = reply.text.splitlines()
     start = next(index for index, line in enumerate(lines) if line.startswith(_HELD))
-    return Held(Holder(**json.loads(lines[start + 1])), float(lines[start].split()[1]))
+    record = checked_document.parse(lines[start + 1], "the lock")
+    holder = checked_document.checked({"started": "", **record}, _HOLDER, "the lock")
+    return Held(Holder(**{key: holder[key] for key in _HOLDER}), float(lines[start].split()[1]))

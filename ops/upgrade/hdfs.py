@@ -6,6 +6,7 @@ wrote, stands in a drop-in of its unit, which has it started as one whose upgrad
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from ops.change.facts import Living
 from ops.change.run import Running
 from ops.status import reading
 from ops.upgrade.detached import detached
+from plugins.module_utils.lakehouse.checked_document import checked
 
 _UNIT = "hdfs-namenode"
 _DROP_IN = f"/etc/systemd/system/{_UNIT}.service.d/rolling-upgrade.conf"
@@ -30,6 +32,8 @@ _PREPARE_SECONDS, _FINALIZE_SECONDS, _SECONDS = 900.0, 300.0, 60.0
 # Directories by the kind of what lies in them.
 _KINDS = {"namenode": "lakehouse_namenode_dirs", "datanode": "lakehouse_datanode_dirs"}
 PAGE = "docs/operations/upgrade.md#rollback"
+# Becomes a line of a unit's drop-in, and comes from a file of HDFS's account on every DataNode.
+_LAYOUT = re.compile(r"(?:namenode|datanode) -?\d{1,9}")
 
 
 @dataclass(frozen=True)
@@ -72,12 +76,17 @@ def layouts(living: Living) -> frozenset[str]:
     for service, directories in _KINDS.items():
         for host in living.having(service):
             paths = " ".join(shlex.quote(f"{path}/current/VERSION") for path in host.variables[directories])
-            told = living.do(host.name, f"sed -n 's/^layoutVersion=/{service} /p' {paths}", _SECONDS)
+            script = f"sed -n 's/^layoutVersion=/{service} /p' {paths}"
+            told = living.do(host.name, script, _SECONDS).then(_layouts)
             if told.value is None:
                 why = f"{host.name} does not say in which layout its {service} writes: {told.why}"
                 raise Stopped(Ending.REFUSED, why, f"lakehouse doctor -i {living.cluster.inventory.path}")
-            lines += told.value.splitlines()
+            lines += told.value
     return frozenset(lines)
+
+
+def _layouts(text: str) -> list[str]:
+    return [checked(line, _LAYOUT, "VERSION") for line in text.splitlines()]
 
 
 def unreadable(living: Living) -> Refusal | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,8 +11,11 @@ from lakehouse.artifacts import parts
 from ops.answer import Answer
 from ops.change.facts import Living
 from ops.upgrade.planner import Release
+from plugins.module_utils.lakehouse.checked_document import checked
 
 _MARK = "@@"
+# A release becomes a variable of a playbook, which Ansible evaluates as a template, and a line of a unit.
+_RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~_-]{0,99}")
 
 
 def read(living: Living, bill: Mapping[str, Any]) -> dict[str, Answer[dict[str, Release]]]:
@@ -38,8 +42,12 @@ def script(root: str, known: Mapping[str, tuple[parts.Part, ...]]) -> str:
 
 
 def releases(text: str, known: Mapping[str, tuple[parts.Part, ...]]) -> Iterator[tuple[str, Release]]:
-    """Give the component and the release of each part of what the script prints."""
+    """Give the component and the release of each part of what the script prints.
+
+    Raises ValueError for a name that no release has, KeyError for a component that the bill does not have.
+    """
     for block in text.split(f"{_MARK} ")[1:]:
         head, *files = block.splitlines()
-        component, release = head.split()
+        component, name = head.split()
+        release = checked(name, _RELEASE, f"the release of {component}")
         yield component, Release(release, parts.installed(known[component], component, release, files))

@@ -30,6 +30,7 @@ from ops.status import questions, reading
 from ops.status.model import Kept
 from ops.upgrade import proof
 from ops.upgrade.detached import detached
+from plugins.module_utils.lakehouse.checked_document import checked
 
 COMPONENT = "postgresql"
 # Its data is the metastore's, which engines ask.
@@ -40,6 +41,8 @@ _UPDATE_SECONDS = 60
 _HOUR = 3600
 _PAGE = "docs/operations/upgrade.md#postgresql"
 _UP = "@@up"
+# What a host and its mirrors say of packages becomes words of a shell, and names of folders (deb-version(7)).
+_NAME, _VERSION = re.compile(r"[a-z0-9][a-z0-9.+-]{0,99}"), re.compile(r"\d[A-Za-z0-9.+~:-]{0,99}")
 _PROBE_SECONDS, _START_SECONDS = 0.1, 120
 
 
@@ -169,14 +172,19 @@ ls {shlex.quote(_place(living, step.host))} 2>/dev/null | sed -n '/[.]part$/!s/^
 
 
 def told_packages(server: str, text: str) -> Packages:
-    """Read what a host tells of its packages; ValueError where it has no such server."""
+    """Read what a host tells of its packages; ValueError where it has no such server, or for no such name."""
     rows = [line.split() for line in text.splitlines()]
-    installed = {row[1]: row[2] for row in rows if row[0] == "package"}
+    installed = {
+        checked(row[1], _NAME, "package"): checked(row[2], _VERSION, row[1])
+        for row in rows
+        if row[0] == "package"
+    }
     if server not in installed:
         raise ValueError(f"{server} is not installed, and another major version has other data files")
     version = installed[server]
-    [candidate] = [row[1] for row in rows if row[0] == "candidate"]
-    known = dict.fromkeys(row[1] for row in rows if row[0] == "known")
+    [candidate] = [checked(row[1], _VERSION, server) for row in rows if row[0] == "candidate"]
+    # What else lies in a folder of packages is none of them.
+    known = dict.fromkeys(row[1] for row in rows if row[0] == "known" and _VERSION.fullmatch(row[1]))
     names = sorted(name for name, one in installed.items() if one == version)
     return Packages(tuple(names), version, candidate, tuple(known))
 
@@ -224,11 +232,11 @@ def _keep(running: Running, change: Change, version: str) -> None:
     """Have the packages of a version on the host, from apt or from what it has fetched before."""
     folder = f"{_place(running.living, change.host)}/{version}"
     place, part = shlex.quote(folder), shlex.quote(f"{folder}.part")
-    names = " ".join(change.names)
-    script = f"""[ ! -d {place} ] || exit 0
+    script = f"""version={shlex.quote(version)}
+[ ! -d {place} ] || exit 0
 rm -rf {part}; mkdir -p {part}; cd {part}; set -e
-for name in {names}; do
-  apt-get download -qq "$name={version}" || cp /var/cache/apt/archives/"$name"_{version}_*.deb .
+for name in {shlex.join(change.names)}; do
+  apt-get download -qq "$name=$version" || cp /var/cache/apt/archives/"$name"_"$version"_*.deb .
 done
 sync --file-system .; mv {part} {place}"""
     done = running.living.do(change.host, script, _FETCH_SECONDS)
@@ -253,7 +261,8 @@ def _installed(running: Running, change: Change, version: str, host: Host, ready
 def installing(host: Host, unit: str, folder: str, version: str) -> str:
     """Return what installs packages, which restarts PostgreSQL, and tells when it answered meanwhile."""
     asks, shows = (questions.server_psql(host, query) for query in ("select 1", "show server_version"))
-    return f"""up=$(mktemp); ask() {{ {asks}; }}; show() {{ {shows}; }}
+    return f"""version={shlex.quote(version)}
+up=$(mktemp); ask() {{ {asks}; }}; show() {{ {shows}; }}
 ( while sleep {_PROBE_SECONDS}; do ask >/dev/null 2>&1 && echo "{_UP} $(date +%s.%N)"; done > "$up" ) &
 probe=$!; trap 'kill $probe; rm -f "$up"' EXIT
 export DEBIAN_FRONTEND=noninteractive
@@ -261,14 +270,14 @@ until ask >/dev/null 2>&1 || [ $((n = n + 1)) -gt 10 ]; do sleep 1; done
 dpkg --configure --pending && apt-get install -qq --allow-downgrades --no-install-recommends \
   --option DPkg::Lock::Timeout=120 --option Dpkg::Options::=--force-confold \
   {shlex.quote(folder)}/*.deb || exit 1
-case "$(show 2>/dev/null)" in *" {version})") ;; *) systemctl restart {unit} || exit 1 ;; esac
+case "$(show 2>/dev/null)" in *" $version)") ;; *) systemctl restart {shlex.quote(unit)} || exit 1 ;; esac
 n=0; until ask >/dev/null 2>&1; do [ $((n = n + 1)) -le {_START_SECONDS} ] || exit 1; sleep 1; done
-case "$(show)" in *" {version})") ;; *) show; exit 1 ;; esac
+case "$(show)" in *" $version)") ;; *) show; exit 1 ;; esac
 sleep 1; cat "$up"
 """
 
 
 def gap(text: str) -> float:
     """Return the longest time between two answers, in seconds."""
-    times = [float(moment) for moment in re.findall(rf"^{_UP} ([\d.]+)$", text, re.MULTILINE)]
+    times = [float(moment) for moment in re.findall(rf"^{_UP} (\d+(?:\.\d+)?)$", text, re.MULTILINE)]
     return max((later - earlier for earlier, later in pairwise(times)), default=0.0)
