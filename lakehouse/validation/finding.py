@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from lakehouse.terminal import printable
+
 
 class Level(StrEnum):
     """What becomes of a run: it ends before anything changes, or goes on."""
@@ -28,7 +30,7 @@ class Finding:
     def __str__(self) -> str:
         """Return the one line that people and logs see."""
         expected = f" (expected {self.expected})" if self.expected else ""
-        return f"{self.level} {self.check} {self.host}: {self.fact}{expected}: {self.action}"
+        return printable(f"{self.level} {self.check} {self.host}: {self.fact}{expected}: {self.action}")
 
 
 def report(findings: Collection[Finding]) -> str:

@@ -17,6 +17,7 @@ from lakehouse.catalog.served.told import Told
 from lakehouse.catalog.store import Entry
 from lakehouse.interruption import raised, terminated
 from lakehouse.listening import LOOPBACK
+from lakehouse.terminal import printable
 from lakehouse.validation.finding import Finding, Level
 from ops import tell
 from ops.catalog.opened import opened
@@ -56,5 +57,5 @@ def _say(arguments: argparse.Namespace, server: Server, entry: Entry, target: st
         else f"catalog serve {target}: commit {entry.short} ({entry.subject}) at {server.place}, read-only;"
         " Ctrl-C ends it"
     )
-    sys.stdout.write(f"{said}\n")
+    sys.stdout.write(f"{printable(said)}\n")
     sys.stdout.flush()

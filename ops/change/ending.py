@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any
 
 from lakehouse.errors import LakehouseError
+from lakehouse.terminal import printable
 from ops.outcome import SCHEMA
 
 
@@ -58,7 +59,7 @@ class Ended:
     def last_line(self) -> str:
         """Such as `restart datanode: done; 3 of 3 restarted, 41 s, run r17; next: lakehouse status`."""
         facts = ", ".join([*self.facts, *([f"run {self.run}"] if self.run else [])])
-        return f"{self.verb} {self.target}: {self.ending.word}; {facts}; next: {self.next}"
+        return printable(f"{self.verb} {self.target}: {self.ending.word}; {facts}; next: {self.next}")
 
     def json(self) -> dict[str, Any]:
         """Everything, for programs."""

@@ -19,8 +19,9 @@ from typing import Any
 from lakehouse import inventory, state
 from lakehouse.errors import LakehouseError, system_said
 from lakehouse.interruption import raised
+from lakehouse.terminal import LINES, printable
 from lakehouse.validation import topology
-from ops import hosts
+from ops import hosts, tell
 from ops.change import journal, lock, mark
 from ops.change.ending import Ended, Ending, Refusal, Stopped
 from ops.change.facts import Living
@@ -88,8 +89,7 @@ class Running:
 
     def say(self, what: str) -> None:
         """Show progress, on stderr."""
-        sys.stderr.write(f"{self.journal.id} {what}\n")
-        sys.stderr.flush()
+        tell.progress(f"{self.journal.id} {what}")
 
     def done(self, host: str, what: str, **facts: Any) -> None:
         """Note what is done, for the journal and the result."""
@@ -179,7 +179,7 @@ def carry_out(
 def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, resumed: Run | None) -> Ended:
     path = options.inventory
     if not options.json:
-        sys.stdout.write("".join(f"{line}\n" for line in work.lines))
+        sys.stdout.write("".join(f"{printable(line, keep=LINES)}\n" for line in work.lines))
         sys.stdout.flush()
     details = {"inventory": str(path), "plan": list(work.plan)}
     name = resumed.id if resumed else ""
@@ -261,7 +261,7 @@ def _asked(question: str) -> str:
     """Return what a person types; nothing where nobody sits there."""
     if not sys.stdin.isatty():
         return ""
-    sys.stderr.write(question)
+    sys.stderr.write(printable(question, keep=LINES))
     sys.stderr.flush()
     return sys.stdin.readline().strip()
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakehouse import inventory
+from lakehouse.terminal import LINES, printable
 from ops.backup import making
 from ops.backup import verb as backups
 from ops.catalog import restoring as catalog
@@ -44,7 +45,7 @@ def main(options: argparse.Namespace) -> int:
     known = journal.runs(run.folder(cluster))
     name = str(cluster.variable("lakehouse_cluster"))
     shown = json.dumps(document(name, known)) if options.json else screen(name, options.inventory, known)
-    sys.stdout.write(f"{shown}\n")
+    sys.stdout.write(f"{printable(shown, keep=LINES)}\n")
     return 0
 
 

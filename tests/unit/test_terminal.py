@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import json
+from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -12,7 +15,13 @@ from lakehouse import cli
 from lakehouse.catalog import text
 from lakehouse.errors import LakehouseError
 from lakehouse.terminal import LINES, printable
+from lakehouse.validation import finding as checks
 from ops import tell
+from ops.change import run
+from ops.change.ending import Ended, Ending, Refusal
+from ops.change.facts import Living
+from ops.change.journal import Journal
+from ops.change.run import Running, Work
 from ops.outcome import Finding, Outcome, Result
 from ops.remote import Line
 from ops.sql import rows
@@ -90,6 +99,27 @@ def test_findings_progress_and_errors_show_escapes(
     monkeypatch.setattr(cli, "action", lambda _: fail)
     assert cli.main(["status"])
     assert f"no table {shown}" in capsys.readouterr().err
+
+
+@hostile
+def test_a_change_shows_escapes_in_its_plan_its_progress_and_its_end(
+    value: str, shown: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    Running(cast("Living", None), Journal(tmp_path / "r1.jsonl")).say(f"n1 says {value}")
+    assert capsys.readouterr().err == f"r1 n1 says {shown}\n"
+    ended = Ended("restart", value, Ending.HALFWAY, (f"n1 says {value}",), "lakehouse resume r1")
+    assert ended.last_line.count(shown) == 2
+    work = Work(
+        value, {}, (), [f"drops {value}"], "", lambda _: (), refusal=Refusal(value, "lakehouse status")
+    )
+    options = argparse.Namespace(inventory="inv", json=False)
+    run._ended(options, "restart", cast("Living", None), work, None)
+    assert capsys.readouterr().out == f"drops {shown}\n"
+
+
+@hostile
+def test_a_check_shows_escapes(value: str, shown: str) -> None:
+    assert str(checks.Finding("a.b", "n1", value, "lakehouse status", value)).count(shown) == 2
 
 
 @pytest.mark.parametrize(("terminal", "expected"), [(True, "\\x1b[2J\ta\n"), (False, "\x1b[2J\ta\n")])
