@@ -34,7 +34,9 @@ def _shell(hosts: Hosts, question: Question, seconds: float) -> Answer[str]:
 
 def _http(_: Hosts, question: Question, __: float) -> Answer[str]:
     try:
-        return Answer(probes.fetch(question["url"], headers=question["headers"]).decode())
+        return Answer(
+            probes.fetch(question["url"], headers=question["headers"], most=question["most"]).decode()
+        )
     except (OSError, ValueError) as error:
         return unknown(f"{question['url']}: {error}")
 

@@ -11,7 +11,7 @@ from lakehouse.catalog.readable import UnreadableError
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore import Endpoint, Metastore, MetastoreError, Options
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfs, WebHdfsError
+from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, NoPathError, WebHdfs, WebHdfsError, path_of
 
 # A change of many partitions takes its time.
 _SECONDS = 120.0
@@ -49,7 +49,8 @@ class MetastoreSession:
 class Files:
     """The files of a cluster's HDFS, by path or URI; a LakehouseError where it does not answer.
 
-    What is in another file system is taken to be there, and is empty.
+    What is in another file system is taken to be there, and is empty. What HDFS refuses, or is too long to be
+    read, is an UnreadableError: it says something of that file alone.
     """
 
     def __init__(self, hdfs: WebHdfs, following: str) -> None:
@@ -66,37 +67,37 @@ class Files:
 
     def holds(self, uri: str) -> bool:
         """Tell whether a URI belongs to this file system."""
-        scheme, slashes, _ = uri.partition("://")
-        return not slashes or scheme == "hdfs"
+        return path_of(uri) is not None
 
     def size(self, uri: str) -> int | None:
         """Return the bytes of a file, 0 for a folder; None where there is neither."""
         other: dict[str, Any] | None = {}
-        status = self._asked(uri, self.hdfs.status, other=other)
+        status = self._asked(uri, self.hdfs.status, other=other, none=None)
         return None if status is None else int(status.get("length", 0))
 
     def exists(self, uri: str) -> bool:
         """Tell whether there is such a file or folder."""
-        return self._asked(uri, lambda path: self.hdfs.status(path) is not None, other=True)
+        return self._asked(uri, lambda path: self.hdfs.status(path) is not None, other=True, none=False)
 
     def read(self, uri: str) -> bytes:
         """Return what is in a file."""
-        return self._asked(uri, self.hdfs.read, other=b"")
+        return self._asked(uri, self.hdfs.read, other=b"", none=b"")
 
     def names(self, uri: str) -> list[str]:
         """Return the names in a folder; none where there is no such folder."""
-        return self._asked(uri, self.hdfs.names, other=[])
+        return self._asked(uri, self.hdfs.names, other=[], none=[])
 
     def sizes(self, uri: str) -> dict[str, int]:
         """Return the bytes of what is in a folder by name, 0 of a folder; none where there is no folder."""
-        return self._asked(uri, self.hdfs.sizes, other={})
+        return self._asked(uri, self.hdfs.sizes, other={}, none={})
 
-    def _asked(self, uri: str, ask: Callable[[str], Answer], *, other: Answer) -> Answer:
-        if not self.holds(uri):
-            return other
-        _, slashes, rest = uri.partition("://")
+    def _asked(self, uri: str, ask: Callable[[str], Answer], *, other: Answer, none: Answer) -> Answer:
+        """Return `other` for what is in another file system, and `none` for what HDFS cannot have."""
+        path = path_of(uri)
         try:
-            return ask(f"/{rest.partition('/')[2]}" if slashes else uri)
+            return other if path is None else ask(path)
+        except NoPathError:
+            return none
         except NoAnswerError as error:
             raise LakehouseError(str(error), self._following) from error
         except WebHdfsError as error:

@@ -10,6 +10,8 @@ _FILE = re.compile(r"^(?P<path>/.*?) (?P<bytes>\d+) bytes, replicated: replicati
 _BLOCK = re.compile(r"^\d+\. \S+:(?P<id>blk_\S+) len=(?P<length>\d+)")
 _REPLICA = re.compile(r"DatanodeInfoWithStorage\[(?P<address>[^,\]]+),")
 _OUTDATED = re.compile(r"DatanodeInfoWithStorage\[[^\]]+\]\(CORRUPT\)")
+# Of a report of all files, with their blocks.
+MOST_BYTES = 512 << 20
 _HEALTH = re.compile(r"^The filesystem under path '.*' is \w+", re.MULTILINE)
 
 

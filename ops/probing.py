@@ -15,6 +15,7 @@ from typing import Any
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
 from ops.answer import Answer, unknown
+from plugins.module_utils.lakehouse.probes import MOST_BYTES
 
 # Of the time that is left, what reading and showing the answers takes.
 _RESERVE_SECONDS = 0.4
@@ -37,11 +38,12 @@ class Shell:
 
 @dataclass(frozen=True)
 class Http:
-    """An address, of which is asked what is there."""
+    """An address, of which is asked what is there: at most so many bytes."""
 
     name: str
     url: str
     headers: Mapping[str, str]
+    most: int = MOST_BYTES
     kind: str = "http"
 
 

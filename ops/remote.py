@@ -5,14 +5,17 @@ Nothing of it is left on a host: a script ends with its time, and with the conne
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from queue import Empty, Queue
 from typing import IO, cast
@@ -27,6 +30,11 @@ TIMED_OUT, _KILLED = 124, 137
 _GRACE_SECONDS = 2
 # Readers wait here for whoever is slow to print.
 _LINES_AHEAD = 10_000
+# A longer line comes in pieces: a cell of a table may be long, and what a host sends without end is no line.
+_LINE_BYTES = 64 << 20
+_CHUNK_BYTES = 1 << 16
+# Of what a script complains of, what is kept to find out how it ended.
+_COMPLAINTS = 100
 # So often Ctrl-C is looked for.
 _LOOK_SECONDS = 0.5
 # Watches the other end of the connection while the script runs. What the script reads comes first, so many
@@ -81,7 +89,7 @@ def output(
     The script reads `given` on stdin. Nothing is read after the time is over, whatever the host does.
     """
     mark = f"@@{secrets.token_hex(8)}"
-    said: list[str] = []
+    said: deque[str] = deque(maxlen=_COMPLAINTS)
     argv = [*hosts.ssh(host), guarded(script, mark, limit, len(given.encode()))]
     # Ctrl-C on the terminal ends ssh as well: whoever reads here may be a thread, which no exception reaches.
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -95,11 +103,12 @@ def output(
     timer.start()
 
     def ended() -> Answer[int]:
-        stdout.read()
+        while stdout.read(_CHUNK_BYTES):
+            pass
         reader.join()
         # What the script says last may have no end of its line.
-        codes = [line.rpartition(mark)[2] for line in said if mark in line]
-        return Answer(int(codes[0])) if codes else unknown(said[-1] if said else f"no end after {limit:g} s")
+        codes = [code for line in said if (code := _code(line, mark)) is not None]
+        return Answer(codes[0]) if codes else unknown(said[-1] if said else f"no end after {limit:g} s")
 
     try:
         yield stdout, ended
@@ -168,7 +177,7 @@ def _lines(name: str, stream: IO[bytes], wrong: bool, lines: Queue[Line | str]) 
 
 def _texts(stream: IO[bytes]) -> Iterator[str]:
     with suppress(ValueError):  # closed by whoever ended the process
-        for line in stream:
+        for line in iter(partial(stream.readline, _LINE_BYTES), b""):
             yield line.decode(errors="replace").rstrip("\r\n")
 
 
@@ -192,12 +201,10 @@ def _collected(
             continue
         if isinstance(found, str):
             silent.discard(found)
-        elif found.wrong and mark in found.text:
+        elif found.wrong and (code := _code(found.text, mark)) is not None:
             # What the script says last may have no end of its line.
-            last, _, said = found.text.rpartition(mark)
-            if last:
+            if last := found.text.rpartition(mark)[0]:
                 say(replace(found, text=last))
-            code = int(said)
             late = limit is not None and time.monotonic() - began >= limit
             codes[found.host] = TIMED_OUT if late and code == _KILLED else code
         else:
@@ -210,6 +217,12 @@ def _collected(
         else unknown(_why(name in silent, complaints.get(name), limit))
         for name in started
     }
+
+
+def _code(line: str, mark: str) -> int | None:
+    """Return the exit code behind the mark of a line; None where there is none."""
+    _, there, code = line.rpartition(mark)
+    return int(code) if there and re.fullmatch(r" \d{1,3}", code, re.ASCII) else None
 
 
 def _why(silent: bool, complaint: str | None, limit: float | None) -> str:

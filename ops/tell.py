@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Collection, Mapping
 
+from lakehouse.errors import LakehouseError
 from lakehouse.terminal import LINES, printable
 from ops import hosts
 from ops.answer import Answer
@@ -34,11 +35,16 @@ class Lines:
 class Kept:
     """Keeps the lines of each host, for programs."""
 
-    def __init__(self, hosts: Collection[str]) -> None:
+    def __init__(self, hosts: Collection[str], most: int = 1 << 30) -> None:
+        """`most` is how many characters of a host are kept."""
         self.said: dict[str, list[Line]] = {host: [] for host in hosts}
+        self._left, self._most = dict.fromkeys(hosts, most), most
 
     def __call__(self, line: Line) -> None:
-        """Keep a line."""
+        """Keep a line; LakehouseError where a host has said more than is kept."""
+        self._left[line.host] -= len(line.text) + 1
+        if self._left[line.host] < 0:
+            raise LakehouseError(f"{line.host} says more than {self._most >> 20} MiB", "ask for less of it")
         self.said[line.host].append(line)
 
     def of(self, host: str, *, wrong: bool) -> list[str]:

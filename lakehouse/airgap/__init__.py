@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
+from plugins.module_utils.lakehouse.checked_document import DocumentError, relative
 
 VARIABLE = "LAKEHOUSE_BUNDLE"
 # In the unpacked folder, and in the archive.
@@ -51,17 +52,32 @@ def sources(unpacked: Path) -> list[str]:
 def located(printed: str, repositories: Iterable[str]) -> dict[str, Path]:
     """Return where a package lies below its repository, by the name that apt gives it.
 
-    `printed` is what `apt-get --print-uris` says: the quoted URI, the name, size and hash of each.
+    `printed` is what `apt-get --print-uris` says: the quoted URI, the name, size and hash of each. It may be
+    another machine's: LakehouseError for a name or a path that leads out of where packages are.
     """
     roots = tuple(f"{root.rstrip('/')}/" for root in repositories)
     found = {}
     for line in printed.splitlines():
         if line.startswith("'"):
-            uri, name = line.split()[:2]
-            address = uri.strip("'")
-            root = next(root for root in roots if address.startswith(root))
-            found[name] = Path(unquote(address.removeprefix(root)))
+            address, name = [*line.replace("'", "").split(), "", ""][:2]
+            root = next((root for root in roots if address.startswith(root)), address)
+            try:
+                found[_name(name)] = Path(_path(unquote(address.removeprefix(root))))
+            except DocumentError as error:
+                raise LakehouseError(str(error), "apt-get --print-uris install, on that machine") from None
     return found
+
+
+def _path(path: str) -> str:
+    if not path:
+        raise DocumentError("a package of apt is in no repository of the bundle")
+    return relative(path, "a package of apt")
+
+
+def _name(name: str) -> str:
+    if not name or "/" in relative(name, "a package of apt"):
+        raise DocumentError("a package of apt has no name")
+    return name
 
 
 def pack_packages(unpacked: Path, printed: str, place: str, target: Path) -> int:

@@ -42,7 +42,7 @@ def _statement(one: Change) -> str | None:
 
 
 def _database(one: Change) -> str | None:
-    name = _quoted(one.name.database)
+    name = quoted(one.name.database)
     if one.action is Action.ADDED:
         place = f" LOCATION {_text(one.after['location'])}" if one.after.get("location") else ""
         comment = f" COMMENT {_text(one.after['description'])}" if one.after.get("description") else ""
@@ -122,7 +122,7 @@ def _keys(partition: str) -> str:
         "__HIVE_DEFAULT" in value for *_, value in pairs
     ):
         return ""
-    return ", ".join(f"{_quoted(_unescaped(key))}={_text(_unescaped(value))}" for key, _, value in pairs)
+    return ", ".join(f"{quoted(_unescaped(key))}={_text(_unescaped(value))}" for key, _, value in pairs)
 
 
 def _unescaped(word: str) -> str:
@@ -135,7 +135,7 @@ def _column(field: str, said: Mapping[str, Any]) -> str | None:
     if not _TYPE.fullmatch(kind):
         return None
     comment = f" COMMENT {_text(said['comment'])}" if said.get("comment") else ""
-    return f"{_quoted(field.removeprefix(f'{COLUMN} '))} {kind}{comment}"
+    return f"{quoted(field.removeprefix(f'{COLUMN} '))} {kind}{comment}"
 
 
 def _pair(one: Change) -> str:
@@ -147,10 +147,11 @@ def _pairs(said: Mapping[str, Any]) -> str:
 
 
 def _table_name(one: Change) -> str:
-    return f"{_quoted(one.name.database)}.{_quoted(one.name.table)}"
+    return f"{quoted(one.name.database)}.{quoted(one.name.table)}"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a name as Spark writes it, whatever it holds."""
     return f"`{name.replace('`', '``')}`"
 
 

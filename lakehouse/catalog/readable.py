@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import zlib
@@ -19,6 +18,8 @@ T = TypeVar("T")
 # Questions to a file system at a time.
 _AT_ONCE = 16
 _GZIP_MAGIC = b"\x1f\x8b"
+# Of a metadata file, unpacked: any writer of a table writes it, and a small one may unpack to any size.
+_MOST_BYTES = 256 << 20
 _ENTRY, _CHECKPOINT = re.compile(r"(\d{20})\.json"), re.compile(r"(\d{20})\.checkpoint\b.*")
 _ABSENT, _EMPTY = "is not there", "is empty"
 
@@ -130,7 +131,10 @@ def lost(document: Document, files: Files) -> str:
     VACUUM of Delta does not.
     """
     version = str(document.get("data", {}).get("version") or "")
-    if table_format(document) == "delta" and version.isdecimal() and (place := folder(document)):
+    if table_format(document) == "delta" and version and (place := folder(document)):
+        # An engine tells the metastore, and so may anybody else.
+        if not re.fullmatch(r"\d{1,20}", version, re.ASCII):
+            return f"its version is {version[:40]!r}"
         try:
             return _lost_delta(files.names(place), int(version)) if files.holds(place) else ""
         except UnreadableError as error:
@@ -181,8 +185,8 @@ def _metadata(content: bytes) -> dict[str, Any]:
     """Return the metadata of an Iceberg table; ValueError where it is none."""
     try:
         # The writer's codec, whatever the name says.
-        found = json.loads(gzip.decompress(content) if content.startswith(_GZIP_MAGIC) else content)
-    except (OSError, EOFError, RecursionError, zlib.error) as error:
+        found = json.loads(_unpacked(content) if content.startswith(_GZIP_MAGIC) else content)
+    except (RecursionError, zlib.error) as error:
         raise ValueError(str(error)) from error
     if not _is_metadata(found):
         raise ValueError("it is no metadata of an Iceberg table")
@@ -191,6 +195,16 @@ def _metadata(content: bytes) -> dict[str, Any]:
     if current not in {None, -1} and snapshot(found) is None:
         raise ValueError(f"it does not have its current snapshot {current}")
     return dict(found)
+
+
+def _unpacked(content: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    found = unpacker.decompress(content, _MOST_BYTES)
+    if unpacker.unconsumed_tail:
+        raise ValueError(f"it unpacks to more than {_MOST_BYTES >> 20} MiB")
+    if not unpacker.eof:
+        raise ValueError("it ends in the middle")
+    return found
 
 
 def snapshot(metadata: Document) -> Document | None:
@@ -209,6 +223,7 @@ def _is_metadata(found: Any) -> bool:
         and isinstance(refs, dict)
         and all(isinstance(one, dict) for one in (*snapshots, *refs.values()))
         and all(isinstance(one.get(key), int) for one in snapshots for key in ("snapshot-id", "timestamp-ms"))
+        and all(isinstance(one.get("max-ref-age-ms"), int | None) for one in refs.values())
     )
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import shlex
 import sys
 import tarfile
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from lakehouse import specs
 from lakehouse.errors import UsageError
@@ -36,6 +38,8 @@ from ops.outcome import Finding, Outcome, Result
 from ops.probing import Http, Prober
 from ops.status import look as status
 from ops.status import screen
+from plugins.module_utils.lakehouse import checked_document
+from plugins.module_utils.lakehouse.checked_document import DocumentError
 
 VERB = "support-bundle"
 _ASK_SECONDS = 15.0
@@ -44,6 +48,8 @@ _MIB = 1 << 20
 # What Ansible reads of an inventory: the password of a vault may lie beside it.
 _INVENTORY = {".yml", ".yaml", ".json", ".ini"}
 _VARIABLES = ("group_vars", "host_vars")
+# Of what one host sends, unpacked: more than all of its journals and logs, as they are cut there.
+_MOST_BYTES = 512 * _MIB
 # The last jobs of each engine: group, port, path.
 _JOBS = {
     "spark-master": ("spark_master", "spark_master_http", "/json/"),
@@ -147,19 +153,29 @@ def inventory(path: Path) -> Iterator[tuple[str, str]]:
 def _host(bundle: Archive, masker: Masker, seen: Seen, host: Host, limit: float) -> Answer[int]:
     """Put in what a host sends; unknown where that is not all."""
     ends: list[Answer[int]] = []
-    whole, kept = False, dict[str, int]()
+    sizes: Mapping[str, int] | None = None
+    kept = dict[str, int]()
     for name, text, sent in _members(host, items.request(seen.cluster, host), limit, ends):
-        whole = name == collector.INDEX
-        if whole:
-            for each, there in json.loads(text).items():
-                bundle.note(f"{host.name}/{each}", there, kept[each])
+        if name == collector.INDEX:
+            sizes = _sizes(text)
         else:
             kept[name] = sent
             bundle.add(f"{host.name}/{name}", masker.text(name, text))
     [end] = ends
-    if not end.known or whole:
-        return end
-    return unknown(f"it sent a part only (exit code {end.value})")
+    if end.known and sizes is None:
+        return unknown(f"it sent a part only (exit code {end.value})")
+    for name, size_there in (sizes or {}).items():
+        bundle.note(f"{host.name}/{name}", size_there, kept.get(name, 0))
+    return end
+
+
+def _sizes(text: str) -> dict[str, int] | None:
+    """Return how large each thing was on its host; None where the host sent no such list."""
+    kind = checked_document.mapping(checked_document.text, checked_document.count)
+    try:
+        return dict(checked_document.checked(checked_document.parse(text, "the list"), kind, "the list"))
+    except DocumentError:
+        return None
 
 
 def _members(
@@ -171,14 +187,34 @@ def _members(
     script = shlex.join([python if python.startswith("/") else "python3", "-c", program, json.dumps(request)])
     with remote.output(host, f"exec {script}", limit) as (stream, ended):
         try:
-            with tarfile.open(fileobj=stream, mode="r|gz") as sent:
+            with tarfile.open(fileobj=_Bounded(stream), mode="r|") as sent:
                 for member in sent:
                     content = sent.extractfile(member)
                     if content:
-                        yield member.name, content.read().decode(errors="replace"), member.size
-        except (tarfile.TarError, EOFError, OSError):
-            pass  # cut off: how it ended says why
+                        yield _name(member.name), content.read().decode(errors="replace"), member.size
+        except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error):
+            pass  # cut off, or no archive: how it ended says why, and its list is not there
         ends.append(ended())
+
+
+def _name(name: str) -> str:
+    """Return the name of what a host sends, which becomes one in the archive; ValueError if it leads out."""
+    return checked_document.relative(checked_document.printable(name), "a name")
+
+
+class _Bounded:
+    """Gives what a host sends, unpacked, up to a limit: OSError for more, which is no archive of ours."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._left = gzip.GzipFile(fileobj=stream), _MOST_BYTES
+
+    def read(self, size: int) -> bytes:
+        """Return so many bytes."""
+        content = self._stream.read(min(size, self._left + 1))
+        self._left -= len(content)
+        if self._left < 0:
+            raise OSError(f"it sends more than {_MOST_BYTES // _MIB} MiB")
+        return content
 
 
 def _result(inventory: str, path: Path, seen: Seen, answers: Mapping[str, Answer[int]]) -> Result:

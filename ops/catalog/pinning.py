@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakehouse.catalog import readable
+from lakehouse.catalog.ddl import quoted
 from lakehouse.catalog.diff import DATA
 from lakehouse.catalog.documents import Document, table_format
 from lakehouse.catalog.names import DEFAULT_CATALOG, Name
@@ -114,14 +115,14 @@ def wanted(name: Name, metadata: Mapping[str, Any], now: int, days: int) -> Pin 
         return None
     number, age = int(snapshot["snapshot-id"]), now - int(snapshot["timestamp-ms"])
     tag = f"lakehouse-{number}"
-    there = metadata.get("refs", {}).get(tag)
+    there = (metadata.get("refs") or {}).get(tag)
     if there and int(there.get("max-ref-age-ms") or age + days * _DAY_MS) >= age + (days - 1) * _DAY_MS:
         return None
     kept = math.ceil(age / _DAY_MS) + days
     return Pin(
         name,
         number,
-        f"ALTER TABLE iceberg.`{name.database}`.`{name.table}` CREATE OR REPLACE TAG `{tag}`"
+        f"ALTER TABLE iceberg.{quoted(name.database)}.{quoted(name.table)} CREATE OR REPLACE TAG `{tag}`"
         f" AS OF VERSION {number} RETAIN {kept} DAYS",
     )
 

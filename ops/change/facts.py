@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from lakehouse.inventory import Host
+from ops import fsck
 from ops.answer import Answer, both
 from ops.change import gate, ready
 from ops.change.gate import Blocks, Facts, Unit
@@ -15,6 +16,7 @@ from ops.hosts import as_root
 from ops.probing import Http, Question, Reply, Session, Shell
 from ops.status import questions, reading
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse.probes import MOST_BYTES
 
 _PROPERTIES = "Id,ActiveState,MainPID,InvocationID"
 _COUNTERS = ("hdfs", "namenode")
@@ -121,11 +123,11 @@ class Living:
 
     def report(self) -> Answer[str]:
         """Return the NameNode's report of all files, open ones too, with their replicas."""
-        return self.page(self.fsck(), _FSCK_SECONDS)
+        return self.page(self.fsck(), _FSCK_SECONDS, fsck.MOST_BYTES)
 
-    def page(self, url: str, seconds: float = ASK_SECONDS) -> Answer[str]:
-        """Return what is at an address."""
-        answer = self._session.ask([Http("page", url, {})], seconds)["page"]
+    def page(self, url: str, seconds: float = ASK_SECONDS, most: int = MOST_BYTES) -> Answer[str]:
+        """Return what is at an address: at most so many bytes."""
+        answer = self._session.ask([Http("page", url, {}, most)], seconds)["page"]
         return answer.then(lambda reply: reply.text)
 
     def fsck(self, path: str = "/") -> str:

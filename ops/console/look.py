@@ -13,7 +13,7 @@ from lakehouse.inventory import Host
 from ops.answer import Answer, unknown
 from ops.console import view
 from ops.console.view import Count, View, Warehouse
-from ops.fsck import File, NameNodeError, named, parse_fsck
+from ops.fsck import MOST_BYTES, File, NameNodeError, named, parse_fsck
 from ops.probing import Prober
 from ops.status import look as status
 from ops.status import placement, questions, reading, screen
@@ -22,9 +22,8 @@ from plugins.module_utils.lakehouse.probes import fetch
 
 # Of a look: nobody waits for it, so a machine that is busy has longer than for a status.
 LIMIT_SECONDS = 8.0
-# The NameNode walks through all files; a silence in its answer, and the answer itself, have a limit.
+# The NameNode walks through all files; a silence in its answer has a limit.
 FSCK_SECONDS = 30
-_FSCK_BYTES = 512 * 1024**2
 _TABLES = "tables"
 # Where Spark keeps the folder of a table that Hive cannot read (docs/metastore.md) it says so beside it.
 _SQL = f"""
@@ -85,11 +84,9 @@ def files(warehouse: Warehouse) -> tuple[File, ...]:
     """Return every closed file of HDFS; NameNodeError says why they are not known."""
     query = {"ugi": warehouse.superuser, "path": "/", "files": "1", "blocks": "1", "locations": "1"}
     try:
-        report = fetch(f"{warehouse.url}?{urlencode(query)}", timeout=FSCK_SECONDS, most=_FSCK_BYTES + 1)
+        report = fetch(f"{warehouse.url}?{urlencode(query)}", timeout=FSCK_SECONDS, most=MOST_BYTES)
     except OSError as error:
         raise NameNodeError(f"{warehouse.url}: {error}") from error
-    if len(report) > _FSCK_BYTES:
-        raise NameNodeError(f"the NameNode lists more than {_FSCK_BYTES // 1024**2} MiB of files")
     return named(parse_fsck(report.decode(errors="replace")), warehouse.names)
 
 

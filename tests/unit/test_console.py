@@ -615,13 +615,13 @@ class TestFiles:
             asked.append(target)
             return Response(HTTPStatus.OK, "text/plain", (line + block + self.TAIL).encode())
 
-        monkeypatch.setattr(look, "_FSCK_BYTES", limit)
+        monkeypatch.setattr(look, "MOST_BYTES", limit)
         console = Pages(fixed(None), fixed(None))
         monkeypatch.setattr(console, "respond", respond)
         with served(console) as server:
             warehouse = Warehouse(f"{server.url}fsck", "hdfs", {"10.0.0.1:9866": "n1"})
             if limit < len(line):
-                with pytest.raises(NameNodeError, match="lists more than"):
+                with pytest.raises(NameNodeError, match="an answer of more than"):
                     look.files(warehouse)
             else:
                 expected = File("/t/f", 5, 1, (Block("blk_1_1", 5, ("n1",)),))

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import socket
+import struct
 import subprocess
-from collections.abc import Callable
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import IO, Any, cast
 
 import pytest
 
-from lakehouse import inventory, yamlfile
+from lakehouse import airgap, inventory, yamlfile
 from lakehouse.artifacts import parts
+from lakehouse.catalog import readable, source
+from lakehouse.catalog.names import Name
+from lakehouse.errors import LakehouseError
+from lakehouse.inventory import Host
 from lakehouse.run import ROOT
+from ops import hosts, remote, tell
 from ops.answer import Answer
+from ops.bundle import archive, items, verb
+from ops.bundle.mask import Masker
+from ops.catalog import pinning
 from ops.change import lock
 from ops.change.ending import Ending, Stopped
 from ops.change.lock import Holder
+from ops.clients import Files
+from ops.doctor.model import Seen
 from ops.probing import Reply
+from ops.remote import Line
 from ops.status import placement
 from ops.status.placement import Cluster
 from ops.upgrade import hdfs, installed, postgresql
+from plugins.module_utils.lakehouse import probes, webhdfs
+from plugins.module_utils.lakehouse.webhdfs import NoPathError, WebHdfs, WebHdfsError
 
+Collected = Callable[[bytes], tuple[Answer[int], list[str]]]
 HOSTILE = (
     "$(touch pwned)",
     "`touch pwned`",
@@ -173,3 +196,310 @@ def test_the_holder_of_a_lock_is_as_it_was_written() -> None:
     text = f"@@held 3\n{json.dumps(asdict(replace(HOLDER, started='boot 7')))}\n"
     [found] = lock.held({"n1": Answer(reply(text))}).values()
     assert found.holder.started == "boot 7"
+
+
+# What apt of a node prints, by which packages of a bundle are sent there
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "'file:/b/nodes/../../../etc/shadow' a.deb 1 x",
+        "'file:/b/nodes/%2e%2e/%2e%2e/etc/shadow' a.deb 1 x",
+        "'file:/b/nodes//etc/shadow' a.deb 1 x",
+        "'file:/elsewhere/a.deb' a.deb 1 x",
+        "'file:/b/nodes/pool/a.deb' ../../a.deb 1 x",
+        "'file:/b/nodes/pool/a.deb' /etc/a.deb 1 x",
+        "'file:/b/nodes/pool/a%00.deb' a.deb 1 x",
+        "'file:/b/nodes/pool/a.deb'",
+        "'",
+    ],
+)
+def test_no_path_of_apt_leads_out_of_a_bundle(line: str) -> None:
+    with pytest.raises(LakehouseError, match="a package of apt") as refused:
+        airgap.located(line, ["file:/b/nodes"])
+    assert one_line(refused.value)
+
+
+# What a host sends for a support bundle
+
+
+def sent(*members: tuple[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w|gz") as archive:
+        for name, data in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return stream.getvalue()
+
+
+@pytest.fixture
+def collected(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Collected:
+    """What becomes of an archive that a host sends: how the host ended, and the names in the bundle."""
+
+    def collect(stream: bytes) -> tuple[Answer[int], list[str]]:
+        @contextmanager
+        def output(*_: object) -> Iterator[tuple[IO[bytes], Callable[[], Answer[int]]]]:
+            yield io.BytesIO(stream), lambda: Answer(0)
+
+        monkeypatch.setattr(remote, "output", output)
+        monkeypatch.setattr(items, "request", lambda *_: {})
+        host, seen = cluster.hosts[0], cast("Seen", SimpleNamespace(cluster=cluster))
+        with archive.written(tmp_path / "bundle.tar.gz", 1 << 20) as bundle:
+            ended = verb._host(bundle, Masker(), seen, host, 5.0)
+            bundle.close({})
+        with tarfile.open(tmp_path / "bundle.tar.gz") as made:
+            return ended, [name.removeprefix("bundle/") for name in made.getnames()]
+
+    return collect
+
+
+@pytest.mark.parametrize("name", ["../../.ssh/authorized_keys", "/etc/passwd", "a/../../b", "a//b"])
+def test_no_name_of_a_host_leads_out_of_a_bundle(collected: Collected, name: str) -> None:
+    ended, names = collected(sent(("journal/a.txt", b"a"), (name, b"x"), ("index.json", b"{}")))
+    assert ended.why.startswith("it sent a part only")
+    assert names == ["alpha1/journal/a.txt", "contents.json"]
+
+
+def test_a_name_that_steers_a_terminal_does_not_keep_the_rest_out(collected: Collected) -> None:
+    ended, names = collected(sent(("log/a\x1b[2J\nb", b"x"), ("log/c", b"y"), ("index.json", b"{}")))
+    assert ended.known
+    assert [name.isprintable() for name in names] == [True] * 3
+
+
+@pytest.mark.parametrize("index", [b"[]", b"7", b'{"a": "b"}', b'{"a": -1}', b"\xff", b"[" * 100_000])
+def test_a_list_that_is_none_is_a_part_only(collected: Collected, index: bytes) -> None:
+    assert collected(sent(("a", b"a"), ("index.json", index)))[0].why.startswith("it sent a part only")
+
+
+def test_a_host_sends_no_more_than_its_share(collected: Collected, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verb, "_MOST_BYTES", 1 << 20)
+    large = sent(("a", b"a"), ("b", bytes(2 << 20)), ("index.json", b"{}"))
+    ended, names = collected(large)
+    assert ended.why.startswith("it sent a part only")
+    assert names == ["alpha1/a", "contents.json"]
+    # A field of a header has a length of its own.
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 8 << 30
+    assert not collected(gzip.compress(header.tobuf() + bytes(1 << 20)))[0].known
+
+
+@pytest.mark.parametrize("stream", [b"", b"\x1f\x8b\x08" + bytes(100), b"no archive", sent(("a", b"a"))[:40]])
+def test_what_is_no_archive_is_a_part_only(collected: Collected, stream: bytes) -> None:
+    assert collected(stream)[0].why.startswith("it sent a part only")
+
+
+# What a script on a host prints
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> Host:
+    """A shell of this computer in place of a host's."""
+    monkeypatch.setattr(hosts, "ssh", lambda _: ["sh", "-c"])
+    monkeypatch.setattr(hosts, "as_root", lambda script: script)
+    return Host("n1", "10.0.0.1", frozenset(), {})
+
+
+def test_a_line_without_end_comes_in_pieces(here: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_LINE_BYTES", 1000)
+    said: list[Line] = []
+    remote.run({"n1": "head -c 2500 /dev/zero"}, [here], said.append, 10)
+    assert [len(line.text) for line in said] == [1000, 1000, 500]
+
+
+@pytest.mark.parametrize("code", ["", " x", " -1", " 1_0", " 99999999999", " \u0663"])
+def test_a_host_that_ends_with_no_code_is_unknown(
+    here: Host, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.setattr(remote, "guarded", lambda _, mark, *__: f"echo '{mark}{code}' >&2")
+    assert not remote.run({"n1": ""}, [here], lambda _: None, 10)["n1"].known
+    with remote.output(here, "", 10) as (_, ended):
+        assert not ended().known
+
+
+def test_what_a_host_says_beyond_what_is_kept_ends_the_verb() -> None:
+    kept = tell.Kept(["n1"], most=1000)
+    for _ in range(500):
+        kept(Line("n1", ""))
+    with pytest.raises(LakehouseError, match="n1 says more than"):
+        kept(Line("n1", "x" * 500))
+
+
+# What services answer
+
+
+@pytest.fixture
+def pages() -> Iterator[Callable[[bytes], str]]:
+    """The address of a server that answers one text to everybody."""
+    body = [b""]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body[0])))
+            self.end_headers()
+            # Who has enough goes away.
+            with suppress(OSError):
+                self.wfile.write(body[0])
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    def answering(text: bytes) -> str:
+        body[0] = text
+        return f"http://127.0.0.1:{server.server_port}"
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield answering
+        server.shutdown()
+
+
+def test_an_answer_has_a_limit(pages: Callable[[bytes], str]) -> None:
+    assert probes.fetch(pages(b"x" * 1000), most=1000) == b"x" * 1000
+    with pytest.raises(OSError, match="an answer of more than"):
+        probes.fetch(pages(b"x" * 1001), most=1000)
+
+
+@pytest.mark.parametrize("body", [b"[7]", b"7", b"null", b'{"error": 7}', b'{"data": 7}', b"[" * 100_000])
+def test_an_answer_of_trino_that_is_none_is_one_line(pages: Callable[[bytes], str], body: bytes) -> None:
+    with pytest.raises(OSError, match="127") as refused:
+        probes.trino_rows(pages(body), "trino", "select 1")
+    assert one_line(refused.value)
+    assert probes.http({"url": pages(body), "path": "a.b"})
+
+
+def test_pages_of_trino_have_a_limit_together(
+    pages: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probes, "MOST_BYTES", 10_000)
+    url = pages(b"")
+    pages(json.dumps({"data": [["x" * 100]], "nextUri": url}).encode())
+    with pytest.raises(OSError, match="an answer of more than"):
+        probes.trino_rows(url, "trino", "select 1")
+
+
+def test_a_frame_that_announces_gigabytes_is_not_read() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def talk() -> None:
+            with server.accept()[0] as client:
+                client.sendall(struct.pack(">Ii", 0x80010002, 0x7FFFFFF0))
+                client.recv(1000)
+
+        threading.Thread(target=talk, daemon=True).start()
+        with pytest.raises(OSError, match="announces 2047 MiB"):
+            probes.thrift_call("127.0.0.1", server.getsockname()[1], "get_all_databases")
+
+
+# HDFS, whose names come from the metastore, and whose files from whoever writes tables
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/a/../b", "/a/./b", "/a:b", "/a\0b", "/..", "a", "", "/\ud800", f"/{'x' * 10_000_000}"],
+    ids=short,
+)
+def test_nobody_is_asked_for_what_hdfs_cannot_have(path: str) -> None:
+    assert not webhdfs.is_path(path)
+    with pytest.raises(NoPathError) as refused:
+        WebHdfs("http://127.0.0.1:1", "hdfs").status(path)
+    assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("path", ["/", "/a", "/a/", "/a b/$(id)/'", "/a\nb", "/ä", "/.snapshot/s1"])
+def test_what_hdfs_can_have_is_asked_for(path: str) -> None:
+    assert webhdfs.is_path(path)
+
+
+def test_a_table_at_no_place_keeps_no_other_out_of_the_history() -> None:
+    """Nobody answers there: neither is asked."""
+    names = Files(WebHdfs("http://127.0.0.1:1", "hdfs"), "lakehouse status").names
+    assert source.listed_versions(names)(["hdfs://c/a/../b", "hdfs://c/a:b", "s3://c/a"]) == {}
+    with pytest.raises(LakehouseError):
+        source.listed_versions(names)(["hdfs://c//a"])
+
+
+@pytest.mark.parametrize("body", [b"[]", b"7", b"<html>", b"[" * 100_000, b"{"])
+def test_an_answer_of_webhdfs_that_is_none_is_one_line(pages: Callable[[bytes], str], body: bytes) -> None:
+    hdfs_of = WebHdfs(pages(body), "hdfs")
+    for ask in (hdfs_of.read, lambda path: hdfs_of.call("GET", "OPEN", path)):
+        if body != b"[]" or ask == hdfs_of.read:
+            with pytest.raises(WebHdfsError) as refused:
+                ask("/a")
+            assert one_line(refused.value)
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "http://[", "http://a:port/", "", 7, None])
+def test_a_place_that_is_no_datanode_is_not_opened(pages: Callable[[bytes], str], location: Any) -> None:
+    with pytest.raises(WebHdfsError):
+        WebHdfs(pages(json.dumps({"Location": location}).encode()), "hdfs").read("/a")
+
+
+def test_a_file_of_hdfs_has_a_limit(pages: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhdfs, "MOST_BYTES", 1000)
+    with pytest.raises(WebHdfsError, match="more than"):
+        WebHdfs(pages(b'{"a": "%s"}' % (b"x" * 2000)), "hdfs").status("/a")
+
+
+ICEBERG = {"parameters": {"table_type": "ICEBERG", "metadata_location": "hdfs://c/a.metadata.json"}}
+METADATA = (
+    b"[7]", b"7", b"\xff", b"[" * 100_000, b'{"snapshots": 7, "current-snapshot-id": 1}',
+    b'{"snapshots": [7], "current-snapshot-id": 1}', b'{"snapshots": [{}], "current-snapshot-id": 1}',
+    b'{"snapshots": [{"snapshot-id": 1, "timestamp-ms": "x"}], "current-snapshot-id": 1}',
+    b'{"snapshots": [{"snapshot-id": 1, "timestamp-ms": 1e999}], "current-snapshot-id": 1}',
+)  # fmt: skip
+
+
+class OneFile:
+    """Files by URI, of which each holds the same."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def exists(self, _: str) -> bool:
+        return True
+
+    def read(self, _: str) -> bytes:
+        return self.content
+
+    def names(self, _: str) -> list[str]:
+        return []
+
+
+@pytest.mark.parametrize("content", METADATA, ids=short)
+def test_metadata_that_is_none_is_said_of_its_table_alone(content: bytes) -> None:
+    found = readable.lost(ICEBERG, OneFile(content))
+    assert found.startswith("its metadata cannot be read")
+    assert len(found) < 300
+
+
+def test_metadata_that_unpacks_to_gigabytes_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readable, "_MOST_BYTES", 1 << 20)
+    place = ICEBERG["parameters"] | {"metadata_location": "hdfs://c/a.gz.metadata.json"}
+    for content in (gzip.compress(bytes(10 << 20)), b"\x1f\x8bno gzip", b""):
+        assert readable.lost({"parameters": place}, OneFile(content)).startswith("its metadata cannot")
+
+
+@pytest.mark.parametrize("version", [word for word in HOSTILE if word] + ["1e9", "\u0663", "-1"], ids=short)
+def test_a_version_that_is_no_number_is_said_of_its_table_alone(version: str) -> None:
+    said = {
+        "parameters": {"spark.sql.sources.provider": "delta"},
+        "storage": {"location": "hdfs://c/a"},
+        "data": {"format": "delta", "version": version},
+    }
+    assert readable.lost(said, OneFile(b"")).startswith("its version is ")
+
+
+def test_a_name_that_the_metastore_has_is_one_name_of_a_statement() -> None:
+    metadata = {"current-snapshot-id": 7, "snapshots": [{"snapshot-id": 7, "timestamp-ms": 1}]}
+    name = Name("hive", "a`; DROP TABLE x; --", "b`c")
+    made = pinning.wanted(name, metadata, 10, 1)
+    assert made is not None
+    assert made.statement.startswith(
+        "ALTER TABLE iceberg.`a``; DROP TABLE x; --`.`b``c` CREATE OR REPLACE TAG"
+    )

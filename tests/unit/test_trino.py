@@ -326,7 +326,8 @@ class Answers:
         self.bodies = list(bodies)
         self.asked: list[bytes | None] = []
 
-    def __call__(self, _address: str, body: bytes | None, _headers: object) -> bytes:
+    def __call__(self, _address: str, body: bytes | None, _headers: object, *, most: int) -> bytes:
+        assert most
         self.asked.append(body)
         return self.bodies.pop(0).encode()
 

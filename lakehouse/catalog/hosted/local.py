@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from lakehouse.catalog.hosted.layout import Settings
 from lakehouse.catalog.source import Ask, Source, listed_versions, rows
 from lakehouse.errors import LakehouseError
-from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
+from plugins.module_utils.lakehouse.webhdfs import NoPathError, WebHdfs, WebHdfsError, path_of
 
 
 def source(settings: Settings) -> Source:
@@ -19,11 +19,12 @@ def source(settings: Settings) -> Source:
     hdfs = WebHdfs(settings.namenode, settings.superuser)
 
     def names(uri: str) -> list[str]:
-        scheme, slashes, rest = uri.partition("://")
-        if slashes and scheme != "hdfs":
-            return []
+        path = path_of(uri)
         try:
-            return hdfs.names(f"/{rest.partition('/')[2]}" if slashes else uri)
+            return [] if path is None else hdfs.names(path)
+        except NoPathError:
+            # Whoever makes a table says where it is: that must not keep the others out of the history.
+            return []
         except WebHdfsError as error:
             raise LakehouseError(str(error), "lakehouse status") from error
 

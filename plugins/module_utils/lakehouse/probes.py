@@ -14,6 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 TIMEOUT_SECONDS = 5.0
+# Of an answer: what a service says of itself is shorter.
+MOST_BYTES = 64 << 20
 HTTP_SUCCESS = 2
 # Thrift's strict binary protocol: version word with the message type in the low byte.
 THRIFT_VERSION_1 = 0x80010000
@@ -54,11 +56,11 @@ def fetch(
     data: bytes | None = None,
     headers: dict[str, str] | None = None,
     timeout: float = TIMEOUT_SECONDS,
-    most: int | None = None,
+    most: int = MOST_BYTES,
 ) -> bytes:
     """Return the body of the answer to GET, or to POST with data; raise OSError for all but 2xx.
 
-    No silence may be longer than the timeout, in seconds; of a longer body the first ``most`` bytes are read.
+    No silence may be longer than the timeout, in seconds, and no body than ``most`` bytes.
     """
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
@@ -69,13 +71,15 @@ def fetch(
     try:
         connection.request("GET" if data is None else "POST", target, data, headers or {})
         answer = connection.getresponse()
-        body = answer.read(most)
+        body = answer.read(most + 1)
     except HTTPException as error:
         raise OSError(f"not HTTP: {error!r}") from error
     finally:
         connection.close()
     if answer.status // 100 != HTTP_SUCCESS:
         raise OSError(f"HTTP Error {answer.status}: {answer.reason}")
+    if len(body) > most:
+        raise OSError(f"an answer of more than {most >> 20} MiB")
     return body
 
 
@@ -89,7 +93,7 @@ def http(probe: dict[str, Any]) -> str | None:
         return None
     try:
         value = lookup(json.loads(body), probe["path"])
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return f"{probe['url']}: no {probe['path']} in the answer {body[:200]!r}"
     if "equals" in probe and value != probe["equals"]:
         return f"{probe['url']}: {probe['path']} is {value!r} (expected {probe['equals']!r})"
@@ -99,14 +103,16 @@ def http(probe: dict[str, Any]) -> str | None:
 
 
 def read_exactly(stream: socket.socket, count: int) -> bytes:
-    """Read ``count`` bytes or raise ConnectionError."""
-    data = b""
+    """Read ``count`` bytes or raise ConnectionError, at once for more than an answer may have."""
+    if count > MOST_BYTES:
+        raise ConnectionError(f"the service announces {count >> 20} MiB")
+    data = bytearray()
     while len(data) < count:
         chunk = stream.recv(count - len(data))
         if not chunk:
             raise ConnectionError("the service closed the connection")
         data += chunk
-    return data
+    return bytes(data)
 
 
 def thrift_call(host: str, port: int, call: str, argument: str | None = None) -> str:
@@ -209,19 +215,26 @@ def command(probe: dict[str, Any]) -> str | None:
 
 
 def trino_rows(url: str, user: str, query: str) -> list[list[Any]]:
-    """Return the rows of a query; raise OSError where the coordinator does not answer, or refuses it."""
+    """Return the rows of a query; raise OSError where the coordinator does not answer, or refuses it.
+
+    All pages of them together have at most MOST_BYTES.
+    """
     headers = {"X-Trino-User": user, "X-Trino-Source": "readiness"}
     address = f"{url}/v1/statement"
     body: bytes | None = query.encode()
     rows: list[list[Any]] = []
+    left = MOST_BYTES
     while address:
         try:
-            answer = json.loads(fetch(address, body, headers))
-        except (OSError, ValueError) as error:
-            raise ConnectionError(f"{address}: {error}") from error
-        if "error" in answer:
-            raise ConnectionError(f"{url}: {answer['error'].get('message')}")
-        rows += answer.get("data") or []
+            page = fetch(address, body, headers, most=left)
+            answer = dict(json.loads(page))
+            error = answer.get("error")
+            if error:
+                raise ConnectionError(str(dict(error).get("message")))
+            rows += answer.get("data") or []
+        except (OSError, ValueError, TypeError, RecursionError) as refusal:
+            raise ConnectionError(f"{url}: {refusal}") from refusal
+        left -= len(page)
         # The next address is asked without a body.
         address, body = answer.get("nextUri"), None
     return rows

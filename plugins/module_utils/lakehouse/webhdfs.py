@@ -12,10 +12,16 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO, Any
 
 TIMEOUT_SECONDS = 30.0
+# Of an answer, and of a file that is read as a whole: a listing of half a million files is shorter.
+MOST_BYTES = 256 << 20
+_REASON_BYTES = 1 << 16
+# Of a path (org.apache.hadoop.hdfs.server.common.HdfsServerConstants.MAX_PATH_LENGTH).
+_PATH_BYTES = 8000
 
 
 class WebHdfsError(Exception):
@@ -24,6 +30,30 @@ class WebHdfsError(Exception):
 
 class NoAnswerError(WebHdfsError):
     """Nobody answers at the NameNode's address."""
+
+
+class NoPathError(WebHdfsError):
+    """Nothing in HDFS can be called so: nobody has to be asked."""
+
+
+def is_path(path: str) -> bool:
+    """Tell whether HDFS can have a file of this path (org.apache.hadoop.hdfs.DFSUtilClient.isValidName)."""
+    parts = path.rstrip("/").split("/")[1:]
+    try:
+        size = len(path.encode())
+    except UnicodeEncodeError:
+        return False
+    is_valid = not any(part in {"", ".", ".."} or {":", "\0"} & set(part) for part in parts)
+    return path.startswith("/") and size <= _PATH_BYTES and is_valid
+
+
+def path_of(uri: str) -> str | None:
+    """Return the path in HDFS of a URI, or of a path; None for what is in another file system."""
+    scheme, slashes, rest = uri.partition("://")
+    if slashes and scheme != "hdfs":
+        return None
+    path = rest.partition("/")[2] if slashes else uri
+    return "/" + "/".join(part for part in path.split("/") if part)
 
 
 class WebHdfs:
@@ -39,15 +69,20 @@ class WebHdfs:
 
     def call(self, method: str, operation: str, path: str, **query: str) -> dict[str, Any]:
         """Run one operation; return the parsed answer, raise WebHdfsError."""
+        if not is_path(path):
+            raise NoPathError(f"{operation} {path[:200]}: no path of HDFS")
         request = urllib.request.Request(self._address(operation, path, query), method=method)
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-                body = response.read()
+                body = _bounded(response)
         except urllib.error.HTTPError as error:
             raise WebHdfsError(f"{operation} {path}: {self._reason(error)}") from error
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             raise NoAnswerError(f"{operation} {path}: {self.url}: {error}") from error
-        return dict(json.loads(body)) if body else {}
+        try:
+            return dict(json.loads(body)) if body else {}
+        except (ValueError, TypeError, RecursionError) as error:
+            raise WebHdfsError(f"{operation} {path}: no answer of WebHDFS: {error}") from error
 
     def status(self, path: str) -> dict[str, Any] | None:
         """Owner, group, permission, type and length of a path, or None where there is nothing."""
@@ -85,24 +120,24 @@ class WebHdfs:
         )  # fmt: skip
 
     def read(self, path: str) -> bytes:
-        """Return what is in a file."""
+        """Return what is in a file of at most MOST_BYTES."""
         with self.reading(path) as stream:
             try:
-                return stream.read()
-            except OSError as error:
+                return _bounded(stream)
+            except (OSError, HTTPException) as error:
                 raise WebHdfsError(f"OPEN {path}: {error}") from error
 
     @contextmanager
     def reading(self, path: str) -> Iterator[IO[bytes]]:
         """Give the stream of a file's bytes: the NameNode names a DataNode that has it."""
-        place = urllib.parse.urlsplit(self.call("GET", "OPEN", path, noredirect="true")["Location"])
-        address = self._addresses.get(str(place.hostname), place.hostname)
-        url = place._replace(netloc=f"{address}:{place.port}").geturl()
+        opened = self.call("GET", "OPEN", path, noredirect="true")
         try:
-            response = urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS)
+            response = urllib.request.urlopen(self._datanode(opened), timeout=TIMEOUT_SECONDS)
+        except (LookupError, ValueError, AttributeError) as error:
+            raise WebHdfsError(f"OPEN {path}: no answer of WebHDFS: {error}") from error
         except urllib.error.HTTPError as error:
             raise WebHdfsError(f"OPEN {path}: {self._reason(error)}") from error
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             raise WebHdfsError(f"OPEN {path}: {error}") from error
         with response:
             yield response
@@ -117,19 +152,28 @@ class WebHdfs:
     def write(self, path: str, stream: IO[bytes], length: int, **query: str) -> None:
         """Write so many bytes of a stream as a file: the NameNode names the DataNode that takes them."""
         created = self.call("PUT", "CREATE", path, overwrite="true", noredirect="true", **query)
-        request = urllib.request.Request(
-            created["Location"],
-            data=stream,
-            method="PUT",
-            headers={"Content-Type": "application/octet-stream"},
-        )
+        try:
+            request = urllib.request.Request(
+                self._datanode(created),
+                data=stream,
+                method="PUT",
+                headers={"Content-Type": "application/octet-stream"},
+            )
+        except (LookupError, ValueError, AttributeError) as error:
+            raise WebHdfsError(f"CREATE {path}: no answer of WebHDFS: {error}") from error
         request.add_unredirected_header("Content-Length", str(length))
         try:
             urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS * 10).close()
         except urllib.error.HTTPError as error:
             raise WebHdfsError(f"CREATE {path}: {self._reason(error)}") from error
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             raise WebHdfsError(f"CREATE {path}: {error}") from error
+
+    def _datanode(self, answer: Mapping[str, Any]) -> str:
+        """Return the address of the DataNode that the NameNode names."""
+        place = urllib.parse.urlsplit(str(answer["Location"]))
+        address = self._addresses.get(str(place.hostname), place.hostname)
+        return place._replace(scheme="http", netloc=f"{address}:{place.port}").geturl()
 
     def _address(self, operation: str, path: str, query: dict[str, str]) -> str:
         encoded = urllib.parse.urlencode({"op": operation, "user.name": self.user, **query})
@@ -137,8 +181,16 @@ class WebHdfs:
 
     @staticmethod
     def _reason(error: urllib.error.HTTPError) -> str:
-        body = error.read().decode(errors="replace")
+        body = error.read(_REASON_BYTES).decode(errors="replace")
         try:
             return str(json.loads(body)["RemoteException"]["message"]).splitlines()[0]
         except (ValueError, LookupError, TypeError):
             return f"HTTP {error.code}: {body[:200]}"
+
+
+def _bounded(response: Any) -> bytes:
+    """Return what an answer holds; OSError for more than any has."""
+    content = bytes(response.read(MOST_BYTES + 1))
+    if len(content) > MOST_BYTES:
+        raise OSError(f"more than {MOST_BYTES >> 20} MiB")
+    return content
