@@ -30,7 +30,7 @@ def location(row: Any) -> str:
     """Return the `hdfs://` folder of a Delta table from its row in the metastore.
 
     The row's own location is a placeholder; the SerDe property `path` is the real one. Raises ClientError if
-    the table is of another format.
+    the table is of another format, or elsewhere.
     """
     name = f"{row.dbName}.{row.tableName}"
     provider = str(row.parameters.get(_PROVIDER) or row.parameters.get("table_type") or row.tableType)
@@ -41,7 +41,17 @@ def location(row: Any) -> str:
             f"try iceberg.{name}" if provider == "iceberg" else "read it with Spark or Trino",
         )
     path = row.sd.serdeInfo.parameters.get("path") or row.sd.location
-    return str(path)
+    return in_hdfs(name, str(path))
+
+
+def in_hdfs(name: str, path: str) -> str:
+    """Return the folder of a table or a database; ClientError if it is not in HDFS.
+
+    Every member of the group says where his tables are: another's rows must not end on this machine's disk.
+    """
+    if not path.startswith("hdfs://"):
+        raise ClientError(f"{name} is at {path[:200]!r}, which is not in HDFS", "read it with Spark")
+    return path
 
 
 class Table(DeltaTable):

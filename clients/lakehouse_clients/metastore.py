@@ -12,6 +12,7 @@ from hive_metastore.ttypes import (
 )
 from hive_metastore.ttypes import Table as Row
 
+from lakehouse_clients.delta import in_hdfs
 from lakehouse_clients.errors import ClientError
 from lakehouse_clients.names import FORMATS, Name
 
@@ -40,11 +41,12 @@ def formats(client: Any, database: str) -> dict[str, str]:
 def new_table_path(client: Any, name: Name) -> str:
     """Return the folder for a new table: that of its database and its name."""
     try:
-        return f"{client.get_database(name.database).locationUri.rstrip('/')}/{name.table}"
+        folder = str(client.get_database(name.database).locationUri).rstrip("/")
     except NoSuchObjectException:
         raise ClientError(
             f"no database {name.database}", f"CREATE DATABASE {name.database} LOCATION '...' in Spark"
         ) from None
+    return f"{in_hdfs(name.database, folder)}/{name.table}"
 
 
 def delta_row(name: Name, path: str, owner: str) -> Row:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -27,6 +26,8 @@ from lakehouse.errors import LakehouseError
 _LOOSE = 200
 # No program of git's, which does not ask for the lock, writes one file for longer.
 _LEFT_SECONDS = 3600
+# Of a pack that another repository sends: no history of a catalog is as large.
+_PACK_BYTES, _CHUNK_BYTES = 4 << 30, 1 << 20
 
 
 class DamagedError(LakehouseError):
@@ -97,7 +98,7 @@ class Objects:
         """Keep the objects of a pack, if there is one; DamagedError where it is not whole."""
         file, keep, drop = self._repo.object_store.add_pack()
         try:
-            shutil.copyfileobj(stream, file)
+            _copy(stream, file)
             pack = keep()
         except Exception as error:
             # As in `read`.
@@ -152,6 +153,15 @@ class Objects:
             os.fsync(stream.fileno())
             os.fchmod(stream.fileno(), 0o444)
         Path(stream.name).replace(path)
+
+
+def _copy(stream: IO[bytes], file: IO[bytes]) -> None:
+    left = _PACK_BYTES
+    while chunk := stream.read(_CHUNK_BYTES):
+        left -= len(chunk)
+        if left < 0:
+            raise ValueError(f"it has more than {_PACK_BYTES >> 20} MiB")
+        file.write(chunk)
 
 
 def _what(error: Exception) -> str:

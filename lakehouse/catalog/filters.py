@@ -6,9 +6,11 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import islice
 from typing import Any
 
 from lakehouse.catalog.partition_names import NOTHING
+from lakehouse.catalog.patterns import with_gaps
 
 # Tells whether the values of a partition, by key, are wanted.
 Condition = Callable[[Mapping[str, str]], bool]
@@ -31,6 +33,8 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
 _TEXTS = frozenset({"string", "varchar", "char"})
 _DEEPEST = 200
+# Each of them is compared with each partition; an engine names some thousand values.
+_MOST_WORDS = 20_000
 
 
 class NotUnderstoodError(ValueError):
@@ -51,7 +55,9 @@ def parse(text: str, keys: Mapping[str, str]) -> Condition:
 
 class _Parser:
     def __init__(self, text: str, keys: Mapping[str, str]) -> None:
-        self.left: list[tuple[str, str]] = list(_tokens(text))
+        self.left: list[tuple[str, str]] = list(islice(_tokens(text), _MOST_WORDS + 1))
+        if len(self.left) > _MOST_WORDS:
+            raise NotUnderstoodError(f"more than {_MOST_WORDS} words")
         self._keys = keys
 
     def either(self, depth: int) -> Condition:
@@ -133,7 +139,7 @@ class _Parser:
             raise NotUnderstoodError(f"like on {key}, which is no text")
         # Clients of a metastore write any letters as `.*`, and as SQL does.
         parts = re.split(r"\.\*|%", _literal(token))
-        pattern = re.compile(".*".join(map(re.escape, parts)), re.DOTALL)
+        pattern = re.compile(with_gaps(list(map(re.escape, parts))), re.DOTALL)
         return lambda values: pattern.fullmatch(values[key]) is not None
 
     def _key(self, token: tuple[str, str]) -> str:

@@ -12,6 +12,9 @@ from lakehouse.catalog.diff import ranges_of
 from lakehouse.catalog.disk import DamagedError
 from lakehouse.catalog.store import Store
 
+# Of folders in each other: those of partitions are the deepest; and of a text of somebody's.
+_DEEPEST, _SHOWN = 20, 200
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -64,6 +67,9 @@ class _Walk:
         if number in self.seen:
             return
         self.seen.add(number)
+        if path.count("/") > _DEEPEST:
+            yield f"{path[:_SHOWN]}...", "has more folders in each other than a catalog has"
+            return
         try:
             entries = self._store.tree(number)
         except DamagedError as error:
@@ -90,18 +96,17 @@ class _Walk:
                 if path.endswith("l")
                 else json.loads(content)
             )
+            names = [str(one["name"]) for one in said] if isinstance(said, list) else []
         except DamagedError as error:
             yield path, error.message
-        except ValueError as error:
-            yield path, f"is no document: {error}"
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            yield path, f"is no document: {type(error).__name__}: {str(error)[:_SHOWN]}"
         else:
-            if isinstance(said, list) and [one["name"] for one in said] != sorted(
-                {one["name"] for one in said}
-            ):
+            if names != sorted(set(names)):
                 yield path, "its partitions are not sorted, or one is there twice"
 
     def _shapes(self, entries: Mapping[str, str], path: str) -> Iterator[tuple[str, str]]:
-        known: dict[str, Any] = json.loads(self._store.blob(entries[build.SHAPES]))
+        known: Any = json.loads(self._store.blob(entries[build.SHAPES]))
         for number in ranges_of(self._store, entries):
             for line in self._store.blob(number).splitlines():
                 one = json.loads(line)

@@ -14,6 +14,8 @@ from lakehouse.terminal import printable as escaped
 
 _SIGNS = {Action.ADDED: "+", Action.REMOVED: "-", Action.CHANGED: "~"}
 _LONGEST = 300
+# As far as a year has four digits.
+_LAST_SECOND = 253402300800
 
 
 def change(one: Change) -> str:
@@ -81,7 +83,9 @@ def head(one: Entry) -> Iterator[str]:
 
 
 def when(moment: int) -> str:
-    """Return a time for people, in UTC."""
+    """Return a time for people, in UTC; the number of a commit that says another one than there are."""
+    if not 0 <= moment < _LAST_SECOND:
+        return f"{moment} s"
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%SZ}"
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import IO, Any
 
 from lakehouse.catalog import exchange, marks
+from lakehouse.catalog.references import is_name
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError, UsageError
 from ops import remote
 from ops.catalog import live
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import checked_document
+from plugins.module_utils.lakehouse.checked_document import DocumentError, Optional
 
 PROGRAM = "/usr/local/sbin/lakehouse-catalog"
 _SECONDS = 900.0
@@ -24,6 +28,46 @@ _COPY_SECONDS = 24 * 3600.0
 # Somebody else may move the same names meanwhile, but hardly so often.
 _TRIES = 5
 _NOT_FOUND = 127
+# Of a line of JSON: the marks of a million tables are shorter.
+_LINE_BYTES = 256 << 20
+
+
+def _name(value: Any, where: str) -> str:
+    """Return the name of a branch or of a tag: another one would be given to this copy for ever."""
+    name = checked_document.line(value, where)
+    if not (name.startswith(("heads/", "tags/")) and is_name(name)):
+        raise DocumentError(f"{where}: {checked_document.shown(name)} is no name of a branch or a tag")
+    return name
+
+
+_ID = re.compile(r"[0-9a-f]{40}")
+# What each program answers: a service's account on another machine has the history, and writes this.
+_COMMITTED = {
+    "commit": _ID,
+    "new": checked_document.flag,
+    "written": checked_document.count,
+    "identity": _ID,
+    "event": Optional(checked_document.count),
+    "counts": checked_document.mapping(checked_document.text, checked_document.count),
+    "strangers": [[checked_document.text]],
+    "unversioned": [checked_document.text],
+}
+_ANSWERS: Mapping[str, checked_document.Kind] = {
+    "give": {
+        "id": re.compile(r"[0-9a-f]{32}"),
+        "names": checked_document.mapping(_name, _ID),
+        "ends": [_ID],
+        "marks": Optional(checked_document.unchecked),
+    },
+    "take": {"refused": [checked_document.text]},
+    "commit": _COMMITTED,
+    "clock": _COMMITTED,
+}
+_REFUSAL = {
+    "why": checked_document.text,
+    "next": Optional(checked_document.text),
+    "usage": checked_document.flag,
+}
 
 # Runs a program of the cluster's history with what it is asked; gives its line of JSON, and what follows.
 Node = Callable[[str, Mapping[str, Any]], AbstractContextManager[tuple[bytes, IO[bytes]]]]
@@ -41,7 +85,7 @@ def node(cluster: Cluster) -> Node | None:
         script = f"cd / && exec {shlex.join(['runuser', '-u', person, '--', PROGRAM, program])}"
         seconds = _COPY_SECONDS if program == "bring" else _SECONDS
         with remote.output(host, script, seconds, f"{json.dumps(asked)}\n") as (stdout, ended):
-            head = stdout.readline()
+            head = stdout.readline(_LINE_BYTES)
             if not head:
                 answer = ended()
                 install = f"make lakehouse INVENTORY={cluster.inventory.path}"
@@ -57,7 +101,7 @@ def node(cluster: Cluster) -> Node | None:
 def told(node: Node, program: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a program answers; LakehouseError with what it refuses."""
     with node(program, asked) as (line, _):
-        return _document(line)
+        return _document(program, line)
 
 
 def synchronize(store: Store, node: Node, say: Callable[[str], object]) -> None:
@@ -92,7 +136,7 @@ def _reconciled(store: Store, theirs: Mapping[str, str], before: Mapping[str, st
 def _fetched(store: Store, node: Node) -> dict[str, Any]:
     """Keep what the cluster's history has and this copy has not; return what it says of itself."""
     with node("give", exchange.question(store)) as (line, stream):
-        said = _document(line)
+        said = _document("give", line)
         store.objects.read_pack(stream)
     # An answer that ended behind its line has no pack.
     if lacking := next((name for name, number in said["names"].items() if number not in store.objects), None):
@@ -116,8 +160,12 @@ def _sent(
     return list(told(node, "take", asked)["refused"])
 
 
-def _document(line: bytes) -> dict[str, Any]:
-    said = dict(json.loads(line))
+def _document(program: str, line: bytes) -> dict[str, Any]:
+    try:
+        said = checked_document.checked(checked_document.parse(line, program), {}, program)
+        said = checked_document.checked(said, _REFUSAL if "why" in said else _ANSWERS[program], program)
+    except DocumentError as error:
+        raise LakehouseError(f"the cluster's history gives no answer: {error}", "lakehouse doctor") from None
     if "why" in said:
-        raise (UsageError if said["usage"] else LakehouseError)(said["why"], said["next"])
-    return said
+        raise (UsageError if said["usage"] else LakehouseError)(said["why"], said.get("next"))
+    return dict(said)

@@ -403,7 +403,7 @@ def test_main_goes_on_and_is_never_taken_away() -> None:
 def test_the_modules_that_the_role_installs_are_enough(tmp_path: Path, cluster: Cluster) -> None:
     module = tmp_path / "module"
     folders = [Path("lakehouse/catalog") / one for one in ("", "bindings", "hosted", "served")]
-    single = [*(f"lakehouse/{one}.py" for one in ("__init__", "errors", "listening", "locks")),
+    single = [*(f"lakehouse/{one}.py" for one in ("__init__", "errors", "listening", "locks", "terminal")),
               "plugins/module_utils/lakehouse/webhdfs.py"]  # fmt: skip
     files = (file for one in folders for file in (ROOT / one).glob("*.py"))
     for path in [*single, *(str(file.relative_to(ROOT)) for file in files)]:

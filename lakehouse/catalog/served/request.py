@@ -13,6 +13,7 @@ from lakehouse.catalog.bindings.taken import Lost
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import DEFAULT_CATALOG, Name
 from lakehouse.catalog.past import Past
+from lakehouse.catalog.patterns import with_gaps
 from lakehouse.catalog.store import Entry
 
 _One = TypeVar("_One")
@@ -60,9 +61,12 @@ def matching(names: Iterable[str], pattern: str | None) -> list[str]:
     """Return the names that a pattern of Hive's means: `*` any letters, `.` one, `|` or; none all."""
     if not pattern:
         return list(names)
-    words = [re.escape(word).replace(r"\*", ".*").replace(r"\.", ".") for word in pattern.split("|")]
-    wanted = re.compile("|".join(f"(?:{word})" for word in words), re.IGNORECASE)
-    return [name for name in names if wanted.fullmatch(name)]
+    wanted = [re.compile(_expression(word), re.IGNORECASE | re.DOTALL) for word in pattern.split("|")]
+    return [name for name in names if any(one.fullmatch(name) for one in wanted)]
+
+
+def _expression(word: str) -> str:
+    return with_gaps([re.escape(part).replace(r"\.", ".") for part in word.split("*")])
 
 
 def first(found: list[_One], count: int | None) -> list[_One]:
