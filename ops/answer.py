@@ -8,6 +8,11 @@ from typing import Generic, TypeVar, cast
 
 T = TypeVar("T")
 S = TypeVar("S")
+_SHOWN = 300
+# What an answer of another form than expected raises, whatever reads it.
+_UNREADABLE = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, StopIteration
+)  # fmt: skip
 R = TypeVar("R")
 
 
@@ -29,8 +34,8 @@ class Answer(Generic[T]):
             return unknown(self.why)
         try:
             return Answer(read(cast("T", self.value)))
-        except (ValueError, LookupError, TypeError, StopIteration) as error:
-            return unknown(f"the answer cannot be read: {type(error).__name__}: {error}")
+        except _UNREADABLE as error:
+            return unknown(f"the answer cannot be read: {type(error).__name__}: {str(error)[:_SHOWN]}")
 
 
 def both(first: Answer[T], second: Answer[S], read: Callable[[T, S], R]) -> Answer[R]:

@@ -6,13 +6,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-_FILE = re.compile(r"^(?P<path>/.*?) (?P<bytes>\d+) bytes, replicated: replication=(?P<replication>\d+),")
+# The name of a file may hold a newline: what of it is before that is on a line of its own.
+_FILE = re.compile(r"^(?P<path>.*?) (?P<bytes>\d+) bytes, replicated: replication=(?P<replication>\d+),")
 _BLOCK = re.compile(r"^\d+\. \S+:(?P<id>blk_\S+) len=(?P<length>\d+)")
 _REPLICA = re.compile(r"DatanodeInfoWithStorage\[(?P<address>[^,\]]+),")
 _OUTDATED = re.compile(r"DatanodeInfoWithStorage\[[^\]]+\]\(CORRUPT\)")
 # Of a report of all files, with their blocks.
 MOST_BYTES = 512 << 20
-_HEALTH = re.compile(r"^The filesystem under path '.*' is \w+", re.MULTILINE)
+# The last line; a file may be called so.
+END = re.compile(r"^The filesystem under path '.*' is \w+\s*\Z", re.MULTILINE)
 
 
 class NameNodeError(ValueError):
@@ -43,17 +45,17 @@ def parse_fsck(report: str) -> tuple[File, ...]:
 
     Raises NameNodeError when the report did not come to its end: half of it would hide a block.
     """
-    if not _HEALTH.search(report):
+    if not END.search(report):
         raise NameNodeError(f"fsck did not finish: {report.strip()[-300:]!r}")
     files: list[tuple[re.Match[str], list[Block]]] = []
-    for line in report.splitlines():
+    for line in report.split("\n"):
         if file := _FILE.match(line):
             files.append((file, []))
-        elif block := _BLOCK.match(line):
+        elif (block := _BLOCK.match(line)) and files:
             replicas = tuple(replica["address"] for replica in _REPLICA.finditer(line))
             files[-1][1].append(Block(block["id"], int(block["length"]), replicas))
     return tuple(
-        File(file["path"], int(file["bytes"]), int(file["replication"]), tuple(blocks))
+        File(_path(file), int(file["bytes"]), int(file["replication"]), tuple(blocks))
         for file, blocks in files
     )
 
@@ -63,17 +65,22 @@ def parse_short(report: str) -> list[str]:
 
     Raises NameNodeError when the report did not come to its end.
     """
-    if not _HEALTH.search(report):
+    if not END.search(report):
         raise NameNodeError(f"fsck did not finish: {report.strip()[-300:]!r}")
     path, short = "", set()
-    for line in report.splitlines():
+    for line in report.split("\n"):
         if file := _FILE.match(line):
-            path = file["path"]
+            path = _path(file)
             if " Under replicated " in line[file.end() :]:
                 short.add(path)
         elif _BLOCK.match(line) and _OUTDATED.search(line):
             short.add(path)
     return sorted(short)
+
+
+def _path(file: re.Match[str]) -> str:
+    path = file["path"]
+    return path if path.startswith("/") else f"/{path}"
 
 
 def named(files: tuple[File, ...], names: Mapping[str, str]) -> tuple[File, ...]:

@@ -107,13 +107,14 @@ def script(host: Host, service: Service, since: str | None, lines: int, *, follo
     journal += f" --since={shlex.quote(since)}" if since else ""
     newer = f" -newermt {shlex.quote(_dated(since))}" if since else ""
     globs = [shlex.quote(path).replace("*", "'*'") for path in placement.logs(service, host)]
-    files = f"find {' '.join(globs)} -maxdepth 0 -type f -size +0{newer} 2>/dev/null"
+    # A service's account names its files: any name is one word.
+    files = f"find {' '.join(globs)} -maxdepth 0 -type f -size +0{newer} -print0 2>/dev/null | sort -z"
     if not globs:
         return f"exec {journal} --follow" if follow else f"exec {journal}"
     tail = f"tail -v -n {lines}"
     if follow:
-        return f'set -- $({files}); [ $# = 0 ] || {tail} -F -- "$@" 2>/dev/null & {journal} --follow; wait'
-    return f"{journal}; {files} | sort | xargs -r -d '\\n' {tail} --"
+        return f"{files} | xargs -r -0 {tail} -F -- 2>/dev/null & {journal} --follow; wait"
+    return f"{journal}; {files} | xargs -r -0 {tail} --"
 
 
 def _dated(since: str) -> str:

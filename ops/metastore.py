@@ -94,7 +94,10 @@ def _look(prober: Prober, cluster: Cluster) -> Seen:
 
 def _of_warehouse(cluster: Cluster, warehouse: str) -> Iterator[Question]:
     """Ask HDFS whether the metastore's user may make something there."""
-    place = urlsplit(warehouse)
+    try:
+        place = urlsplit(warehouse)
+    except ValueError:
+        return
     if place.scheme == "hdfs" and (found := cluster.address("namenode", "namenode_http")):
         user = cluster.variable("lakehouse_users")["hive"]
         query = f"op=CHECKACCESS&fsaction=-wx&user.name={user}"

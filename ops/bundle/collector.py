@@ -10,6 +10,7 @@ import io
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import tarfile
@@ -45,8 +46,12 @@ def shell(script: str, seconds: float) -> bytes:
 
 def tail(path: Path, most: int) -> tuple[bytes, int]:
     """Return the last bytes of a file, in whole lines, and how large it is."""
-    with path.open("rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
+    # It was a regular file; its owner may have made it a link to another's since then, or a pipe.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path} is no file")
+        size = status.st_size
         stream.seek(max(0, size - most - 1))
         return bounded(stream.read(most + 1), most, end=True), size
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ops.answer import Answer
 from ops.change.steps import Step
+from ops.fsck import END
 
 # Blocks of HDFS are in danger by these alone.
 STORAGE = ("namenode", "datanode")
@@ -15,7 +16,6 @@ _BLOCK = re.compile(r"\bblk_\d+")
 _ADDRESS = re.compile(r"DatanodeInfoWithStorage\[([^:\]]+):")
 # Of other blocks fsck counts live replicas.
 _WRITTEN = " Expected_repl="
-_END = re.compile(r"^The filesystem under path '.*' is \w+", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,10 @@ def last_replicas(
     alone waits for it (HDFS: DataStreamer.shouldWaitForRestart). Raises ValueError if the report did not
     come to its end: half of it would hide a block.
     """
-    if not _END.search(fsck):
+    if not END.search(fsck):
         raise ValueError(f"fsck did not finish: {fsck.strip()[-200:]!r}")
     path, found = "", []
-    for line in fsck.splitlines():
+    for line in fsck.split("\n"):
         if line.startswith("/"):
             path = line.split(" ", 1)[0]
         if back and _WRITTEN in line:

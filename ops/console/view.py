@@ -113,13 +113,20 @@ def _dead(name: str, node: Mapping[str, Any]) -> DataNode:
 
 def listed(text: str) -> tuple[Listed, ...]:
     """Read the tables of the database, an object per line."""
-    return tuple(_listed(json.loads(line)) for line in text.strip().splitlines())
+    return tuple(_listed(json.loads(line)) for line in text.strip().split("\n") if line.strip())
 
 
 def _listed(row: Mapping[str, Any]) -> Listed:
-    place = urlsplit(row["location"] or "")
-    path = place.path.rstrip("/") if place.scheme == "hdfs" else ""
-    return Listed(f"{row['database']}.{row['name']}", row["format"], path)
+    return Listed(f"{row['database']}.{row['name']}", str(row["format"]), _path(str(row["location"] or "")))
+
+
+def _path(location: str) -> str:
+    """Return a folder in HDFS; empty for a location elsewhere, or for one that is none."""
+    try:
+        place = urlsplit(location)
+    except ValueError:
+        return ""
+    return place.path.rstrip("/") if place.scheme == "hdfs" else ""
 
 
 def counted(tables: Iterable[Listed], files: Iterable[File]) -> tuple[Counted, ...]:

@@ -122,7 +122,7 @@ def committed(text: str) -> Kept:
     if not text.strip():
         return Kept(None, "")
     said = json.loads(text)
-    return Kept(said["good"], str(said["why"]))
+    return Kept(None if said["good"] is None else float(said["good"]), str(said["why"]))
 
 
 def kept(text: str) -> Kept:

@@ -5,44 +5,55 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import socket
 import struct
 import subprocess
+import sys
 import tarfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, cast
 
 import pytest
+from lakehouse_clients import delta, metastore
+from lakehouse_clients import names as clients
+from lakehouse_clients.errors import ClientError
 
 from lakehouse import airgap, inventory, yamlfile
 from lakehouse.artifacts import parts
-from lakehouse.catalog import readable, source
+from lakehouse.catalog import disk, exchange, filters, readable, source, text
+from lakehouse.catalog import fsck as fsck_of_history
 from lakehouse.catalog.names import Name
+from lakehouse.catalog.overlay import Batch
+from lakehouse.catalog.served.request import matching
+from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
-from ops import hosts, remote, tell
+from ops import fsck, hosts, logs, remote, tell
 from ops.answer import Answer
-from ops.bundle import archive, items, verb
+from ops.bundle import archive, collector, items, verb
 from ops.bundle.mask import Masker
-from ops.catalog import pinning
-from ops.change import lock
+from ops.catalog import pinning, shared
+from ops.change import gate, lock
 from ops.change.ending import Ending, Stopped
 from ops.change.lock import Holder
 from ops.clients import Files
+from ops.console import view
 from ops.doctor.model import Seen
 from ops.probing import Reply
 from ops.remote import Line
-from ops.status import placement
+from ops.status import placement, reading
 from ops.status.placement import Cluster
 from ops.upgrade import hdfs, installed, postgresql
-from plugins.module_utils.lakehouse import probes, webhdfs
+from plugins.module_utils.lakehouse import away, probes, webhdfs
 from plugins.module_utils.lakehouse.webhdfs import NoPathError, WebHdfs, WebHdfsError
 
 Collected = Callable[[bytes], tuple[Answer[int], list[str]]]
@@ -503,3 +514,235 @@ def test_a_name_that_the_metastore_has_is_one_name_of_a_statement() -> None:
     assert made.statement.startswith(
         "ALTER TABLE iceberg.`a``; DROP TABLE x; --`.`b``c` CREATE OR REPLACE TAG"
     )
+
+
+# The cluster's history, which an account of another machine keeps
+
+
+COMMIT = "a" * 40
+NO_NAMES = ("remotes/x", "heads/../x", "hooks/x", "heads/", *HOSTILE)
+GIVEN = {"id": "0" * 32, "names": {"heads/main": COMMIT}, "ends": [], "marks": None}
+
+
+def answering(document: Any) -> shared.Node:
+    """A history whose programs answer a document, and no pack."""
+
+    @contextmanager
+    def node(*_: Any) -> Iterator[tuple[bytes, IO[bytes]]]:
+        line = document if isinstance(document, bytes) else f"{json.dumps(document)}\n".encode()
+        yield line, io.BytesIO()
+
+    return node
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *({**GIVEN, "names": {name: COMMIT}} for name in NO_NAMES),
+        *({**GIVEN, "names": {"heads/a": number}} for number in (*HOSTILE, None, 7, "A" * 40)),
+        *({**GIVEN, key: "../../x"} for key in GIVEN),
+        {key: value for key, value in GIVEN.items() if key != "names"},
+        [], 7, b"", b"\xff\n", b"[" * 100_000, {"why": 7}, {"why": "a"},
+    ],
+    ids=short,
+)  # fmt: skip
+def test_an_answer_of_the_history_that_is_none_changes_nothing(tmp_path: Path, document: Any) -> None:
+    """A name that no copy shows was given to it again and again, for ever."""
+    with closing(Store.made(tmp_path / "copy")) as store:
+        with pytest.raises(LakehouseError) as refused:
+            shared.synchronize(store, answering(document), lambda _: None)
+        assert len(str(refused.value)) < 400
+        assert exchange.names(store) == {}
+    assert {path.name for path in tmp_path.iterdir()} == {"copy"}
+
+
+@pytest.mark.parametrize(
+    "document", [{}, {"commit": "../x"}, {"refused": [7]}, [], {"why": "a", "usage": "b"}]
+)
+@pytest.mark.parametrize("program", ["commit", "take"])
+def test_what_a_program_of_the_history_answers_is_checked(program: str, document: Any) -> None:
+    with pytest.raises(LakehouseError, match="gives no answer"):
+        shared.told(answering(document), program, {})
+
+
+def test_a_pack_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "_PACK_BYTES", 1000)
+    with closing(Store.made(tmp_path / "copy")) as store, pytest.raises(LakehouseError, match="more than"):
+        store.objects.read_pack(io.BytesIO(bytes(2 << 20)))
+
+
+def kept_by_somebody(store: Store, files: Mapping[str, bytes], moment: int = 0, deep: int = 0) -> None:
+    """Make a commit as git takes it, whatever is in it."""
+    batch = Batch(store)
+    tree = batch.add_tree({name: (False, batch.add_blob(content)) for name, content in files.items()})
+    for _ in range(deep):
+        tree = batch.add_tree({"catalog": (True, tree)})
+    batch.flush()
+    store.record(tree, None, "Ann <ann@example.org>", moment, "first")
+
+
+@pytest.mark.parametrize("content", [b"", b"[]\n", b"7\n", b"{}\n", b"\xff\n", b"[" * 100_000], ids=short)
+def test_whatever_is_in_a_history_is_a_line_of_its_check(tmp_path: Path, content: bytes) -> None:
+    with closing(Store.made(tmp_path / "history")) as store, store.locked():
+        kept_by_somebody(store, {"partitions.jsonl": content, "table.json": b"{"})
+        assert "table.json" in " ".join(fault.where for fault in fsck_of_history.check(store).faults)
+
+
+def test_folders_in_each_other_without_end_are_a_line(tmp_path: Path) -> None:
+    with closing(Store.made(tmp_path / "history")) as store, store.locked():
+        kept_by_somebody(store, {"a.json": b"{}"}, deep=2000)
+        [fault] = fsck_of_history.check(store).faults
+        assert "more folders in each other" in fault.what
+
+
+@pytest.mark.parametrize("moment", [2**62, 2**40, -1])
+def test_a_commit_at_no_time_is_shown(moment: int) -> None:
+    assert text.when(moment) == f"{moment} s"
+
+
+# What clients of a served commit ask for
+
+
+@pytest.mark.parametrize(
+    "ask", ["matching(['a' * 120] * 9, '*a' * 60 + '*b')", "like(keys, '%a' * 60 + '%b')"]
+)
+def test_a_pattern_takes_no_longer_than_its_length(ask: str) -> None:
+    """In a process of its own, which is ended: without an end nobody could say that it took too long."""
+    program = f"""
+from lakehouse.catalog.served.request import matching
+from lakehouse.catalog import filters
+keys = {{"k": "string"}}
+def like(keys, pattern): return filters.parse(f"k like '{{pattern}}'", keys)({{"k": "a" * 120}})
+assert not {ask}
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [("*", ["", "ab", "abab"]), ("a*", ["ab", "abab"]), ("*b*b", ["abab"]), ("a.", ["ab"]),
+     ("a*b|x", ["ab", "abab"]), ("*a*b*", ["ab", "abab"]), ("**", ["", "ab", "abab"]), ("AB", ["ab"]),
+     ("x*", [])],
+)  # fmt: skip
+def test_a_pattern_finds_what_it_did(pattern: str, found: list[str]) -> None:
+    assert matching(["", "ab", "abab"], pattern) == found
+
+
+def test_a_condition_has_so_many_words_at_most() -> None:
+    with pytest.raises(filters.NotUnderstoodError, match="more than 20000 words"):
+        filters.parse(f"k in ({','.join(['1'] * 1_000_000)})", {"k": "int"})
+
+
+# What HDFS and the metastore list
+
+
+def report(*names: str, end: str = "The filesystem under path '/' is HEALTHY") -> str:
+    block = "0. BP-1:blk_{0}_1 len=5 Live_repl=2  [DatanodeInfoWithStorage[10.0.0.{0}:9866,DS-1,DISK]]"
+    head = "{} 5 bytes, replicated: replication=2, 1 block(s):  OK"
+    lines = [f"{head.format(name)}\n{block.format(number)}" for number, name in enumerate(names, 1)]
+    return "\n".join([*lines, "", end, ""])
+
+
+@pytest.mark.parametrize(
+    "name", ["/a\nb", "/a\u2028b", "/a\x85b", "/a\x0bb", "\nx", "/a 1 bytes, replicated: x"]
+)
+def test_every_block_is_of_a_file_of_its_own_whatever_that_is_called(name: str) -> None:
+    found = fsck.parse_fsck(report("/first", name, "/last"))
+    assert [(file.bytes, file.replication, len(file.blocks)) for file in found] == [(5, 2, 1)] * 3
+    assert all(file.path.startswith("/") for file in found)
+    assert len(gate.last_replicas(report("/first", name, "/last"), "10.0.0.2", back=False)) == 1
+
+
+def test_a_file_that_is_called_like_the_end_of_a_report_is_no_end() -> None:
+    whole = report("/a\nThe filesystem under path '/' is HEALTHY")
+    half = f"{whole.rpartition(chr(10) + 'The filesystem')[0]}\nFSCK ended: it failed\n"
+    for text_of in (fsck.parse_fsck, fsck.parse_short, partial(gate.last_replicas, leaving="", back=False)):
+        with pytest.raises(ValueError, match="fsck did not finish"):
+            text_of(half)
+
+
+@pytest.mark.parametrize("location", ["hdfs://[", "hdfs://a:x/b", None, "", "\u2028", "hdfs://c/a\u2028b"])
+def test_a_table_that_is_nowhere_hides_no_other(location: str | None) -> None:
+    rows = [{"database": "d", "name": "a", "format": "delta", "location": location},
+            {"database": "d", "name": "b", "format": "hive", "location": "hdfs://c/d/b"}]  # fmt: skip
+    found = view.listed("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
+    assert [one.name for one in found] == ["d.a", "d.b"]
+    assert found[1].path == "/d/b"
+
+
+# What status and doctor are told
+
+
+@pytest.mark.parametrize(
+    "reply_text", ["[" * 100_000, "null", "7", "[]", '"x"', '{"beans": 7}', '{"beans": [7]}', "\0", ""]
+)  # fmt: skip
+def test_an_answer_of_another_form_is_unknown(reply_text: str) -> None:
+    found = Answer(reply(reply_text)).then(reading.beans).then(lambda beans: int(beans["FilesTotal"]))
+    assert not found.known
+    assert len(found.why) < 400
+
+
+MARK = {"state": "maintenance", "run": "r1", "since": 1, "until": 2}
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [{**MARK, key: value} for key in MARK for value in (None, "x y", -1, 10**15, [], "\x1b[2J", True)]
+    + [{key: value for key, value in MARK.items() if key != left} for left in MARK]
+    + [[], 7],
+)
+def test_a_mark_that_is_none_is_unknown_and_hides_no_other_host(mark: Any) -> None:
+    assert away.told(away.read(json.dumps(MARK)))
+    with pytest.raises(ValueError, match="no mark"):
+        away.read(json.dumps(mark))
+    with pytest.raises(ValueError, match="no mark"):
+        away.notes(json.dumps({"n1": mark}))
+
+
+@pytest.mark.parametrize("good", ["x", [], {}, "1e"])
+def test_a_last_commit_at_no_time_is_unknown(good: Any) -> None:
+    assert not Answer(json.dumps({"good": good, "why": ""})).then(reading.committed).known
+
+
+# Files that a service's account names
+
+
+def test_a_log_of_any_name_is_one_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_runs: Callable[[], bool]
+) -> None:
+    (tmp_path / "secret").write_text("secret", encoding="utf-8")
+    (tmp_path / "logs").mkdir()
+    names = ("a.log", "b secret.log", "c * d.log", "e\nsecret.log", "$(touch pwned).log", "-n.log")
+    for name in names:
+        (tmp_path / "logs" / name).write_text(f"line of {name!r}\n", encoding="utf-8")
+    monkeypatch.setattr(logs.placement, "logs", lambda *_: [f"{tmp_path}/logs/*.log"])
+    monkeypatch.setattr(logs.placement, "unit", lambda _: "x")
+    line = logs.script(cast("Host", None), cast("Any", None), None, 5, follow=False)
+    script = f"journalctl() {{ :; }}\n{line}"
+    shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert all(f"line of {name!r}" in shown for name in names)
+    assert "secret\n" not in shown.replace("secret.log", "")
+    assert nothing_runs()
+    assert "$(find" not in logs.script(cast("Host", None), cast("Any", None), None, 5, follow=True)
+
+
+def test_a_file_that_became_a_link_or_a_pipe_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret", encoding="utf-8")
+    (tmp_path / "link").symlink_to("secret")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe"):
+        with pytest.raises(OSError, match=r"symbolic links|no file"):
+            collector.tail(tmp_path / name, 100)
+
+
+@pytest.mark.parametrize("place", ["file:///home/ann", "/home/ann", "s3://x/y", "", "HDFS://c/a"])
+def test_a_table_that_is_not_in_hdfs_is_not_opened(place: str) -> None:
+    row = SimpleNamespace(
+        dbName="d", tableName="t", tableType="", parameters={"spark.sql.sources.provider": "delta"},
+        sd=SimpleNamespace(location=place, serdeInfo=SimpleNamespace(parameters={"path": place})),
+    )  # fmt: skip
+    with pytest.raises(ClientError, match="not in HDFS"):
+        delta.location(row)
+    client = SimpleNamespace(get_database=lambda _: SimpleNamespace(locationUri=place))
+    with pytest.raises(ClientError, match="not in HDFS"):
+        metastore.new_table_path(client, clients.Name.parse("delta.d.t"))

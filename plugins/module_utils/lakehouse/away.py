@@ -8,6 +8,7 @@ Standard library only, and Python 3.9: modules read it on the nodes.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +19,9 @@ FILE = "lakehouse-away.json"
 NOTES = "lakehouse-left.json"
 MAINTENANCE, LEFT = "maintenance", "left"
 Mark = dict[str, Any]
+_RUN = re.compile(r"[A-Za-z0-9]{1,20}")
+# As far as a year has four digits.
+_LAST_SECOND = 253402300800
 # What is expected of a host of the inventory.
 SERVES = "a host that serves; one that left is in no inventory"
 
@@ -32,10 +36,26 @@ def written(state: str, run: str, since: float, until: float = 0.0) -> str:
 
 def read(text: str) -> Mark:
     """Return the mark; nothing where there is none. Raises ValueError where it cannot be read."""
-    mark: Any = json.loads(text) if text.strip() else {}
-    if not isinstance(mark, dict) or (mark and mark.get("state") not in {MAINTENANCE, LEFT}):
+    try:
+        mark: Any = json.loads(text) if text.strip() else {}
+    except RecursionError:
+        mark = None
+    if not isinstance(mark, dict) or (mark and not _is_mark(mark)):
         raise ValueError("no mark of a host that is away")
     return mark
+
+
+def _is_mark(mark: Mark) -> bool:
+    """Whether a mark has all that is told of it: who looks at one host also looks at the others."""
+    times = ["since", *(["until"] if mark.get("state") == MAINTENANCE else [])]
+    are_times = all(type(mark.get(key)) is int and 0 <= mark[key] < _LAST_SECOND for key in times)
+    run = mark.get("run")
+    return (
+        mark.get("state") in (MAINTENANCE, LEFT)
+        and are_times
+        and isinstance(run, str)
+        and bool(_RUN.fullmatch(run))
+    )
 
 
 def notes(text: str) -> dict[str, Mark]:
@@ -43,7 +63,7 @@ def notes(text: str) -> dict[str, Mark]:
     found: Any = json.loads(text) if text.strip() else {}
     try:
         return {name: read(json.dumps(mark)) for name, mark in found.items()}
-    except AttributeError as error:
+    except (AttributeError, RecursionError) as error:
         raise ValueError("no marks of hosts") from error
 
 

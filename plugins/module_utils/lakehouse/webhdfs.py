@@ -189,8 +189,8 @@ class WebHdfs:
 
 
 def _bounded(response: Any) -> bytes:
-    """Return what an answer holds; OSError for more than any has."""
+    """Return what an answer holds; WebHdfsError for more than any has."""
     content = bytes(response.read(MOST_BYTES + 1))
     if len(content) > MOST_BYTES:
-        raise OSError(f"more than {MOST_BYTES >> 20} MiB")
+        raise WebHdfsError(f"HDFS sends more than {MOST_BYTES >> 20} MiB")
     return content
