@@ -10,33 +10,17 @@ from dataclasses import dataclass, field
 
 from hive_metastore.ThriftHiveMetastore import Client
 from hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
-from thrift.protocol.TBinaryProtocol import TBinaryProtocol
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport
 
-SECONDS = 30
+from testbed.endpoints import Service
+from testbed.metastore import Connection
+
+# The metastore aborts 5,000 transactions in about 30 s.
+SECONDS = 60
 
 
-@dataclass
-class connected:  # noqa: N801 -- used as a function; errors of the bindings cannot pass a generator
-    """A connection as a user, or with no name where it is None; no call takes longer than `SECONDS`."""
-
-    host: str
-    port: int
-    user: str | None
-
-    def __enter__(self) -> Client:
-        connection = TSocket(self.host, self.port)
-        connection.setTimeout(SECONDS * 1000)
-        self._transport = TBufferedTransport(connection)
-        self._transport.open()
-        client = Client(TBinaryProtocol(self._transport))
-        if self.user is not None:
-            client.set_ugi(self.user, [])
-        return client
-
-    def __exit__(self, *_: object) -> None:
-        self._transport.close()
+def connected(host: str, port: int, user: str | None) -> Connection:
+    """Return a connection as a user, or with no name where it is None; an abort of many may take a while."""
+    return Connection(Service(host, host, port), user, seconds=SECONDS)
 
 
 def iceberg_table(database: str, name: str, metadata: str) -> Table:
