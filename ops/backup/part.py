@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -258,18 +258,15 @@ def _steps(plan: Planned, running: Running) -> tuple[str, ...]:
     found, wanted, words = plan.found, plan.wanted, plan.words
     living, cluster = running.living, running.living.cluster
     keeper, [metastore, *_] = acting.keeper(cluster), living.having("metastore")
+
+    def program(verb: str, *more: str, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Run a program of the backup's keeper about these tables."""
+        return acting.program(cluster, verb, found["name"], *words, *more, seconds=_LONG_SECONDS, read=read)
+
     running.begins(keeper, "files")
     running.say("brings the files back")
     place = ["--into", plan.into] if plan.into else []
-    files = acting.program(
-        cluster,
-        "reconcile",
-        found["name"],
-        *words,
-        *place,
-        seconds=_LONG_SECONDS,
-        read=backup_manifest.brought,
-    )
+    files = program("reconcile", *place, read=backup_manifest.brought)
     running.done(keeper, "files", **files)
     running.begins(metastore.name, "catalog")
     running.say("writes the catalog")
@@ -281,15 +278,7 @@ def _steps(plan: Planned, running: Running) -> tuple[str, ...]:
     running.say("compares with the manifest, in Spark and in Trino")
     rows = [one.row for one in wanted]
     named = ["--named", str(wanted[0])] if str(wanted[0]) not in _names(found) else []
-    spark = acting.program(
-        cluster,
-        "compare",
-        found["name"],
-        *words,
-        *named,
-        seconds=_LONG_SECONDS,
-        read=backup_manifest.compared,
-    )
+    spark = program("compare", *named, read=backup_manifest.compared)
     wrong = [*spark["differences"], *engines.differences(cluster, rows)]
     for line in wrong:
         running.say(line)

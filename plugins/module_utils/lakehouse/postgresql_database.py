@@ -110,8 +110,9 @@ def statements(server: Server, login: dict[str, Any]) -> list[tuple[str, str]]:
         make = f"create database {place} template template0 encoding 'UTF8';"
         found.append(("database", make))
     # With a role or a database that is not there yet, there is nothing to ask about.
-    if len(found) > 1 or server.admin(f"select 1 where not ({_is_granted(login)});"):
-        found.append(("grants", _grants(login)))
+    are_right, grants = _grants(login)
+    if len(found) > 1 or server.admin(f"select 1 where not ({are_right});"):
+        found.append(("grants", grants))
     return found
 
 
@@ -131,25 +132,22 @@ def _owner(server: Server, user: str, owner: str) -> list[tuple[str, str]]:
     return [] if server.admin(asked) else [("owner", f"grant {identifier(user)} to {identifier(owner)};")]
 
 
-def _is_granted(login: dict[str, Any]) -> str:
-    name, user = login["name"], login["user"]
+def _grants(login: dict[str, Any]) -> tuple[str, str]:
+    """Return the expression that is true where the grants of a database are right, and what makes them so."""
     if not login.get("read_only"):
-        return metastore_sql.is_owned(name, user, login["owner"])
-    return (
-        f"not has_database_privilege('public', {literal(name)}, 'connect')"
-        f" and has_database_privilege({literal(user)}, {literal(name)}, 'connect')"
-        f" and not pg_has_role({literal(user)}, 'pg_read_all_data', 'usage')"
+        words = login["name"], login["user"], login["owner"]
+        return metastore_sql.is_owned(*words), metastore_sql.owned(*words)
+    name, user = identifier(login["name"]), identifier(login["user"])
+    database, role = literal(login["name"]), literal(login["user"])
+    are_right = (
+        f"not has_database_privilege('public', {database}, 'connect')"
+        f" and has_database_privilege({role}, {database}, 'connect')"
+        f" and not pg_has_role({role}, 'pg_read_all_data', 'usage')"
     )
-
-
-def _grants(login: dict[str, Any]) -> str:
-    name, user = login["name"], login["user"]
-    if not login.get("read_only"):
-        return metastore_sql.owned(name, user, login["owner"])
-    return (
-        f"revoke all on database {identifier(name)} from public;"
-        f"grant connect on database {identifier(name)} to {identifier(user)};"
-        f"revoke pg_read_all_data from {identifier(user)};"
+    return are_right, (
+        f"revoke all on database {name} from public;"
+        f"grant connect on database {name} to {user};"
+        f"revoke pg_read_all_data from {user};"
     )
 
 
