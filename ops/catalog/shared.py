@@ -51,6 +51,12 @@ _COMMITTED = {
     "counts": checked_document.mapping(checked_document.text, checked_document.count),
     "strangers": [[checked_document.text]],
     "unversioned": [checked_document.text],
+    "snapshot": Optional(checked_document.line),
+}
+_LACK = {
+    "files": checked_document.count,
+    "bytes": checked_document.count,
+    "stranger": checked_document.text,
 }
 _ANSWERS: Mapping[str, checked_document.Kind] = {
     "give": {
@@ -62,6 +68,8 @@ _ANSWERS: Mapping[str, checked_document.Kind] = {
     "take": {"refused": [checked_document.text]},
     "commit": _COMMITTED,
     "clock": _COMMITTED,
+    "lack": {"room": checked_document.count, "lacks": [_LACK]},
+    "bring": _LACK,
 }
 _REFUSAL = {
     "why": checked_document.text,

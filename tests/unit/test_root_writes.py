@@ -60,47 +60,47 @@ MODULES = {
 
 def tasks(document: Any) -> Iterator[dict[str, Any]]:
     """Give every task of a file, those of plays and blocks too."""
-    for one in document or []:
-        if not isinstance(one, dict):
+    for task in document or []:
+        if not isinstance(task, dict):
             continue
-        yield one
+        yield task
         for key in ("tasks", "pre_tasks", "post_tasks", "handlers", "block", "rescue", "always"):
-            yield from tasks(one.get(key))
+            yield from tasks(task.get(key))
 
 
-def said(task: dict[str, Any], variables: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def modules(task: dict[str, Any], variables: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Give the modules of a task by their short names, with what they are told; one variable is looked up."""
     for key, value in task.items():
         text = value if isinstance(value, str) else yaml.safe_dump(value)
-        alone = re.fullmatch(r"\s*\{\{\s*(\w+)\s*\}\}\s*", text)
-        yield key.rpartition(".")[2], str(variables.get(alone[1], text)) if alone else text
+        variable = re.fullmatch(r"\s*\{\{\s*(\w+)\s*\}\}\s*", text)
+        yield key.rpartition(".")[2], str(variables.get(variable[1], text)) if variable else text
 
 
-def roots(text: str) -> list[str]:
+def root_writes(text: str) -> list[str]:
     """Return the words by which a script writes as root."""
-    return [found.group().strip() for found in WRITES.finditer(AS_USER.sub(" ", text))]
+    return [match.group().strip() for match in WRITES.finditer(AS_USER.sub(" ", text))]
 
 
-def found_in(path: Path) -> Iterator[tuple[str, str]]:
+def unsafe_tasks(path: Path) -> Iterator[tuple[str, str]]:
     """Give the tasks of a file that write as root in another way than by the kit's module."""
     role = path.parents[1] / "vars" / "main.yml"
     variables = yaml.safe_load(role.read_text(encoding="utf-8")) if role.is_file() else {}
     for task in tasks(yaml.safe_load(path.read_text(encoding="utf-8"))):
-        for module, text in said(task, variables):
-            if module in FOLLOWING or (module in SHELLS and roots(text)):
+        for module, text in modules(task, variables):
+            if module in FOLLOWING or (module in SHELLS and root_writes(text)):
                 yield (
                     str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name,
                     str(task.get("name")),
                 )
 
 
-def of_plays() -> list[Path]:
+def task_files() -> list[Path]:
     return sorted([*(ROOT / "roles").glob("*/tasks/*.yml"), *(ROOT / "playbooks").glob("*.yml")])
 
 
 def test_no_play_writes_as_root_where_a_link_could_lead_elsewhere() -> None:
-    found = {one for path in of_plays() for one in found_in(path)}
-    assert found == PLAYS.keys()
+    unsafe = {task for path in task_files() for task in unsafe_tasks(path)}
+    assert unsafe == PLAYS.keys()
 
 
 def scripts(path: Path) -> Iterator[str]:
@@ -115,25 +115,25 @@ def scripts(path: Path) -> Iterator[str]:
 
 
 def test_no_verb_gives_a_folder_of_an_account_away() -> None:
-    given = re.compile(r"(?:^|[;&|\n]|\bthen\b)\s*(install|chown|chgrp)\s+-")
-    found = {
-        (str(path.relative_to(ROOT)), hit[1])
+    command = re.compile(r"(?:^|[;&|\n]|\bthen\b)\s*(install|chown|chgrp)\s+-")
+    verbs = {
+        (str(path.relative_to(ROOT)), match[1])
         for path in (ROOT / "ops").rglob("*.py")
         for text in scripts(path)
-        for hit in given.finditer(AS_USER.sub(" ", text))
+        for match in command.finditer(AS_USER.sub(" ", text))
     }
-    assert found == VERBS.keys()
+    assert verbs == VERBS.keys()
 
 
 def test_no_module_gives_a_path_away() -> None:
-    given = re.compile(r"\b(?:l|f)?chown\(|shutil\.chown")
-    found = {
+    call = re.compile(r"\b(?:l|f)?chown\(|shutil\.chown")
+    paths = {
         str(path.relative_to(ROOT))
         for folder in ("library", "plugins")
         for path in (ROOT / folder).rglob("*.py")
-        if given.search(path.read_text(encoding="utf-8"))
+        if call.search(path.read_text(encoding="utf-8"))
     }
-    assert found == MODULES.keys()
+    assert paths == MODULES.keys()
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_what_would_write_as_root_is_found(tmp_path: Path, task: dict[str, Any])
     (tmp_path / "vars" / "main.yml").write_text("_script: 'if x; then rm -rf y; fi'\n", encoding="utf-8")
     path = tmp_path / "tasks" / "main.yml"
     path.write_text(yaml.safe_dump([{"name": "x", **task}]), encoding="utf-8")
-    assert list(found_in(path)) == [("main.yml", "x")]
+    assert list(unsafe_tasks(path)) == [("main.yml", "x")]
 
 
 @pytest.mark.parametrize(
@@ -167,4 +167,4 @@ def test_what_would_write_as_root_is_found(tmp_path: Path, task: dict[str, Any])
     ],
 )
 def test_what_its_user_does_and_what_writes_nothing_is_let_be(script: str) -> None:
-    assert roots(script) == []
+    assert root_writes(script) == []

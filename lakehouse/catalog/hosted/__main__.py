@@ -55,11 +55,10 @@ def _warehouse(settings: Settings, user: str) -> Warehouse:
 
 
 def _lack(settings: Settings, _: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what tables lack, each of a snapshot, which snapshots there are, and what HDFS has left."""
+    """Say what tables lack, each of a snapshot, and what HDFS has left."""
     warehouse = _warehouse(settings, settings.superuser)
     return {
         "room": warehouse.room(),
-        "snapshots": [str(one) for one in warehouse.snapshots()],
         "lacks": [warehouse.lack(**one).json() for one in asked["tables"]],
     }
 

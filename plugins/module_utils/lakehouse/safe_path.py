@@ -46,12 +46,12 @@ class Place:
 
     def read(self) -> str | None:
         """Return a file's text; None where there is none. UnsafePathError for what is no file of its own."""
-        found = self.status()
-        if found is None:
+        status = self.status()
+        if status is None:
             return None
         flags = os.O_RDONLY | os.O_CLOEXEC
         if not self.trusted:
-            _want_file(self.dest, found)
+            _want_file(self.dest, status)
             # It may have become a link or a pipe since then.
             flags |= os.O_NOFOLLOW | os.O_NONBLOCK
         handle = os.open(self.name, flags, dir_fd=self.folder)
@@ -92,59 +92,59 @@ def give(folder: int, former: int, uid: int, gid: int) -> bool:
     A folder is root's while it is worked on, so that nothing in it is exchanged meanwhile: an account that
     links to what is not its own gets nothing. One that an interrupted run has left to root is completed.
     """
-    given = False
+    has_changed = False
     for name in os.listdir(folder):
         entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if not stat.S_ISDIR(entry.st_mode):
             if entry.st_uid == former:
                 os.chown(name, uid, gid, dir_fd=folder, follow_symlinks=False)
-                given = True
+                has_changed = True
             continue
-        inner = os.open(name, _FOLDER, dir_fd=folder)
+        subfolder = os.open(name, _FOLDER, dir_fd=folder)
         try:
-            mine = entry.st_uid in {former, 0}
-            if mine:
-                os.fchown(inner, 0, 0)
-                os.fchmod(inner, stat.S_IRWXU)
-            given = give(inner, former, uid, gid) or mine or given
-            if mine:
-                os.fchown(inner, uid, gid)
+            is_former = entry.st_uid in {former, 0}
+            if is_former:
+                os.fchown(subfolder, 0, 0)
+                os.fchmod(subfolder, stat.S_IRWXU)
+            has_changed = give(subfolder, former, uid, gid) or is_former or has_changed
+            if is_former:
+                os.fchown(subfolder, uid, gid)
         finally:
-            os.close(inner)
-    return given
+            os.close(subfolder)
+    return has_changed
 
 
 def _walk(parts: list[str], *, make: bool) -> tuple[int, bool]:
     """Return the last folder, opened, and whether root alone can change the way that leads to it."""
-    todo, way, links, trusted = list(parts), list[str](), 0, True
-    here = os.open("/", _FOLDER)
+    remaining, walked, links, trusted = list(parts), list[str](), 0, True
+    folder = os.open("/", _FOLDER)
     try:
-        while todo:
-            name = todo.pop(0)
+        while remaining:
+            name = remaining.pop(0)
             try:
-                entry = os.stat(name, dir_fd=here, follow_symlinks=False)
+                entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
             except FileNotFoundError:
                 if not make:
                     raise
-                os.mkdir(name, 0o755, dir_fd=here)
-                entry = os.stat(name, dir_fd=here, follow_symlinks=False)
-            trusted = trusted and not _replaceable(os.fstat(here), entry)
+                os.mkdir(name, 0o755, dir_fd=folder)
+                entry = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            trusted = trusted and not _replaceable(os.fstat(folder), entry)
             if stat.S_ISLNK(entry.st_mode):
                 links += 1
-                _want_followable(parts, [*way, name], entry, links, trusted=trusted)
-                target = os.readlink(name, dir_fd=here)
-                todo = [part for part in target.split("/") if part not in {"", "."}] + todo
+                _want_followable(parts, [*walked, name], entry, links, trusted=trusted)
+                target = os.readlink(name, dir_fd=folder)
+                remaining = [part for part in target.split("/") if part not in {"", "."}] + remaining
                 if target.startswith("/"):
-                    os.close(here)
-                    here, way = os.open("/", _FOLDER), []
+                    os.close(folder)
+                    folder, walked = os.open("/", _FOLDER), []
                 continue
-            following = os.open(name, _FOLDER, dir_fd=here)
-            os.close(here)
-            here, way = following, [*way, name]
+            subfolder = os.open(name, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder, walked = subfolder, [*walked, name]
     except BaseException:
-        os.close(here)
+        os.close(folder)
         raise
-    return here, trusted
+    return folder, trusted
 
 
 def _replaceable(folder: os.stat_result, entry: os.stat_result | None) -> bool:
@@ -159,28 +159,28 @@ def _replaceable(folder: os.stat_result, entry: os.stat_result | None) -> bool:
 
 
 def _want_followable(
-    parts: list[str], way: list[str], entry: os.stat_result, links: int, *, trusted: bool
+    parts: list[str], walked: list[str], entry: os.stat_result, links: int, *, trusted: bool
 ) -> None:
     if not trusted:
-        raise UnsafePathError(_link("/" + "/".join(way), entry))
+        raise UnsafePathError(_link("/" + "/".join(walked), entry))
     if links > _MOST_LINKS:
         path = "/" + "/".join(parts)
         raise UnsafePathError(f"{path}: too many symbolic links; next: namei {path}")
 
 
-def _want_file(dest: str, found: os.stat_result) -> None:
-    if stat.S_ISLNK(found.st_mode):
-        raise UnsafePathError(_link(dest, found))
-    if not stat.S_ISREG(found.st_mode):
-        raise UnsafePathError(f"{dest} is no file, and {_owner(found)} may have made it; next: rm -r {dest}")
+def _want_file(dest: str, status: os.stat_result) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise UnsafePathError(_link(dest, status))
+    if not stat.S_ISREG(status.st_mode):
+        raise UnsafePathError(f"{dest} is no file, and {_owner(status)} may have made it; next: rm -r {dest}")
 
 
-def _link(path: str, found: os.stat_result) -> str:
-    return f"{path} is a symbolic link that {_owner(found)} could have made; next: rm {path}"
+def _link(path: str, status: os.stat_result) -> str:
+    return f"{path} is a symbolic link that {_owner(status)} could have made; next: rm {path}"
 
 
-def _owner(found: os.stat_result) -> str:
+def _owner(status: os.stat_result) -> str:
     try:
-        return pwd.getpwuid(found.st_uid).pw_name
+        return pwd.getpwuid(status.st_uid).pw_name
     except KeyError:
-        return f"uid {found.st_uid}"
+        return f"uid {status.st_uid}"
