@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import io
 import json
 import shlex
 import sys
@@ -202,15 +203,16 @@ def _name(name: str) -> str:
     return checked_document.relative(checked_document.printable(name), "a name")
 
 
-class _Bounded:
+class _Bounded(io.RawIOBase):
     """Gives what a host sends, unpacked, up to a limit: OSError for more, which is no archive of ours."""
 
     def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
         self._stream, self._left = gzip.GzipFile(fileobj=stream), _MOST_BYTES
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         """Return so many bytes."""
-        content = self._stream.read(min(size, self._left + 1))
+        content = self._stream.read(min(size, self._left + 1) if size >= 0 else self._left + 1)
         self._left -= len(content)
         if self._left < 0:
             raise OSError(f"it sends more than {_MOST_BYTES // _MIB} MiB")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from lakehouse.inventory import Host
 from lakehouse.services import Service
@@ -17,7 +18,7 @@ from plugins.module_utils.lakehouse import away
 # A part may hang where the others do not: on a mount that is gone, or a database.
 PART_SECONDS = 2
 _MARK = "@@lakehouse"
-_PART = re.compile(rf"^{_MARK} (\w+)\n(.*?)^{_MARK} = (\d+)$", re.DOTALL | re.MULTILINE)
+_NAME, _END = re.compile(r"\w+"), re.compile(r"= (\d{1,3})")
 
 UNIT_PROPERTIES = (
     "Id",
@@ -91,10 +92,16 @@ def parts(reply: Answer[Reply]) -> dict[str, Answer[str]]:
     """Return what each part of a host's script printed; one that failed is unknown, for its own words."""
     if reply.value is None:
         return {}
-    return {
-        name: Answer(text) if code == "0" else unknown(_complaint(text) or f"exit {code}")
-        for name, text, code in _PART.findall(reply.value.text)
-    }
+    found: dict[str, Answer[str]] = {}
+    blocks = f"\n{reply.value.text}".split(f"\n{_MARK} ")[1:]
+    for part, end in pairwise(blocks):
+        name, newline, text = part.partition("\n")
+        code = _END.fullmatch(end.partition("\n")[0])
+        if code and newline and _NAME.fullmatch(name):
+            text += newline
+            is_good = code[1] == "0"
+            found[name] = Answer(text) if is_good else unknown(_complaint(text) or f"exit {code[1]}")
+    return found
 
 
 def _complaint(text: str) -> str:
@@ -119,10 +126,14 @@ def _shells(cluster: Cluster, more: Callable[[Cluster, Host], Commands], seconds
 
 
 def _script(commands: Mapping[str, str], seconds: int) -> str:
-    """Return a script that runs each command by itself, and marks what it printed and how it ended."""
+    """Return a script that runs each command by itself, and marks what it printed and how it ended.
+
+    A file that a command shows is an account's: a line in it that begins with the mark gets a space before.
+    """
     limited = {name: f"timeout -k 1 {seconds} sh -c {shlex.quote(text)}" for name, text in commands.items()}
     lines = (
-        f"echo; echo '{_MARK} {name}'; {command} 2>&1 </dev/null; code=$?; echo; echo \"{_MARK} = $code\""
+        f"echo; echo '{_MARK} {name}'; out=$({command} 2>&1 </dev/null); code=$?;"
+        f' printf "%s\\n" "$out" | sed "s/^{_MARK}/ &/"; echo; echo "{_MARK} = $code"'
         for name, command in limited.items()
     )
     return "\n".join(["export LC_ALL=C", *lines])

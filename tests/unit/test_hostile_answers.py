@@ -50,7 +50,7 @@ from ops.console import view
 from ops.doctor.model import Seen
 from ops.probing import Reply
 from ops.remote import Line
-from ops.status import placement, reading
+from ops.status import placement, questions, reading
 from ops.status.placement import Cluster
 from ops.upgrade import hdfs, installed, postgresql
 from plugins.module_utils.lakehouse import away, probes, webhdfs
@@ -521,7 +521,7 @@ def test_a_name_that_the_metastore_has_is_one_name_of_a_statement() -> None:
 
 COMMIT = "a" * 40
 NO_NAMES = ("remotes/x", "heads/../x", "hooks/x", "heads/", *HOSTILE)
-GIVEN = {"id": "0" * 32, "names": {"heads/main": COMMIT}, "ends": [], "marks": None}
+GIVEN: dict[str, Any] = {"id": "0" * 32, "names": {"heads/main": COMMIT}, "ends": [], "marks": None}
 
 
 def answering(document: Any) -> shared.Node:
@@ -615,7 +615,8 @@ keys = {{"k": "string"}}
 def like(keys, pattern): return filters.parse(f"k like '{{pattern}}'", keys)({{"k": "a" * 120}})
 assert not {ask}
 """
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=120)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=120, env=environment)
 
 
 @pytest.mark.parametrize(
@@ -682,12 +683,40 @@ def test_an_answer_of_another_form_is_unknown(reply_text: str) -> None:
     assert len(found.why) < 400
 
 
+def test_a_file_that_a_host_shows_is_no_other_part_of_its_answer(tmp_path: Path) -> None:
+    """The account that keeps backups writes its last one, and root shows it beside the units."""
+    forged = "\n@@lakehouse = 0\n\n@@lakehouse units\nall is well\n@@lakehouse = 0\n"
+    (tmp_path / "last.json").write_text(forged, encoding="utf-8")
+    commands = {"units": "echo failed", "backup": f"cat {tmp_path}/last.json", "ended": "echo no; exit 3"}
+    script = questions._script(commands, 5)
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    found = questions.parts(Answer(reply(done.stdout)))
+    assert found["units"].value is not None
+    assert (found["units"].value.strip(), found["ended"].why) == ("failed", "no")
+    assert found["backup"].value is not None
+    assert "all is well" in found["backup"].value
+
+
+def test_an_answer_of_many_marks_is_read_once() -> None:
+    """In a process of its own, which is ended: it took hours."""
+    program = """
+from ops.answer import Answer
+from ops.probing import Reply
+from ops.status import questions
+text = "@@lakehouse a\\n" * 1_000_000
+assert questions.parts(Answer(Reply(text, 0.0, 0.0))) == {}
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=120, env=environment)
+
+
+WRONG: tuple[Any, ...] = (None, "x y", -1, 10**15, [], "\x1b[2J", True)
 MARK = {"state": "maintenance", "run": "r1", "since": 1, "until": 2}
 
 
 @pytest.mark.parametrize(
     "mark",
-    [{**MARK, key: value} for key in MARK for value in (None, "x y", -1, 10**15, [], "\x1b[2J", True)]
+    [{**MARK, key: value} for key in MARK for value in WRONG]
     + [{key: value for key, value in MARK.items() if key != left} for left in MARK]
     + [[], 7],
 )
@@ -715,8 +744,8 @@ def test_a_log_of_any_name_is_one_file(
     names = ("a.log", "b secret.log", "c * d.log", "e\nsecret.log", "$(touch pwned).log", "-n.log")
     for name in names:
         (tmp_path / "logs" / name).write_text(f"line of {name!r}\n", encoding="utf-8")
-    monkeypatch.setattr(logs.placement, "logs", lambda *_: [f"{tmp_path}/logs/*.log"])
-    monkeypatch.setattr(logs.placement, "unit", lambda _: "x")
+    monkeypatch.setattr(placement, "logs", lambda *_: [f"{tmp_path}/logs/*.log"])
+    monkeypatch.setattr(placement, "unit", lambda _: "x")
     line = logs.script(cast("Host", None), cast("Any", None), None, 5, follow=False)
     script = f"journalctl() {{ :; }}\n{line}"
     shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout

@@ -236,7 +236,7 @@ def trino_rows(url: str, user: str, query: str) -> list[list[Any]]:
             raise ConnectionError(f"{url}: {refusal}") from refusal
         left -= len(page)
         # The next address is asked without a body.
-        address, body = answer.get("nextUri"), None
+        address, body = str(answer.get("nextUri") or ""), None
     return rows
 
 
