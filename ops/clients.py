@@ -71,9 +71,13 @@ class Files:
 
     def size(self, uri: str) -> int | None:
         """Return the bytes of a file, 0 for a folder; None where there is neither."""
-        other: dict[str, Any] | None = {}
-        status = self._asked(uri, self.hdfs.status, other=other, none=None)
-        return None if status is None else int(status.get("length", 0))
+
+        def size(path: str) -> int | None:
+            status = self.hdfs.status(path)
+            return None if status is None else int(status["length"])
+
+        elsewhere: int | None = 0
+        return self._asked(uri, size, other=elsewhere, none=None)
 
     def exists(self, uri: str) -> bool:
         """Tell whether there is such a file or folder."""

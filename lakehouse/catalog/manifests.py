@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable
 from typing import TypeVar
 
-from pyiceberg.io import FileIO, InputFile, InputStream
+from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile
 from pyiceberg.manifest import ManifestContent, ManifestFile, read_manifest_list
 
 T = TypeVar("T")
@@ -70,8 +70,8 @@ class _Contents(FileIO):
     def new_input(self, location: str) -> InputFile:
         return _Content(location, self._content)
 
-    def new_output(self, location: str) -> None:
+    def new_output(self, location: str) -> OutputFile:
         raise NotImplementedError(location)
 
-    def delete(self, location: str | InputFile) -> None:
+    def delete(self, location: str | InputFile | OutputFile) -> None:
         raise NotImplementedError(location)

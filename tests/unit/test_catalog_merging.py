@@ -17,9 +17,10 @@ from lakehouse.catalog import build, diff, documents
 from lakehouse.catalog.merging import documents as merging
 from lakehouse.catalog.merging.sides import Choice, Side, Three
 from lakehouse.catalog.merging.trees import Merged, merge
+from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.store import Store
-from tests.unit.catalog_states import LAKE, Table, Tables, commit, day, days, iceberg, table, tree
+from tests.unit.catalog_states import LAKE, SHAPE, Table, Tables, commit, day, days, iceberg, table, tree
 
 COLUMNS = st.lists(
     st.fixed_dictionaries({"name": st.sampled_from("abcd"), "type": st.sampled_from("xy")}),
@@ -312,6 +313,220 @@ CONFLICTS: dict[str, tuple[Tables, Tables, Tables, list[str]]] = {
         ],
     ),
 }
+
+
+def key(name: str, *columns: str, kind: int = 0, to: str = "") -> list[dict[str, Any]]:
+    """The rows of a constraint: a primary key, or a foreign one to columns of the same names of a table."""
+    return [
+        {"name": name, "position": place, "column": column}
+        | ({"type": kind} if kind else {})
+        | ({"type": 1, "references": ["hive", "d", to, column]} if to else {})
+        for place, column in enumerate(columns, 1)
+    ]
+
+
+def stored(*columns: str, **storage: Any) -> Table:
+    """A table with more in its storage."""
+    said = dict(table(*columns).said)
+    return Table(said | {"storage": said["storage"] | storage})
+
+
+def spark(*columns: str, schema: str) -> Table:
+    """A table of Hive with the schema as Spark has it."""
+    return table(*columns, parameters={"spark.sql.sources.schema": schema})
+
+
+GRANT = {"privilege": "SELECT", "to": "eve", "column": "b"}
+PARENT = table("a", constraints=key("pk", "a"))
+# Each side is as a metastore may be, and both together are not.
+UNFIT: dict[str, tuple[Tables, Tables, Tables, list[str]]] = {
+    "a column and a partition key": (
+        {"t": table("a")},
+        {"t": table("a", "ds:string")},
+        {"t": table("a", partitions={})},
+        [f"{T}: partition key ds: the table would have a column ds, too"],
+    ),
+    "columns that differ by case": (
+        {"t": table("a")},
+        {"t": table("a", "n")},
+        {"t": table("a", "N")},
+        [f"{T}: column N: the table would have a column n, too"],
+    ),
+    "tables that differ by case": (
+        {},
+        {"t": table("a")},
+        {"T": table("a")},
+        ["hive.d.t: name: hive.d.T has it, but for large and small letters"],
+    ),
+    "two primary keys": (
+        {"t": table("a", "b")},
+        {"t": table("a", "b", constraints=key("one", "a"))},
+        {"t": table("a", "b", constraints=key("two", "b"))},
+        [f"{T}: primary key: the table would have several: one, two"],
+    ),
+    "a key of columns of both sides": (
+        {"t": table("a", "b", "c")},
+        {"t": table("a", "b", "c", constraints=key("one", "a"))},
+        {"t": table("a", "b", "c", constraints=key("one", "a", "b")[1:])},
+        [f"{T}: constraint one: each side has other columns in it"],
+    ),
+    "not null on a column that is gone": (
+        {"t": table("a", "b")},
+        {"t": table("a", "b", constraints=key("nn", "b", kind=3))},
+        {"t": table("a")},
+        [f"{T}: constraint nn: it is on the column b, which would not be there"],
+    ),
+    "a privilege on a column that is gone": (
+        {"t": table("a", "b")},
+        {"t": table("a")},
+        {"t": table("a", "b", privileges=[GRANT])},
+        [f"{T}: privilege SELECT of eve: it is on the column b, which would not be there"],
+    ),
+    "buckets by a column that is gone": (
+        {"t": table("a", "b")},
+        {"t": stored("a", "b", bucket_columns=["b"])},
+        {"t": table("a")},
+        [f"{T}: bucket column b: it is on the column b, which would not be there"],
+    ),
+    "sorted by a column that is gone": (
+        {"t": table("a", "b")},
+        {"t": stored("a", "b", sort_columns=[["b", 1]])},
+        {"t": table("a")},
+        [f"{T}: sort column b: it is on the column b, which would not be there"],
+    ),
+    "skewed by a column that is gone": (
+        {"t": table("a", "b")},
+        {"t": table("a")},
+        {"t": stored("a", "b", skewed_columns=["b"])},
+        [f"{T}: skewed column b: it is on the column b, which would not be there"],
+    ),
+    "a foreign key to a table that is gone": (
+        {"p": PARENT, "t": table("a")},
+        {"p": PARENT, "t": table("a", constraints=key("fk", "a", to="p"))},
+        {"t": table("a")},
+        [f"{T}: foreign key fk: its table hive.d.p would not be there"],
+    ),
+    "a foreign key to a column that is gone": (
+        {"p": table("a", "b", constraints=key("pk", "a")), "t": table("a")},
+        {
+            "p": table("a", "b", constraints=key("pk", "a")),
+            "t": table("a", constraints=key("fk", "a", to="p")),
+        },
+        {"p": table("b"), "t": table("a")},
+        [f"{T}: foreign key fk: hive.d.p would have no primary or unique key (a int)"],
+    ),
+    "a foreign key to a column of another type": (
+        {"p": PARENT, "t": table("a")},
+        {"p": PARENT, "t": table("a", constraints=key("fk", "a", to="p"))},
+        {"p": table("a:bigint", constraints=key("pk", "a")), "t": table("a")},
+        [f"{T}: foreign key fk: hive.d.p would have no primary or unique key (a int)"],
+    ),
+    "a name of two constraints": (
+        {"s": table("a"), "t": table("a")},
+        {"s": table("a", constraints=key("one", "a")), "t": table("a")},
+        {"s": table("a"), "t": table("a", constraints=key("ONE", "a", kind=3))},
+        [f"{T}: constraint one: hive.d.s would have one of this name, too"],
+    ),
+    "Spark's schema of one side, and columns of the other one": (
+        {"t": spark("a", schema="a")},
+        {"t": spark("a", "b", schema="a, b")},
+        {"t": spark("a", "c", schema="a")},
+        [f"{T}: parameter spark.sql.sources.schema: it would be of other columns than the table's"],
+    ),
+    "an Iceberg table that both sides have renamed": (
+        {"t": iceberg(1)},
+        {"a": iceberg(1)},
+        {"b": iceberg(1)},
+        ["hive.d.b: files: hive.d.a would have the same files (/m1.json)"],
+    ),
+    "a managed table that both sides have renamed": (
+        {"t": table("a", type="MANAGED_TABLE")},
+        {"a": table("a", type="MANAGED_TABLE")},
+        {"b": table("a", type="MANAGED_TABLE")},
+        ["hive.d.b: files: hive.d.a would have the same files (/t)"],
+    ),
+    "a partition that is sorted by a column that is gone": (
+        {"t": table(partitions=day(1, storage=SHAPE))},
+        {"t": table(partitions=day(1, storage=SHAPE | {"sort_columns": [["a", 1]]}))},
+        {"t": table(partitions=day(1, storage={"buckets": -1}))},
+        [f"{T}/ds=1: sort column a: it is on the column a, which would not be there"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_what_does_not_fit_together_is_a_conflict(store: Store, case: str) -> None:
+    base, ours, theirs, expected = UNFIT[case]
+    assert clashes(store, base, ours, theirs) == expected
+    # What a line says depends on whose side is ours; that there is one does not.
+    assert len(clashes(store, base, theirs, ours)) == len(expected)
+
+
+@pytest.mark.parametrize("case", UNFIT)
+@pytest.mark.parametrize("side", Side)
+def test_one_side_decides_what_does_not_fit(store: Store, case: str, side: Side) -> None:
+    base, *sides, _ = UNFIT[case]
+    batch, found = merged(store, base, *sides, side=side)
+    chosen = sides[side is Side.THEIRS]
+    assert found.tree == tree(batch, {"d": chosen}), list(
+        diff.changes(batch, tree(batch, {"d": chosen}), found.tree)
+    )
+
+
+def test_what_a_side_has_already_is_no_conflict_of_a_merge(store: Store) -> None:
+    broken = stored("a", sort_columns=[["gone", 1]])
+    base = {"t": broken, "u": table("a")}
+    ours = {"t": Table({**broken.said, "owner": "eve"}), "u": table("a")}
+    theirs = {"t": stored("a", "b", sort_columns=[["gone", 1]]), "u": table("a", "b")}
+    assert clashes(store, base, ours, theirs) == []
+
+
+def test_a_table_that_its_key_needs_comes_back_with_its_database(store: Store) -> None:
+    batch = Batch(store)
+    child = {
+        "t": table(
+            "a", constraints=[one | {"references": ["hive", "e", "p", "a"]} for one in key("fk", "a", to="p")]
+        )
+    }
+    base, ours, theirs = (
+        tree(batch, {"d": one, "e": other})
+        for one, other in (
+            ({"t": table("a")}, {"p": PARENT}),
+            (child, {"p": PARENT}),
+            ({"t": table("a")}, None),
+        )
+    )
+    found = merge(batch, Three(base, ours, theirs), Choice())
+    assert [str(one) for one in found.conflicts] == [
+        f"{T}: foreign key fk: its table hive.e.p would not be there"
+    ]
+    for side, tree_of in ((Side.OURS, ours), (Side.THEIRS, theirs)):
+        assert merge(batch, Three(base, ours, theirs), Choice(side)).tree == tree_of
+
+
+def test_statistics_of_a_column_that_is_gone_are_gone(store: Store) -> None:
+    batch = Batch(store)
+
+    def of(said: Table, counted: dict[str, Any]) -> str:
+        path = (build.STATISTICS, *Name("hive", "d", "t").path, build.TABLE)
+        root = build.Folder()
+        root.put(path, batch.add_blob(documents.pretty(counted)))
+        made = dict(batch.tree(tree(batch, {"d": {"t": said}})))
+        return build.folder(batch, made | dict(batch.tree(root.made(batch))))
+
+    spark_counted = "spark.sql.statistics.colStats."
+    counted = {
+        "columns": [{"COLUMN_NAME": "a"}, {"COLUMN_NAME": "b"}],
+        "parameters": {f"{spark_counted}a.min": "1", f"{spark_counted}b.min": "1", "numRows": "7"},
+    }
+    left = {
+        "columns": [{"COLUMN_NAME": "a"}],
+        "parameters": {f"{spark_counted}a.min": "1", "numRows": "7"},
+    }
+    trees = Three(
+        of(table("a", "b"), counted), of(table("a", "b", owner="eve"), counted), of(table("a"), counted)
+    )
+    assert merge(batch, trees, Choice()) == Merged(of(table("a", owner="eve"), left), ())
 
 
 @pytest.mark.parametrize("case", CONFLICTS)

@@ -32,13 +32,14 @@ from pyiceberg.types import IntegerType, NestedField
 from lakehouse.catalog import hooks, readable
 from lakehouse.catalog.names import Name
 from lakehouse.errors import LakehouseError
+from ops import clients
 from ops.catalog import pinning
 from tests.unit.catalog_files import Files
 
 DAY = 24 * 3600 * 1000
 NOW = 1_000 * DAY
-COUNTS = tuple(
-    f"{state}_{what}_count" for state in ("added", "existing", "deleted") for what in ("files", "rows")
+COUNTS: dict[str, Any] = dict.fromkeys(
+    (f"{state}_{what}_count" for state in ("added", "existing", "deleted") for what in ("files", "rows")), 0
 )
 ICEBERG_SCHEMA = Schema(NestedField(1, "a", IntegerType(), required=False))
 ORDERS = Name("hive", "sales", "orders")
@@ -133,7 +134,7 @@ def manifest_list(*manifests: str) -> bytes:
                     sequence_number=1,
                     min_sequence_number=1,
                     added_snapshot_id=7,
-                    **dict.fromkeys(COUNTS, 0),
+                    **COUNTS,
                 )
                 for path in manifests
             ]
@@ -299,7 +300,7 @@ class Lake:
     tagged: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.monkeypatch.setattr(pinning.Files, "of", lambda _: self.files)
+        self.monkeypatch.setattr(clients.Files, "of", lambda _: self.files)
         self.monkeypatch.setattr(pinning, "_told", self._told)
 
     def _told(self, _: Any, pins: list[pinning.Pin]) -> Iterator[tuple[pinning.Pin, str]]:

@@ -64,10 +64,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Clash:
-    """A field of a document that each side has changed, and not to the same; None where it is not there."""
+    """A field of a document that each side has changed, and not to the same; None where it is not there.
+
+    `why` is of one in which the sides do not fit together, though each has changed something else.
+    """
 
     field: str
     values: Three[Any]
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,13 @@ class Conflict:
         base, ours, theirs = values.each(lambda value: text.value(field, value))
         # A name may hold whatever its engine lets it.
         where = text.printable(f"{str(self.name) or self.kind}: {field}")
+        if self.clash.why:
+            return f"{where}: {text.printable(self.clash.why)}"
         return f"{where}: ours {ours}, theirs {theirs} (base {base})"
 
     def json(self) -> dict[str, Any]:
         """Return it for programs."""
         return {
             "kind": self.kind, **self.name.json(), "field": self.clash.field, **self.clash.values._asdict(),
+            **({"why": self.clash.why} if self.clash.why else {}),
         }  # fmt: skip

@@ -11,9 +11,11 @@ from lakehouse.catalog import build, diff
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.diff import Change
 from lakehouse.catalog.documents import Document, pretty, table_format
-from lakehouse.catalog.merging import documents
+from lakehouse.catalog.merging import counted, documents, references
+from lakehouse.catalog.merging.folders import replaced
 from lakehouse.catalog.merging.partitions import NAMES, Partitions
-from lakehouse.catalog.merging.sides import Choice, Clash, Conflict, T, Three, at
+from lakehouse.catalog.merging.references import Misfit
+from lakehouse.catalog.merging.sides import Choice, Clash, Conflict, Side, T, Three, at
 from lakehouse.catalog.names import Name, plain
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.store import Writer
@@ -44,10 +46,51 @@ def merge(writer: Writer, trees: Three[str | None], choice: Choice) -> Merged:
     walk = _Walk(writer, trees, choice)
     roots = trees.each(walk.entries)
     catalog = walk.catalogs(at(roots, build.CATALOG, None))
-    statistics = _replaced(writer, at(roots, build.STATISTICS, None), walk.taken)
+    statistics = replaced(writer, at(roots, build.STATISTICS, None), walk.taken)
     found = {build.CATALOG: catalog, build.STATISTICS: statistics}
-    tree = writer.add_tree({name: (True, number) for name, number in found.items() if number})
-    return Merged(tree, tuple(sorted(walk.conflicts, key=lambda one: (one.name, one.clash.field))))
+    tree = build.folder(writer, {name: number for name, number in found.items() if number})
+    tree, unfit = _fitting(writer, trees, tree, choice.side or Side.OURS)
+    tree = counted.without_columns(writer, trees, tree)
+    conflicts = sorted((*walk.conflicts, *unfit), key=lambda one: (one.name, one.clash.field))
+    return Merged(tree, tuple(conflicts))
+
+
+def _fitting(writer: Writer, trees: Three[str | None], tree: str, side: Side) -> tuple[str, list[Conflict]]:
+    """Return a merged tree whose objects fit together, and what did not: that is as a side has it."""
+    conflicts: list[Conflict] = []
+    done: set[Name] = set()
+    while found := references.misfits(writer, trees, tree):
+        names = {name for one in found for name in one.names}
+        if not conflicts:
+            conflicts = [_unfit(_kind(one.name), one) for one in found]
+        if names <= done:
+            break
+        done |= names
+        tree = _as_on(writer, tree, trees.of(side), names)
+    return tree, conflicts
+
+
+def _unfit(kind: str, one: Misfit) -> Conflict:
+    return Conflict(kind, one.name, Clash(one.field, Three(None, None, None), one.why))
+
+
+def _kind(name: Name) -> str:
+    return "table" if name.table else "function" if name.function else "database"
+
+
+def _as_on(writer: Writer, tree: str, side: str | None, names: Collection[Name]) -> str:
+    """Return a tree in which some objects, with their statistics, are as in another one."""
+    here, other = (references.Catalog(writer, one) for one in (tree, side))
+    # An object whose database one of the two does not have comes and goes with that.
+    above = {name: Name(name.catalog, name.database) for name in names}
+    paths = {
+        (name if here.has(above[name]) and other.has(above[name]) else above[name]).path for name in names
+    }
+    roots = Three[Files]({}, writer.tree(tree), writer.tree(side) if side else {})
+    found = {
+        part: replaced(writer, at(roots, part, None), paths) for part in (build.CATALOG, build.STATISTICS)
+    }
+    return build.folder(writer, {part: number for part, number in found.items() if number})
 
 
 @dataclass
@@ -113,7 +156,9 @@ class _Walk:
             return self._dropped(name, said)
         found, clashes = documents.merged(said, self.choice)
         self.conflicts += [Conflict("partition", name, one) for one in clashes]
-        return found
+        unfit = references.of_partition(name, Three(said.base or {}, said.ours, said.theirs), found)
+        self.conflicts += [_unfit("partition", one) for one in unfit]
+        return said.of(self.choice.side) if unfit else found
 
     def _object(self, name: Name, ids: Ids, inside: Callable[[Name, Ids], str | None]) -> str | None:
         """Merge what may be gone on one side, and be another one on the other."""
@@ -196,23 +241,3 @@ def _other_keys(said: Three[Document | None], partitions: Three[Files]) -> Clash
     if said.base is not None and not states.apart:
         return None
     return Clash(_KEYS.replace("_", " "), said.each(lambda one: (one or {}).get(_KEYS)))
-
-
-def _replaced(writer: Writer, ids: Ids, places: Collection[tuple[str, ...]]) -> str | None:
-    """Return our folder with what theirs has at these places; None where nothing is left."""
-    if not places:
-        return ids.ours
-    if () in places:
-        return ids.theirs
-    folders = ids.each(lambda number: writer.tree(number) if number else {})
-    below: dict[str, list[tuple[str, ...]]] = {}
-    for word, *rest in places:
-        below.setdefault(word, []).append(tuple(rest))
-    made = dict(folders.ours)
-    for word, rests in below.items():
-        number = _replaced(writer, at(folders, word, None), rests)
-        if number:
-            made[word] = number
-        else:
-            made.pop(word, None)
-    return build.folder(writer, made) if made else None
