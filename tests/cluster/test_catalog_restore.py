@@ -27,9 +27,12 @@ from hive_metastore.ttypes import (
     SQLPrimaryKey,
 )
 
+from lakehouse import inventory
 from lakehouse.catalog import hooks
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
+from ops.clients import Files
+from ops.status import placement
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 
@@ -326,3 +329,36 @@ def test_what_the_commit_does_not_have_leaves_only_if_asked_and_its_files_stay(
     assert ("more",) not in [tuple(row) for row in trino.sql(f"show tables from iceberg.{tables}")]
     trino.sql(f"call iceberg.system.register_table('{tables}', 'more', '{folder}', '{file}')")
     assert trino.value(f"select count(*) from iceberg.{tables}.more") == 1
+
+
+def test_a_table_that_was_renamed_gets_no_twin_on_its_files(
+    verb: Verb, store: tuple[str, str], cluster: Inventory, trino: Trino, tables: str
+) -> None:
+    commit = verb.committed(*store)
+    trino.sql(f"alter table iceberg.{tables}.ice rename to iceberg.{tables}.renamed")
+    refused = verb.run("catalog", "restore", commit, f"{tables}.ice", *store, "--yes")
+    assert refused.returncode == 3, refused
+    assert f"hive.{tables}.renamed uses its files" in refused.stdout.splitlines()[-1]
+    name = str(cluster.hosts[0].variables["lakehouse_cluster"])
+    said = verb.json("catalog", "restore", commit, tables, "--drop", *store, "--confirm", name)
+    # The old entry goes first, and both mean the same files.
+    assert [one["name"] for one in said["plan"]] == [f"hive.{tables}.renamed", f"hive.{tables}.ice"]
+    assert trino.value(f"select count(*) from iceberg.{tables}.ice") == 1
+
+
+def test_a_table_without_a_manifest_is_left_alone_and_others_come_back(
+    verb: Verb, store: tuple[str, str], trino: Trino, metastore: Metastore, tables: str
+) -> None:
+    [[manifest]] = trino.sql(f'select path from iceberg.{tables}."ice$manifests"')
+    commit = verb.committed(*store)
+    for table in ("ice", "days"):
+        metastore.call("drop_table", tables, table, False)
+    hdfs = Files.of(placement.read(inventory.load(verb.path))).hdfs
+    path = f"/{str(manifest).partition('://')[2].partition('/')[2]}"
+    hdfs.call("DELETE", "DELETE", path)
+    done = verb.run("catalog", "restore", commit, tables, *store, "--yes")
+    assert done.returncode == 0, done
+    assert f"! table hive.{tables}.ice: {manifest} is not there" in done.stderr + done.stdout
+    assert trino.value(f"select count(*) from hive.{tables}.days") == 2
+    lost = verb.run("catalog", "check", commit, tables, *store)
+    assert (lost.returncode, f"hive.{tables}.ice: {manifest} is not there" in lost.stdout) == (1, True), lost
