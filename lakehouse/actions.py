@@ -93,9 +93,9 @@ def fetch(_: argparse.Namespace) -> int:
     return 0
 
 
-def lock(_: argparse.Namespace) -> int:
+def lock(arguments: argparse.Namespace) -> int:
     """Resolve and record every artifact."""
-    locking.lock(run.ROOT / run.BILL, artifacts.cache_dir(), print)
+    locking.lock(run.ROOT / arguments.bill, artifacts.cache_dir(), print, root=run.ROOT)
     return 0
 
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from lakehouse.commands import FAILED, building, changing, containers, history, keeping, looking
 from lakehouse.errors import LakehouseError, UsageError, system_said
 from lakehouse.interruption import raised
+from lakehouse.run import BILL
 from lakehouse.terminal import LINES, printable
 
 DEFAULT_INVENTORY = "inventory/local"
@@ -78,7 +79,11 @@ def parser() -> argparse.ArgumentParser:
         required=True
     )
     bill.add_parser("fetch", help="fill the cache").set_defaults(action="fetch")
-    bill.add_parser("lock", help="resolve and record every file").set_defaults(action="lock")
+    locked = bill.add_parser("lock", help="resolve and record every file")
+    locked.add_argument(
+        "--bill", default=BILL, metavar="FILE", help="below the kit's folder (default: %(default)s)"
+    )
+    locked.set_defaults(action="lock")
     return top
 
 

@@ -198,7 +198,7 @@ def pass_gate(module: AnsibleModule, unit: str) -> None:
     while (shut := wrong(gate)) is not None and wrong(ready) is None:
         if time.monotonic() > deadline:
             module.fail_json(
-                msg=f"{unit}: not restarted after {GATE_SECONDS} s: {shut}; next: lakehouse doctor"
+                msg=f"{unit}: not restarted after {GATE_SECONDS} s: {shut}; next: .venv/bin/lakehouse doctor"
             )
         time.sleep(POLL_SECONDS)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from thrift.Thrift import TException
 
 from lakehouse.catalog.readable import UnreadableError
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore import Endpoint, Metastore, MetastoreError, Options
+from lakehouse.next_command import command
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, NoPathError, WebHdfs, WebHdfsError, path_of
 
@@ -27,7 +28,7 @@ class MetastoreSession:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        self._following = f"lakehouse status -i {cluster.inventory.path}"
+        self._following = command("status", cluster.inventory.path)
         found = metastores(cluster)
         if not found:
             raise LakehouseError("nobody runs the metastore", self._following)
@@ -62,7 +63,7 @@ class Files:
         """Return those of a cluster of machines."""
         [(_, url)] = cluster.urls({"hdfs": ("namenode", "namenode_http", "")})
         addresses = {host.name: host.address for host in cluster.hosts}
-        following = f"lakehouse status -i {cluster.inventory.path}"
+        following = command("status", cluster.inventory.path)
         return cls(WebHdfs(url, superuser(cluster), addresses), following)
 
     def holds(self, uri: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lakehouse import inventory
 from lakehouse.errors import UsageError
+from lakehouse.next_command import command
 from ops import choice, remote, tell
 from ops.answer import Answer
 from ops.outcome import Finding, Outcome, Result
@@ -21,7 +22,9 @@ def main(arguments: argparse.Namespace) -> int:
     """Run it, show what hosts say; return 0, 1 if it failed somewhere, 2 if all were silent, 124 if ended."""
     began = time.monotonic()
     if not arguments.command:
-        raise UsageError("nothing to run; what to run follows after --, as in: lakehouse exec -- uptime")
+        raise UsageError(
+            "nothing to run; what to run follows after --, as in: .venv/bin/lakehouse exec -- uptime"
+        )
     if arguments.limit <= 0:
         raise UsageError(f"--limit {arguments.limit:g}: seconds, more than 0")
     if arguments.service and (arguments.host or arguments.group):
@@ -52,7 +55,7 @@ def main(arguments: argparse.Namespace) -> int:
             }
             for name, answer in ended.items()
         },
-        healthy_next=f".venv/bin/lakehouse status -i {arguments.inventory}",
+        healthy_next=command("status", arguments.inventory),
         details={"command": line, "seconds": round(time.monotonic() - began, 1)},
     )
     return tell.end(ending, as_json=arguments.json)

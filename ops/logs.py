@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from lakehouse import inventory
 from lakehouse.errors import UsageError
 from lakehouse.inventory import Host
+from lakehouse.next_command import command
 from lakehouse.services import Service
 from ops import choice, remote, spans, tell
 from ops.answer import Answer
@@ -67,7 +68,7 @@ def main(arguments: argparse.Namespace) -> int:
             name: {"answered": answer.known, "why": answer.why, "lines": said[name]}
             for name, answer in ended.items()
         },
-        healthy_next=f".venv/bin/lakehouse doctor -i {arguments.inventory}",
+        healthy_next=command("doctor", arguments.inventory),
         details={"unit": placement.unit(wanted), "seconds": round(seconds, 1)},
     )
     return tell.end(ending, as_json=arguments.json)
@@ -75,7 +76,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def cut(path: str, service: str, ended: Mapping[str, Answer[int]]) -> tuple[Finding, ...]:
     """Return a finding for each host whose lines were cut off by the time that it had."""
-    again = f".venv/bin/lakehouse logs {service} --since 10m -i {path}"
+    again = command(f"logs {service} --since 10m", path)
     fact = f"its lines were cut off after {LIMIT_SECONDS:g} s"
     return tuple(
         Finding(f"{VERB}.cut", Outcome.DEGRADED, host, fact, again)

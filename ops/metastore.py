@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 from lakehouse import inventory, shipped
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore.health import Health, Step, check
+from lakehouse.next_command import command
 from lakehouse.terminal import printable
 from ops import clients, hosts, tell
 from ops.answer import Answer, unknown
@@ -72,7 +73,7 @@ def _look(prober: Prober, cluster: Cluster) -> Seen:
     path = str(cluster.inventory.path)
     endpoints = clients.metastores(cluster)
     if not endpoints:
-        raise LakehouseError("nobody runs the metastore", f".venv/bin/lakehouse status -i {path}")
+        raise LakehouseError("nobody runs the metastore", command("status", path))
     healths = check(endpoints, seconds=_SECONDS)
     warehouse = next((health.warehouse for health in healths if health.warehouse), "")
     [keeper, *_] = cluster.running("postgresql")
@@ -141,7 +142,7 @@ def result(seen: Seen, seconds: float) -> Result:
             f"{seconds:.1f} s",
         ),
         hosts={},
-        healthy_next=f".venv/bin/lakehouse status -i {seen.inventory}",
+        healthy_next=command("status", seen.inventory),
         details={
             "endpoints": [_json(health) for health in seen.healths],
             "schema": seen.schema.value,

@@ -16,12 +16,13 @@ from lakehouse.errors import LakehouseError
 MARKER = "# LOCK: written by `lakehouse artifacts lock`; do not edit below this line"
 
 
-def lock(path: Path, cache: Cache, log: tools.Log) -> None:
+def lock(path: Path, cache: Cache, log: tools.Log, root: Path | None = None) -> None:
     """Rewrite everything below the LOCK line of `path`; the same roots give the same bytes.
 
+    `root` is where the sources are that it names, its own folder unless given.
     The registries are trusted at this moment: review the difference before it is committed.
     """
-    bill = manifest.load(path, locked=False)
+    bill = manifest.load(path, locked=False, root=root)
     with cache.exclusive(log), cache.staging() as staging:
         source_archives = _fetch_source_archives(bill, staging, log)
         locked = {
@@ -33,7 +34,7 @@ def lock(path: Path, cache: Cache, log: tools.Log) -> None:
     temporary = path.with_name(f".{path.name}.part")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
-    manifest.load(path)
+    manifest.load(path, root=root)
     count = sum(len(files) for layers in locked.values() for files in layers.values())
     log(f"{path.name}: {count} files locked")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +17,14 @@ from lakehouse import yamlfile
 from lakehouse.artifacts.compiling import Sources
 from lakehouse.artifacts.coordinates import Coordinate
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import PROGRAM
+from lakehouse.run import BILL, ROOT
 
-LOCK_COMMAND = ".venv/bin/lakehouse artifacts lock"
+
+def lock_command(path: Path | str) -> str:
+    """Return the command that locks a bill of materials, which is below the kit's folder."""
+    bill = os.path.relpath(path, ROOT) if Path(path).is_absolute() else str(path)
+    return f"{PROGRAM} artifacts lock" + ("" if bill == BILL else f" --bill {shlex.quote(bill)}")
 
 
 @dataclass(frozen=True)
@@ -260,7 +268,8 @@ class _Reader:
         held = {_project(artifact.coordinate) if wheels else artifact.coordinate for artifact in artifacts}
         if missing := [str(root) for root in roots if (_project(root) if wheels else root) not in held]:
             raise LakehouseError(
-                f"{self.path.name}: {where} does not hold {', '.join(missing)}", LOCK_COMMAND
+                f"{self.path.name}: {where} does not hold {', '.join(missing)}",
+                lock_command(self.path),
             )
         return tuple(artifacts)
 

@@ -43,7 +43,7 @@ def found(reader: Reader, entry: Entry, text: str) -> tuple[Name, Document]:
     name = names.parse(text)
     said = document(reader, entry.tree, name)
     if said is None:
-        raise UsageError(f"{name} is not in {entry.short}; lakehouse catalog log {name}")
+        raise UsageError(f"{name} is not in {entry.short}; .venv/bin/lakehouse catalog log {name}")
     return name, said
 
 

@@ -22,9 +22,17 @@ def change_options(*parsers: argparse._ActionsContainer) -> None:
     """Let verbs that change a cluster show their plan, take a yes or a name, and break a dead run's lock."""
     for one in parsers:
         one.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
-        one.add_argument("--yes", action="store_true", help="answer the question that nothing is lost by")
-        one.add_argument("--confirm", metavar="NAME", help="the name of what loses something, typed again")
-        one.add_argument("--break-lock", metavar="RUN", help="take the lock of this run, which is dead, away")
+        one.add_argument(
+            "--yes", action="store_true", help="skip confirmation of a change that loses nothing"
+        )
+        one.add_argument(
+            "--confirm", metavar="NAME", help="confirm any change by the name of what it changes"
+        )
+        one.add_argument(
+            "--break-lock",
+            metavar="RUN@MACHINE:MARK",
+            help="break the lock of a run that is not heard of, named as in the message that reports it",
+        )
 
 
 def target_options(*parsers: argparse._ActionsContainer) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import command
 from ops import hosts
 from ops.probing import Prober, Shell
 from ops.status.placement import Cluster
@@ -57,7 +58,7 @@ def must(cluster: Cluster, scripts: Mapping[str, str], seconds: float) -> dict[s
         if one.code != 0:
             lines = [line for line in one.text.splitlines() if line.strip()]
             said = " ".join((lines[-1] if lines else f"exit {one.code}").split())
-            raise LakehouseError(f"{host}: {said}", f".venv/bin/lakehouse doctor -i {cluster.inventory.path}")
+            raise LakehouseError(f"{host}: {said}", command("doctor", cluster.inventory.path))
     return {host: one.text for host, one in done.items()}
 
 
@@ -103,19 +104,17 @@ def program(cluster: Cluster, *words: str, seconds: float, read: Callable[[Any],
         answer = dict(checked_document.parse(said.text.splitlines()[-1], "the answer"))
     except (ValueError, TypeError, IndexError):
         words_of_host = checked_document.printable(" ".join(said.text.split())[-_SAID:])
-        raise LakehouseError(
-            f"{host}: {words_of_host or 'no answer'}", f".venv/bin/lakehouse status -i {path}"
-        ) from None
+        raise LakehouseError(f"{host}: {words_of_host or 'no answer'}", command("status", path)) from None
     if "value" not in answer:
         # A new backup could be the one for which the retention removes what is looked for.
         why = checked_document.printable(str(answer.get("why"))[:_SAID])
-        raise LakehouseError(f"{host}: {why}", f".venv/bin/lakehouse backup list -i {path}")
+        raise LakehouseError(f"{host}: {why}", command("backup list", path))
     try:
         return read(answer["value"])
     except DocumentError as error:
         raise LakehouseError(
             f"{host}: {words[0]}: {error}; nothing was done with it",
-            f".venv/bin/lakehouse backup list -i {path}",
+            command("backup list", path),
         ) from error
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import command
 from ops.backup import acting
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
@@ -43,10 +44,11 @@ def _do(host: str, before: str, path: str, resumed: bool, running: Running) -> t
     state = acting.act(cluster, {host: f"systemctl is-active {UNIT} || true"}, _SECONDS)[host].text
     last = _last(cluster, host)
     if state in {"activating", "active"} or not (resumed and _newer(last, before)):
+        running.holds()
         acting.act(cluster, {host: f"systemctl start {UNIT}"}, _LONG_SECONDS)
         last = _last(cluster, host)
     if why := fault(last, before):
-        raise Stopped(Ending.FAILED, f"{host}: no backup: {why}", f"lakehouse doctor -i {path}")
+        raise Stopped(Ending.FAILED, f"{host}: no backup: {why}", command("doctor", path))
     made = acting.program(cluster, "show", last["good"], seconds=_SECONDS, read=backup_manifest.manifest)
     running.done(host, VERB, name=made["name"])
     if uncounted := [one for one in made["tables"] if one["rows"] is None and one["format"] != "view"]:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.next_command import PROGRAM, command
 from ops.backup import acting, catalog, engines
 from ops.backup.catalog import Catalog, Entry, Place
 from ops.change import datanodes
@@ -103,7 +104,7 @@ def beside(found: Mapping[str, Any], other: str) -> tuple[Wanted, str]:
     ):
         raise LakehouseError(
             f"{row['database']}.{row['name']} has partitions outside of {old}: it cannot be copied",
-            f"lakehouse restore {found['name']} --table {row['database']}.{row['name']}",
+            f"{PROGRAM} restore {found['name']} --table {row['database']}.{row['name']}",
         )
     changed = {**row, "database": database, "name": name, "location": folder or row["location"]}
     return Wanted(changed, catalog.renamed(entry, database, name, folder)), folder
@@ -111,14 +112,23 @@ def beside(found: Mapping[str, Any], other: str) -> tuple[Wanted, str]:
 
 def prepare(living: Living, request: Request) -> Work:
     """Return the plan; a Work with a refusal where the backup is damaged, or files would be another's too."""
+    arguments = request.arguments
+    # A name that is none is said before anything is read.
+    _other(arguments)
+    name = [arguments["backup"]] if arguments["backup"] else []
+    found = acting.program(
+        living.cluster, "verify", *name, *_words(arguments), seconds=_LONG_SECONDS,
+        read=backup_manifest.verified_part,
+    )  # fmt: skip
+    return _planned(found, living, request)
+
+
+def _planned(found: Mapping[str, Any], living: Living, request: Request) -> Work:
+    """Return the plan of a part that was verified, by what the metastore has now."""
     arguments, path, resumed = request.arguments, request.path, request.stopped is not None
     cluster, other = living.cluster, _other(arguments)
     what = str(arguments["table"] or arguments["database"])
     words = _words(arguments)
-    name = [arguments["backup"]] if arguments["backup"] else []
-    found = acting.program(
-        cluster, "verify", *name, *words, seconds=_LONG_SECONDS, read=backup_manifest.verified_part
-    )
     again = f"{found['name']} {' '.join(words)}{f' --as {other}' if other else ''}"
     way: list[str] = []
 
@@ -142,19 +152,18 @@ def prepare(living: Living, request: Request) -> Work:
             do=partial(_do, Planned(found, wanted, words, into, homes), None if resumed else frozenset(way)),
             typed=what,
             words=again,
+            reread=partial(_planned, found),
             **more,
         )
 
     if found["problems"]:
         more = f" and {len(found['problems']) - 1} more" if found["problems"][1:] else ""
-        return work(
-            refusal=Refusal(f"damaged: {found['problems'][0]}{more}", f"lakehouse backup list -i {path}")
-        )
+        return work(refusal=Refusal(f"damaged: {found['problems'][0]}{more}", command("backup list", path)))
     known = str(cluster.variable("lakehouse_cluster"))
     if found["cluster"] != known:
         raise LakehouseError(
             f"{found['name']} is a backup of {found['cluster']}, not of {known}",
-            f"lakehouse status -i {path}",
+            command("status", path),
         )
     into, wanted = "", [Wanted(*pair) for pair in _pairs(found)]
     if other:
@@ -166,14 +175,14 @@ def prepare(living: Living, request: Request) -> Work:
         homes = [one for one in found["databases"] if not entries.has_database(one["name"])]
         missing = other and not entries.has_database(other.partition(".")[0])
     if missing:
-        raise LakehouseError(f"--as {other}: there is no such database", f"lakehouse status -i {path}")
+        raise LakehouseError(f"--as {other}: there is no such database", command("status", path))
     if users := shared(wanted, live):
         why = f"{users}, and two tables of the same files destroy each other"
         return work(refusal=Refusal(why, _way_out(found, wanted, path)))
     way = [] if resumed else in_the_way(wanted, live)
     if other and not resumed and (way or (into and Files.of(cluster).exists(catalog.path(into)))):
         there = f"{other} exists" if way else f"{into} exists"
-        return work(refusal=Refusal(there, f"lakehouse restore {found['name']} {' '.join(words)} --as ..."))
+        return work(refusal=Refusal(there, f"{PROGRAM} restore {found['name']} {' '.join(words)} --as ..."))
     no_room = _room(living, found["room"]["copy" if into else "lacking"], path)
     if way:
         more = f" and {len(way) - 1} more of {what}" if way[1:] else ""
@@ -213,15 +222,15 @@ def _way_out(found: Mapping[str, Any], wanted: Sequence[Wanted], path: str) -> s
     if wanted[0].row["format"] == _KEEPS_PLACE and row["version"] is not None:
         name = f"iceberg.{row['database']}.{row['name']}"
         statement = f"select * from {name} for version as of {row['version']}"  # noqa: S608 -- to be read
-        return f"lakehouse sql --engine trino -i {path} {shlex.quote(statement)}"
-    return f"lakehouse status -i {path}"
+        return f"{command('sql --engine trino', path)} {shlex.quote(statement)}"
+    return command("status", path)
 
 
 def _room(living: Living, needed: int, path: str) -> Refusal | None:
     """Return that the DataNodes have no room for so many bytes, or do not say; None where they have."""
     bean = living.bean("NameNodeInfo").then(datanodes.nodes)
     if bean.value is None:
-        return Refusal(f"the NameNode does not tell its room: {bean.why}", f"lakehouse doctor -i {path}")
+        return Refusal(f"the NameNode does not tell its room: {bean.why}", command("doctor", path))
     return crowded(sum(node.remaining for node in bean.value.values()), needed)
 
 
@@ -251,7 +260,7 @@ def _still(living: Living, wanted: Sequence[Wanted], known: frozenset[str]) -> N
         live = Catalog(metastore).places()
     fresh = [one for one in in_the_way(wanted, live) if one not in known]
     if fact := f"{fresh[0]} is there by now" if fresh else shared(wanted, live):
-        raise Stopped(Ending.REFUSED, fact, f"lakehouse status -i {path}")
+        raise Stopped(Ending.REFUSED, fact, command("status", path))
 
 
 def _steps(plan: Planned, running: Running) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from lakehouse import services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
+from lakehouse.next_command import command
 from lakehouse.services import Service
 from ops.answer import Answer, both
 from ops.backup import acting, engines, postgresql
@@ -74,11 +75,17 @@ def prepare(living: Living, request: Request) -> Work:
 
     Raises LakehouseError for bad input. docs/operations/restore.md lists the exit codes.
     """
-    cluster, arguments = living.cluster, request.arguments
+    arguments = request.arguments
     moment = _moment(arguments["to"])
     name = [arguments["backup"]] if arguments["backup"] else []
     room = ["--room", *(["--keep"] if moment else [])]
-    backup = acting.program(cluster, "verify", *name, *room, seconds=_LONG_SECONDS, read=_verified)
+    backup = acting.program(living.cluster, "verify", *name, *room, seconds=_LONG_SECONDS, read=_verified)
+    return _planned(backup, moment, living, request)
+
+
+def _planned(backup: Mapping[str, Any], moment: datetime | None, living: Living, request: Request) -> Work:
+    """Return the plan of a backup that was verified, which takes as long as all of it is large."""
+    cluster, arguments = living.cluster, request.arguments
     to = f" --to {arguments['to']}" if moment else ""
     known = str(cluster.variable("lakehouse_cluster"))
     count = len(backup.get("tables", ()))
@@ -94,6 +101,7 @@ def prepare(living: Living, request: Request) -> Work:
         typed=known,
         words=f"{backup['name']}{to}",
         refusal=_refusal(cluster, backup, moment, request.path),
+        reread=partial(_planned, backup, moment),
     )
 
 
@@ -141,15 +149,16 @@ def _refusal(
     if backup["problems"]:
         more = f" and {len(backup['problems']) - 1} more" if backup["problems"][1:] else ""
         fact = f"damaged: {backup['problems'][0]}{more}"
-        return Refusal(fact, f"lakehouse backup list -i {path}")
+        return Refusal(fact, command("backup list", path))
     if backup["cluster"] != name:
         raise LakehouseError(
-            f"{backup['name']} is a backup of {backup['cluster']}, not of {name}", "lakehouse status"
+            f"{backup['name']} is a backup of {backup['cluster']}, not of {name}",
+            command("status", path),
         )
     if moment and moment.timestamp() < backup["database"]["at"]:
         raise LakehouseError(
             f"--to is before {backup['name']} was made",
-            f"lakehouse backup list -i {path}, then one that is older",
+            f"{command('backup list', path)}, then one that is older",
         )
     return _room(cluster, backup)
 

@@ -8,6 +8,7 @@ import sys
 
 from lakehouse import inventory
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.next_command import command
 from ops.backup import acting, making, part
 from ops.backup import restore as whole
 from ops.change import run
@@ -28,7 +29,9 @@ def main(options: argparse.Namespace) -> int:
     if options.work == "verify":
         return _show(verify(options.inventory, options.backup), as_json=options.json)
     if options.backup:
-        raise LakehouseError(f"{options.backup}: a backup gets its name by itself", "lakehouse backup")
+        raise LakehouseError(
+            f"{options.backup}: a backup gets its name by itself", command("backup", options.inventory)
+        )
     if options.work == "list":
         return _show(listed(options.inventory), as_json=options.json)
     return run.carry_out(options, BACKUP, making.prepare, {})
@@ -61,13 +64,13 @@ def verify(path: str, name: str) -> Result:
         cluster, "verify", *([name] if name else []), seconds=_LONG_SECONDS, read=backup_manifest.verified
     )
     findings = tuple(
-        Finding("backup.damaged", Outcome.DOWN, found["name"], line, f"lakehouse backup -i {path}")
+        Finding("backup.damaged", Outcome.DOWN, found["name"], line, command("backup", path))
         for line in found["problems"][:_SHOWN]
     )
     if findings:
         facts: tuple[str, ...] = (found["problems"][0], f"{len(found['problems'])} in all")
         return _result("verify", found["name"], findings, facts, "damaged", "")
-    next_command = f"lakehouse restore {found['name']} -i {path}"
+    next_command = command(f"restore {found['name']}", path)
     return _result("verify", found["name"], (), making.facts(found), "good", next_command)
 
 
@@ -78,7 +81,7 @@ def listed(path: str) -> Result:
     names = [f"{one['name']} (damaged)" if one["problems"] else one["name"] for one in reversed(found)]
     facts = (f"{len(names)} backups", *names)
     target = str(cluster.variable("lakehouse_cluster"))
-    return _result("backups", target, (), facts, "listed", f"lakehouse backup verify -i {path}")
+    return _result("backups", target, (), facts, "listed", command("backup verify", path))
 
 
 def _show(result: Result, *, as_json: bool) -> int:

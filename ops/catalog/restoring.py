@@ -18,6 +18,7 @@ from lakehouse.catalog.past import Past
 from lakehouse.catalog.restoring import Deed, Step, Undo, Wanted
 from lakehouse.catalog.store import Entry, Store, Writer
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.next_command import PROGRAM, command
 from ops.catalog import committing, live, targets
 from ops.catalog.opened import history
 from ops.catalog.targets import Target
@@ -62,11 +63,11 @@ def prepare(living: Living, request: Request) -> Work:
         options = {"--drop": arguments["drop"], "--store": arguments["store"]}
         words = shlex.join([entry.short, *named, *run.given(options)])
         stopped = request.stopped
-        command = f"lakehouse {f'resume {stopped.id}' if stopped else f'{VERB} {words}'} -i {request.path}"
+        again = command(f"resume {stopped.id}" if stopped else f"{VERB} {words}", request.path)
         overlay, built = keeping.now(live.source(cluster), store)
         if not any(objects.document(overlay, tree, scope) for tree in (entry.tree, built.tree)):
             raise UsageError(
-                f"{scope} is neither in {entry.short} nor in the metastore; lakehouse catalog log"
+                f"{scope} is neither in {entry.short} nor in the metastore; {PROGRAM} catalog log"
             )
         wanted, uncloned = _wanted(overlay, entry.tree, scope, arguments)
         undo = _undo(cluster, entry, arguments)
@@ -76,15 +77,15 @@ def prepare(living: Living, request: Request) -> Work:
             seen = Metadata(metastore, _nobody).all(steps)
         # What was changed between the plan and this look would be taken for what the plan has seen.
         if steps:
-            later, again = keeping.now(live.source(cluster), store)
-            if again.identity != built.identity:
-                _unchanged(Past(later, again.tree), steps, command)
+            later, fresh = keeping.now(live.source(cluster), store)
+            if fresh.identity != built.identity:
+                _unchanged(Past(later, fresh.tree), steps, again)
     left = [one for one in found if one.deed is Deed.LEAVE]
     # What is asked for by its name and cannot be done is refused; what is in the way of more is said.
     refused = next((one for one in left if wanted.scope.table and one.name == wanted.scope), None)
     dropped = [one for one in steps if one.deed is Deed.DROP]
     of = f"--store {arguments['store']}" if arguments["store"] else f"-i {request.path}"
-    serve = f"lakehouse catalog serve {entry.short} {of}"
+    serve = f"{PROGRAM} catalog serve {entry.short} {of}"
     return Work(
         target=" ".join([entry.short, *named]),
         # A branch may move meanwhile.

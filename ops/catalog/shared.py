@@ -15,6 +15,7 @@ from lakehouse.catalog import exchange, marks
 from lakehouse.catalog.references import is_name
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.next_command import command
 from ops import remote
 from ops.catalog import live
 from ops.status.placement import Cluster
@@ -100,7 +101,7 @@ def node(cluster: Cluster) -> Node | None:
                 if answer.value == _NOT_FOUND:
                     raise LakehouseError(f"{host.name} keeps no history yet", install)
                 why = answer.why or f"{PROGRAM} ended with {answer.value}"
-                raise LakehouseError(f"{host.name}: {why}", f"lakehouse doctor -i {cluster.inventory.path}")
+                raise LakehouseError(f"{host.name}: {why}", command("doctor", cluster.inventory.path))
             yield head, stdout
 
     return run

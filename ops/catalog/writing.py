@@ -19,6 +19,7 @@ from lakehouse.catalog.restoring import Deed, Step
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore import Metastore
 from lakehouse.metastore.iceberg import iceberg_requests
+from lakehouse.next_command import PROGRAM
 from ops.catalog import altered, attached
 
 _AT_ONCE = 500
@@ -128,7 +129,7 @@ class Metadata:
             ("table", Deed.MAKE): ("create_table_with_environment_context", made, _AS_IT_IS),
         }
         if (kind, step.deed) not in {*arguments, ("table", Deed.ALTER)}:
-            raise LakehouseError(f"{kind} {name}: nobody restores a {kind}", "lakehouse catalog show")
+            raise LakehouseError(f"{kind} {name}: nobody restores a {kind}", f"{PROGRAM} catalog show")
         if kind == "table":
             attached.drop_constraints(self._call, step)
         if kind == "table" and step.deed is Deed.ALTER:

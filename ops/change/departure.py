@@ -11,6 +11,7 @@ from dataclasses import asdict
 from functools import partial
 
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import command
 from ops import hosts
 from ops.change import datanodes, leaving, offline, restart, room, run
 from ops.change.ending import Ending, Refusal, Stopped
@@ -29,7 +30,7 @@ _SIGNAL_SECONDS = 30.0
 def main(options: argparse.Namespace) -> int:
     """Have a host leave for good; return the exit code of a verb that changes."""
     if options.force and not options.offline:
-        way = offline.command(options.node, options.inventory, "--force")
+        way = offline.given_up(options.node, options.inventory, "--force")
         raise LakehouseError("--force is for a host that is offline", way)
     words = ("node", "drain", "wait", "offline", "force")
     arguments = {word: getattr(options, word) for word in words}
@@ -72,7 +73,7 @@ def _silent(living: Living, node: str, path: str) -> Refusal | None:
     answer = living.do(node, "true", ASK_SECONDS)
     if answer.known:
         return None
-    ways = f"{hosts.ping(path, node)}; if it will not come back: {offline.command(node, path)}"
+    ways = f"{hosts.ping(path, node)}; if it will not come back: {offline.given_up(node, path)}"
     return Refusal(f"{node} does not answer: {answer.why}", ways)
 
 
@@ -84,7 +85,7 @@ def refusal(living: Living, here: Sequence[Step], node: str, path: str) -> Refus
         found.append(Refusal(f"nobody else runs {', '.join(sorted(alone))}", ways))
     if questions.backups(living.host(node)):
         site = f".venv/bin/ansible-playbook -i {path} playbooks/site.yml"
-        ways = f"lakehouse_backup_host: another one in {path}, {site}, lakehouse backup -i {path}"
+        ways = f"lakehouse_backup_host: another one in {path}, {site}, {command('backup', path)}"
         found.append(Refusal("it keeps the backups", ways))
     if leaving.storage(here) and (blocks := _kept(living, node, path)):
         found.append(blocks)
@@ -95,14 +96,14 @@ def _kept(living: Living, node: str, path: str) -> Refusal | None:
     """Return why the blocks of a host cannot leave it; None where they can."""
     bean = living.bean("NameNodeInfo")
     if bean.value is None:
-        return Refusal(f"the NameNode does not tell its DataNodes: {bean.why}", f"lakehouse doctor -i {path}")
+        return Refusal(f"the NameNode does not tell its DataNodes: {bean.why}", command("doctor", path))
     report = living.report().then(parse_fsck)
     if report.value is None:
-        return Refusal(f"the NameNode does not tell its files: {report.why}", f"lakehouse doctor -i {path}")
-    nodes, way = datanodes.nodes(bean.value), f"lakehouse scale-out NODE -i {path}"
+        return Refusal(f"the NameNode does not tell its files: {report.why}", command("doctor", path))
+    nodes, way = datanodes.nodes(bean.value), command("scale-out NODE", path)
     # HDFS calls a DataNode that does not run decommissioned at once, whatever its disks alone hold.
     if node not in nodes and (gone := offline.lost(report.value, node, living.host(node).address)):
-        start = f"lakehouse restart {leaving.STORAGE} --host {node} -i {path}"
+        start = command(f"restart {leaving.STORAGE} --host {node}", path)
         return Refusal(f"its DataNode does not run, and {gone.fact}", f"{start}; if it cannot: {gone.next}")
     found = room.unplaced(nodes, report.value, node, living.replication(), way)
     names = {host.address: host.name for host in living.having(leaving.STORAGE)}

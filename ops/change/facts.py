@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from lakehouse.inventory import Host
@@ -13,13 +14,15 @@ from ops.change import gate, ready
 from ops.change.gate import Blocks, Facts, Unit
 from ops.change.steps import Step
 from ops.hosts import as_root
+from ops.members import unheard
 from ops.probing import Http, Question, Reply, Session, Shell
 from ops.status import questions, reading
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import away
 from plugins.module_utils.lakehouse.probes import MOST_BYTES
 
 _PROPERTIES = "Id,ActiveState,MainPID,InvocationID"
-_COUNTERS = ("hdfs", "namenode")
+_COUNTERS, _AWAY = ("hdfs", "namenode"), "away"
 # A report of all files takes some seconds per million blocks.
 _FSCK_SECONDS = 120.0
 ASK_SECONDS = 20.0
@@ -32,6 +35,10 @@ class Living:
     def __init__(self, cluster: Cluster, session: Session) -> None:
         self.cluster = cluster
         self._session = session
+
+    def of(self, cluster: Cluster) -> Living:
+        """Return another view of the same hosts, over the same connections."""
+        return Living(cluster, self._session)
 
     def host(self, name: str) -> Host:
         """Return a host by its name."""
@@ -81,19 +88,25 @@ class Living:
         """Return what is known before a step, after which its host is `back` in seconds, or is not."""
         hosts = self.having(step.service)
         asked: list[Question] = list(_units(hosts, step.unit))
+        place = shlex.quote(questions.away_file(self.host(step.host)))
+        asked.append(Shell(_AWAY, step.host, as_root(f"cat {place} 2>/dev/null; true")))
         if step.service in gate.STORAGE:
             known = questions.questions(self.cluster)
             asked += [question for question in known if question.name in _COUNTERS]
         answers = self._session.ask(asked, ASK_SECONDS)
         units = {host.name: shown(answers[f"unit {host.name}"]) for host in hosts}
+        mark = answers[_AWAY].then(lambda reply: str(away.read(reply.text).get("state", "")))
+        found = Facts(units, away=mark if back else Answer(""))
         if step.service not in gate.STORAGE:
-            return Facts(units)
-        blocks = both(
-            answers["hdfs"].then(reading.beans), answers["namenode"].then(reading.beans), self._blocks
-        )
-        return Facts(
-            units, blocks, self._last(step, units, back=back) if step.service == "datanode" else None
-        )
+            return found
+        info = answers["namenode"].then(reading.beans)
+        found = replace(found, blocks=both(answers["hdfs"].then(reading.beans), info, self._blocks))
+        if step.service != gate.DATANODE:
+            return found
+        silent = info.then(unheard).value or frozenset()
+        if back and step.host in silent:
+            return replace(found, silent=True)
+        return replace(found, last=self._last(step, units, back=back))
 
     def _blocks(self, counters: Mapping[str, Any], info: Mapping[str, Any]) -> Blocks:
         hosts = self.having("datanode")

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from ops.answer import Answer
 from ops.change.steps import Step
 from ops.fsck import END
+from plugins.module_utils.lakehouse.counting import counted
 
 # Blocks of HDFS are in danger by these alone.
-STORAGE = ("namenode", "datanode")
+DATANODE = "datanode"
+STORAGE = ("namenode", DATANODE)
 _BLOCK = re.compile(r"\bblk_\d+")
 _ADDRESS = re.compile(r"DatanodeInfoWithStorage\[([^:\]]+):")
 # Of other blocks fsck counts live replicas.
@@ -39,13 +41,22 @@ class Blocks:
     lacking: int
 
 
+_HERE = Answer("")
+
+
 @dataclass(frozen=True)
 class Facts:
-    """What is known before a step: its service by host, blocks, and files with no other replica."""
+    """What is known before a step: its service by host, blocks, and files with no other replica.
+
+    Of a step after which its host is back, too: how its host is marked, and whether its DataNode is `silent`,
+    which is dead for the NameNode or hangs.
+    """
 
     units: Mapping[str, Answer[Unit]]
     blocks: Answer[Blocks] | None = None
     last: Answer[tuple[str, ...]] | None = None
+    away: Answer[str] = _HERE
+    silent: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,12 +75,19 @@ def down(replication: int, datanodes: int) -> int:
 def reasons(step: Step, facts: Facts) -> tuple[Reason, ...]:
     """Return why the step may not be done now; none if nothing is lost by it.
 
-    A unit that does not serve may always be restarted: there is nothing that it could take away.
+    A unit that does not serve, or of which the NameNode does not hear, may be restarted: there is nothing
+    that it could take away. One that a verb has stopped on purpose may not.
     """
     own = facts.units[step.host]
     if own.value is None:
         return (Reason(f"{step.host} does not say how {step.service} is: {own.why}"),)
-    if not own.value.active:
+    if facts.away.value is None:
+        return (Reason(f"{step.host} does not say whether it is in maintenance: {facts.away.why}"),)
+    if facts.away.value:
+        return (
+            Reason(f"{step.host} is marked as away ({facts.away.value}): its units are stopped on purpose"),
+        )
+    if not own.value.active or facts.silent:
         return ()
     return (*_alone(step, facts), *_blocks(step, facts))
 
@@ -96,8 +114,8 @@ def _blocks(step: Step, facts: Facts) -> Iterator[Reason]:
             yield Reason(f"where the replicas are is unknown: {facts.last.why}")
         elif paths := facts.last.value:
             yield Reason(
-                f"{len(paths)} blocks would have no live replica, such as one of {paths[0]}; such files need"
-                " two replicas (hdfs dfs -setrep 2), or their writer has to end"
+                f"{counted(len(paths), 'block')} would have no live replica, such as one of {paths[0]}; such"
+                " files need two replicas (hdfs dfs -setrep 2), or their writer has to end"
             )
 
 
@@ -105,12 +123,15 @@ def _counted(step: Step, blocks: Blocks) -> Iterator[Reason]:
     if blocks.safemode:
         yield Reason("HDFS is in safe mode: nobody can write, and nothing is copied", forced=True)
     if blocks.missing:
-        yield Reason(f"{blocks.missing} blocks are missing already", forced=True)
+        what = counted(blocks.missing, "block is missing already", "blocks are missing already")
+        yield Reason(what, forced=True)
     if blocks.lacking:
-        yield Reason(f"{blocks.lacking} blocks lack a replica", forced=True)
+        what = counted(blocks.lacking, "block lacks a replica", "blocks lack a replica")
+        yield Reason(what, forced=True)
     gone, allowed = blocks.placed - blocks.live, down(blocks.replication, blocks.placed)
-    if step.service == "datanode" and gone + 1 > allowed:
-        yield Reason(f"{gone} DataNodes are down, and at most {allowed} may be", forced=True)
+    if step.service == DATANODE and gone + 1 > allowed:
+        there = f"{gone} of {counted(blocks.placed, 'DataNode')} {'is' if gone == 1 else 'are'} down already"
+        yield Reason(f"{there}: with this one {gone + 1} would be, and at most {allowed} may be", forced=True)
 
 
 def last_replicas(

@@ -8,6 +8,7 @@ from functools import partial
 
 from lakehouse import run as programs
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import command
 from ops import hosts
 from ops.change import balance, datanodes, leaving, mark, run
 from ops.change.ending import Ending, Stopped
@@ -55,7 +56,7 @@ def prepare(living: Living, request: Request) -> Work:
         ],
         question=f"Have {node} join?",
         do=partial(_join, here, request),
-        following=f"lakehouse doctor -i {path}",
+        following=command("doctor", path),
         words=run.typed(
             node, {"--no-balance": not arguments["balance"], "--bandwidth": shares and arguments["bandwidth"]}
         ),
@@ -99,7 +100,7 @@ def _converge(running: Running, node: str, path: str) -> None:
     try:
         programs.playbook("site", path, "--extra-vars", json.dumps(told), log=VERB)
     except LakehouseError as error:
-        following = f"less {log}, then lakehouse resume {running.journal.id} -i {path}"
+        following = f"less {log}, then {command(f'resume {running.journal.id}', path)}"
         raise Stopped(Ending.HALFWAY, "playbooks/site.yml failed", following) from error
     _refresh(running.living)
     running.done(node, "site.yml")

@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import command
 from ops.change.ending import Ending
 
 _FILE = re.compile(r"r(\d+)\.jsonl")
 # Such a folder holds what an operator typed; others need not read it.
 _PRIVATE = 0o700
 RUNNING, KILLED = "running", "killed"
+# Of the lock that it is about to take, and of a plan that was read again under it.
+LOCKS, PLANNED = "locks", "planned"
 # Of a step.
 BEGINS, DONE = "begins", "done"
 # Of a run that takes back what it has begun.
@@ -48,6 +51,8 @@ class Run:
     back: frozenset[str] = frozenset()
     # When its process started.
     started: str = ""
+    # Of the locks that it has taken.
+    marks: frozenset[str] = frozenset()
 
     @property
     def state(self) -> str:
@@ -98,6 +103,15 @@ class Journal:
     def id(self) -> str:
         """The run, such as r17."""
         return self._path.stem
+
+    @property
+    def folder(self) -> Path:
+        """Where the runs of its cluster are."""
+        return self._path.parent
+
+    def planned(self, arguments: Mapping[str, Any], plan: Iterable[Mapping[str, Any]]) -> None:
+        """Write what the run is meant to do, in place of what was written when it was begun."""
+        self.write(PLANNED, arguments=dict(arguments), plan=list(plan))
 
     def write(self, event: str, **facts: Any) -> None:
         """Add a line; LakehouseError where the disk takes none."""
@@ -156,12 +170,13 @@ def read(run: str, text: str) -> Run | None:
         return None
     last, resumed = lines[-1], next((line for line in reversed(lines) if "pid" in line), begun)
     over = last["event"] == "ended"
+    planned = next((line for line in reversed(lines) if line["event"] == PLANNED), begun)
     return Run(
         id=run,
         verb=begun["verb"],
         target=begun["target"],
-        arguments=begun["arguments"],
-        plan=tuple(begun["plan"]),
+        arguments=planned["arguments"],
+        plan=tuple(planned["plan"]),
         pid=int(resumed["pid"]),
         at=float(begun["at"]),
         lasted=float(last["at"]) - float(begun["at"]),
@@ -171,6 +186,7 @@ def read(run: str, text: str) -> Run | None:
         begun=frozenset((line["host"], line["what"]) for line in lines if line["event"] == BEGINS),
         back=frozenset(line["what"] for line in lines if line["event"] == BACK),
         started=str(resumed.get("started", "")),
+        marks=frozenset(str(line["mark"]) for line in lines if line["event"] == LOCKS),
     )
 
 
@@ -185,7 +201,7 @@ def find(folder: Path, name: str | None, inventory: str) -> Run:
 
     One that is older than a run which was done since has to be named: the cluster is another one by now.
     """
-    known, look = runs(folder), f"lakehouse runs -i {inventory}"
+    known, look = runs(folder), command("runs", inventory)
     if name is None:
         found = next((run for run in reversed(known) if run.resumable), None)
         if found is None:
@@ -193,7 +209,8 @@ def find(folder: Path, name: str | None, inventory: str) -> Run:
         later = next((run for run in reversed(known) if run.touched and run.ended is Ending.DONE), found)
         if known.index(later) > known.index(found):
             what = f"{found.id} ({found.verb} {found.target}) was stopped before {later.id} was done"
-            raise LakehouseError(what, f"lakehouse resume {found.id} -i {inventory}, if it is still wanted")
+            wanted = command(f"resume {found.id}", inventory)
+            raise LakehouseError(what, f"{wanted}, if it is still wanted")
         return found
     named = next((run for run in known if run.id == name), None)
     if named is None:

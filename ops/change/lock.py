@@ -22,6 +22,8 @@ from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 BEAT_SECONDS = 10.0
 _FILE = f"/{FILE}"
 _FOLDER = _FILE.rpartition("/")[0]
+# Letters of a mark that a person types.
+_SHORT = 8
 _TAKEN, _HELD, _GONE = "@@taken", "@@held", "@@released"
 # A lock is another machine's text: its mark is a word of the script that breaks it, its run one of a command.
 _HOLDER = {
@@ -49,6 +51,11 @@ class Holder:
     mark: str
     started: str = ""
 
+    @property
+    def token(self) -> str:
+        """What names it to --break-lock: the run is a number per checkout, so where it runs, and its mark."""
+        return f"{self.run}@{self.machine}:{self.mark[:_SHORT]}"
+
     def __str__(self) -> str:
         since = datetime.fromtimestamp(self.since, UTC).strftime("%H:%M:%S UTC")
         return f"{self.run} {self.verb}, pid {self.pid} of {self.user} on {self.machine} since {since}"
@@ -72,14 +79,11 @@ class Held:
 
 @dataclass(frozen=True)
 class Own:
-    """The lock of a run: its mark, the hosts that gave it, and when it was last found there.
-
-    That is in seconds since the epoch, by a clock that goes on while a laptop sleeps.
-    """
+    """The lock of a run: its mark, the hosts that gave it, and how many were asked for it."""
 
     mark: str
     hosts: tuple[str, ...]
-    found: float
+    asked: int
 
 
 def mark() -> str:
@@ -112,6 +116,12 @@ def release(own: str) -> str:
     return f"! grep -qsF -e {shlex.quote(own)} {_FILE} || rm -f {_FILE}; echo {_GONE}"
 
 
+def broken(own: str) -> str:
+    """Return the script that takes the lock of this mark away where its holder is still not heard of."""
+    age = f"$(($(date +%s) - $(stat -c %Y {_FILE})))"
+    return f'! grep -qsF {own} {_FILE} || [ "{age}" -le {SILENT_SECONDS:.0f} ] || rm -f {_FILE}; echo {_GONE}'
+
+
 def refusal(answer: Answer[Reply]) -> str:
     """Return why a host gave its lock to nobody."""
     return answer.why or f"{_FILE} names no holder, and can be removed"
@@ -128,20 +138,21 @@ def held(answers: Mapping[str, Answer[Reply]]) -> dict[str, Held]:
     return {name: answer.value for name, answer in found.items() if answer.value is not None}
 
 
-def lost(answers: Mapping[str, Answer[Reply]], own: str) -> str:
-    """Return why the lock of this mark is no longer its holder's, by the answers of the hosts that gave it.
+def lost(answers: Mapping[str, Answer[Reply]], own: Own) -> str:
+    """Return why a lock is no longer its holder's, by the hosts that gave it; empty while it is.
 
-    Empty while it is, or while nobody answers.
-
-    A run that was not heard of, as one of a laptop that slept, may have had its lock broken by another.
+    A run that was not heard of, as one of a laptop that slept, may have had its lock broken by another, which
+    may have ended since. A host that does not answer counts as one that has the lock still.
     """
     found = held(answers)
-    if others := {name: one for name, one in found.items() if one.holder.mark != own}:
+    if others := {name: one for name, one in found.items() if one.holder.mark != own.mark}:
         name, other = next(iter(others.items()))
         return f"its lock was broken: {other} holds {name}"
-    if found or not any(answer.known for answer in answers.values()):
+    without = [name for name, answer in answers.items() if answer.known and name not in found]
+    if 2 * (len(answers) - len(without)) > own.asked:
         return ""
-    return "no host has its lock any more: it was broken, or all have restarted"
+    there = f"{len(without)} of {own.asked} hosts"
+    return f"{there} do not have its lock any more: it was broken, or they have restarted"
 
 
 def _held(reply: Reply) -> Held:

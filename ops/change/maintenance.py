@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import PROGRAM, command
 from ops import spans
 from ops.change import datanodes, leaving, restart, run
 from ops.change.ending import Refusal
@@ -37,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
 def seconds(text: str) -> float:
     """Read a time such as 30m, 2h or 1d; LakehouseError where it is none."""
     if not (found := spans.seconds(text)):
-        raise LakehouseError(f"--for {text} is no time", "lakehouse maintenance NODE --for 2h")
+        raise LakehouseError(f"--for {text} is no time", f"{PROGRAM} maintenance NODE --for 2h")
     return float(found)
 
 
@@ -72,7 +73,7 @@ def _over(node: str, until: float, path: str) -> Refusal | None:
     """Return that a run is resumed after its time: HDFS would take no such maintenance; None before."""
     if until > time.time():
         return None
-    return Refusal(f"its time was over at {_clock(until)}", f"lakehouse maintenance {node} --end -i {path}")
+    return Refusal(f"its time was over at {_clock(until)}", command(f"maintenance {node} --end", path))
 
 
 def _clock(until: float) -> str:

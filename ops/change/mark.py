@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 
+from lakehouse.next_command import command
 from ops.answer import Answer, unknown
 from ops.change.ending import Refusal
 from ops.change.facts import Living
@@ -20,7 +21,7 @@ def absent(cluster: Cluster, hosts: Iterable[str], path: str) -> Refusal | None:
     host = next((name for name in hosts if name in cluster.away), None)
     if host is None:
         return None
-    return Refusal(f"{host} is in maintenance", f"lakehouse maintenance {host} --end -i {path}")
+    return Refusal(f"{host} is in maintenance", command(f"maintenance {host} --end", path))
 
 
 def put(living: Living, host: str, text: str) -> Answer[str]:

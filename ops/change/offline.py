@@ -9,6 +9,7 @@ from typing import Any
 
 from lakehouse import services
 from lakehouse.inventory import Host
+from lakehouse.next_command import command
 from ops import hosts
 from ops.answer import Answer, both
 from ops.change import datanodes, leaving, mark, room, run
@@ -61,9 +62,9 @@ def danger(host: Host) -> str:
     return f"{known}, and the backups are there." if questions.backups(host) else f"{known}."
 
 
-def command(node: str, path: str, *words: str) -> str:
+def given_up(node: str, path: str, *words: str) -> str:
     """Return the command that gives a host up."""
-    return " ".join(["lakehouse decommission", node, "--offline", *words, "-i", path])
+    return command(" ".join(["decommission", node, "--offline", *words]), path)
 
 
 def refusal(living: Living, here: Sequence[Step], node: str, path: str, *, forced: bool) -> Refusal | None:
@@ -80,14 +81,14 @@ def irreplaceable(alone: Iterable[str], path: str) -> Refusal | None:
     fact, catalogue = f"nobody else runs {', '.join(names)}", services.load().services
     if not any(placement.needed(catalogue[name]) for name in names):
         return Refusal(fact, f"place that on another host in {path}")
-    way = f"docs/operations/restore.md: lakehouse restore -i {path}"
+    way = f"docs/operations/restore.md: {command('restore', path)}"
     return Refusal(f"{fact}: what it stores is in a backup", way)
 
 
 def _there(living: Living, here: Sequence[Step], node: str, path: str) -> Refusal | None:
     """Return that a host answers, or that others hear of it; None where nobody does."""
     if living.do(node, "true", ASK_SECONDS).known:
-        return Refusal(f"{node} answers", f"lakehouse decommission {node} -i {path}")
+        return Refusal(f"{node} answers", command(f"decommission {node}", path))
     if leaving.storage(here):
         return heard(living.bean(_NODES).then(lambda bean: members(bean, LIVE)), node, path)
     return counted({step.service: living.members(step) for step in here}, node, path)
@@ -96,7 +97,7 @@ def _there(living: Living, here: Sequence[Step], node: str, path: str) -> Refusa
 def heard(live: Answer[dict[str, dict[str, Any]]], node: str, path: str) -> Refusal | None:
     """Return that HDFS counts a DataNode as live, or that nobody knows; None where it is dead."""
     if live.value is None:
-        return Refusal(f"the NameNode does not tell its DataNodes: {live.why}", f"lakehouse doctor -i {path}")
+        return Refusal(f"the NameNode does not tell its DataNodes: {live.why}", command("doctor", path))
     if node not in live.value:
         return None
     fact = f"HDFS counts its DataNode as live: heard of {live.value[node]['lastContact']} s ago"
@@ -107,14 +108,14 @@ def counted(members: Mapping[str, Answer[frozenset[str]]], node: str, path: str)
     """Return that leaders count what a host without a DataNode runs, or do not tell; None where none does."""
     if silent := next(((name, one.why) for name, one in members.items() if not one.known), None):
         fact = f"nobody says whether {silent[0]} there takes work: {silent[1]}"
-        return Refusal(fact, f"lakehouse doctor -i {path}")
+        return Refusal(fact, command("doctor", path))
     led = [name for name, one in members.items() if one.value]
     return Refusal(f"{', '.join(led)} there take work", hosts.ping(path, node)) if led else None
 
 
 def _blocks(living: Living, node: str, path: str, *, forced: bool) -> Refusal | None:
     address, replication = living.host(node).address, living.replication()
-    way = command(node, path, "--force")
+    way = given_up(node, path, "--force")
 
     def judged(nodes: Mapping[str, datanodes.Node], files: Sequence[File]) -> Refusal | None:
         found = lost(files, node, address)
@@ -124,9 +125,7 @@ def _blocks(living: Living, node: str, path: str, *, forced: bool) -> Refusal | 
     found = both(nodes, living.report().then(parse_fsck), judged)
     if found.known:
         return found.value
-    return Refusal(
-        f"the NameNode does not tell how its blocks are: {found.why}", f"lakehouse doctor -i {path}"
-    )
+    return Refusal(f"the NameNode does not tell how its blocks are: {found.why}", command("doctor", path))
 
 
 def lost(files: Iterable[File], node: str, address: str) -> Refusal | None:

@@ -12,6 +12,7 @@ from lakehouse import services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.nearest import did_you_mean
+from lakehouse.next_command import command
 from lakehouse.services import Service
 from ops.change import run
 from ops.change.ending import Ending, Refusal, Stopped
@@ -121,9 +122,7 @@ def _having(living: Living, there: Mapping[str, Places], path: str, *, data: boo
     for name, own in there.items():
         answer = living.do(name, looks(own, data=data), _SECONDS)
         if answer.value is None:
-            raise LakehouseError(
-                f"{name} does not say what it has: {answer.why}", f"lakehouse doctor -i {path}"
-            )
+            raise LakehouseError(f"{name} does not say what it has: {answer.why}", command("doctor", path))
         found += [name] if answer.value.strip() else []
     return found
 

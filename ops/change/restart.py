@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 from functools import partial
 
 from lakehouse import services
+from lakehouse.next_command import command
 from ops.answer import Answer
 from ops.change import gate, mark, run, steps
 from ops.change.ending import Ending, Stopped
@@ -127,7 +128,7 @@ def wait_for_gate(running: Running, step: Step, where: str, request: Request, *,
             running.say(f"{where}: waits: {'; '.join(one.what for one in shut)}")
             said = shut
         if time.monotonic() > until:
-            following = "" if running.changed else f"lakehouse doctor -i {request.path}"
+            following = "" if running.changed else command("doctor", request.path)
             raise Stopped(Ending.REFUSED, f"at {step}: {shut[0].what}", following)
         time.sleep(_PAUSE_SECONDS)
 

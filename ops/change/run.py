@@ -19,6 +19,7 @@ from typing import Any
 from lakehouse import inventory, state
 from lakehouse.errors import LakehouseError, system_said
 from lakehouse.interruption import raised
+from lakehouse.next_command import command
 from lakehouse.terminal import LINES, printable
 from lakehouse.validation import topology
 from ops import hosts, tell
@@ -48,7 +49,7 @@ class Work:
     another. Where there is neither a danger nor a question, nobody is asked. `refusal` is why it must not be
     done at all. `words` are what a person types after the verb, where that is not the target. `do` returns
     facts for the last line, and raises Stopped where it can not go on. `following` is the command to run when
-    all is done.
+    all is done. `reread` returns the work again under the lock, in place of the verb's own `prepare`.
     """
 
     target: str
@@ -62,6 +63,16 @@ class Work:
     typed: str = ""
     words: str = ""
     refusal: Refusal | None = None
+    reread: Prepare | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A verb's work, the cluster that it is about, and the state of each host that is away, by name."""
+
+    living: Living
+    marks: Mapping[str, str]
+    work: Work
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,8 @@ class Running:
     changed: bool = False
     hosts: dict[str, list[str]] = field(default_factory=dict)
     lock: lock.Own | None = None
+    # Marks of locks that processes of this run have taken which were killed.
+    left: frozenset[str] = frozenset()
 
     def say(self, what: str) -> None:
         """Show progress, on stderr."""
@@ -107,10 +120,10 @@ class Running:
 
     def holds(self) -> None:
         """Return while the lock is this run's, as far as hosts answer; Stopped where it was broken."""
-        if self.lock and time.time() - self.lock.found > lock.BEAT_SECONDS:
-            if lost := lock.lost(self.living.everywhere(lock.look(), among=self.lock.hosts), self.lock.mark):
+        if self.lock:
+            answers = self.living.everywhere(lock.look(), among=self.lock.hosts)
+            if lost := lock.lost(answers, self.lock):
                 raise Stopped(Ending.LOCKED, lost, "")
-            self.lock = replace(self.lock, found=time.time())
 
     def wait(self, where: str, wrong: Callable[[], str], seconds: float, quiet: float = 0.0) -> None:
         """Return once nothing is wrong; Stopped after some time. What lasts longer than `quiet` is said."""
@@ -144,6 +157,20 @@ def folder(cluster: Cluster) -> Path:
 
 # Returns what a verb is about to do.
 Prepare = Callable[[Living, Request], Work]
+# Reads the plan: by the verb's own `prepare`, or another.
+Read = Callable[[Prepare | None], "Plan"]
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """The work that was confirmed, and the command that asks for it again.
+
+    `now` returns the plan as it is under the lock; it raises Stopped where that is another one.
+    """
+
+    work: Work
+    repeated: str
+    now: Callable[[], Plan]
 
 
 def carry_out(
@@ -163,21 +190,32 @@ def carry_out(
         raise LakehouseError(f"{options.inventory}: {wrong[0].fact}", wrong[0].action)
     cluster = placement.read(known)
     with closing(Session({host.name: hosts.connection(host) for host in cluster.hosts})) as session:
-        everybody = Living(cluster, session)
-        named = arguments.get("node")
-        marks = mark.of(everybody)
-        gone = {name for name, found in marks.items() if found["state"] == away.LEFT} - {named}
-        absent = frozenset(name for name, found in marks.items() if found["state"] == away.MAINTENANCE)
-        living = Living(replace(placement.without(cluster, gone), away=absent), session)
-        work = prepare(living, Request(arguments, options.inventory, resumed, options.dry_run))
-        ended = _ended(options, verb, living, work, resumed)
+        request = Request(arguments, options.inventory, resumed, options.dry_run)
+
+        def read(how: Prepare | None = None) -> Plan:
+            return _read(Living(cluster, session), how or prepare, request)
+
+        ended = _ended(options, verb, read(), read, resumed)
     shown = json.dumps(ended.json()) if options.json else ended.last_line
     sys.stdout.write(f"{shown}\n")
     return int(ended.ending)
 
 
-def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, resumed: Run | None) -> Ended:
-    path = options.inventory
+def _read(everybody: Living, prepare: Prepare, request: Request) -> Plan:
+    """Return the plan as the cluster is now. Hosts that have left are none of it, but for the one named."""
+    marks = {name: str(found["state"]) for name, found in mark.of(everybody).items()}
+    gone = {name for name, state in marks.items() if state == away.LEFT} - {request.arguments.get("node")}
+    absent = frozenset(name for name, state in marks.items() if state == away.MAINTENANCE)
+    living = everybody.of(replace(placement.without(everybody.cluster, gone), away=absent))
+    work = prepare(living, request)
+    if request.stopped and not (work.plan or work.refusal):
+        # It was killed after its last step: its end is not written, and its lock is still there.
+        work = replace(work, do=lambda _: ("there was nothing left to do",), question="", danger="")
+    return Plan(living, marks, work)
+
+
+def _ended(options: argparse.Namespace, verb: str, plan: Plan, read: Read, resumed: Run | None) -> Ended:
+    path, work = options.inventory, plan.work
     if not options.json:
         sys.stdout.write("".join(f"{printable(line, keep=LINES)}\n" for line in work.lines))
         sys.stdout.flush()
@@ -191,38 +229,104 @@ def _ended(options: argparse.Namespace, verb: str, living: Living, work: Work, r
 
     if work.refusal:
         return end(Ending.REFUSED, work.refusal.fact, work.refusal.next)
+    if not work.plan and not resumed:
+        return end(Ending.DONE, "there is nothing to do", command("status", path))
     if options.dry_run:
         return end(Ending.DONE, "nothing was changed (--dry-run)", again(what, path, words))
-    if not work.plan:
-        if not resumed:
-            return end(Ending.DONE, "there is nothing to do", f"lakehouse status -i {path}")
-        # It was killed after its last step: its end is not written, and its lock is still there.
-        work = replace(work, do=lambda _: ("there was nothing left to do",), question="", danger="")
-    if not _confirmed(options, living.cluster, work):
+    if not _confirmed(options, plan.living.cluster, work):
         why = f"{work.danger.rstrip('.')}; nothing was changed" if work.danger else "nothing was changed"
         return end(Ending.UNCONFIRMED, why, again(what, path, words, confirmed=True))
-    at = folder(living.cluster)
-    own = (
-        Journal(at / f"{resumed.id}.jsonl")
-        if resumed
-        else journal.begin(at, verb, work.target, work.arguments, work.plan)
-    )
+    return _begun(options, verb, plan, read, resumed, details)
+
+
+def _begun(  # noqa: PLR0913, PLR0917 -- as of a run
+    options: argparse.Namespace,
+    verb: str,
+    plan: Plan,
+    read: Read,
+    resumed: Run | None,
+    details: Mapping[str, Any],
+) -> Ended:
+    """Begin the run, or go on with it, and do the plan where it is the confirmed one under the lock, too."""
+    at, work = folder(plan.living.cluster), plan.work
     if resumed:
+        own = Journal(at / f"{resumed.id}.jsonl")
         own.write("resumed", **journal.process())
-    return _run(options, verb, work, Running(living, own), details)
+        what, work = "resume", replace(work, words=resumed.id)
+    else:
+        own, what = journal.begin(at, verb, work.target, work.arguments, work.plan), verb
+    repeated = again(what, options.inventory, work)
+
+    def confirmed() -> Plan:
+        """Return the plan as it is now; Stopped where it is not the one that was confirmed."""
+        now = read(work.reread)
+        if differs := difference(plan, now):
+            raise Stopped(Ending.REFUSED, f"{differs.fact}; nothing was changed", differs.next or repeated)
+        if not resumed and (now.work.plan, now.work.arguments) != (work.plan, work.arguments):
+            own.planned(now.work.arguments, now.work.plan)
+        return now
+
+    running = Running(plan.living, own, left=resumed.marks if resumed else frozenset())
+    return _run(options, verb, running, Confirmed(work, repeated, confirmed), details)
+
+
+# What has become of a host, by the state that its mark has now.
+_BECAME = {
+    away.MAINTENANCE: "is in maintenance since the plan was shown",
+    away.LEFT: "has left the cluster since the plan was shown",
+    "": "is back since the plan was shown",
+}
+
+
+def difference(confirmed: Plan, now: Plan) -> Refusal | None:
+    """Return what is otherwise than in the plan that a person has confirmed; None where nothing is.
+
+    That a process has started again makes no other plan. Of a Refusal without a next command the same
+    command, with a look at its plan, is the way on.
+    """
+    if now.work.refusal:
+        return now.work.refusal
+    for name in sorted({*confirmed.marks, *now.marks}):
+        if (state := now.marks.get(name, "")) != confirmed.marks.get(name, ""):
+            return Refusal(f"{name} {_BECAME[state]}", "")
+    if (_shown(before := confirmed.work)) == _shown(after := now.work):
+        return None
+    new = next((line for line in after.lines if line not in before.lines), None)
+    old = next((line for line in before.lines if line not in after.lines), None)
+    what = f"it has {new.strip()!r}" if new else f"it lacks {old.strip()!r}" if old else "its steps differ"
+    return Refusal(f"the plan is another one since it was shown: {what}", "")
+
+
+def _shown(work: Work) -> tuple[Any, ...]:
+    """Return of a work what a person confirms."""
+    return [*work.lines], work.question, work.danger, work.typed, _lasting(list(work.plan))
+
+
+def _lasting(value: Any) -> Any:
+    """Return a plan without the names of the processes that it replaces."""
+    if isinstance(value, Mapping):
+        return {key: _lasting(one) for key, one in value.items() if key != "invocation"}
+    return [_lasting(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _run(
-    options: argparse.Namespace, verb: str, work: Work, running: Running, details: Mapping[str, Any]
+    options: argparse.Namespace,
+    verb: str,
+    running: Running,
+    confirmed: Confirmed,
+    details: Mapping[str, Any],
 ) -> Ended:
+    work = confirmed.work
     began, name = time.monotonic(), running.journal.id
-    resume = f"lakehouse resume {name} -i {options.inventory}"
+    resume = command(f"resume {name}", options.inventory)
     facts: tuple[str, ...]
     try:
-        with raised(KeyboardInterrupt, _ENDS), _locked(options, verb, running):
-            facts = work.do(running)
+        with raised(KeyboardInterrupt, _ENDS), _locked(options, verb, running, confirmed.repeated):
+            plan = confirmed.now()
+            running.living = plan.living
+            facts = plan.work.do(running)
             ending = Ending.DONE
-            following = work.following or f"lakehouse status -i {options.inventory}"
+            following = work.following or command("status", options.inventory)
     except Stopped as stopped:
         # What a gate refuses, or a look fails at, after the first step is a run that stopped on its way.
         begun = running.changed and stopped.ending in {Ending.REFUSED, Ending.FAILED, Ending.LOCKED}
@@ -254,6 +358,9 @@ def _confirmed(options: argparse.Namespace, cluster: Cluster, work: Work) -> boo
         return _asked(f"{work.danger}\nType {what} to go on: ") == name
     if not work.question:
         return True
+    # A name that is typed is a yes, too.
+    if options.confirm is not None:
+        return bool(options.confirm == name)
     return options.yes or _asked(f"{work.question} [y/N] ").lower() in {"y", "yes"}
 
 
@@ -285,31 +392,32 @@ def again(verb: str, path: str, work: Work, *, confirmed: bool = False) -> str:
     how = "" if not confirmed else (f" --confirm {work.typed or 'CLUSTER'}" if work.danger else " --yes")
     words = work.words or work.target
     target = f" {words}" if words else ""
-    return f"lakehouse {verb}{target} -i {path}{how}"
+    return f"{command(f'{verb}{target}', path)}{how}"
 
 
 @contextmanager
-def _locked(options: argparse.Namespace, verb: str, running: Running) -> Iterator[None]:
+def _locked(options: argparse.Namespace, verb: str, running: Running, repeated: str) -> Iterator[None]:
     """Hold the lock of the cluster, and say again and again that its holder lives."""
     living, own = running.living, lock.mark()
     holder = Holder(
         run=running.journal.id, verb=verb, user=getpass.getuser(), machine=socket.gethostname(),
         since=time.time(), mark=own, **journal.process(),
     )  # fmt: skip
+    running.journal.write(journal.LOCKS, mark=own)
     _break(options, running, lock.held(living.everywhere(lock.look())))
     try:
         answers = living.everywhere(lock.take(holder))
         mine = [name for name, answer in answers.items() if lock.taken(answer)]
         if others := lock.held(answers):
             name, found = next(iter(others.items()))
-            raise Stopped(Ending.LOCKED, f"{found} holds {name}", _waiting(options, found))
+            raise Stopped(Ending.LOCKED, f"{found} holds {name}", _waiting(options, running, found, repeated))
         if 2 * len(mine) <= len(answers):
             silent = [name for name in answers if name not in mine]
             why = f"{silent[0]}: {lock.refusal(answers[silent[0]])}"
             fact = f"{len(silent)} of {len(answers)} hosts do not give their lock ({why})"
-            raise Stopped(Ending.REFUSED, fact, f"lakehouse doctor -i {options.inventory}")
+            raise Stopped(Ending.REFUSED, fact, command("doctor", options.inventory))
         living.repeat(mine, lock.beat(own), lock.BEAT_SECONDS)
-        running.lock = lock.Own(own, tuple(mine), time.time())
+        running.lock = lock.Own(own, tuple(mine), len(answers))
         yield
     finally:
         # A lock that stays is named by the next run; how this one ended is what has to be told now.
@@ -317,32 +425,39 @@ def _locked(options: argparse.Namespace, verb: str, running: Running) -> Iterato
             living.everywhere(lock.release(own))
 
 
-def _waiting(options: argparse.Namespace, found: lock.Held) -> str:
-    """Return what to run while another holds it: look, or break the lock of a dead one by its name."""
-    run = found.holder.run
-    return (
-        f"lakehouse resume {run} -i {options.inventory}, or the same command with --break-lock {run}"
-        if found.stale
-        else f"lakehouse runs -i {options.inventory}"
-    )
+def _waiting(options: argparse.Namespace, running: Running, found: lock.Held, repeated: str) -> str:
+    """Return what to run while another holds it: look, resume a dead one, or break the lock of it."""
+    holder, path = found.holder, options.inventory
+    if _killed(running, holder):
+        return command(f"resume {holder.run}", path)
+    if not found.stale:
+        return command("runs", path)
+    return f"{repeated} --break-lock {holder.token}, or resume {holder.run} on {holder.machine}"
+
+
+def _killed(running: Running, holder: Holder) -> bool:
+    """Tell whether a run of this machine holds a lock whose process is gone, as `runs` tells it."""
+    known = journal.runs(running.journal.folder)
+    return any(holder.mark in one.marks and one.state == journal.KILLED for one in known)
 
 
 def _break(options: argparse.Namespace, running: Running, found: Mapping[str, lock.Held]) -> None:
-    """Take locks away that are named, and those that this run itself left when it was killed."""
-    marks = {
-        one.holder.mark: one.holder
-        for one in found.values()
-        if one.holder.run == options.break_lock or _left(running, one.holder)
-    }
-    for own, holder in marks.items():
-        running.say(f"breaks the lock of {holder}")
-        running.living.everywhere(lock.release(own))
+    """Take the lock away that is named, and those that this run itself left when it was killed.
 
-
-def _left(running: Running, holder: Holder) -> bool:
-    """Tell whether a lock is this run's, of a process of this machine that is gone."""
-    here = (holder.run, holder.machine) == (running.journal.id, socket.gethostname())
-    return here and not journal.alive(holder.pid, holder.started)
+    Stopped where the holder that is named was heard of lately, on any host.
+    """
+    for own in {one.holder.mark for one in found.values()}:
+        held = [one for one in found.values() if one.holder.mark == own]
+        last = min(held, key=lambda one: one.silent)
+        if own in running.left:
+            running.say(f"breaks the lock of {last.holder}")
+            running.living.everywhere(lock.release(own))
+        elif last.holder.token == options.break_lock:
+            if not last.stale:
+                fact = f"{last.holder} was heard of {max(last.silent, 0):.0f} s ago: its lock is not broken"
+                raise Stopped(Ending.LOCKED, fact, _waiting(options, running, last, ""))
+            running.say(f"breaks the lock of {last.holder}")
+            running.living.everywhere(lock.broken(own))
 
 
 def _lasted(seconds: float) -> str:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakehouse import inventory
+from lakehouse.next_command import command
 from lakehouse.terminal import LINES, printable
 from ops.backup import making
 from ops.backup import verb as backups
@@ -71,7 +72,7 @@ def screen(cluster: str, path: str, known: Sequence[Run]) -> str:
         for one in known[-_SHOWN:]
     ]
     left = [one for one in known if one.resumable]
-    following = f"lakehouse resume {left[-1].id} -i {path}" if left else f"lakehouse status -i {path}"
+    following = command(f"resume {left[-1].id}", path) if left else command("status", path)
     counted = f"{len(known)} runs, {len(left)} that can be resumed"
     return "\n".join([*aligned(rows), f"runs {cluster}: {counted}; next: {following}"])
 

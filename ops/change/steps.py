@@ -10,6 +10,7 @@ from lakehouse import services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.nearest import did_you_mean
+from lakehouse.next_command import command
 from lakehouse.services import Service
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -79,7 +80,7 @@ def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, 
     if target != ALL and target not in catalogue:
         raise LakehouseError(
             f"there is no service {target}{did_you_mean(target, catalogue)}",
-            f"lakehouse status -i {_path(cluster)}",
+            command("status", _path(cluster)),
         )
     if only is not None:
         host(cluster, only)
@@ -95,7 +96,7 @@ def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, 
         where = (
             f"on {only}" if only else f"in this cluster{f' but for {left}, in maintenance' if left else ''}"
         )
-        raise LakehouseError(f"{target} does not run {where}", f"lakehouse status -i {_path(cluster)}")
+        raise LakehouseError(f"{target} does not run {where}", command("status", _path(cluster)))
     return steps
 
 

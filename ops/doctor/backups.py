@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lakehouse.next_command import command
 from lakehouse.validation.finding import Level
 from ops.doctor import timers
 from ops.doctor.asks import BACKUP
@@ -24,7 +25,7 @@ def _keeper(seen: Seen) -> Iterator[str]:
 
 
 def _run(seen: Seen) -> str:
-    return f".venv/bin/lakehouse backup -i {seen.status.inventory}"
+    return command("backup", seen.status.inventory)
 
 
 def _age(seen: Seen) -> Iterator[Case]:

@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from operator import itemgetter
 
 from lakehouse import services
+from lakehouse.next_command import command
 from lakehouse.validation.finding import Level
 from ops.answer import both
 from ops.change import removal
@@ -107,7 +108,7 @@ def _left(seen: Seen) -> Iterator[Case]:
             row = known[name.removesuffix(".service")]
             gone = row.role not in everywhere and row.role in removal.removable()
             stop = seen.on(host, f"systemctl disable --now {name}")
-            action = f".venv/bin/lakehouse remove {row.role} -i {seen.status.inventory}" if gone else stop
+            action = command(f"remove {row.role}", seen.status.inventory) if gone else stop
             yield Fault(f"{row.name} runs, and the inventory has none here", action, level=Level.WARNING)
 
     for host in seen.cluster.hosts:

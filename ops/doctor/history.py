@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lakehouse.next_command import command
 from lakehouse.validation.finding import Level
 from ops.doctor import timers
 from ops.doctor.asks import HISTORY
@@ -45,7 +46,7 @@ def _timer(seen: Seen) -> Iterator[Case]:
 
 
 def _run(seen: Seen) -> str:
-    return f".venv/bin/lakehouse catalog commit -i {seen.status.inventory}"
+    return command("catalog commit", seen.status.inventory)
 
 
 CHECKS = (

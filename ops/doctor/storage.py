@@ -11,6 +11,7 @@ from lakehouse.validation.finding import Level
 from ops.answer import Answer
 from ops.doctor.asks import CHECKPOINT, EDITS, TRIED
 from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.members import STALE_SECONDS
 from ops.status import judge, reading
 from ops.status.model import Hdfs, Placed
 
@@ -18,8 +19,6 @@ from ops.status.model import Hdfs, Placed
 _CHECKPOINT_HOURS, _OWN_CALENDAR_HOURS = 30, 8 * 24
 # What a NameNode reads again at its start, for minutes.
 _MANY_EDITS = 10_000_000
-# As dfs.namenode.stale.datanode.interval.
-_STALE_SECONDS = 15
 _HOUR = 3600
 
 
@@ -66,7 +65,7 @@ def _datanodes(seen: Seen) -> Iterator[Case]:
 
     def silent(placed: Placed, nodes: Mapping[str, Any]) -> Iterator[Fault]:
         seconds = int(nodes[placed.host]["lastContact"]) if placed.host in nodes else None
-        if seconds is None or seconds >= _STALE_SECONDS:
+        if seconds is None or seconds >= STALE_SECONDS:
             since = "does not count it" if seconds is None else f"has not heard of it for {seconds} s"
             yield Fault(
                 f"its DataNode runs, and the NameNode {since}", seen.journal(placed), "a live DataNode"

@@ -13,6 +13,7 @@ from pathlib import Path
 from lakehouse import inventory
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.inventory import Host
+from lakehouse.next_command import command
 from ops import hosts, outcome, tell
 from ops.outcome import Finding, Result
 from ops.sql import flink, nodes, rows, spark, statements, trino
@@ -102,7 +103,8 @@ def _host(cluster: placement.Cluster, name: str, engine: Engine) -> Host:
     found = cluster.inventory.group(engine.group) if name == "spark" else cluster.running(engine.group)
     if not found:
         raise LakehouseError(
-            f"no host of {cluster.inventory.path} runs {name}", "lakehouse sql --engine spark"
+            f"no host of {cluster.inventory.path} runs {name}",
+            command("sql --engine spark", cluster.inventory.path),
         )
     return found[0]
 
@@ -140,7 +142,7 @@ def _result(arguments: argparse.Namespace, asked: Asked, found: Outcome, seconds
             f"{seconds:.1f} s",
         ),
         hosts={host: {"answered": not found.silent, "why": found.complaint if found.silent else ""}},
-        healthy_next=f".venv/bin/lakehouse status -i {path}",
+        healthy_next=command("status", path),
         details={
             "engine": arguments.engine,
             "results": rows.documents(found.results),

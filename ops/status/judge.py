@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from lakehouse.next_command import command
 from ops import hosts
 from ops.outcome import Finding, Outcome
 from ops.status.model import RUNNING, Hdfs, Machine, Placed, Status
@@ -40,7 +41,7 @@ def ping(status: Status, host: str) -> str:
 
 def way_back(status: Status, host: str, mark: away.Mark) -> str:
     """Return the command that has a host serve that is away."""
-    return f".venv/bin/lakehouse {away.way_back(mark, host)} -i {status.inventory}"
+    return command(away.way_back(mark, host), status.inventory)
 
 
 def journal(status: Status, placed: Placed) -> str:
@@ -158,7 +159,7 @@ def unfinished(status: Status, hdfs: Hdfs) -> str:
 
 def finalize(status: Status) -> str:
     """Return the command that finalizes an upgrade of HDFS."""
-    return f".venv/bin/lakehouse upgrade hadoop --finalize -i {status.inventory}"
+    return command("upgrade hadoop --finalize", status.inventory)
 
 
 def _catalogue(status: Status) -> Iterator[Finding]:

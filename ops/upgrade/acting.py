@@ -13,6 +13,7 @@ from lakehouse import run as programs
 from lakehouse.artifacts import releases
 from lakehouse.artifacts.manifest import Manifest
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import command
 from ops.change import journal, restart
 from ops.change.ending import Ending, Stopped, said
 from ops.change.run import Request, Running
@@ -66,7 +67,7 @@ def carry_out(upgrade: Upgrade, task: Task, running: Running) -> tuple[str, ...]
     # One that was begun may be down for that.
     fresh = [proofs[one] for one in components if not task.touched(one)]
     if silent := next((one for one in fresh if one and one.complaint), None):
-        raise Stopped(Ending.REFUSED, silent.complaint, f"lakehouse doctor -i {upgrade.request.path}")
+        raise Stopped(Ending.REFUSED, silent.complaint, command("doctor", upgrade.request.path))
     # Of nothing it would be the playbook on all hosts.
     if task.left:
         _beside(upgrade, task.left, running)
@@ -113,6 +114,7 @@ def _forward(
             touched.append(row)
         _switch(upgrade, row, row.new, "switch", running)
         for step in row.units:
+            running.holds()
             alone = row.mixed and number < len(own)
             took = restart.replaced(running, step, f"{where}: {step.service}", upgrade.ready, alone=alone)
             if step.service == "namenode":
@@ -137,9 +139,9 @@ def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) 
     try:
         for row in reversed(touched):
             where = f"{component} back on {row.host}"
-            running.holds()
             _switch(upgrade, row, row.old, "back", running)
             for step in reversed(row.units):
+                running.holds()
                 alone = row.mixed and row is not touched[0]
                 restart.replaced(
                     running, step, f"{where}: {step.service}", restart.READY_SECONDS, alone=alone
@@ -152,15 +154,13 @@ def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) 
         what = f"{component}: {why}; and on the way back: {said(error)}"
         raise Stopped(Ending.HALFWAY, what, "") from error
     old = " and ".join(sorted({row.old for row in touched}))
-    following = f"{_look(touched)} -i {upgrade.request.path}, then {upgrade.path}"
+    following = f"{command(_look(touched), upgrade.request.path)}, then {upgrade.path}"
     raise Stopped(Ending.BACK, f"{component} serves {old} again on {len(touched)} hosts: {why}", following)
 
 
 def _look(touched: Sequence[Row]) -> str:
     """Return the verb that shows why it does not serve: what has no unit has no log."""
-    return next(
-        (f"lakehouse logs {step.service}" for row in touched for step in row.units), "lakehouse doctor"
-    )
+    return next((f"logs {step.service}" for row in touched for step in row.units), "doctor")
 
 
 def _switch(upgrade: Upgrade, row: Row, release: str, what: str, running: Running) -> None:
@@ -168,6 +168,7 @@ def _switch(upgrade: Upgrade, row: Row, release: str, what: str, running: Runnin
 
 
 def _playbook(upgrade: Upgrade, those: Sequence[Row], what: str, running: Running, **told: object) -> None:
+    running.holds()
     variables = {"lakehouse_run": running.journal.id, "lakehouse_bill": upgrade.path, **told}
     tags = ",".join(sorted({row.component for row in those}))
     hosts = ",".join(sorted({row.host for row in those}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import command
 from ops.answer import Answer
 from ops.change.ending import Refusal
 from ops.change.facts import Living
@@ -21,7 +22,7 @@ def prepare(living: Living, request: Request) -> Work:
     found, noted = hdfs.prepared(living), hdfs.noted(living)
     if noted.value is None or not found.known:
         why = found.why or noted.why
-        raise LakehouseError(f"the NameNode does not answer: {why}", f"lakehouse doctor -i {path}")
+        raise LakehouseError(f"the NameNode does not answer: {why}", command("doctor", path))
     [host] = living.having("namenode")
     before = noted.value.get(hdfs.BEFORE, "")
     return Work(
@@ -31,7 +32,7 @@ def prepare(living: Living, request: Request) -> Work:
         lines=[f"upgrade hadoop --finalize: HDFS keeps what it has; no way back to {before or 'before'}"],
         question="Finalize the upgrade of HDFS?",
         do=_finalize,
-        following=f"lakehouse doctor -i {path}",
+        following=command("doctor", path),
         refusal=_refusal(living, path) if found.value else None,
         words="hadoop --finalize",
     )
@@ -53,13 +54,13 @@ def _refusal(living: Living, path: str) -> Refusal | None:
 
 def early(told: Mapping[str, Answer[str]], missing: Answer[int], path: str) -> Refusal | None:
     """Return why it is too early, by the link of each host and the count of blocks without a replica."""
-    doctor = f"lakehouse doctor -i {path}"
+    doctor = command("doctor", path)
     silent = next((name for name, one in told.items() if not one.known), None)
     if silent:
         return Refusal(f"{silent} does not say which release it has: {told[silent].why}", doctor)
     releases = sorted({one.value.rpartition("/")[2] for one in told.values() if one.value})
     if len(releases) > 1:
-        return Refusal(f"hosts have {' and '.join(releases)}", f"lakehouse upgrade hadoop -i {path}")
+        return Refusal(f"hosts have {' and '.join(releases)}", command("upgrade hadoop", path))
     if missing.value is None:
         return Refusal(f"the NameNode does not count its blocks: {missing.why}", doctor)
     return Refusal(f"{missing.value} blocks are missing", doctor) if missing.value else None

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lakehouse.next_command import command
 from ops.answer import Answer, both
 from ops.change import restart
 from ops.change.ending import Ending, Refusal, Stopped
@@ -80,7 +81,7 @@ def layouts(living: Living) -> frozenset[str]:
             told = living.do(host.name, script, _SECONDS).then(_layouts)
             if told.value is None:
                 why = f"{host.name} does not say in which layout its {service} writes: {told.why}"
-                raise Stopped(Ending.REFUSED, why, f"lakehouse doctor -i {living.cluster.inventory.path}")
+                raise Stopped(Ending.REFUSED, why, command("doctor", living.cluster.inventory.path))
             lines += told.value
     return frozenset(lines)
 
@@ -117,7 +118,7 @@ def refusal(found: Prepared, now: str, wanted: str, path: str) -> Refusal | None
 
     `now` is the NameNode's release, `wanted` the one of the plan.
     """
-    finalize = f"lakehouse upgrade hadoop --finalize -i {path}"
+    finalize = command("upgrade hadoop --finalize", path)
     if not found.before:
         why = "an upgrade of HDFS is prepared, by another hand than this verb's"
         return Refusal(why, "hdfs dfsadmin -rollingUpgrade finalize, as hdfs on the NameNode's host")

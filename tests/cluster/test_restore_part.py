@@ -106,7 +106,7 @@ def test_a_table_that_is_there_is_left_alone_until_its_name_is_typed(kept: Kept)
         last = said.out.splitlines()[-1]
         assert f"{table} exists and becomes what it was; newer rows leave it" in last
         assert last.endswith(
-            f"lakehouse restore {kept.backup} --table {table} -i {kept.path} --confirm {table}"
+            f".venv/bin/lakehouse restore {kept.backup} --table {table} -i {kept.path} --confirm {table}"
         )
     # Its metadata names files by their whole path.
     said = kept.restore("--table", table, "--as", "other", "--yes")
@@ -156,7 +156,7 @@ def test_a_restore_that_was_interrupted_is_completed(kept: Kept) -> None:
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 130, out
-    run = re.search(r"lakehouse resume (r\d+)", out)
+    run = re.search(r".venv/bin/lakehouse resume (r\d+)", out)
     assert run, out
     assert run[1] in verb.run("runs").stdout
     done = verb.run("resume", run[1])

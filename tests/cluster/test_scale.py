@@ -61,7 +61,10 @@ def test_three_datanodes_cannot_lose_one_of_three_replicas(verb: Verb, cluster: 
     assert refused.returncode == 3, refused
     last = refused.stdout.splitlines()[-1]
     assert last.startswith(f"decommission {host.name}: refused; "), last
-    assert " files want up to 3 replicas, and 2 DataNodes would be left; next: lakehouse scale-out " in last
+    assert (
+        " files want up to 3 replicas, and 2 DataNodes would be left; next: .venv/bin/lakehouse scale-out "
+        in last
+    )
     assert json.loads(verb.run("runs", "--json").stdout) == json.loads(before.stdout)
 
 
@@ -311,7 +314,9 @@ class TestTheFourth:
         _, giving_up, _ = changing.runbook("dead-host", node4=FOURTH, CLUSTER=fourth.name)
         refused = fourth.verb.run(*giving_up)
         assert refused.returncode == 3, refused
-        assert f"refused; {FOURTH} answers; next: lakehouse decommission {FOURTH} " in refused.stdout
+        assert (
+            f"refused; {FOURTH} answers; next: .venv/bin/lakehouse decommission {FOURTH} " in refused.stdout
+        )
         # Whoever has lost the way to it asks HDFS, which has not. The connection that is open stays so.
         with changing.stopped(fourth.machine, "ssh"):
             refused = fourth.verb.run(*giving_up)
@@ -325,7 +330,7 @@ class TestTheFourth:
         wait_for("HDFS gives it up", lambda: "usedSpace" not in fourth.said(), seconds=120)
         asked = fourth.verb.run("decommission", FOURTH)
         assert asked.returncode == 3, asked
-        assert f"lakehouse decommission {FOURTH} --offline -i " in asked.stdout.splitlines()[-1]
+        assert f".venv/bin/lakehouse decommission {FOURTH} --offline -i " in asked.stdout.splitlines()[-1]
         shown = fourth.verb.run(*planned)
         assert shown.returncode == 0, shown
         gone = fourth.verb.run(*giving_up)

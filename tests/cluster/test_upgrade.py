@@ -166,7 +166,7 @@ def test_a_release_that_does_not_serve_goes_back_by_itself(
     assert done.returncode == 7, done
     last = done.stdout.splitlines()[-1]
     assert last.startswith("upgrade trino: went back; trino serves "), last
-    assert "; next: lakehouse logs trino " in last
+    assert "; next: .venv/bin/lakehouse logs trino " in last
     assert releases(cluster, machines, "trino") == old
     assert fingerprints(trino) == before
     # Nobody runs what is not installed, and there is nothing that could be resumed.

@@ -151,7 +151,7 @@ def test_it_goes_back_after_a_run_that_was_killed_and_what_was_written_since_sta
     assert before not in storage.versions()
     refused = ansible.playbook("site", "--tags", "hdfs")
     assert refused.code != 0
-    assert "next: lakehouse upgrade hadoop" in refused.text
+    assert "next: .venv/bin/lakehouse upgrade hadoop" in refused.text
     assert before not in storage.versions()
     with storage.writing() as written:
         pass

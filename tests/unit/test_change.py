@@ -6,10 +6,8 @@ import errno
 import json
 import os
 import signal
-import socket
 import subprocess
 from argparse import Namespace
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import cast
@@ -24,19 +22,19 @@ from ops.change import gate, journal, lock, mark, ready, restart, run, runs, ste
 from ops.change.ending import Ended, Ending, Stopped
 from ops.change.facts import Living
 from ops.change.gate import Blocks, Facts, Unit
-from ops.change.lock import Holder
-from ops.change.run import Running, Work
+from ops.change.run import Plan, Request, Running, Work
 from ops.change.steps import Step
+from ops.members import DEAD, LIVE, unheard
 from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
+from tests.unit.one_host import HOLDER, Host, OneHost, begun, carried_out
 
 HERE = "tests/inventory"
 STEP = Step("datanode", "hdfs-datanode", "n1", "")
 RUNS, STOPPED = Unit(active=True, pid=7, invocation="a"), Unit(active=False, pid=0, invocation="a")
 WELL = Blocks(safemode="", live=3, placed=3, replication=3, missing=0, lacking=0)
 NOTHING: Answer[tuple[str, ...]] = Answer(())
-HOLDER = Holder("r17", "restart", "ops", "ops1", 4121, 0.0, "abc")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +68,7 @@ def test_what_is_in_maintenance_is_not_started_by_another_verb(cluster: Cluster)
     refused = mark.absent(away, ["alpha1", "gamma3"], "inv")
     assert refused is not None
     assert str(refused.fact) == "gamma3 is in maintenance"
-    assert refused.next == "lakehouse maintenance gamma3 --end -i inv"
+    assert refused.next == ".venv/bin/lakehouse maintenance gamma3 --end -i inv"
     assert mark.absent(away, ["alpha1"], "inv") is None
 
 
@@ -152,8 +150,11 @@ def test_where_everybody_serves_and_every_block_is_whole_the_gate_is_open() -> N
         (facts(n2=STOPPED), "datanode on n2 does not run"),
         (facts(replace(WELL, safemode="Safe mode is ON.")), "HDFS is in safe mode: nobody can write"),
         (facts(replace(WELL, lacking=3)), "3 blocks lack a replica"),
-        (facts(replace(WELL, missing=1)), "1 blocks are missing already"),
-        (facts(replace(WELL, live=2)), "1 DataNodes are down, and at most 1 may be"),
+        (facts(replace(WELL, missing=1)), "1 block is missing already"),
+        (
+            facts(replace(WELL, live=2)),
+            "1 of 3 DataNodes is down already: with this one 2 would be, and at most 1 may be",
+        ),
     ],
 )
 def test_each_danger_shuts_it_for_a_reason_that_force_overrules(found: Facts, reason: str) -> None:
@@ -187,11 +188,38 @@ def test_what_does_not_run_may_be_started_whatever_else_is_wrong() -> None:
     assert said(facts(replace(WELL, lacking=9, live=2), n1=STOPPED)) == []
 
 
+def test_a_datanode_of_which_the_namenode_does_not_hear_may_be_restarted() -> None:
+    """The blocks lack replicas because of it: nobody reads from it now."""
+    down = replace(WELL, live=2, lacking=23)
+    assert said(facts(down)) != []
+    assert said(replace(facts(down), last=None, silent=True)) == []
+
+
+@pytest.mark.parametrize("state", ["maintenance", "left"])
+def test_what_was_stopped_on_purpose_is_not_started_and_never_forced(state: str) -> None:
+    for unit in (STOPPED, RUNS):
+        [why] = gate.reasons(STEP, replace(facts(n1=unit), away=Answer(state)))
+        assert why.what == f"n1 is marked as away ({state}): its units are stopped on purpose"
+        assert not why.forced
+
+
+def test_a_mark_that_cannot_be_read_shuts_the_gate() -> None:
+    [why] = gate.reasons(STEP, replace(facts(n1=STOPPED), away=unknown("no mark")))
+    assert why.what == "n1 does not say whether it is in maintenance: no mark"
+    assert not why.forced
+
+
+def test_a_datanode_that_is_dead_or_hangs_is_unheard_and_one_that_is_new_is_not() -> None:
+    live = {"n1:9866": {"lastContact": 2}, "n2:9866": {"lastContact": 15}}
+    bean = {LIVE: json.dumps(live), DEAD: json.dumps({"n3:9866": {"lastContact": 700}})}
+    assert unheard(bean) == {"n2", "n3"}
+
+
 def test_the_namenode_may_go_while_a_datanode_is_away_only_if_no_block_lacks_one() -> None:
     step = replace(STEP, service="namenode")
     one = replace(facts(replace(WELL, live=2)), units={"n1": Answer(RUNS)}, last=None)
     assert said(one, step) == []
-    assert said(replace(one, blocks=Answer(replace(WELL, lacking=1))), step) == ["1 blocks lack a replica"]
+    assert said(replace(one, blocks=Answer(replace(WELL, lacking=1))), step) == ["1 block lacks a replica"]
 
 
 @pytest.mark.parametrize(
@@ -327,10 +355,6 @@ def test_trino_answers_alone_before_its_coordinator_counts_every_node(cluster: C
 # The journal
 
 
-def begun(folder: Path) -> journal.Journal:
-    return journal.begin(folder, "restart", "datanode", {"service": "datanode"}, [{"host": "n1"}])
-
-
 def fills(path: Path) -> None:
     """Have a file lie on a disk that is full."""
     path.unlink()
@@ -396,7 +420,7 @@ def test_what_was_stopped_before_another_run_was_done_is_resumed_by_its_name_alo
     with pytest.raises(LakehouseError) as error:
         journal.find(tmp_path, None, HERE)
     assert error.value.message == "r1 (restart datanode) was stopped before r2 was done"
-    assert (error.value.next_command or "").startswith(f"lakehouse resume r1 -i {HERE}")
+    assert (error.value.next_command or "").startswith(f".venv/bin/lakehouse resume r1 -i {HERE}")
     assert journal.find(tmp_path, "r1", HERE).id == "r1"
 
 
@@ -450,7 +474,7 @@ def test_what_cannot_be_resumed_is_one_line(tmp_path: Path, name: str | None, me
     begun(tmp_path).write("ended", ending=0, facts=[])
     with pytest.raises(LakehouseError) as error:
         journal.find(tmp_path, name, HERE)
-    assert (error.value.message, error.value.next_command) == (message, f"lakehouse runs -i {HERE}")
+    assert (error.value.message, error.value.next_command) == (message, f".venv/bin/lakehouse runs -i {HERE}")
 
 
 def test_the_list_of_runs_ends_with_what_can_be_resumed(tmp_path: Path) -> None:
@@ -459,7 +483,8 @@ def test_the_list_of_runs_ends_with_what_can_be_resumed(tmp_path: Path) -> None:
     lines = runs.screen("lake", HERE, journal.runs(tmp_path)).splitlines()
     assert [line.split()[0] for line in lines] == ["RUN", "r1", "r2", "runs"]
     assert (
-        lines[-1] == "runs lake: 2 runs, 1 that can be resumed; next: lakehouse resume r2 -i tests/inventory"
+        lines[-1]
+        == "runs lake: 2 runs, 1 that can be resumed; next: .venv/bin/lakehouse resume r2 -i tests/inventory"
     )
     document = runs.document("lake", journal.runs(tmp_path))
     assert [(one["run"], one["exit"], one["resumable"]) for one in document["runs"]] == [
@@ -469,21 +494,6 @@ def test_the_list_of_runs_ends_with_what_can_be_resumed(tmp_path: Path) -> None:
 
 
 # The lock
-
-Host = Callable[[str], Answer[Reply]]
-
-
-@pytest.fixture
-def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
-    """A host that runs scripts; its /run is a folder of the test."""
-    monkeypatch.setattr(lock, "_FOLDER", str(tmp_path))
-    monkeypatch.setattr(lock, "_FILE", str(tmp_path / "run.lock"))
-
-    def run(script: str) -> Answer[Reply]:
-        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-        return Answer(Reply(done.stdout, 0.0, 0.0))
-
-    return run
 
 
 def test_one_takes_it_and_the_next_one_is_told_who(host: Host) -> None:
@@ -532,21 +542,6 @@ def test_a_lock_that_is_given_back_during_a_beat_is_not_made_again(host: Host, t
 # The run
 
 
-class OneHost:
-    """As `Living`: one host, which runs the scripts of the lock."""
-
-    cluster = None
-
-    def __init__(self, host: Host) -> None:
-        self.host = host
-
-    def everywhere(self, script: str, *, among: tuple[str, ...] = ("n1",)) -> dict[str, Answer[Reply]]:
-        return {name: self.host(script) for name in among}
-
-    def repeat(self, *_: object) -> None:
-        """Nobody else looks at this lock."""
-
-
 @pytest.mark.parametrize(
     ("at", "ending", "facts"),
     [
@@ -578,7 +573,7 @@ def test_a_full_disk_of_this_machine_does_not_hide_what_was_changed(
 
     work = Work("datanode", {}, [], [], "", do)
     running = Running(cast("Living", OneHost(host)), own)
-    ended = run._run(Namespace(inventory="inv", break_lock=None), "restart", work, running, {})
+    ended = carried_out(running, work, "restart")
     assert ended.ending is ending
     *said, _ = ended.facts
     assert len(said) == facts
@@ -590,10 +585,10 @@ def test_a_full_disk_of_this_machine_does_not_hide_what_was_changed(
     ("other", "said"),
     [
         (True, "its lock was broken: r17 restart, pid 4121 of ops on ops1 since "),
-        (False, "no host has its lock any more: "),
+        (False, "1 of 1 hosts do not have its lock any more: "),
     ],
 )
-def test_a_run_whose_lock_was_broken_while_its_machine_slept_begins_nothing_more(
+def test_a_run_whose_lock_was_broken_begins_nothing_more(
     host: Host, tmp_path: Path, *, other: bool, said: str
 ) -> None:
     def do(running: Running) -> tuple[str, ...]:
@@ -602,20 +597,32 @@ def test_a_run_whose_lock_was_broken_while_its_machine_slept_begins_nothing_more
         host(lock.release(mine.holder.mark))
         if other:
             host(lock.take(HOLDER))
-        running.begins("n1", "the next step, at once")
-        assert running.lock is not None
-        running.lock = replace(running.lock, found=running.lock.found - lock.BEAT_SECONDS - 1)
         running.begins("n1", "never")
         return ("never",)
 
     own = begun(tmp_path / "runs")
     running = Running(cast("Living", OneHost(host)), own)
     work = Work("datanode", {}, [], [], "", do)
-    ended = run._run(Namespace(inventory="inv", break_lock=None), "restart", work, running, {})
-    assert (ended.ending, ended.next) == (Ending.HALFWAY, f"lakehouse resume {own.id} -i inv")
+    ended = carried_out(running, work, "restart")
+    assert (ended.ending, ended.next) == (Ending.HALFWAY, f".venv/bin/lakehouse resume {own.id} -i inv")
     assert ended.facts[0].startswith(said)
     # What another one holds stays his.
     assert bool(lock.held({"n1": host(lock.look())})) is other
+    [told] = journal.runs(tmp_path / "runs")
+    assert told.begun == {("n1", "datanode")}
+
+
+def test_a_run_that_has_its_lock_on_less_than_half_of_the_hosts_has_lost_it(host: Host) -> None:
+    """The one who broke it could not reach one host, and has ended."""
+    mine, none = host(lock.take(HOLDER)), host("true")
+    own = lock.Own(HOLDER.mark, ("n1", "n2", "n3"), 3)
+    silent: Answer[Reply] = unknown("no answer")
+    mine = host(lock.look())
+    assert lock.lost({"n1": mine, "n2": none, "n3": none}, own).startswith(
+        "2 of 3 hosts do not have its lock"
+    )
+    assert lock.lost({"n1": mine, "n2": mine, "n3": none}, own) == ""
+    assert lock.lost({"n1": mine, "n2": silent, "n3": none}, own) == ""
 
 
 def test_what_cannot_be_given_back_does_not_hide_how_a_run_ended(host: Host, tmp_path: Path) -> None:
@@ -630,7 +637,7 @@ def test_what_cannot_be_given_back_does_not_hide_how_a_run_ended(host: Host, tmp
 
     running = Running(cast("Living", Gone(host)), begun(tmp_path / "runs"))
     work = Work("datanode", {}, [], [], "", do)
-    ended = run._run(Namespace(inventory="inv", break_lock=None), "restart", work, running, {})
+    ended = carried_out(running, work, "restart")
     assert ended.ending is Ending.INTERRUPTED
 
 
@@ -638,6 +645,7 @@ def resumed(folder: Path) -> journal.Run:
     """A run that was killed after its last step."""
     own = begun(folder)
     path = folder / f"{own.id}.jsonl"
+    own.write(journal.LOCKS, mark="left")
     own.write(journal.BEGINS, host="n1", what="datanode")
     own.write(journal.DONE, host="n1", what="datanode")
     path.write_text(path.read_text().replace(f'"pid": {os.getpid()}', f'"pid": {ended_process()}'))
@@ -647,17 +655,21 @@ def resumed(folder: Path) -> journal.Run:
 
 
 def test_a_run_that_was_killed_after_its_last_step_ends_when_it_is_resumed(
-    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "runs"
     killed = resumed(folder)
-    gone = replace(HOLDER, run=killed.id, machine=socket.gethostname(), pid=killed.pid)
-    assert lock.taken(host(lock.take(gone)))
+    assert lock.taken(host(lock.take(replace(HOLDER, run=killed.id, mark="left"))))
     monkeypatch.setattr(run, "folder", lambda _: folder)
-    living = OneHost(host)
+    living = cast("Living", OneHost(host, cluster))
+    monkeypatch.setattr(mark, "of", lambda _: {})
     work = Work("datanode", {}, [], ["plan"], "Restart 0 units?", lambda _: ("never",), typed="lake")
     options = Namespace(inventory="inv", json=True, dry_run=False, yes=False, confirm=None, break_lock=None)
-    ended = run._ended(options, "restart", cast("Living", living), work, killed)
+
+    def read(_: object = None) -> Plan:
+        return run._read(living, lambda *_: work, Request({}, "inv", killed))
+
+    ended = run._ended(options, "restart", read(), read, killed)
     assert (ended.ending, ended.facts[0]) == (Ending.DONE, "there was nothing left to do")
     assert not journal.runs(folder)[0].resumable
     assert lock.held({"n1": host(lock.look())}) == {}
@@ -670,7 +682,7 @@ def test_what_a_look_fails_at_on_the_way_is_a_run_that_stopped_halfway(host: Hos
 
     running = Running(cast("Living", OneHost(host)), begun(tmp_path / "runs"))
     work = Work("n1", {}, [], [], "", do)
-    ended = run._run(Namespace(inventory="inv", break_lock=None), "maintenance", work, running, {})
+    ended = carried_out(running, work, "maintenance")
     assert (ended.ending, ended.next) == (Ending.HALFWAY, "site.yml")
 
 
@@ -686,7 +698,7 @@ def test_a_run_that_is_told_to_end_or_loses_its_terminal_gives_its_lock_back(
     work = Work("datanode", {}, [], [], "", do)
     before = signal.signal(ends, lambda *_: None)
     try:
-        ended = run._run(Namespace(inventory="inv", break_lock=None), "restart", work, running, {})
+        ended = carried_out(running, work, "restart")
     finally:
         signal.signal(ends, before)
     assert ended.ending is Ending.INTERRUPTED
@@ -702,7 +714,7 @@ def test_a_run_behind_nohup_outlives_its_terminal(host: Host, tmp_path: Path) ->
     work = Work("datanode", {}, [], [], "", do)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        ended = run._run(Namespace(inventory="inv", break_lock=None), "restart", work, running, {})
+        ended = carried_out(running, work, "restart")
     finally:
         signal.signal(signal.SIGHUP, before)
     assert ended.ending is Ending.DONE

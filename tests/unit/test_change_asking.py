@@ -19,7 +19,7 @@ from ops.change.ending import Ending
 from ops.change.facts import Living
 from ops.change.gate import Unit
 from ops.change.journal import Run
-from ops.change.run import Request, Work
+from ops.change.run import Plan, Request, Work
 from ops.outcome import Outcome
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -50,6 +50,9 @@ def confirmed(cluster: Cluster, asked: Work, *, yes: bool = False, confirm: str 
         ({"danger": "It is lost."}, {"yes": True}, False),
         ({"danger": "It is lost.", "typed": TABLE}, {"confirm": TABLE}, True),
         ({"danger": "It is lost.", "typed": TABLE}, {"confirm": "sales"}, False),
+        # Where nothing is lost the name is a yes, too, and another one is none.
+        ({"typed": TABLE}, {"confirm": TABLE}, True),
+        ({"typed": TABLE}, {"confirm": "sales", "yes": True}, False),
     ],
 )
 def test_a_loss_wants_the_name_of_what_loses(
@@ -67,10 +70,10 @@ def test_without_another_name_it_is_the_clusters(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({}, "lakehouse restore b1 sales.orders -i here --yes"),
+        ({}, ".venv/bin/lakehouse restore b1 sales.orders -i here --yes"),
         (
             {"danger": "x", "typed": TABLE, "words": f"b1 --table {TABLE}"},
-            f"lakehouse restore b1 --table {TABLE} -i here --confirm {TABLE}",
+            f".venv/bin/lakehouse restore b1 --table {TABLE} -i here --confirm {TABLE}",
         ),
     ],
 )
@@ -82,10 +85,11 @@ def test_a_run_that_is_only_looked_at_goes_on_by_its_own_name(cluster: Cluster) 
     stopped = Run("r7", "restart", "all", {}, (), 1, 0.0, 1.0, Ending.HALFWAY, (), touched=True)
     options = Namespace(inventory="inv", json=False, dry_run=True, yes=False, confirm=None)
     planned = work(plan=[{"step": 1}], words="all --force")
-    ended = run._ended(options, "restart", cast("Living", cluster), planned, stopped)
-    assert ended.next == "lakehouse resume r7 -i inv"
-    fresh = run._ended(options, "restart", cast("Living", cluster), planned, None)
-    assert fresh.next == "lakehouse restart all --force -i inv"
+    plan = Plan(cast("Living", cluster), {}, planned)
+    ended = run._ended(options, "restart", plan, lambda _: plan, stopped)
+    assert ended.next == ".venv/bin/lakehouse resume r7 -i inv"
+    fresh = run._ended(options, "restart", plan, lambda _: plan, None)
+    assert fresh.next == ".venv/bin/lakehouse restart all --force -i inv"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +160,7 @@ def test_a_restart_of_one_host_is_not_said_again_as_one_of_all(cluster: Cluster)
     asked = {"service": "datanode", "host": cluster.hosts[1].name, "force": False, "wait": 1.0}
     found = restart.prepare(cast("Living", Silent(cluster)), Request(asked, "here"))
     assert run.again("restart", "here", found) == (
-        f"lakehouse restart datanode --host {cluster.hosts[1].name} -i here"
+        f".venv/bin/lakehouse restart datanode --host {cluster.hosts[1].name} -i here"
     )
 
 
@@ -177,7 +181,7 @@ def test_the_end_of_a_maintenance_is_said_again_as_its_end(cluster: Cluster) -> 
     living, node = cast("Living", Silent(cluster)), cluster.hosts[1].name
     asked = {"node": node, "end": True, "for": None, "until": 0.0, "wait": 1.0}
     found = maintenance.prepare(living, Request(asked, "here"))
-    assert run.again("maintenance", "here", found) == f"lakehouse maintenance {node} --end -i here"
+    assert run.again("maintenance", "here", found) == f".venv/bin/lakehouse maintenance {node} --end -i here"
 
 
 @pytest.mark.parametrize(("hours", "refused"), [(1, False), (-1, True)])
@@ -189,4 +193,4 @@ def test_a_maintenance_that_is_resumed_after_its_time_is_ended_and_not_begun(
     found = maintenance.prepare(living, Request(asked, "here"))
     assert (found.refusal is not None) is refused
     if found.refusal:
-        assert found.refusal.next == f"lakehouse maintenance {node} --end -i here"
+        assert found.refusal.next == f".venv/bin/lakehouse maintenance {node} --end -i here"

@@ -182,7 +182,8 @@ class TestGate:
         with pytest.raises(Ended) as ended:
             self.passed(["3 blocks lack a replica"], [None])
         assert str(ended.value) == (
-            "hdfs-datanode: not restarted after 0.5 s: 3 blocks lack a replica; next: lakehouse doctor"
+            "hdfs-datanode: not restarted after 0.5 s: 3 blocks lack a replica;"
+            " next: .venv/bin/lakehouse doctor"
         )
 
     def test_who_serves_nobody_is_not_waited_for(self) -> None:

@@ -27,7 +27,7 @@ from plugins.module_utils.lakehouse import away, hdfs_hosts
 from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 
 HERE = "tests/inventory"
-WAY = f"lakehouse scale-out NODE -i {HERE}"
+WAY = f".venv/bin/lakehouse scale-out NODE -i {HERE}"
 GIB = 1024**3
 BLOCK = (Block("blk_1", 5, ()),)
 NAMES = {f"10.0.0.{number}": f"n{number}" for number in range(1, 5)}
@@ -142,7 +142,7 @@ def test_a_host_whose_datanode_does_not_run_keeps_blocks_that_nobody_else_has() 
     assert found.fact.startswith(
         "its DataNode does not run, and 1 blocks have no replica elsewhere, such as one of /last: "
     )
-    assert found.next.startswith(f"lakehouse restart datanode --host {names[1]} -i {HERE}; ")
+    assert found.next.startswith(f".venv/bin/lakehouse restart datanode --host {names[1]} -i {HERE}; ")
 
 
 class Worker:
@@ -400,7 +400,7 @@ def test_preflight_refuses_a_host_that_is_away(tmp_path: Path) -> None:
     assert preflight_away.check_away(tmp_path, "n1") == []
     (tmp_path / away.FILE).write_text(away.written(away.LEFT, "r7", 0), encoding="utf-8")
     [found] = preflight_away.check_away(tmp_path, "n1")
-    assert (found["check"], found["action"]) == ("host.away", "lakehouse recommission n1")
+    assert (found["check"], found["action"]) == ("host.away", ".venv/bin/lakehouse recommission n1")
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ def test_what_nobody_knows_gives_no_host_up() -> None:
     found = offline.heard(unknown("no answer in 20.0 s"), "n4", HERE)
     assert found is not None
     assert found.fact == "the NameNode does not tell its DataNodes: no answer in 20.0 s"
-    assert found.next == f"lakehouse doctor -i {HERE}"
+    assert found.next == f".venv/bin/lakehouse doctor -i {HERE}"
 
 
 def test_a_host_without_a_datanode_is_vouched_for_by_those_that_give_it_work() -> None:
@@ -50,7 +50,7 @@ def test_a_leader_that_does_not_answer_vouches_for_nobodys_death() -> None:
     found = offline.counted({"spark_worker": unknown("no answer in 20.0 s")}, "n4", HERE)
     assert found is not None
     assert found.fact == "nobody says whether spark_worker there takes work: no answer in 20.0 s"
-    assert found.next == f"lakehouse doctor -i {HERE}"
+    assert found.next == f".venv/bin/lakehouse doctor -i {HERE}"
 
 
 @pytest.mark.parametrize("service", ["namenode", "metastore", "postgresql"])
@@ -58,7 +58,7 @@ def test_what_stores_and_is_alone_is_restored_and_not_given_up(service: str) -> 
     found = offline.irreplaceable([service, "spark_history"], HERE)
     assert found is not None
     assert found.fact.startswith("nobody else runs ")
-    assert found.next == f"docs/operations/restore.md: lakehouse restore -i {HERE}"
+    assert found.next == f"docs/operations/restore.md: .venv/bin/lakehouse restore -i {HERE}"
 
 
 def test_what_is_alone_and_stores_nothing_is_placed_elsewhere() -> None:
@@ -115,6 +115,6 @@ def test_a_hosts_own_mark_says_more_than_a_note_of_it() -> None:
 def test_preflight_adopts_no_host_of_the_inventory_that_is_noted(tmp_path: Path) -> None:
     (tmp_path / away.NOTES).write_text(away.noted({"n4": LEFT, "n5": LEFT}), encoding="utf-8")
     [found] = preflight_away.check_away(tmp_path, "n1", {"n1": "10.0.0.11", "n4": "10.0.0.14"})
-    assert (found["host"], found["action"]) == ("n4", "lakehouse recommission n4")
+    assert (found["host"], found["action"]) == ("n4", ".venv/bin/lakehouse recommission n4")
     # Who is in no inventory is nobody's fault.
     assert preflight_away.check_away(tmp_path, "n1", {"n1": "10.0.0.11"}) == []

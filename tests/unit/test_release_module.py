@@ -256,7 +256,7 @@ def test_a_host_that_keeps_its_version_is_refused_another(node: Node, tmp_path: 
         root.joinpath("current").symlink_to(f"releases/{other}")
         if refused:
             with pytest.raises(
-                AnsibleActionFail, match=r"app is 0 here, .* next: lakehouse upgrade app, or "
+                AnsibleActionFail, match=r"app is 0 here, .* next: .venv/bin/lakehouse upgrade app, or "
             ):
                 node.run()
         else:

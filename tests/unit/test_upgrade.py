@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import json
 import subprocess
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
 
 from lakehouse import inventory, yamlfile
 from lakehouse.artifacts import parts
-from lakehouse.artifacts.manifest import Pair, pair_findings
+from lakehouse.artifacts.manifest import Manifest, Pair, pair_findings
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
 from ops.answer import Answer, unknown
-from ops.change import journal
+from ops.change import journal, run
 from ops.change.ending import Ending
 from ops.change.facts import Living
-from ops.change.run import Request
+from ops.change.run import Plan, Request
 from ops.change.steps import Step
 from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
-from ops.upgrade import finalizing, hdfs, installed, planner
-from ops.upgrade.acting import Task
+from ops.upgrade import finalizing, hdfs, installed, planner, verb
+from ops.upgrade.acting import Task, Upgrade
 from ops.upgrade.hdfs import Prepared
 from ops.upgrade.planner import Release, Row
 
@@ -324,9 +326,14 @@ def test_a_host_that_says_nothing_keeps_it_from_being_final() -> None:
         ("476", "1000", True),
         ("1.11.0", "1.11.0", False),
         ("4.4.0", "4.3.1", False),
+        ("1.10.0-rc1", "1.10.0", True),
+        ("1.10.0", "1.10.0-rc1", False),
+        ("1.10.0-SNAPSHOT", "1.10.0", True),
+        ("1.10.0-SNAPSHOT", "1.9.2", False),
+        ("1.10.0.1", "1.10.0", False),
     ],
 )
-def test_versions_are_compared_by_their_numbers(one: str, other: str, expected: bool) -> None:
+def test_versions_are_compared_as_versions(one: str, other: str, expected: bool) -> None:
     assert planner.older(one, other) is expected
 
 
@@ -339,13 +346,13 @@ def test_versions_are_compared_by_their_numbers(one: str, other: str, expected: 
             "spark",
             {"iceberg": ("1.12.0", "1.11.0")},
             ["db.t"],
-            [("iceberg 1.12.0 -> 1.11.0: 1 tables", True)],
+            [("iceberg 1.12.0 -> 1.11.0: 1 table is beyond it, such as db.t", False)],
         ),
         (
             "spark",
             {"delta": ("4.4.0", "4.3.1")},
             ["db.t", "db.u"],
-            [("delta 4.4.0 -> 4.3.1: 2 tables", True)],
+            [("delta 4.4.0 -> 4.3.1: 2 tables are beyond it, such as db.t", False)],
         ),
         ("spark", {"spark": ("4.1.4", "4.1.3")}, [], []),
         ("hadoop", {"hadoop": ("3.4.2", "3.5.0")}, [], []),
@@ -369,6 +376,74 @@ def test_what_a_component_or_its_tables_forbid(
     for one, (beginning, _) in zip(found, said, strict=True):
         assert one.fact.startswith(beginning)
         assert one.next
+
+
+def test_tables_of_which_nobody_knows_are_overruled_and_those_that_are_beyond_it_are_not() -> None:
+    changed = {"delta": ("4.4.0", "4.3.1")}
+    [why] = planner.refused("spark", changed, [], "versions.yml", ["db.t"])
+    assert (why.fact, why.forced) == ("delta 4.4.0 -> 4.3.1: 1 table may be beyond it, such as db.t", True)
+    [why] = planner.refused("spark", changed, ["db.u"], "versions.yml", ["db.t"])
+    assert (why.fact, why.forced) == ("delta 4.4.0 -> 4.3.1: 1 table is beyond it, such as db.u", False)
+
+
+PAIRS = (Pair(("delta", "spark"), (("4.4.0", "4.1.4"), ("4.4.1", "4.1.4"))),)
+VERSIONS = {"delta": "4.4.0", "spark": "4.1.4", "hive": "3.1.3"}
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted", "said"),
+    [
+        ("delta", "4.3.0", "delta 4.3.0 with spark 4.1.4: never tested together; allowed: 4.4.0, 4.4.1"),
+        ("hive", "4.0.1", "hive 3.1.3 -> 4.0.1: 4.0.0 rewrites what is a table"),
+        ("delta", "4.4.1", None),
+    ],
+)
+def test_what_must_not_come_in_is_refused_before_anything_is_locked_for_it(
+    target: str, wanted: str, said: str | None
+) -> None:
+    found = planner.forbidden(target, VERSIONS[target], wanted, PAIRS, VERSIONS)
+    assert [line for line in found if said and line.startswith(said)] == found
+    assert bool(found) is bool(said)
+
+
+def test_a_bill_that_is_not_locked_is_refused_for_its_versions_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The line that says how to lock it would have its files fetched for nothing."""
+    bill = {**BILL, "versions": {**BILL["versions"], "delta": "4.3.0"}, "lock": {}}
+    place = tmp_path / "build" / "next.yml"
+    place.parent.mkdir()
+    place.write_text(yaml.safe_dump(bill), encoding="utf-8")
+    for folder in ("metastore", "matrix"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.setattr(verb.programs, "ROOT", tmp_path)
+    arguments = {
+        "component": "delta",
+        "bill": "build/next.yml",
+        "to": None,
+        "force": False,
+        "finalize": False,
+    }
+    work = verb.prepare(cast("Living", None), Request(arguments, "inv"))
+    assert work.refusal is not None
+    assert work.refusal.fact.startswith("delta 4.3.0 with spark ")
+    assert work.refusal.next == "another version in build/next.yml, or --force"
+    with pytest.raises(LakehouseError) as error:
+        verb.prepare(cast("Living", None), Request({**arguments, "force": True}, "inv"))
+    assert "does not hold" in error.value.message
+    assert str(error.value.next_command).startswith(".venv/bin/lakehouse artifacts lock --bill ")
+
+
+def test_nothing_to_do_is_said_where_it_is_only_looked_at() -> None:
+    assert planner.lines([], {}) == ["upgrade: every host has the releases of the bill of materials"]
+    arguments = {"component": "all", "bill": "versions.yml", "to": None, "force": False}
+    asked = Request(arguments, "inv", dry_run=True)
+    upgrade = Upgrade(cast("Manifest", None), "versions.yml", asked)
+    work = verb._work(upgrade, Task((), (), (), ()), planner.lines([], {}), None)
+    plan = Plan(cast("Living", None), {}, work)
+    options = Namespace(inventory="inv", json=True, dry_run=True)
+    ended = run._ended(options, "upgrade", plan, lambda _: plan, None)
+    assert (ended.facts, ended.next) == (("there is nothing to do",), ".venv/bin/lakehouse status -i inv")
 
 
 def test_versions_that_were_never_run_together_are_named() -> None:

@@ -171,8 +171,8 @@ def test_one_that_does_not_serve_takes_its_component_back_the_last_one_first(sta
     assert stopped.value.ending is Ending.BACK
     assert stopped.value.fact.startswith(f"trino serves {OLD} again on 2 hosts: ")
     assert "it is not active" in stopped.value.fact
-    assert stopped.value.next == "lakehouse logs trino -i inv, then versions.yml"
-    assert acting._look([]) == "lakehouse doctor"
+    assert stopped.value.next == ".venv/bin/lakehouse logs trino -i inv, then versions.yml"
+    assert acting._look([]) == "doctor"
     assert stage.hosts.did[-4:] == [
         f"gamma3 has {OLD}", "gamma3 restarts", f"alpha1 has {OLD}", "alpha1 restarts",
     ]  # fmt: skip

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from lakehouse.catalog.hosted.layout import Settings
 from lakehouse.catalog.source import Ask, Source, listed_versions, rows
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import PROGRAM
 from plugins.module_utils.lakehouse.webhdfs import NoPathError, WebHdfs, WebHdfsError, path_of
 
 
@@ -26,7 +27,7 @@ def source(settings: Settings) -> Source:
             # Whoever makes a table says where it is: that must not keep the others out of the history.
             return []
         except WebHdfsError as error:
-            raise LakehouseError(str(error), "lakehouse status") from error
+            raise LakehouseError(str(error), f"{PROGRAM} status") from error
 
     return Source(settings.cluster, ask=database(settings.psql), versions=listed_versions(names))
 

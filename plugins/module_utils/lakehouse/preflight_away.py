@@ -35,7 +35,9 @@ def _text(path: Path) -> str:
 
 
 def _away(mark: away.Mark, host: str) -> dict[str, str]:
-    return finding("host.away", away.told(mark), f"lakehouse {away.way_back(mark, host)}", away.SERVES)
+    return finding(
+        "host.away", away.told(mark), f".venv/bin/lakehouse {away.way_back(mark, host)}", away.SERVES
+    )
 
 
 def check_lock(root: Path, run: str) -> list[dict[str, str]]:
@@ -52,4 +54,4 @@ def check_lock(root: Path, run: str) -> list[dict[str, str]]:
     if holder["run"] == run or silent > SILENT_SECONDS:
         return []
     fact = f"{holder['run']} {holder['verb']} of {holder['user']} on {holder['machine']} changes the cluster"
-    return [finding("host.locked", fact, "wait for its end: lakehouse runs", "nobody else")]
+    return [finding("host.locked", fact, "wait for its end: .venv/bin/lakehouse runs", "nobody else")]

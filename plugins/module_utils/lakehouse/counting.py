@@ -1,0 +1,14 @@
+"""Write a number with its noun: `1 unit`, `3 units`.
+
+Standard library only, and Python 3.9: this runs on the nodes, too.
+"""
+
+from __future__ import annotations
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """Return a number with what is counted: `one` of it, or `several`, which is `one` with an s unless given.
+
+    A verb belongs to both forms: counted(1, "block lacks a replica", "blocks lack a replica").
+    """
+    return f"{number} {one if number == 1 else several or f'{one}s'}"
