@@ -13,6 +13,7 @@ from typing import Any
 from lakehouse import yamlfile
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
+from plugins.module_utils.lakehouse.counting import counted
 
 FILE = ROOT / "services.yml"
 KEY = "lakehouse_catalogue"
@@ -276,7 +277,9 @@ def _faults(catalogue: Catalogue) -> Iterable[str]:
         yield from _unasked(catalogue, service)
     ports = [port for service in catalogue.services.values() for port in service.ports]
     for what in (Counter(port.name for port in ports), Counter(port.number for port in ports)):
-        yield from (f"port {value} is there {count} times" for value, count in what.items() if count > 1)
+        yield from (
+            f"port {value} is there {counted(count, 'time')}" for value, count in what.items() if count > 1
+        )
 
 
 def _service_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:

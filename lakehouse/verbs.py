@@ -21,6 +21,7 @@ from lakehouse.nodes import docker_api
 from lakehouse.phases import PASSED, Phase, Phases
 from lakehouse.report import record
 from lakehouse.validation import secrets, variables
+from plugins.module_utils.lakehouse.counting import counted
 
 REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
@@ -303,7 +304,8 @@ def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> 
     changed = converge(phases, path, "converge again")
     if changed:
         phases.log(
-            f"the second converge changed {changed} tasks (expected 0); next: less {run.LOGS / 'site.log'}"
+            f"the second converge changed {counted(changed, 'task')} (expected 0);"
+            f" next: less {run.LOGS / 'site.log'}"
         )
     pytest = run.program("pytest")
     # Not before: now there is a Maven.

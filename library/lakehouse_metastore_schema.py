@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.lakehouse.metastore_schema import apply, is_needed
-from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
+from ansible.module_utils.lakehouse.refused import DeniedError, RefusedError, UnansweredError
 
 DOCUMENTATION = r"""
 module: lakehouse_metastore_schema
@@ -56,8 +56,10 @@ def main() -> None:
     except UnansweredError as error:
         if not module.check_mode:
             module.fail_json(**error.result())
-        module.warn(f"taken for an empty database, because it cannot be asked yet: {error.what}")
-        changed = True
+        # A server that answers has a database which a run lets the role into first.
+        changed = not isinstance(error, DeniedError)
+        what = "taken for an empty database" if changed else "the schema is not judged"
+        module.warn(f"{what}, because it cannot be asked yet: {error.what}")
     except RefusedError as error:
         module.fail_json(**error.result())
     module.exit_json(changed=changed, version=module.params["version"])

@@ -14,6 +14,7 @@ from ops import choice, remote, tell
 from ops.answer import Answer
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "exec"
 
@@ -30,9 +31,13 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.service and (arguments.host or arguments.group):
         raise UsageError(f"{arguments.service} and --host or --group: name the hosts once")
     cluster = placement.read(inventory.load(arguments.inventory))
+    if arguments.service in {host.name for host in cluster.hosts}:
+        raise UsageError(
+            f"{arguments.service} is a host, and no service; --host {arguments.service} runs it there"
+        )
     chosen = choice.hosts(cluster, name=arguments.host, group=arguments.group, of=arguments.service)
     names, line = [host.name for host in chosen], said(arguments.command)
-    tell.progress(f"on {len(chosen)} of {len(cluster.hosts)} hosts ({', '.join(names)}): {line}")
+    tell.progress(f"on {len(chosen)} of {counted(len(cluster.hosts), 'host')} ({', '.join(names)}): {line}")
     kept = tell.Kept(names)
     ended = remote.run(
         dict.fromkeys(names, line), chosen, kept if arguments.json else tell.Lines(names), arguments.limit
@@ -80,7 +85,7 @@ def facts(ended: Mapping[str, Answer[int]], hosts: int, seconds: float) -> tuple
     """Return what the last line counts: every host that was chosen is in it."""
     codes = [answer.value for answer in ended.values() if answer.known]
     return (
-        f"{len(ended)} of {hosts} hosts chosen",
+        f"{len(ended)} of {counted(hosts, 'host')} chosen",
         f"{len(codes)} answered",
         f"{codes.count(0)} succeeded",
         f"{seconds:.1f} s",

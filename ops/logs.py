@@ -19,6 +19,7 @@ from ops.answer import Answer
 from ops.outcome import Finding, Outcome, Result
 from ops.remote import Line
 from ops.status import placement
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "logs"
 # Of reading a journal that is as large as it may become, on a busy machine.
@@ -54,14 +55,14 @@ def main(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         for line in ordered(said):
             printed(line)
-    seconds = time.monotonic() - began
+    seconds, known = time.monotonic() - began, sum(answer.known for answer in ended.values())
     ending = Result(
         verb=VERB,
         target=f"{wanted.name} of {cluster.variable('lakehouse_cluster')}",
         findings=(*tell.silent(VERB, arguments.inventory, ended), *short),
         facts=(
-            f"{sum(answer.known for answer in ended.values()) - len(short)} of {len(ended)} hosts answered",
-            f"{sum(map(len, said.values()))} lines",
+            f"{known - len(short)} of {counted(len(ended), 'host')} answered",
+            counted(sum(map(len, said.values())), "line"),
             f"{seconds:.1f} s",
         ),
         hosts={

@@ -23,6 +23,7 @@ from ops.probing import Http, Prober, Question, Reply, Shell
 from ops.status import placement, questions
 from ops.status.placement import Cluster
 from ops.status.screen import aligned
+from plugins.module_utils.lakehouse.counting import counted
 
 _VERB = "metastore check"
 # For the addresses, and for what is asked after them.
@@ -137,7 +138,7 @@ def result(seen: Seen, seconds: float) -> Result:
         target=seen.cluster,
         findings=tuple(findings(seen)),
         facts=(
-            f"{seen.well} of {len(seen.healths)} addresses answer",
+            f"{seen.well} of {counted(len(seen.healths), 'address', 'addresses')} answer",
             f"schema {seen.schema.value or 'unknown'}",
             f"{seconds:.1f} s",
         ),

@@ -11,6 +11,7 @@ import requests
 
 from ops.fsck import Block, File, NameNodeError, named, parse_fsck, parse_short
 from ops.members import DEAD, LIVE, members
+from plugins.module_utils.lakehouse.counting import counted
 from testbed.waiting import wait_for
 
 __all__ = ["Block", "File", "NameNode", "NameNodeError", "named", "parse_fsck", "parse_short"]
@@ -46,7 +47,10 @@ class NameNode:
         query = {"ugi": self._superuser, "path": "/", **options}
         short = parse_short(self._get("/fsck", query).text) if self.corrupt() else []
         if (lacking := self.lacking()) or short:
-            raise NameNodeError(f"{lacking} blocks lack a replica, these files are short of one: {short}")
+            raise NameNodeError(
+                f"{counted(lacking, 'block lacks a replica', 'blocks lack a replica')},"
+                f" these files are short of one: {short}"
+            )
         return True
 
     def await_complete(self, seconds: float) -> None:

@@ -14,6 +14,7 @@ from lakehouse.artifacts import tools
 from lakehouse.artifacts.tools import Failure, Log, Tool
 from lakehouse.errors import LakehouseError
 from lakehouse.nodes import apt
+from plugins.module_utils.lakehouse.counting import counted
 
 # What every Debian has. Whatever a machine lacks of it, or has in an older version, is there.
 BASE = ("?essential", "?priority(required)", "apt")
@@ -59,7 +60,7 @@ def collect(suite: str, packages: Iterable[str], target: Path, log: Log) -> None
         for name, path in found.items():
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.move(asking.archives / name, target / path)
-        log(f"{len(found)} packages of Debian {suite}")
+        log(f"{counted(len(found), 'package')} of Debian {suite}")
 
 
 class _Apt:

@@ -25,6 +25,8 @@ from lakehouse.artifacts.manifest import Manifest
 from lakehouse.artifacts.seals import sha256_of
 from lakehouse.errors import LakehouseError
 from lakehouse.nodes import image
+from lakehouse.report import text as numbers
+from plugins.module_utils.lakehouse.counting import counted
 
 LOCK = "requirements/runtime.lock"
 # What install the control machine's packages, and know which.
@@ -60,7 +62,7 @@ def write(bill: Manifest, names: Collection[str], cache: Cache, target: Path, lo
         texts = {"LICENCES": _licences(files, known), "bundle.json": _about(bill, names)}
         size = pack(files, texts, target)
     seconds = time.monotonic() - started
-    return f"{target}; {len(files) + len(texts)} files, {size / 2**30:.1f} GiB, {seconds:.0f} s"
+    return f"{target}; {counted(len(files) + len(texts), 'file')}, {numbers.size(size)}, {seconds:.0f} s"
 
 
 def pack(files: Mapping[str, Path], texts: Mapping[str, str], target: Path) -> int:
@@ -120,7 +122,7 @@ def _wheels(target: Path, log: tools.Log) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for failure in tools.run([pypi.download_locked(run.ROOT / LOCK, Path(folder), target)], log):
             raise failure.error()
-    log(f"{len(list(target.iterdir()))} Python packages")
+    log(f"{counted(len(list(target.iterdir())), 'Python package')}")
 
 
 def _codename() -> str:

@@ -13,6 +13,7 @@ from lakehouse.artifacts import maven, pypi, tools
 from lakehouse.artifacts.cache import Cache, translated_disk_errors
 from lakehouse.artifacts.manifest import Artifact, Manifest
 from lakehouse.errors import LakehouseError
+from plugins.module_utils.lakehouse.counting import counted
 
 FETCH_COMMAND = ".venv/bin/lakehouse artifacts fetch"
 
@@ -43,7 +44,7 @@ def fetch(manifest: Manifest, components: Iterable[str], cache: Cache, log: tool
                 else:
                     _fetch_missing(cache.missing(wanted), pythons, cache, log)
     size = sum(artifact.size for artifact in wanted)
-    log(f"{len(wanted)} files ({size >> 20} MB) verified in {time.monotonic() - started:.1f} s")
+    log(f"{counted(len(wanted), 'file')} ({size >> 20} MB) verified in {time.monotonic() - started:.1f} s")
 
 
 def _take(missing: list[Artifact], bundle: Path, cache: Cache) -> None:
@@ -59,7 +60,7 @@ def _take(missing: list[Artifact], bundle: Path, cache: Cache) -> None:
             raise LakehouseError(f"{artifact.coordinate} in {bundle}: {fault}", f"rm -r {bundle}; then again")
     if absent := cache.missing(missing):
         raise LakehouseError(
-            f"{len(absent)} files are not in the bundle, first {absent[0].coordinate}",
+            f"{counted(len(absent), 'file is', 'files are')} not in the bundle, first {absent[0].coordinate}",
             "make bundle, with this version of the kit and this profile",
         )
 
@@ -76,10 +77,10 @@ def _fetch_missing(
     with cache.staging() as staging:
         downloads = []
         if from_maven:
-            log(f"fetching {len(from_maven)} files ({_size(from_maven) >> 20} MB) with Maven")
+            log(f"fetching {counted(len(from_maven), 'file')} ({_size(from_maven) >> 20} MB) with Maven")
             downloads.append(maven.copy([item.coordinate for item in from_maven], staging, staging))
         if from_pypi:
-            log(f"fetching {len(from_pypi)} files ({_size(from_pypi) >> 20} MB) with pip")
+            log(f"fetching {counted(len(from_pypi), 'file')} ({_size(from_pypi) >> 20} MB) with pip")
             downloads += _from_pypi(from_pypi, pythons, staging)
         failures = tools.run(downloads, log)
         wrong = cache.adopt(missing, staging)

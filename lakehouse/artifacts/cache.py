@@ -13,6 +13,7 @@ from lakehouse.artifacts.manifest import Artifact
 from lakehouse.artifacts.seals import Seal, Seals, look, sha256_of
 from lakehouse.artifacts.tools import Log
 from lakehouse.errors import LakehouseError
+from plugins.module_utils.lakehouse.counting import counted
 
 LOCK_WAIT_SECONDS = 1800.0
 
@@ -134,7 +135,7 @@ def _fault(artifact: Artifact, file: Path) -> str | None:
     """Say in a few words what is wrong with the content of a file."""
     size = file.stat().st_size
     if size < artifact.size:
-        return f"truncated: {size} of {artifact.size} bytes"
+        return f"truncated: {size} of {counted(artifact.size, 'byte')}"
     sha256 = sha256_of(file)
     if sha256 != artifact.sha256:
         return f"wrong checksum: expected sha256 {artifact.sha256[:12]}, got {sha256[:12]}"

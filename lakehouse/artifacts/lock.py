@@ -12,6 +12,7 @@ from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.coordinates import Coordinate
 from lakehouse.artifacts.manifest import Artifact, Component, Manifest
 from lakehouse.errors import LakehouseError
+from plugins.module_utils.lakehouse.counting import counted
 
 MARKER = "# LOCK: written by `lakehouse artifacts lock`; do not edit below this line"
 
@@ -36,7 +37,7 @@ def lock(path: Path, cache: Cache, log: tools.Log, root: Path | None = None) -> 
     temporary.replace(path)
     manifest.load(path, root=root)
     count = sum(len(files) for layers in locked.values() for files in layers.values())
-    log(f"{path.name}: {count} files locked")
+    log(f"{path.name}: {counted(count, 'file locked', 'files locked')}")
 
 
 def _fetch_source_archives(bill: Manifest, staging: Path, log: tools.Log) -> Path:
@@ -48,7 +49,7 @@ def _fetch_source_archives(bill: Manifest, staging: Path, log: tools.Log) -> Pat
         if root.is_pypi and not layer.wheels
     ]
     if roots:
-        log(f"fetching {len(roots)} source archives with pip")
+        log(f"fetching {counted(len(roots), 'source archive')} with pip")
         _run(pypi.download_unchecked(roots, staging, staging), log)
     return staging
 

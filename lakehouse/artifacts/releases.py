@@ -18,6 +18,7 @@ from lakehouse.artifacts.cache import Cache, translated_disk_errors
 from lakehouse.artifacts.manifest import Artifact, Component, Layer, Manifest
 from lakehouse.artifacts.seals import Seal, look, sha256_of
 from lakehouse.errors import LakehouseError
+from plugins.module_utils.lakehouse.counting import counted
 
 DIGEST_LENGTH = 12
 CHUNK = 1 << 20
@@ -70,7 +71,7 @@ def _build(component: Component, cache: Cache, log: Callable[[str], None]) -> No
     artifacts = list(component.artifacts)
     if missing := cache.missing(artifacts):
         raise LakehouseError(
-            f"{component.name}: {len(missing)} of {len(artifacts)} files are not in {cache.root}, "
+            f"{component.name}: {len(missing)} of {counted(len(artifacts), 'file')} are not in {cache.root}, "
             f"first {missing[0].coordinate}",
             FETCH_COMMAND,
         )

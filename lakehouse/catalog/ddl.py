@@ -13,6 +13,7 @@ from lakehouse.catalog import text
 from lakehouse.catalog.diff import COLUMN, Action, Change
 from lakehouse.catalog.names import DEFAULT_CATALOG
 from lakehouse.terminal import printable
+from plugins.module_utils.lakehouse.counting import counted
 
 _PARAMETER = "parameter "
 _TYPE = re.compile(r"[A-Za-z0-9_(),<>:. ]+")
@@ -111,7 +112,7 @@ def _created(one: Change) -> str | None:
         f"STORED AS INPUTFORMAT {reads} OUTPUTFORMAT {writes} LOCATION {place}",
         f"TBLPROPERTIES ({properties})" if properties else "",
     ]
-    rest = f" -- without its {one.partitions} partitions" if one.partitions else ""
+    rest = f" -- without its {counted(one.partitions, 'partition')}" if one.partitions else ""
     return f"{' '.join(filter(None, words))};{rest}"
 
 

@@ -13,6 +13,7 @@ from lakehouse.catalog.build import Base, Built
 from lakehouse.catalog.reading import Stream
 from lakehouse.catalog.store import Writer
 from lakehouse.errors import LakehouseError
+from plugins.module_utils.lakehouse.counting import counted
 
 # NameNodes answer a listing in milliseconds; so many are asked for at once.
 _AT_ONCE = 8
@@ -71,7 +72,7 @@ def listed_versions(names: Callable[[str], Iterable[str]]) -> build.Versions:
         except LakehouseError as error:
             # Unknown is not another version than the last.
             raise LakehouseError(
-                f"the versions of {len(places)} Delta tables cannot be had: {error.message}",
+                f"the versions of {counted(len(places), 'Delta table')} cannot be had: {error.message}",
                 error.next_command,
             ) from error
         return {place: version for place, version in found.items() if version}

@@ -23,6 +23,7 @@ from lakehouse.catalog import files, trees
 from lakehouse.catalog.disk import Objects
 from lakehouse.catalog.references import MAIN, References, is_id
 from lakehouse.errors import LakehouseError, UsageError
+from plugins.module_utils.lakehouse.counting import counted
 
 # Another commit may take so long.
 _LOCK_SECONDS = 120.0
@@ -179,7 +180,9 @@ class Store:
                 zip(range(int(back["steps"]) + 1), self.history(self.resolve(back["name"]).id), strict=False)
             )
             if len(found) <= int(back["steps"]):
-                raise UsageError(f"{text}: there are only {len(found) - 1} commits before {back['name']}")
+                raise UsageError(
+                    f"{text}: no more than {counted(len(found) - 1, 'commit')} before {back['name']}"
+                )
             return found[-1][1]
         name = MAIN if text == "HEAD" else text
         for folder in ("heads", "tags"):
@@ -187,7 +190,7 @@ class Store:
                 return self.commit(number)
         matching = self._beginning(text) if is_id(text) else []
         if len(matching) > 1:
-            raise UsageError(f"{text} is the beginning of {len(matching)} commits; a longer one")
+            raise UsageError(f"{text} is the beginning of {counted(len(matching), 'commit')}; a longer one")
         if text == "HEAD":
             raise LakehouseError(f"{self.path} has no commit yet", COMMIT)
         if not matching:

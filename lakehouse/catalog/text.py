@@ -11,6 +11,7 @@ from lakehouse.catalog import documents
 from lakehouse.catalog.diff import COLUMN, KEY, Action, Change
 from lakehouse.catalog.store import Entry
 from lakehouse.terminal import printable as escaped
+from plugins.module_utils.lakehouse.counting import counted
 
 _SIGNS = {Action.ADDED: "+", Action.REMOVED: "-", Action.CHANGED: "~"}
 _LONGEST = 300
@@ -53,7 +54,7 @@ def value(field: str, said: Any) -> str:
     else:
         text = documents.line({"": said}).removeprefix('{"":').removesuffix("}")
     text = printable(text)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text)} letters)"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({counted(len(text), 'letter')})"
 
 
 def printable(text: str) -> str:

@@ -11,6 +11,7 @@ from lakehouse.metastore.connection import Connection
 from lakehouse.metastore.deadline import Deadline
 from lakehouse.metastore.errors import BusyError
 from lakehouse.metastore.options import Endpoint, Options
+from plugins.module_utils.lakehouse.counting import counted
 
 
 class Pool:
@@ -37,9 +38,9 @@ class Pool:
         Raises BusyError where none becomes free in time, OSError where none can be made.
         """
         if not self._free.acquire(timeout=deadline.left(self._options.borrow)):
+            used = counted(self._options.connections, "connection is", "connections are")
             raise BusyError(
-                f"{self._endpoint}: all {self._options.connections} connections are in use for"
-                f" {self._options.borrow:g} s"
+                f"{self._endpoint}: none is free, and {used} in use for {self._options.borrow:g} s"
             )
         connection = None
         try:

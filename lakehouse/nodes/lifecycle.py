@@ -18,6 +18,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.nodes import docker_api, image, keys, machine, owner, plan
 from lakehouse.nodes.plan import Plan, Verb
 from lakehouse.nodes.spec import LocalCluster, Node, read
+from plugins.module_utils.lakehouse.counting import counted
 
 Log = Callable[[str], None]
 _Item = TypeVar("_Item")
@@ -54,7 +55,8 @@ def up(inventory_path: Path | str, log: Log) -> None:
         _apply(client, spec, steps, key, log)
         host_keys = _await(client, spec, key)
     keys.remember(spec, host_keys)
-    log(f"{spec.cluster}: {len(spec.nodes)} nodes answer" + ("" if steps else ", nothing to change"))
+    answer = counted(len(spec.nodes), "node answers", "nodes answer")
+    log(f"{spec.cluster}: {answer}" + ("" if steps else ", nothing to change"))
 
 
 def down(inventory_path: Path | str, log: Log, *, whosever: bool = False) -> None:
@@ -73,7 +75,7 @@ def down(inventory_path: Path | str, log: Log, *, whosever: bool = False) -> Non
         networks = docker_api.remove_networks(client, spec.cluster)
     if spec.state.exists():
         shutil.rmtree(spec.state)
-    log(f"{spec.cluster}: removed {len(containers)} nodes and {len(networks)} networks")
+    log(f"{spec.cluster}: removed {counted(len(containers), 'node')} and {counted(len(networks), 'network')}")
 
 
 def take_over(inventory_path: Path | str, cluster: str, log: Log) -> None:
@@ -93,7 +95,7 @@ def take_over(inventory_path: Path | str, cluster: str, log: Log) -> None:
         owner.adopt(spec, [owner.mark(each) for each in found])
         for each in found:
             machine.authorize(each, key)
-    log(f"{spec.cluster}: {len(found)} nodes are this checkout's now")
+    log(f"{spec.cluster}: {counted(len(found), 'node is', 'nodes are')} this checkout's now")
 
 
 def _marks(client: docker.DockerClient, spec: LocalCluster) -> list[owner.Mark]:

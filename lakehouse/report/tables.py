@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lakehouse.report import record
 from lakehouse.report.record import Record
+from plugins.module_utils.lakehouse.counting import counted
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Table:
         """What the worst block lacks; empty if it lacks nothing, or if there is no block."""
         if not self.blocks or self.replicas_min >= self.replicas_expected:
             return ""
-        return f"a block has {self.replicas_min} of {self.replicas_expected} replicas"
+        return f"a block has {self.replicas_min} of {counted(self.replicas_expected, 'replica')}"
 
 
 def read(path: Path) -> tuple[Table, ...]:

@@ -12,6 +12,7 @@ from rich.text import Text
 from lakehouse.report import engines, matrix, tables, text
 from lakehouse.report.matrix import Cell
 from lakehouse.report.model import NONE, Report, Status
+from plugins.module_utils.lakehouse.counting import counted
 
 _STYLES = {
     Status.PASSED: "green",
@@ -149,9 +150,9 @@ def _verdict(report: Report) -> str:
     counts += [f"{report.absent} absent"] if report.absent else []
     short = sum(bool(table.shortage) for table in report.tables)
     replicas = (
-        f"{short} of {len(report.tables)} tables lack replicas"
+        f"{short} of {counted(len(report.tables), 'table lacks replicas', 'tables lack replicas')}"
         if short
-        else f"{len(report.tables)} tables fully replicated"
+        else f"{counted(len(report.tables), 'table fully replicated', 'tables fully replicated')}"
     )
     verdict = "VERIFIED" if report.passed else "NOT VERIFIED"
     return f"{verdict}: {report.cluster.name}: {', '.join(counts) or 'no tests'}; {replicas}"

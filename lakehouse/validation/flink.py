@@ -10,6 +10,7 @@ from lakehouse.sizing import plan
 from lakehouse.sizing.flink import LEAST_TASK_HEAP
 from lakehouse.validation import sizes
 from lakehouse.validation.finding import Finding
+from plugins.module_utils.lakehouse.counting import counted
 
 LEADER, WORKERS = "flink_jobmanager", "flink_taskmanagers"
 # Each of them is a process of its own on a node.
@@ -61,7 +62,8 @@ def parallelism(host: Host, inventory: Inventory) -> list[Finding]:
     slots = _slots(host)
     if wanted is None or slots is None or not workers or wanted <= slots * len(workers):
         return []
-    fact = f"flink_parallelism is {wanted} with {len(workers)} TaskManagers of {slots} slots"
+    there = f"{counted(len(workers), 'TaskManager')} of {counted(slots, 'slot')}"
+    fact = f"flink_parallelism is {wanted} with {there}"
     advice = "lower it, or raise flink_taskmanager_slots: a streaming job would wait for slots for ever"
     return [Finding("flink.slots", host.name, fact, advice, f"at most {slots * len(workers)}")]
 

@@ -11,6 +11,7 @@ from lakehouse.sizing.postgresql import POOLS, SPARED
 from lakehouse.validation import sizes
 from lakehouse.validation.finding import Finding, Level
 from lakehouse.validation.network import TRUSTED
+from plugins.module_utils.lakehouse.counting import counted
 
 POOL, MOST = "hive_metastore_pool_size", "postgresql_max_connections"
 CLIENTS = ("postgresql_clients", "postgresql_federation_clients")
@@ -60,7 +61,7 @@ def connections(inventory: Inventory) -> list[Finding]:
         own = host.variables.get("postgresql_settings") or {}
         most = int(own.get("max_connections") or made[host.name][MOST])
         if POOLS * size + SPARED > most:
-            held = f"the metastore holds {POOLS} x {size} connections ({POOL})"
+            held = f"the metastore holds {POOLS} x {counted(size, 'connection')} ({POOL})"
             fact = f"{held}, and PostgreSQL allows {most} in all"
             advice = f"raise {MOST}, or lower {POOL}"
             expected = f"at least {POOLS * size + SPARED}"

@@ -8,6 +8,7 @@ from lakehouse import services
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.variables import suggestion
+from plugins.module_utils.lakehouse.counting import counted
 
 # The least number of hosts of which one can fail and more than half are left.
 LEAST_QUORUM = 3
@@ -35,7 +36,7 @@ def group_sizes(inventory: Inventory) -> list[Finding]:
             advice = suggestion(group, others, f"put a host into [{group}]")
             findings.append(Finding("groups.size", "all", f"group {group} is empty", advice, expected))
         elif len(members) > 1 and count != services.SOME:
-            fact = f"group {group} has {len(members)} hosts"
+            fact = f"group {group} has {counted(len(members), 'host')}"
             findings.append(
                 Finding("groups.size", ",".join(members), fact, "leave one of them in it", expected)
             )
@@ -50,7 +51,7 @@ def _votes(group: str, inventory: Inventory) -> Iterator[Finding]:
         yield Finding(
             "groups.size",
             ",".join(members),
-            f"group {group} has {len(members)} voters",
+            f"group {group} has {counted(len(members), 'voter')}",
             "add a host to it, or take one out",
             f"none, or an odd number of at least {LEAST_QUORUM}",
         )
@@ -66,7 +67,7 @@ def replication(host: Host, inventory: Inventory) -> list[Finding]:
         Finding(
             "hdfs.replication",
             host.name,
-            f"hdfs_replication is {wanted} with {datanodes} DataNodes",
+            f"hdfs_replication is {wanted} with {counted(datanodes, 'DataNode')}",
             "lower hdfs_replication, or add hosts to the group datanodes",
             f"1 to {datanodes}",
         )

@@ -10,6 +10,7 @@ from trino.dbapi import connect
 from trino.exceptions import Error
 
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse.counting import counted
 
 _TEXT = {
     "text": "cast({0} AS varchar)",
@@ -58,8 +59,8 @@ def differences(cluster: Cluster, tables: Sequence[Mapping[str, Any]]) -> list[s
             return
         if tuple(found) != (table["rows"], table["checksum"]):
             known = f"{table['rows']}, {table['checksum']}"
-            yield f"{name}: Trino finds {found[0]} rows, checksum {found[1]} ({known})"
+            yield f"{name}: Trino finds {counted(found[0], 'row')}, checksum {found[1]} ({known})"
 
-    counted = [table for table in tables if table["rows"] is not None]
+    judged = [table for table in tables if table["rows"] is not None]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return [line for lines in pool.map(lambda table: list(judge(table)), counted) for line in lines]
+        return [line for lines in pool.map(lambda table: list(judge(table)), judged) for line in lines]

@@ -9,6 +9,7 @@ from typing import Any
 
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import command
+from lakehouse.report.text import size
 from ops.backup import acting
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
@@ -16,6 +17,7 @@ from ops.change.run import Request, Running, Work
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.checked_document import DocumentError
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "backup"
 UNIT = "lakehouse-backup.service"
@@ -65,7 +67,7 @@ def facts(made: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what the last line says of a backup."""
     moments = (("T0", made["database"]["at"]), ("T1", made["hdfs"]["at"]))
     stamps = (f"{name} {datetime.fromtimestamp(at, UTC):%H:%M:%SZ}" for name, at in moments)
-    return (*stamps, f"{len(made['tables'])} tables", f"{made['bytes'] / 2**30:.1f} GiB")
+    return (*stamps, counted(len(made["tables"]), "table"), size(int(made["bytes"])))
 
 
 def _last(cluster: Cluster, host: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.clients import Files, MetastoreSession
 from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse.counting import counted
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
 _LONG_SECONDS = 6 * 3600.0
@@ -141,7 +142,8 @@ def _planned(found: Mapping[str, Any], living: Living, request: Request) -> Work
                 *({"table": str(one), "format": one.row["format"]} for one in wanted),
             ],
             lines=[
-                f"restore {what} of {found['name']}{f' as {other}' if other else ''}: {len(wanted)} tables",
+                f"restore {what} of {found['name']}{f' as {other}' if other else ''}:"
+                f" {counted(len(wanted), 'table')}",
                 *(f"  {one['name']} (database)" for one in homes),
                 *(f"  {one} ({one.row['format']})" for one in wanted[:_SHOWN]),
                 *([f"  and {len(wanted) - _SHOWN} more"] if wanted[_SHOWN:] else []),
@@ -332,11 +334,11 @@ def _without_placeholder(living: Living, entry: Entry) -> None:
 def _facts(
     rows: Sequence[Mapping[str, Any]], files: Mapping[str, Any], before: Mapping[str, str]
 ) -> Iterable[str]:
-    yield f"{files['written']} files written"
+    yield counted(files["written"], "file written", "files written")
     if files["aside"]:
         yield f"{files['aside']} set aside in {files['place']}"
     if len(before) == 1:
         [place] = before.values()
         yield f"until now it was {place}"
-    counted = sum(row["rows"] is not None for row in rows)
-    yield f"{counted} of {len(rows)} tables counted, and equal to the manifest"
+    known = sum(row["rows"] is not None for row in rows)
+    yield f"{known} of {counted(len(rows), 'table')} counted, and equal to the manifest"

@@ -31,6 +31,7 @@ from ops.probing import Prober
 from ops.status import look, placement, screen
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "restore"
 # What stays: the database is restored by its own step, and files are brought back to a file system that runs.
@@ -89,7 +90,8 @@ def _planned(backup: Mapping[str, Any], moment: datetime | None, living: Living,
     to = f" --to {arguments['to']}" if moment else ""
     known = str(cluster.variable("lakehouse_cluster"))
     count = len(backup.get("tables", ()))
-    danger = f"{known} gets the {count} tables of then; what is newer leaves the catalog and is set aside"
+    tables = counted(count, "table of then", "tables of then")
+    danger = f"{known} gets the {tables}; what is newer leaves the catalog and is set aside"
     return Work(
         target=backup["name"],
         arguments={**arguments, "backup": backup["name"]},
@@ -246,7 +248,7 @@ class Awake:
         said, live = found.value
         if live != self._nodes:
             self._said, self._since = said, time.monotonic()
-            return f"{live} of {self._nodes} DataNodes are there"
+            return f"{live} of {counted(self._nodes, 'DataNode')} are there"
         if not said:
             return ""
         if said != self._said:
@@ -323,7 +325,7 @@ class Steps:
         self._begin(start)
         self._start()
         aside = f", {brought['aside']} set aside in {brought['place']}" if brought["aside"] else ""
-        return (f"{brought['written']} files written{aside}",)
+        return (f"{counted(brought['written'], 'file written', 'files written')}{aside}",)
 
     def _begin(self, step: str) -> None:
         self._running.begins(self._keeper, step)

@@ -17,6 +17,7 @@ from ops.change.run import Request, Work
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
 from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse.counting import counted
 
 BACKUP, RESTORE = making.VERB, whole.VERB
 _LONG_SECONDS = 6 * 3600.0
@@ -79,7 +80,7 @@ def listed(path: str) -> Result:
     cluster = placement.read(inventory.load(path))
     found = acting.program(cluster, "list", seconds=_SECONDS, read=backup_manifest.listed)
     names = [f"{one['name']} (damaged)" if one["problems"] else one["name"] for one in reversed(found)]
-    facts = (f"{len(names)} backups", *names)
+    facts = (counted(len(names), "backup"), *names)
     target = str(cluster.variable("lakehouse_cluster"))
     return _result("backups", target, (), facts, "listed", command("backup verify", path))
 

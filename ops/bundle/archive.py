@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ops.bundle.collector import bounded
+from plugins.module_utils.lakehouse.counting import counted
 
 # For a member's head and its padding, and for the list at the end with what closes the archive.
 _HEAD, _LIST = 2048, 1 << 16
@@ -46,7 +47,7 @@ class Archive:
     def note(self, name: str, size: int, kept: int) -> None:
         """List what somebody else has cut."""
         if size > kept:
-            self.cut.setdefault(name, f"{kept} of {size} bytes")
+            self.cut.setdefault(name, f"{kept} of {counted(size, 'byte')}")
 
     def close(self, contents: dict[str, object]) -> None:
         """Add the list of what is there and what was cut, and end the archive."""

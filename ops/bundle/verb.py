@@ -41,6 +41,7 @@ from ops.status import look as status
 from ops.status import screen
 from plugins.module_utils.lakehouse import checked_document
 from plugins.module_utils.lakehouse.checked_document import DocumentError
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "support-bundle"
 _ASK_SECONDS = 15.0
@@ -78,7 +79,12 @@ def main(arguments: argparse.Namespace) -> int:
         answers = _fill(bundle, masker, seen, arguments.limit, began)
     ending = _result(arguments.inventory, path, seen, answers)
     seconds = time.monotonic() - began
-    facts = (*ending.facts, f"{masker.count} values masked", f"{len(bundle.cut)} cut", f"{seconds:.1f} s")
+    facts = (
+        *ending.facts,
+        f"{counted(masker.count, 'value masked', 'values masked')}",
+        f"{len(bundle.cut)} cut",
+        f"{seconds:.1f} s",
+    )
     details = {"masked": masker.count, "cut": bundle.cut, "seconds": round(seconds, 1)}
     ending = replace(ending, facts=facts, details={**ending.details, **details})
     lines = [json.dumps(ending.json())] if arguments.json else [*map(str, ending.worst), ending.last_line]
@@ -230,7 +236,7 @@ def _result(inventory: str, path: Path, seen: Seen, answers: Mapping[str, Answer
             for host, answer in answers.items()
             if not answer.known
         ),
-        facts=(f"{len(there)} of {len(answers)} hosts", size(path.stat().st_size)),
+        facts=(f"{len(there)} of {counted(len(answers), 'host')}", size(path.stat().st_size)),
         hosts={name: {"answered": answer.known, "why": answer.why} for name, answer in answers.items()},
         healthy_next=f"tar tzf {shown}",
         details={"archive": str(shown)},

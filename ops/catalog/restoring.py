@@ -30,6 +30,7 @@ from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.clients import Files, MetastoreSession
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "catalog restore"
 _SHOWN = 40
@@ -92,9 +93,11 @@ def prepare(living: Living, request: Request) -> Work:
         arguments={**arguments, "commit": entry.id},
         plan=[{"deed": one.deed.name.lower(), "kind": one.kind, "name": str(one.name)} for one in steps],
         lines=_lines(entry.short, found),
-        question=f"Write {len(steps)} objects of the metastore?",
+        question=f"Write {counted(len(steps), 'object')} of the metastore?",
         do=partial(_do, where, entry, seen, len(left)),
-        danger=f"{len(dropped)} objects leave the catalog; their files stay." if dropped else "",
+        danger=f"{counted(len(dropped), 'object leaves', 'objects leave')} the catalog; files stay."
+        if dropped
+        else "",
         words=words,
         refusal=Refusal(f"{refused.name}: {refused.why}", serve) if refused else None,
     )
@@ -175,8 +178,11 @@ def _do(where: Path, entry: Entry, seen: Sequence[Seen], left: int, running: Run
     hooks.run(where, hooks.POST_RESTORE, lambda: {**told, "before": before.id})
     for one in sorted(lost):
         running.say(f"{one}: is not as in the commit, the metastore takes none by Thrift")
-    facts = [f"{len(seen)} objects written", f"before it the catalog was {before.short}"]
-    brought = [f"{files} dropped files are back"] if files else []
+    facts = [
+        f"{counted(len(seen), 'object written', 'objects written')}",
+        f"before it the catalog was {before.short}",
+    ]
+    brought = [f"{counted(files, 'dropped file is', 'dropped files are')} back"] if files else []
     return (*facts, *brought, *([f"{left} left alone"] if left else []))
 
 

@@ -12,6 +12,7 @@ from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
 from ops.members import DEAD, LEAVING, LIVE, members
 from plugins.module_utils.lakehouse import hdfs_hosts
+from plugins.module_utils.lakehouse.counting import counted
 from plugins.module_utils.lakehouse.hdfs_hosts import Entry
 
 # As the role writes it: hdfs_namenode_hosts_file.
@@ -38,8 +39,9 @@ class Moving:
     open: int
 
     def __str__(self) -> str:
-        waits = f", {self.open} of files that are open: they move when their writers end" if self.open else ""
-        return f"{self.blocks} blocks have too few replicas elsewhere{waits}"
+        one, several = "of an open file: it moves", "of open files: they move"
+        waits = f", {counted(self.open, one, several)} when writers end" if self.open else ""
+        return f"{counted(self.blocks, 'block has', 'blocks have')} too few replicas elsewhere{waits}"
 
 
 def entries(living: Living) -> list[Entry]:

@@ -21,6 +21,7 @@ from ops.change.steps import Step
 from ops.fsck import parse_fsck
 from ops.status import questions
 from plugins.module_utils.lakehouse import away, hdfs_hosts
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB, BACK = "decommission", "recommission"
 _PAUSE_SECONDS = 1.0
@@ -126,9 +127,9 @@ def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[
         if step.service in _DRAINED:
             _drain(running, step, float(request.arguments["drain"]))
     leaving.stop(running, [step for step in here if step is not stored], for_good=True)
-    facts = [f"{len(here)} units stopped"]
+    facts = [f"{counted(len(here), 'unit stopped', 'units stopped')}"]
     if stored:
-        facts.append(f"{_moved(running, node)} blocks moved")
+        facts.append(f"{counted(_moved(running, node), 'block moved', 'blocks moved')}")
         leaving.stop(running, [stored], for_good=True)
     return tuple(facts)
 

@@ -18,6 +18,7 @@ from ops.change.run import Running, Work
 from ops.change.steps import Step
 from ops.status import placement
 from plugins.module_utils.lakehouse import away, hdfs_hosts
+from plugins.module_utils.lakehouse.counting import counted
 
 NAMENODE, STORAGE = "namenode", "datanode"
 # A service may be asked to end its work, as Trino's worker does when it is stopped.
@@ -71,7 +72,7 @@ def back(living: Living, arguments: Mapping[str, Any], line: str, *, for_good: b
             *(["  HDFS counts on its replicas again"] if storage(here) else []),
             *(f"  {number:>2} {step.service}" for number, step in enumerate(here, 1)),
         ],
-        question=f"Start {len(here)} units on {arguments['node']}?",
+        question=f"Start {counted(len(here), 'unit')} on {arguments['node']}?",
         do=partial(_serve, here, for_good=for_good),
     )
 
@@ -180,7 +181,7 @@ def _serve(here: tuple[Step, ...], running: Running, *, for_good: bool) -> tuple
         settles(running, step)
     if stored:
         stores(running, node)
-    return (f"{len(here)} units serve",)
+    return (f"{counted(len(here), 'unit serves', 'units serve')}",)
 
 
 def _inactive(living: Living) -> str:

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from ops.answer import Answer
 from ops.probing import Reply
 from plugins.module_utils.lakehouse import checked_document
+from plugins.module_utils.lakehouse.counting import counted
 from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 
 BEAT_SECONDS = 10.0
@@ -151,8 +152,8 @@ def lost(answers: Mapping[str, Answer[Reply]], own: Own) -> str:
     without = [name for name, answer in answers.items() if answer.known and name not in found]
     if 2 * (len(answers) - len(without)) > own.asked:
         return ""
-    there = f"{len(without)} of {own.asked} hosts"
-    return f"{there} do not have its lock any more: it was broken, or they have restarted"
+    there = f"{len(without)} of {counted(own.asked, 'host')}"
+    return f"its lock is gone from {there}: it was broken, or they have restarted"
 
 
 def _held(reply: Reply) -> Held:

@@ -17,6 +17,7 @@ from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from plugins.module_utils.lakehouse import away, hdfs_hosts
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "maintenance"
 _STATE_SECONDS = 300.0
@@ -61,7 +62,7 @@ def prepare(living: Living, request: Request) -> Work:
             *([gap] if leaving.storage(here) else []),
             *leaving.listed(here),
         ],
-        question=f"Stop {len(here)} units on {node}?",
+        question=f"Stop {counted(len(here), 'unit')} on {node}?",
         do=partial(_leave, here, request),
         danger=f"Nobody else runs {', '.join(alone)}: the cluster is without." if alone else "",
         words=run.typed(node, {"--for": request.arguments.get("for")}),
@@ -82,7 +83,7 @@ def _clock(until: float) -> str:
 
 def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
     living, node, until = running.living, str(request.arguments["node"]), float(request.arguments["until"])
-    facts = [f"{len(here)} units stopped"]
+    facts = [f"{counted(len(here), 'unit stopped', 'units stopped')}"]
     stored = leaving.storage(here)
     if stored:
         restart.wait_for_gate(running, stored, str(stored), request, back=False)

@@ -21,6 +21,7 @@ from ops.fsck import Block, File, parse_fsck
 from ops.members import LIVE, members
 from ops.status import placement, questions, reading
 from plugins.module_utils.lakehouse import away, hdfs_hosts
+from plugins.module_utils.lakehouse.counting import counted
 
 _COUNTERS, _NODES = "FSNamesystemState", "NameNodeInfo"
 _NOTE = "the note that it has left"
@@ -91,7 +92,7 @@ def _there(living: Living, here: Sequence[Step], node: str, path: str) -> Refusa
         return Refusal(f"{node} answers", command(f"decommission {node}", path))
     if leaving.storage(here):
         return heard(living.bean(_NODES).then(lambda bean: members(bean, LIVE)), node, path)
-    return counted({step.service: living.members(step) for step in here}, node, path)
+    return serving({step.service: living.members(step) for step in here}, node, path)
 
 
 def heard(live: Answer[dict[str, dict[str, Any]]], node: str, path: str) -> Refusal | None:
@@ -104,7 +105,7 @@ def heard(live: Answer[dict[str, dict[str, Any]]], node: str, path: str) -> Refu
     return Refusal(fact, f"{hosts.ping(path, node)}, or the same again when HDFS has given it up")
 
 
-def counted(members: Mapping[str, Answer[frozenset[str]]], node: str, path: str) -> Refusal | None:
+def serving(members: Mapping[str, Answer[frozenset[str]]], node: str, path: str) -> Refusal | None:
     """Return that leaders count what a host without a DataNode runs, or do not tell; None where none does."""
     if silent := next(((name, one.why) for name, one in members.items() if not one.known), None):
         fact = f"nobody says whether {silent[0]} there takes work: {silent[1]}"
@@ -133,7 +134,8 @@ def lost(files: Iterable[File], node: str, address: str) -> Refusal | None:
     gone = [file.path for file in files for block in file.blocks if _hosts(block) <= {address}]
     if not gone:
         return None
-    fact = f"{len(gone)} blocks have no replica elsewhere, such as one of {gone[0]}: {node} may have the last"
+    fact = f"{counted(len(gone), 'block has', 'blocks have')} no replica elsewhere, such as one of {gone[0]}:"
+    fact += f" {node} may have the last"
     return Refusal(
         fact, "bring it back, or restore or remove such files: hdfs fsck / -list-corruptfileblocks"
     )
@@ -153,7 +155,7 @@ def _give_up(here: tuple[Step, ...], request: Request, running: Running) -> tupl
     if not noted.known:
         raise Stopped(Ending.HALFWAY, f"the NameNode's host does not note it: {noted.why}", "")
     running.done(node, _NOTE)
-    facts = [f"{len(here)} services are expected no longer"]
+    facts = [f"{counted(len(here), 'service is expected no longer', 'services are expected no longer')}"]
     if leaving.storage(here):
         _exclude(running, node)
         if not request.arguments["force"]:
@@ -181,4 +183,6 @@ def left(living: Living, until: float) -> str:
 def _short(living: Living) -> str:
     """Return how many blocks lack a replica, in words; empty where none does."""
     left = living.bean(_COUNTERS).then(reading.lacking)
-    return left.why or (f"{left.value} blocks lack a replica" if left.value else "")
+    return left.why or (
+        f"{counted(left.value, 'block lacks a replica', 'blocks lack a replica')}" if left.value else ""
+    )

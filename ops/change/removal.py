@@ -19,6 +19,7 @@ from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.status import placement
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "remove"
 # A worker of Trino ends its queries first.
@@ -89,7 +90,7 @@ def prepare(living: Living, request: Request) -> Work:
             f"{VERB} {component}: units, releases and configuration, {kept}",
             *(f"  {row['host']}: {', '.join(there[row['host']].units)}" for row in rows),
         ],
-        question=f"Remove {component} from {len(rows)} hosts?",
+        question=f"Remove {component} from {counted(len(rows), 'host')}?",
         do=partial(_do, there, [row["host"] for row in rows], request),
         danger=f"What {component} has written to the disks of its hosts is lost." if data else "",
         following=f".venv/bin/ansible-playbook -i {path} playbooks/site.yml",
@@ -165,4 +166,4 @@ def _do(
         if not done.known:
             raise Stopped(Ending.HALFWAY, f"{component} on {host}: {done.why}", "")
         running.done(host, component)
-    return (f"{component} is gone from {len(hosts)} hosts",)
+    return (f"{component} is gone from {counted(len(hosts), 'host')}",)

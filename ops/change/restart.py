@@ -18,6 +18,7 @@ from ops.change.facts import Living
 from ops.change.gate import Reason
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "restart"
 # A gate that is shut before anything was changed is looked at again for so long: blocks that were just
@@ -58,19 +59,19 @@ def prepare(living: Living, request: Request) -> Work:
     left = tuple(step for step in there if not is_done(living, step)) if stopped else planned
     hosts = {step.host for step in left}
     width = max((len(str(step)) for step in left), default=0)
-    where = next(iter(hosts)) if len(hosts) == 1 else f"{len(hosts)} hosts"
+    where = next(iter(hosts)) if len(hosts) == 1 else f"{counted(len(hosts), 'host')}"
     return Work(
         target=arguments["service"],
         arguments=arguments,
         plan=[asdict(step) for step in left],
         lines=[
-            f"{VERB} {arguments['service']}: {len(left)} units on {where}, one after the other",
+            f"{VERB} {arguments['service']}: {counted(len(left), 'unit')} on {where}, one after the other",
             *(
                 f"  {number:>2} {str(step).ljust(width)}  {step.noticed}".rstrip()
                 for number, step in enumerate(left, 1)
             ),
         ],
-        question=f"Restart {len(left)} units?",
+        question=f"Restart {counted(len(left), 'unit')}?",
         do=partial(_do, left, len(planned), request),
         words=run.typed(arguments["service"], {"--host": arguments["host"], "--force": arguments["force"]}),
         refusal=mark.absent(living.cluster, (step.host for step in left), request.path),

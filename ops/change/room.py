@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ops.change import datanodes
 from ops.change.ending import Refusal
 from ops.fsck import File
+from plugins.module_utils.lakehouse.counting import counted
 
 _MIB = 1024**2
 # Of the space that is left once the blocks have moved, what a DataNode shall keep.
@@ -27,10 +28,11 @@ def unplaced(
     most = max([file.replication for file in wanting], default=0)
     if not wanting and replication <= len(left):
         return None
+    there = f"{counted(len(left), 'DataNode')} would be left"
     fact = (
-        f"{len(wanting)} files want up to {most} replicas, and {len(left)} DataNodes would be left"
+        f"{counted(len(wanting), 'file wants', 'files want')} up to {counted(most, 'replica')}, and {there}"
         if wanting
-        else f"new files want {replication} replicas, and {len(left)} DataNodes would be left"
+        else f"new files want {counted(replication, 'replica')}, and {there}"
     )
     fewer = f"hdfs_replication: {len(left)} in the inventory and hdfs dfs -setrep -R {len(left)} / on a node"
     return Refusal(fact, f"{way}, or {fewer}")

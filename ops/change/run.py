@@ -32,6 +32,7 @@ from ops.probing import Session
 from ops.status import placement
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away
+from plugins.module_utils.lakehouse.counting import counted
 
 _PAUSE_SECONDS = 0.5
 # The NameNode looks every 30 s which blocks have moved; a count that is the same for so long moves no more.
@@ -414,7 +415,7 @@ def _locked(options: argparse.Namespace, verb: str, running: Running, repeated: 
         if 2 * len(mine) <= len(answers):
             silent = [name for name in answers if name not in mine]
             why = f"{silent[0]}: {lock.refusal(answers[silent[0]])}"
-            fact = f"{len(silent)} of {len(answers)} hosts do not give their lock ({why})"
+            fact = f"{len(silent)} of {counted(len(answers), 'host')} do not give their lock ({why})"
             raise Stopped(Ending.REFUSED, fact, command("doctor", options.inventory))
         living.repeat(mine, lock.beat(own), lock.BEAT_SECONDS)
         running.lock = lock.Own(own, tuple(mine), len(answers))

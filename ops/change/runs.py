@@ -22,6 +22,7 @@ from ops.outcome import SCHEMA
 from ops.status import placement
 from ops.status.screen import age, aligned
 from ops.upgrade import verb as upgrades
+from plugins.module_utils.lakehouse.counting import counted
 
 # How many are shown; the others are there for programs.
 _SHOWN = 20
@@ -73,8 +74,8 @@ def screen(cluster: str, path: str, known: Sequence[Run]) -> str:
     ]
     left = [one for one in known if one.resumable]
     following = command(f"resume {left[-1].id}", path) if left else command("status", path)
-    counted = f"{len(known)} runs, {len(left)} that can be resumed"
-    return "\n".join([*aligned(rows), f"runs {cluster}: {counted}; next: {following}"])
+    there = f"{counted(len(known), 'run')}, {len(left)} that can be resumed"
+    return "\n".join([*aligned(rows), f"runs {cluster}: {there}; next: {following}"])
 
 
 def document(cluster: str, known: Sequence[Run]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ops.doctor.asks import BACKUP
 from ops.doctor.model import Case, Check, Fault, Seen, judged
 from ops.status import questions
 from ops.status.model import Kept
+from plugins.module_utils.lakehouse.counting import counted
 
 # Its nightly run and some hours; a week and a day where an inventory has a calendar of its own.
 HOURS, _OWN_CALENDAR_HOURS = 30, 8 * 24
@@ -71,15 +72,18 @@ def _archive(seen: Seen) -> Iterator[Case]:
     placed = seen.the("postgresql")
 
     def behind(rows: dict[str, str]) -> Iterator[Fault]:
+        waiting = counted(int(rows["waiting"]), "segment waits", "segments wait")
         action = seen.on(placed.host, "runuser -u postgres -- pgbackrest --stanza=lakehouse check")
         if rows["mode"] != "on":
             yield Fault("archive_mode is off: nothing leaves the host", seen.site, "on")
         elif rows["failing"] == "true":
             yield Fault(
-                f"the repository takes no WAL: {rows['waiting']} segments wait in pg_wal", action, "0"
+                f"the repository takes no WAL: {waiting} in pg_wal",
+                action,
+                "0",
             )
         elif int(rows["waiting"]) > _WAITING:
-            fact = f"{rows['waiting']} segments wait in pg_wal"
+            fact = f"{waiting} in pg_wal"
             yield Fault(fact, action, f"at most {_WAITING}", Level.WARNING)
 
     rows = seen.part(placed.host, "archive").then(lambda text: dict(line.split("|") for line in text.split()))

@@ -11,6 +11,7 @@ from lakehouse.validation.finding import Level
 from ops.answer import Answer, unknown
 from ops.doctor.asks import CALLS
 from ops.doctor.model import SETTLED_SECONDS, Case, Check, Fault, Seen, judged, runs
+from plugins.module_utils.lakehouse.counting import counted
 
 # The metastore holds its own from the start; this many are left for people and other engines.
 _FREE_CONNECTIONS = 8
@@ -45,7 +46,7 @@ def _calls(seen: Seen) -> Iterator[Case]:
 
     def wrong() -> Iterator[Fault]:
         if failed and seen.age(metastore) >= SETTLED_SECONDS:
-            fact = f"{len(failed)} of {len(CALLS)} calls fail: {failed[0]}"
+            fact = f"{len(failed)} of {counted(len(CALLS), 'call')} fail: {failed[0]}"
             yield Fault(
                 fact, seen.on(metastore.host, f"systemctl restart {metastore.unit}"), "an answer to each"
             )
@@ -76,7 +77,9 @@ def _connections(seen: Seen) -> Iterator[Case]:
                 seen.the("postgresql").host, "runuser -u postgres -- psql -c 'TABLE pg_stat_activity'"
             )
             expected = f"at least {_FREE_CONNECTIONS} free"
-            yield Fault(f"{used} of {allowed} connections are used", action, expected, Level.WARNING)
+            yield Fault(
+                f"{used} of {counted(allowed, 'connection')} are used", action, expected, Level.WARNING
+            )
 
     return _of_rows(seen, many, "connections")
 
@@ -97,7 +100,8 @@ def _locks(seen: Seen) -> Iterator[Case]:
 def _locations(seen: Seen) -> Iterator[Case]:
     def misplaced(rows: Mapping[str, str]) -> Iterator[Fault]:
         if count := int(rows["misplaced"]):
-            fact = f"{count} tables or databases are on a local disk, or name a host of HDFS"
+            those = counted(count, "table or database is", "tables or databases are")
+            fact = f"{those} on a local disk, or at a host of HDFS by its name"
             action = f".venv/bin/lakehouse risky-tables -i {seen.status.inventory}"
             expected = f"hdfs://{seen.cluster.variable('lakehouse_nameservice')}/..."
             yield Fault(fact, action, expected, Level.WARNING)

@@ -17,6 +17,7 @@ from ops.change import removal
 from ops.doctor.model import SETTLED_SECONDS, Case, Check, Fault, Seen, judged, runs
 from ops.status import placement
 from ops.status.model import RUNNING, Placed, Unit
+from plugins.module_utils.lakehouse.counting import counted
 
 # A daemon that waited for what it needs came back a few times before it stayed.
 _MANY_RESTARTS, _RECENT_SECONDS = 3, 120
@@ -118,7 +119,8 @@ def _left(seen: Seen) -> Iterator[Case]:
 def _restarts(seen: Seen) -> Iterator[Case]:
     def often(placed: Placed, unit: Unit) -> Iterator[Fault]:
         if unit.word == RUNNING and unit.restarts >= _MANY_RESTARTS and seen.age(placed) < _RECENT_SECONDS:
-            fact = f"{placed.service} came back {unit.restarts} times, {seen.age(placed):.0f} s ago the last"
+            times = counted(unit.restarts, "time")
+            fact = f"{placed.service} came back {times}, {seen.age(placed):.0f} s ago the last"
             yield Fault(fact, seen.journal(placed), "a daemon that stays", Level.WARNING)
 
     return _of_units(seen, often)

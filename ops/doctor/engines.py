@@ -12,6 +12,7 @@ from ops.answer import Answer, both
 from ops.doctor.model import Case, Check, Fault, Seen, judged, settings
 from ops.status import reading
 from ops.status.model import Placed
+from plugins.module_utils.lakehouse.counting import counted
 
 # Such as pekko.tcp://flink@node1:6122/user/rpc/taskmanager_0.
 _PATH = re.compile(r"@([^:/]+)[:/]")
@@ -90,7 +91,9 @@ def _slots(seen: Seen) -> Iterator[Case]:
         # One that is missing is said as such.
         if host not in managers or managers[host]["slotsNumber"] == expected:
             return ()
-        return (Fault(f"it offers {managers[host]['slotsNumber']} slots", seen.site, str(expected)),)
+        return (
+            Fault(f"it offers {counted(managers[host]['slotsNumber'], 'slot')}", seen.site, str(expected)),
+        )
 
     for placed in seen.settled("flink_taskmanager"):
         text = seen.part(placed.host, "flink_config")

@@ -110,7 +110,7 @@ def _away(seen: Seen) -> Iterator[Case]:
     def gone(host: str, mark: away.Mark) -> Iterator[Fault]:
         if mark:
             action = judge.way_back(seen.status, host, mark)
-            yield Fault(away.told(mark), action, away.SERVES, Level.WARNING)
+            yield Fault(away.told(mark), action, away.EXPECTED[mark["state"]], Level.WARNING)
 
     for name, answer in seen.status.away.items():
         yield Case(name, judged(answer, partial(gone, name)))

@@ -9,6 +9,7 @@ from ops import outcome
 from ops.doctor.diagnosis import Diagnosis
 from ops.outcome import Outcome, Result
 from ops.status.model import Status
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "doctor"
 _OUTCOMES = {Level.FAULT: Outcome.DOWN, Level.WARNING: Outcome.DEGRADED}
@@ -20,7 +21,7 @@ def result(status: Status, diagnosis: Diagnosis, seconds: float) -> Result:
         verb=VERB,
         target=status.cluster,
         findings=tuple(map(_finding, diagnosis.findings)),
-        facts=(f"{diagnosis.judged} of {diagnosis.cases} checks judged", f"{seconds:.1f} s"),
+        facts=(f"{diagnosis.judged} of {counted(diagnosis.cases, 'check')} judged", f"{seconds:.1f} s"),
         hosts={
             machine.name: {"answered": machine.answer.known, "why": machine.answer.why}
             for machine in status.machines

@@ -9,6 +9,7 @@ from trino.exceptions import Error, TrinoConnectionError, TrinoQueryError
 
 from ops.sql.asked import Asked, Outcome
 from ops.sql.rows import Rows
+from plugins.module_utils.lakehouse.counting import counted
 
 _LATE = {"EXCEEDED_TIME_LIMIT", "ABANDONED_QUERY"}
 _ANSWER_SECONDS = 20.0
@@ -62,7 +63,7 @@ def _rows(cursor: Cursor) -> Rows:
     rows = tuple(tuple(row) for row in cursor.fetchall())
     columns = tuple(column.name for column in cursor.description or ())
     if cursor.update_type and columns in {(), ("rows",)}:
-        count = f": {rows[0][0]} rows" if rows and rows[0] and rows[0][0] is not None else ""
+        count = f": {counted(rows[0][0], 'row')}" if rows and rows[0] and rows[0][0] is not None else ""
         return Rows(said=(f"{cursor.update_type}{count}",))
     return Rows(columns, rows)
 

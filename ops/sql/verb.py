@@ -20,6 +20,7 @@ from ops.sql import flink, nodes, rows, spark, statements, trino
 from ops.sql.asked import Asked, Outcome
 from ops.sql.rows import Rows
 from ops.status import placement
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "sql"
 # ssh's own code, where it never got there.
@@ -136,8 +137,8 @@ def _result(arguments: argparse.Namespace, asked: Asked, found: Outcome, seconds
         target=f"{arguments.engine} of {asked.cluster.variable('lakehouse_cluster')}",
         findings=finding,
         facts=(
-            f"{len(found.results)} of {count} statements",
-            f"{sum(len(one.rows) for one in found.results)} rows",
+            f"{len(found.results)} of {counted(count, 'statement')}",
+            f"{counted(sum(len(one.rows) for one in found.results), 'row')}",
             f"as {asked.person}",
             f"{seconds:.1f} s",
         ),

@@ -10,6 +10,7 @@ from ops import hosts
 from ops.outcome import Finding, Outcome
 from ops.status.model import RUNNING, Hdfs, Machine, Placed, Status
 from plugins.module_utils.lakehouse import away
+from plugins.module_utils.lakehouse.counting import counted
 
 DEGRADED, DOWN = Outcome.DEGRADED, Outcome.DOWN
 # A disk or a memory with less of itself available.
@@ -136,15 +137,39 @@ def _storage(status: Status) -> Iterator[Finding]:
 
 def of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
     """Give each thing that may be wrong with HDFS: its word, whether it is, and the fact."""
-    yield "datanodes", hdfs.live < status.datanodes, f"{hdfs.live} of {status.datanodes} DataNodes are live"
-    yield "stale", hdfs.stale > 0, f"{hdfs.stale} DataNodes were silent for a while"
+    yield (
+        "datanodes",
+        hdfs.live < status.datanodes,
+        f"{hdfs.live} of {counted(status.datanodes, 'DataNode is live', 'DataNodes are live')}",
+    )
+    yield (
+        "stale",
+        hdfs.stale > 0,
+        f"{counted(hdfs.stale, 'DataNode was silent', 'DataNodes were silent')} for a while",
+    )
     yield "safemode", bool(hdfs.safemode), "safe mode is on: nothing can be written"
-    yield "missing", hdfs.missing > 0, f"{hdfs.missing} of {hdfs.blocks} blocks are missing"
-    yield "corrupt", hdfs.corrupt > 0, f"{hdfs.corrupt} of {hdfs.blocks} blocks are corrupt"
+    yield (
+        "missing",
+        hdfs.missing > 0,
+        f"{hdfs.missing} of {counted(hdfs.blocks, 'block is missing', 'blocks are missing')}",
+    )
+    yield (
+        "corrupt",
+        hdfs.corrupt > 0,
+        f"{hdfs.corrupt} of {counted(hdfs.blocks, 'block is corrupt', 'blocks are corrupt')}",
+    )
     # The NameNode counts blocks without any replica among those that lack one.
     lacking = hdfs.low - hdfs.missing
-    yield "replicas", lacking > 0, f"{lacking} of {hdfs.blocks} blocks lack a replica"
-    yield "volumes", hdfs.failed_volumes > 0, f"{hdfs.failed_volumes} disks of DataNodes have failed"
+    yield (
+        "replicas",
+        lacking > 0,
+        f"{lacking} of {counted(hdfs.blocks, 'block lacks a replica', 'blocks lack a replica')}",
+    )
+    yield (
+        "volumes",
+        hdfs.failed_volumes > 0,
+        f"{counted(hdfs.failed_volumes, 'disk of a DataNode has failed', 'disks of DataNodes have failed')}",
+    )
     full = hdfs.remaining < DISK_SHARE * hdfs.capacity
     yield "capacity", full, f"{hdfs.remaining * 100 // max(hdfs.capacity, 1)} % of HDFS is left"
 
@@ -187,7 +212,7 @@ def _engines(status: Status) -> Iterator[Finding]:
                 journal(status, placed),
             )
         elif answer.value.members < answer.value.placed:
-            what = f"{answer.value.members} of {answer.value.placed} workers take work"
+            what = f"{answer.value.members} of {counted(answer.value.placed, 'worker')} take work"
             yield Finding(f"{name}.workers", DEGRADED, name, what, journal(status, placed))
 
 

@@ -173,6 +173,8 @@ class Status:
     # The mark of each host, empty where it serves. One that is away is none of `machines`, unless nobody else
     # runs what it does.
     away: Mapping[str, Answer[Mark]] = field(default_factory=dict)
+    # Hosts in maintenance with a DataNode, which is none of `datanodes`.
+    resting: tuple[str, ...] = ()
 
     @property
     def answered(self) -> int:

@@ -32,6 +32,7 @@ from ops.status.model import (
 )
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away
+from plugins.module_utils.lakehouse.counting import counted
 
 Answers = Mapping[str, Answer[Reply]]
 _KIB = 1024
@@ -44,6 +45,7 @@ _ENDED = frozenset({"FINISHED", "FAILED"})
 def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Status:
     """Return the cluster as the answers show it; `report` is the folder of the last verification."""
     marks = _marks(cluster, answers)
+    resting = _resting(cluster, marks)
     cluster = _present(cluster, marks)
     seen = {host.name: answers[questions.shell(host)] for host in cluster.hosts}
     parts = {name: questions.parts(reply) for name, reply in seen.items()}
@@ -70,7 +72,15 @@ def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Statu
         backup=_backup(cluster, seen, parts),
         history=_history(cluster, seen, parts),
         away=marks,
+        resting=resting,
     )
+
+
+def _resting(cluster: Cluster, marks: Mapping[str, Answer[away.Mark]]) -> tuple[str, ...]:
+    """Return the hosts in maintenance whose DataNode is none of those that are expected to be live."""
+    names = {host.name for host in _present(cluster, marks).hosts}
+    rests = {name for name, one in marks.items() if (one.value or {}).get("state") == away.MAINTENANCE}
+    return tuple(host.name for host in cluster.running("datanodes") if host.name in rests - names)
 
 
 def present(cluster: Cluster, answers: Answers) -> Cluster:
@@ -200,7 +210,7 @@ def disks(text: str, folders: list[str]) -> tuple[Disk, ...]:
     """Read `df`, a line per folder; folders of one file system are one disk, that of the first of them."""
     rows = [line.split() for line in text.strip().splitlines()[1:]]
     if len(rows) != len(folders):
-        raise ValueError(f"df shows {len(rows)} of {len(folders)} folders")
+        raise ValueError(f"df shows {len(rows)} of {counted(len(folders), 'folder')}")
     found: dict[str, Disk] = {}
     for folder, row in zip(folders, rows, strict=True):
         found.setdefault(row[5], Disk(folder, int(row[1]), int(row[3])))
@@ -245,7 +255,8 @@ def _counted(counters: Mapping[str, Any], info: Mapping[str, Any]) -> Hdfs:
         capacity=int(counters["CapacityTotal"]),
         used=int(counters["CapacityUsed"]),
         remaining=int(counters["CapacityRemaining"]),
-        live=int(counters["NumLiveDataNodes"]),
+        # One in maintenance, or that leaves, is none that serves.
+        live=int(counters["NumInServiceLiveDataNodes"]),
         dead=int(counters["NumDeadDataNodes"]),
         stale=int(counters["NumStaleDataNodes"]),
         failed_volumes=int(counters["VolumeFailuresTotal"]),

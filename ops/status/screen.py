@@ -12,6 +12,7 @@ from ops.answer import Answer
 from ops.outcome import Result
 from ops.status.judge import findings
 from ops.status.model import RUNNING, Engine, Hdfs, Kept, Machine, Memory, Placed, Status
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "status"
 _UNKNOWN = "unknown"
@@ -28,8 +29,8 @@ def result(status: Status, seconds: float) -> Result:
         target=status.cluster,
         findings=findings(status),
         facts=(
-            f"{status.answered} of {len(status.machines)} hosts answered",
-            f"{status.running} of {len(status.services)} services run",
+            f"{status.answered} of {counted(len(status.machines), 'host')} answered",
+            f"{status.running} of {counted(len(status.services), 'service')} run",
             _datanodes(status),
             f"backup {_kept(status, status.backup)}",
             f"{seconds:.1f} s",
@@ -135,16 +136,20 @@ def _version(status: Status, here: Sequence[Placed]) -> str:
 
 
 def _datanodes(status: Status) -> str:
-    return (
-        f"datanodes {status.hdfs.value.live} of {status.datanodes} live"
-        if status.hdfs.value
-        else "datanodes unknown"
-    )
+    return "; ".join(_live(status, status.hdfs.value)) if status.hdfs.value else "DataNodes unknown"
+
+
+def _live(status: Status, hdfs: Hdfs) -> list[str]:
+    """Return how many DataNodes are live, of all that there are, and which of them rest."""
+    placed = status.datanodes + len(status.resting)
+    said = [f"{hdfs.live} of {counted(placed, 'DataNode')} live"]
+    verb = "is" if len(status.resting) == 1 else "are"
+    return [*said, f"{', '.join(status.resting)} {verb} in maintenance"] if status.resting else said
 
 
 def areas(status: Status) -> Iterator[tuple[str, str]]:
     """Give a line per thing that counts something."""
-    yield "HDFS", _hdfs(status.hdfs, status.datanodes)
+    yield "HDFS", _hdfs(status)
     yield "Metastore", "answers" if status.metastore.known else f"unknown: {status.metastore.why}"
     yield (
         "Database",
@@ -160,15 +165,17 @@ def areas(status: Status) -> Iterator[tuple[str, str]]:
     yield "History", _kept(status, status.history)
 
 
-def _hdfs(answer: Answer[Hdfs], placed: int) -> str:
-    found = answer.value
+def _hdfs(status: Status) -> str:
+    found = status.hdfs.value
     if found is None:
-        return f"unknown: {answer.why}"
+        return f"unknown: {status.hdfs.why}"
+    live, *resting = _live(status, found)
     return "; ".join(
         (
-            f"{found.live} of {placed} datanodes live, {found.dead} dead",
+            f"{live}, {found.dead} dead",
+            *resting,
             f"{size(found.used)} used, {size(found.remaining)} left of {size(found.capacity)}",
-            f"{found.blocks} blocks, {found.missing} missing, {found.corrupt} corrupt",
+            f"{counted(found.blocks, 'block')}, {found.missing} missing, {found.corrupt} corrupt",
             f"{found.low} short of replicas",
             f"safe mode {'on' if found.safemode else 'off'}",
         )
@@ -191,7 +198,7 @@ def _engine(answer: Answer[Engine]) -> str:
     if found is None:
         return f"unknown: {answer.why}"
     counts = [f"{count} {name}" for name, count in found.counts.items()]
-    return ", ".join([f"{found.members} of {found.placed} workers", *counts])
+    return ", ".join([f"{found.members} of {counted(found.placed, 'worker')}", *counts])
 
 
 def _kept(status: Status, answer: Answer[Kept | None]) -> str:
@@ -212,7 +219,7 @@ def _verified(status: Status) -> str:
     if found is None:
         return "never from here"
     ago = age(status.at - datetime.fromisoformat(found.generated).timestamp())
-    return f"{found.result} {ago} ago, {found.passed} tests passed"
+    return f"{found.result} {ago} ago, {counted(found.passed, 'test passed', 'tests passed')}"
 
 
 def _answer(answer: Answer[Any]) -> dict[str, Any]:

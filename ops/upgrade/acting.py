@@ -20,6 +20,7 @@ from ops.change.run import Request, Running
 from ops.upgrade import hdfs, proof
 from ops.upgrade.planner import Row
 from ops.upgrade.proof import Proof
+from plugins.module_utils.lakehouse.counting import counted
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,9 @@ def _forward(
     for row in own:
         running.done(row.host, component)
     shown = "".join(f", {each}" for each in (found, *noticed) if each)
-    return f"{component} {own[0].new} on {len(own)} hosts in {time.monotonic() - began:.0f} s{shown}"
+    return (
+        f"{component} {own[0].new} on {counted(len(own), 'host')} in {time.monotonic() - began:.0f} s{shown}"
+    )
 
 
 def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) -> NoReturn:
@@ -155,7 +158,9 @@ def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) 
         raise Stopped(Ending.HALFWAY, what, "") from error
     old = " and ".join(sorted({row.old for row in touched}))
     following = f"{command(_look(touched), upgrade.request.path)}, then {upgrade.path}"
-    raise Stopped(Ending.BACK, f"{component} serves {old} again on {len(touched)} hosts: {why}", following)
+    raise Stopped(
+        Ending.BACK, f"{component} serves {old} again on {counted(len(touched), 'host')}: {why}", following
+    )
 
 
 def _look(touched: Sequence[Row]) -> str:

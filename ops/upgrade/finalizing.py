@@ -11,6 +11,7 @@ from ops.change.ending import Refusal
 from ops.change.facts import Living
 from ops.change.run import Request, Running, Work
 from ops.upgrade import hdfs
+from plugins.module_utils.lakehouse.counting import counted
 
 
 def prepare(living: Living, request: Request) -> Work:
@@ -63,4 +64,8 @@ def early(told: Mapping[str, Answer[str]], missing: Answer[int], path: str) -> R
         return Refusal(f"hosts have {' and '.join(releases)}", command("upgrade hadoop", path))
     if missing.value is None:
         return Refusal(f"the NameNode does not count its blocks: {missing.why}", doctor)
-    return Refusal(f"{missing.value} blocks are missing", doctor) if missing.value else None
+    return (
+        Refusal(f"{counted(missing.value, 'block is missing', 'blocks are missing')}", doctor)
+        if missing.value
+        else None
+    )

@@ -26,6 +26,7 @@ from ops.change.run import Prepare, Request, Work
 from ops.upgrade import acting, finalizing, hdfs, installed, planner, postgresql
 from ops.upgrade.acting import Task, Upgrade
 from ops.upgrade.planner import Reason, Release, Row
+from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "upgrade"
 
@@ -161,7 +162,7 @@ def _work(upgrade: Upgrade, task: Task, lines: list[str], refusal: Refusal | Non
         arguments=upgrade.request.arguments,
         plan=[planner.written(row) for row in rows],
         lines=[*lines, *more],
-        question=f"Switch {len(rows)} releases, and restart what runs from them?",
+        question=f"Switch {counted(len(rows), 'release')}, and restart what runs from them?",
         do=partial(acting.carry_out, upgrade, task),
         following=command(following, path),
         refusal=refusal,

@@ -9,12 +9,14 @@ like any other, so that one run shows all there is to mend.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleUndefinedVariable
 from ansible.plugins.action import ActionBase
 
+from lakehouse.next_command import PROGRAM, command
 from lakehouse.validation import Finding, identity, memory, report
 
 
@@ -64,7 +66,7 @@ class ActionModule(ActionBase):
             reason = _last_line(str(result.get("module_stderr") or result.get("msg")))
             advice = f"check Python and sudo: ansible {host} --become -m ansible.builtin.ping"
             return [Finding("node.python", host, f"cannot run a module: {reason}", advice)], {}
-        findings = [Finding(**{"host": host, **found}) for found in result["findings"]]
+        findings = [Finding(**{"host": host, **_pasted(found, variables)}) for found in result["findings"]]
         given = self._sizes(options.get("services", []), variables, result["memory_mb"])
         findings += memory.sizes(host, given, result["memory_mb"])
         if result["formats"]:
@@ -94,3 +96,11 @@ class ActionModule(ActionBase):
 def _last_line(text: str) -> str:
     lines = text.strip().splitlines()
     return lines[-1].strip() if lines else "no reason given"
+
+
+def _pasted(found: Mapping[str, str], variables: Mapping[str, Any]) -> dict[str, str]:
+    """Return a finding whose command names the inventory, which no host knows."""
+    action = found["action"]
+    if not action.startswith(PROGRAM):
+        return dict(found)
+    return {**found, "action": command(action.removeprefix(PROGRAM).strip(), variables["inventory_dir"])}

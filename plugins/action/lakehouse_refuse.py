@@ -25,7 +25,8 @@ class ActionModule(ActionBase):
         _, options = self.validate_argument_spec(
             {"because": {"required": True}, "findings": {"type": "list", "elements": "str", "required": True}}
         )
-        lines = options["findings"]
+        # Two hosts may know the same.
+        lines = list(dict.fromkeys(options["findings"]))
         if not lines:
             return {"changed": False}
         message = "\n".join([f"findings: {len(lines)}", *lines])

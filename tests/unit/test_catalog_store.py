@@ -173,7 +173,7 @@ def test_a_commit_has_many_names(store: Store) -> None:
         assert store.resolve(text) == first, text
     assert store.resolve("HEAD") == last
     for text, why in (
-        ("HEAD~2", "only 1 commits before"),
+        ("HEAD~2", "no more than 1 commit before"),
         ("v2", "no commit, branch or tag"),
         ("0000000", "no commit, branch or tag"),
     ):

@@ -585,7 +585,7 @@ def test_a_full_disk_of_this_machine_does_not_hide_what_was_changed(
     ("other", "said"),
     [
         (True, "its lock was broken: r17 restart, pid 4121 of ops on ops1 since "),
-        (False, "1 of 1 hosts do not have its lock any more: "),
+        (False, "its lock is gone from 1 of 1 host: "),
     ],
 )
 def test_a_run_whose_lock_was_broken_begins_nothing_more(
@@ -619,7 +619,7 @@ def test_a_run_that_has_its_lock_on_less_than_half_of_the_hosts_has_lost_it(host
     silent: Answer[Reply] = unknown("no answer")
     mine = host(lock.look())
     assert lock.lost({"n1": mine, "n2": none, "n3": none}, own).startswith(
-        "2 of 3 hosts do not have its lock"
+        "its lock is gone from 2 of 3 hosts its lock"
     )
     assert lock.lost({"n1": mine, "n2": mine, "n3": none}, own) == ""
     assert lock.lost({"n1": mine, "n2": silent, "n3": none}, own) == ""

@@ -15,11 +15,11 @@ import pytest
 
 from lakehouse import inventory
 from ops.answer import Answer
-from ops.change import journal, lock, mark, restart, run
-from ops.change.ending import Ending
+from ops.change import journal, lock, mark, restart, run, steps
+from ops.change.ending import Ending, Refusal
 from ops.change.facts import Living
 from ops.change.gate import Unit
-from ops.change.run import Plan, Prepare, Refusal, Request, Running, Work
+from ops.change.run import Plan, Prepare, Request, Running, Work
 from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -133,7 +133,7 @@ def test_a_run_that_goes_on_looks_at_marks_under_the_lock_too(two: Runs, cluster
     path = two.folder / f"{own.id}.jsonl"
     own.planned(
         {}, [asdict(step) for step in restart.noted(
-            cast("Living", Restarting(two.host, cluster)), restart.steps.plan(cluster, "spark_worker")
+            cast("Living", Restarting(two.host, cluster)), steps.plan(cluster, "spark_worker")
         )],
     )  # fmt: skip
     own.write("ended", ending=int(Ending.HALFWAY), facts=[])

@@ -140,7 +140,7 @@ def test_a_host_whose_datanode_does_not_run_keeps_blocks_that_nobody_else_has() 
     found = departure.refusal(dead, here, names[1], HERE)
     assert found is not None
     assert found.fact.startswith(
-        "its DataNode does not run, and 1 blocks have no replica elsewhere, such as one of /last: "
+        "its DataNode does not run, and 1 block has no replica elsewhere, such as one of /last: "
     )
     assert found.next.startswith(f".venv/bin/lakehouse restart datanode --host {names[1]} -i {HERE}; ")
 
@@ -316,7 +316,7 @@ def test_the_beans_of_the_namenode_are_read_by_host() -> None:
     assert datanodes.nodes(bean) == {"n1": Node(datanodes.SERVES, 9), "n2": Node(datanodes.GOING[0], 9)}
     assert datanodes.known(bean)["n3"] == datanodes.LEFT
     said = str(datanodes.moving(bean, "n2"))
-    assert said.startswith("4 blocks have too few replicas elsewhere, 1 of files that are open")
+    assert said.startswith("4 blocks have too few replicas elsewhere, 1 of an open file")
     with pytest.raises(KeyError):
         datanodes.moving(bean, "n1")
 

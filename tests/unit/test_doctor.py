@@ -119,7 +119,8 @@ class Told:
         }
         counters = {
             "CapacityTotal": 1000, "CapacityUsed": 100, "CapacityRemaining": 900, "NumLiveDataNodes": 3,
-            "NumDeadDataNodes": 0, "NumStaleDataNodes": 0, "VolumeFailuresTotal": 0, "BlocksTotal": 40,
+            "NumDeadDataNodes": 0, "NumInServiceLiveDataNodes": 3, "NumStaleDataNodes": 0,
+            "VolumeFailuresTotal": 0, "BlocksTotal": 40,
             "CorruptReplicatedBlocks": 0, "CorruptECBlockGroups": 0, "LowRedundancyBlocks": 0,
         }  # fmt: skip
         conf = [
@@ -355,7 +356,7 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (bean("namenode", "NumberOfMissingBlocks", 2), F, "hdfs.missing", N1, "2 of 40 blocks are missing"),
     (bean("hdfs", "CorruptReplicatedBlocks", 2), W, "hdfs.corrupt", N1, "2 of 40 blocks are corrupt"),
     (bean("hdfs", "LowRedundancyBlocks", 2), W, "hdfs.replicas", N1, "2 of 40 blocks lack a replica"),
-    (bean("hdfs", "VolumeFailuresTotal", 1), F, "hdfs.volumes", N1, "1 disks of DataNodes have failed"),
+    (bean("hdfs", "VolumeFailuresTotal", 1), F, "hdfs.volumes", N1, "1 disk of a DataNode has failed"),
     (bean("hdfs", "CapacityRemaining", 40), W, "hdfs.capacity", N1, "4 % of HDFS is left"),
     (bean("namenode_edits", "TransactionsSinceLastCheckpoint", 10**8), W, "hdfs.checkpoint",
      N1, "100,000,000 edits since"),
@@ -397,7 +398,7 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (without("trino_nodes", 0), F, "trino.workers",
      N2, f"its trino runs, and trino on {N1} does not count it"),
     (without("flink_taskmanagers", 1), F, "flink.taskmanagers", N2, "its flink_taskmanager runs"),
-    (element("flink_taskmanagers", 1, "slotsNumber", 1), F, "flink.slots", N2, "it offers 1 slots"),
+    (element("flink_taskmanagers", 1, "slotsNumber", 1), F, "flink.slots", N2, "it offers 1 slot"),
     (part(N3, "releases", "3.5.0-1137f5b40d6f", "3.5.0-000000000000"), W, "versions.releases", N3,
      "the release of hadoop is 3.5.0-000000000000"),
     (part(N3, "packages", "17.0.16", "17.0.15"), W, "versions.java",

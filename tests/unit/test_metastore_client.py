@@ -351,7 +351,7 @@ class TestConnections:
             first.start()
             while not fake.seen:
                 time.sleep(0.01)
-            with pytest.raises(BusyError, match=r"all 1 connections are in use for 0\.1 s"):
+            with pytest.raises(BusyError, match=r"none is free, and 1 connection is in use for 0\.1 s"):
                 metastore.call("get_table", "d", "t")
             first.join()
             assert metastore.call("get_table", "d", "t")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from ansible.module_utils.lakehouse import credentials
 from ansible.module_utils.lakehouse import metastore_schema as schema
 from ansible.module_utils.lakehouse import postgresql_database as postgresql
 from ansible.module_utils.lakehouse.environment_file import environment_of
-from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
+from ansible.module_utils.lakehouse.refused import DeniedError, RefusedError, UnansweredError
 
 
 class Database:
@@ -95,7 +96,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str | None) -> 
 
         def run(self, sql: str) -> str:
             if not self.open:
-                raise UnansweredError("password authentication failed", "ping it")
+                raise DeniedError("password authentication failed", "ping it")
             return super().run(sql)
 
     path = tmp_path / "credentials.json"
@@ -120,8 +121,35 @@ def test_a_password_that_is_to_change_makes_no_new_schema(
 def test_a_database_that_no_known_password_opens_cannot_be_asked(
     file: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UnansweredError):
+    with pytest.raises(DeniedError):
         asked(tmp_path, monkeypatch, file)
+
+
+@pytest.mark.parametrize(
+    ("psql", "ready", "kind"),
+    [
+        (
+            'connection to server failed: FATAL:  password authentication failed for user "hive"',
+            0,
+            DeniedError,
+        ),
+        ("connection to server failed: FATAL:  sorry, too many clients already", 0, DeniedError),
+        ('connection to server failed: FATAL:  database "metastore" does not exist', 0, UnansweredError),
+        ("connection to server failed: Connection refused", 2, UnansweredError),
+        ("FATAL:  the database system is starting up", 1, UnansweredError),
+    ],
+)
+def test_a_server_that_answers_with_a_refusal_is_no_empty_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, psql: str, ready: int, kind: type[UnansweredError]
+) -> None:
+    for name, script in (("psql", f"echo '{psql}' >&2; exit 2"), ("pg_isready", f"exit {ready}")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    parameters = {"host": "h", "port": 5432, "database": "metastore", "user": "hive", "password": "x"}
+    with pytest.raises(UnansweredError) as error:
+        schema.Database(parameters).run("select 1")
+    assert type(error.value) is kind
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
@@ -157,7 +185,7 @@ def test_a_role_that_may_make_no_tables_is_told_how_it_may(monkeypatch: pytest.M
     [
         ("DBS\nTBLS", 0, "rows in DBS, TBLS"),
         ("", 2, "2 other sessions"),
-        ("TBLS", 1, "rows in TBLS; 1 other sessions"),
+        ("TBLS", 1, "rows in TBLS; 1 other session"),
     ],
 )
 def test_a_mark_does_not_give_a_catalog_away_that_is_in_use(

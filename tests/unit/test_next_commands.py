@@ -8,9 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ansible.errors import AnsibleAction
 
 from lakehouse import cli
+from lakehouse.errors import UsageError
 from lakehouse.next_command import PROGRAM, command
+from ops import execute
+from plugins.action import lakehouse_preflight, lakehouse_refuse
 
 ROOTS = ("ops", "lakehouse", "plugins", "library")
 # What people call it, in a text about it.
@@ -34,8 +38,8 @@ def verbs() -> list[str]:
     return [str(one) for one in families.choices or ()]
 
 
-def texts(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Give every text of a module that is no docstring."""
+def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Give every text of a module that is no docstring, with its line."""
     docstrings = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -45,17 +49,17 @@ def texts(tree: ast.AST) -> Iterator[ast.Constant]:
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
-            yield node
+            yield node.lineno, node.value
 
 
 @pytest.mark.parametrize("root", ROOTS)
 def test_every_command_names_the_program_with_its_path(root: str) -> None:
     bare = re.compile(rf"(?<![\w/])lakehouse ({'|'.join(map(re.escape, verbs()))})\b")
     found = [
-        f"{path}:{one.lineno}: {one.value}"
+        f"{path}:{line}: {text}"
         for path in sorted(Path(root).rglob("*.py"))
-        for one in texts(ast.parse(path.read_text(encoding="utf-8")))
-        if (hit := bare.search(one.value)) and NAMES.get(str(path)) != hit[0]
+        for line, text in texts(ast.parse(path.read_text(encoding="utf-8")))
+        if (hit := bare.search(text)) and NAMES.get(str(path)) != hit[0]
     ]
     assert found == []
 
@@ -64,3 +68,27 @@ def test_a_command_is_pasted_as_it_is() -> None:
     assert command("restart all", "inventory/local") == f"{PROGRAM} restart all -i inventory/local"
     assert command("status", "my inventory") == f"{PROGRAM} status -i 'my inventory'"
     assert Path(PROGRAM).name == "lakehouse"
+
+
+def test_a_finding_of_a_host_names_the_inventory_which_no_host_knows() -> None:
+    found = {"check": "host.away", "fact": "in maintenance", "action": f"{PROGRAM} maintenance n3 --end"}
+    pasted = lakehouse_preflight._pasted(found, {"inventory_dir": "/kit/inventory/mine"})
+    assert pasted == {**found, "action": f"{PROGRAM} maintenance n3 --end -i /kit/inventory/mine"}
+    other = {**found, "action": "ls /etc/hosts"}
+    assert lakehouse_preflight._pasted(other, {}) == other
+
+
+def test_what_two_hosts_know_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"because": "The machines are not fit", "findings": ["n3 is away", "n3 is away", "n1: full"]}
+    action = lakehouse_refuse.ActionModule.__new__(lakehouse_refuse.ActionModule)
+    monkeypatch.setattr(lakehouse_refuse.ActionBase, "run", lambda *_: {})
+    monkeypatch.setattr(action, "validate_argument_spec", lambda _: (None, options), raising=False)
+    with pytest.raises(AnsibleAction) as error:
+        action.run()
+    assert error.value.result["msg"] == "findings: 2\nn3 is away\nn1: full"
+
+
+def test_a_host_in_the_place_of_a_service_is_told_how_it_is_named() -> None:
+    words = ["exec", "beta2", "-i", "tests/inventory", "--", "uptime"]
+    with pytest.raises(UsageError, match=r"^beta2 is a host, and no service; --host beta2 runs it there$"):
+        execute.main(cli.parsed(words))

@@ -40,14 +40,14 @@ def test_what_nobody_knows_gives_no_host_up() -> None:
 
 def test_a_host_without_a_datanode_is_vouched_for_by_those_that_give_it_work() -> None:
     nobody: Answer[frozenset[str]] = Answer(frozenset())
-    found = offline.counted({"trino": nobody, "spark_worker": Answer(frozenset({"w1"}))}, "n4", HERE)
+    found = offline.serving({"trino": nobody, "spark_worker": Answer(frozenset({"w1"}))}, "n4", HERE)
     assert found is not None
     assert found.fact == "spark_worker there take work"
-    assert offline.counted({"spark_worker": nobody}, "n4", HERE) is None
+    assert offline.serving({"spark_worker": nobody}, "n4", HERE) is None
 
 
 def test_a_leader_that_does_not_answer_vouches_for_nobodys_death() -> None:
-    found = offline.counted({"spark_worker": unknown("no answer in 20.0 s")}, "n4", HERE)
+    found = offline.serving({"spark_worker": unknown("no answer in 20.0 s")}, "n4", HERE)
     assert found is not None
     assert found.fact == "nobody says whether spark_worker there takes work: no answer in 20.0 s"
     assert found.next == f".venv/bin/lakehouse doctor -i {HERE}"

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from lakehouse import inventory, yamlfile
+from lakehouse import run as programs
 from lakehouse.artifacts import parts
 from lakehouse.artifacts.manifest import Manifest, Pair, pair_findings
 from lakehouse.errors import LakehouseError
@@ -416,7 +417,7 @@ def test_a_bill_that_is_not_locked_is_refused_for_its_versions_first(
     place.write_text(yaml.safe_dump(bill), encoding="utf-8")
     for folder in ("metastore", "matrix"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    monkeypatch.setattr(verb.programs, "ROOT", tmp_path)
+    monkeypatch.setattr(programs, "ROOT", tmp_path)
     arguments = {
         "component": "delta",
         "bill": "build/next.yml",

@@ -26,6 +26,7 @@ from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import DEFAULT_CATALOG, Name
 from lakehouse.catalog.partition_names import name as partition_name
 from lakehouse.catalog.served.request import Request, place
+from plugins.module_utils.lakehouse.counting import counted
 
 # What clients ask a metastore about itself before they ask for more.
 _SETTINGS = {
@@ -141,7 +142,7 @@ class Others(Request):
             return own
         keys = [one["name"] for one in self.table(own).get("partition_keys", ())]
         if len(keys) != len(asked.partValues):
-            raise MetaException(f"{own} has {len(keys)} partition keys")
+            raise MetaException(f"{own} has {counted(len(keys), 'partition key')}")
         return Name(own.catalog, own.database, own.table, partition_name(keys, asked.partValues))
 
     def _said(self, name: Name) -> Document:

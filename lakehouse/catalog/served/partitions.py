@@ -26,6 +26,7 @@ from lakehouse.catalog import filters, partition_names
 from lakehouse.catalog.bindings import objects
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.served.request import Request, first, table
+from plugins.module_utils.lakehouse.counting import counted
 
 
 class Partitions(Request):
@@ -155,7 +156,8 @@ class Partitions(Request):
     def _by_values(self, own: Name, values: list[str]) -> Partition:
         keys = self._keys(own)
         if len(keys) != len(values):
-            raise MetaException(f"{own} has {len(keys)} partition keys, and {len(values)} values were given")
+            given = counted(len(values), "value was given", "values were given")
+            raise MetaException(f"{own} has {counted(len(keys), 'partition key')}, and {given}")
         return self._made(own, partition_names.name(keys, values))
 
     def _several(self, own: Name, names: Iterable[str]) -> list[Partition]:

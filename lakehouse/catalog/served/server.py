@@ -19,6 +19,7 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportBase, TTra
 
 from lakehouse import listening
 from lakehouse.catalog.served.handler import Handler
+from plugins.module_utils.lakehouse.counting import counted
 
 COMMAND, PORT = ".venv/bin/lakehouse catalog serve", 9084
 _BUFFER = 64 * 1024
@@ -79,7 +80,8 @@ class Server(socketserver.ThreadingTCPServer):
         """Start the client's thread; close the connection where there are as many as may be."""
         if not self._free.acquire(blocking=False):
             if not self._is_full:
-                self._report(f"{self.limits.clients} clients are connected: further connections are closed")
+                clients = counted(self.limits.clients, "client is", "clients are")
+                self._report(f"{clients} connected: further connections are closed")
             self._is_full = True
             self.shutdown_request(request)
             return

@@ -22,8 +22,11 @@ Mark = dict[str, Any]
 _RUN = re.compile(r"[A-Za-z0-9]{1,20}")
 # As far as a year has four digits.
 _LAST_SECOND = 253402300800
-# What is expected of a host of the inventory.
-SERVES = "a host that serves; one that left is in no inventory"
+# What is expected of a host of the inventory, by the state of its mark.
+EXPECTED = {
+    MAINTENANCE: "a host that serves, or that is not among those of the run (--limit)",
+    LEFT: "a host that serves; one that left is in no inventory",
+}
 
 
 def written(state: str, run: str, since: float, until: float = 0.0) -> str:

@@ -7,8 +7,9 @@ import subprocess
 from typing import Any, Protocol
 
 from ansible.module_utils.lakehouse import credentials, programs
+from ansible.module_utils.lakehouse.counting import counted
 from ansible.module_utils.lakehouse.metastore_sql import CLOSE, MAKING, RUNTIME_STATS
-from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
+from ansible.module_utils.lakehouse.refused import DeniedError, RefusedError, UnansweredError
 
 # Any number will do as long as every run of the kit takes the same: "lake" in ASCII.
 ADVISORY_LOCK = 0x6C616B65
@@ -75,6 +76,7 @@ class Database:
     """The metastore's database through psql, by the parameters of the module metastore_schema."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
+        self.name, self.host, self.port = parameters["database"], parameters["host"], str(parameters["port"])
         self.where = f"{parameters['host']}:{parameters['port']}/{parameters['database']}"
         self.argv = [
             "psql", "--host", parameters["host"], "--port", str(parameters["port"]),
@@ -96,9 +98,19 @@ class Database:
             self.argv, seconds=STATEMENT_SECONDS, next_command=advice, text=sql, environment=self.environment
         )
         if done.returncode:
-            kind = UnansweredError if done.returncode == NO_SESSION else RefusedError
+            kind = RefusedError if done.returncode != NO_SESSION else self._unanswered(done.stderr)
             raise kind(f"PostgreSQL at {self.where}: {done.stderr.strip()}", advice)
         return done.stdout.strip()
+
+    def _unanswered(self, said: str) -> type[UnansweredError]:
+        """Tell a server that lets the role not in from one that is not there, or lacks the database."""
+        if f'database "{self.name}"' in said:
+            return UnansweredError
+        asked = ["pg_isready", "--quiet", "--host", self.host, "--port", self.port]
+        done = programs.run(
+            asked, seconds=STATEMENT_SECONDS, next_command="ping it", environment=self.environment
+        )
+        return UnansweredError if done.returncode else DeniedError
 
     def lock(self) -> subprocess.Popen[str]:
         """Hold the advisory lock until the returned session's input is closed."""
@@ -124,8 +136,9 @@ def found_version(database: Database, name: str, version: str) -> str | None:
     versions = database.run(VERSIONS).split() if database.run(HAS_VERSION_TABLE) == "t" else []
     if len(versions) != 1:
         raise RefusedError(
-            f"database {name} has {tables} tables but no single schema version ({versions or 'none'}):"
-            " an interrupted initialisation, or somebody else's tables; nothing was touched",
+            f"database {name} has {counted(tables, 'table')} but no single schema version"
+            f" ({versions or 'none'}): an interrupted initialisation, or somebody else's tables;"
+            " nothing was touched",
             "restore a backup, or drop the database",
         )
     if versions[0] != version:
@@ -182,7 +195,7 @@ def uses(database: Runs) -> list[str]:
 def refuse_used(database: Database, name: str) -> None:
     """Raise RefusedError where the tables hold data, or somebody is connected."""
     sessions = int(database.run(SESSIONS))
-    used = uses(database) + ([f"{sessions} other sessions"] if sessions else [])
+    used = uses(database) + ([f"{counted(sessions, 'other session')}"] if sessions else [])
     if used:
         raise RefusedError(
             f"database {name} has the mark of an interrupted initialisation (schema lakehouse_making), but is"
@@ -194,7 +207,7 @@ def refuse_used(database: Database, name: str) -> None:
 def is_needed(parameters: dict[str, Any]) -> bool:
     """Tell whether apply() would make the schema, touching nothing; raise what it would refuse.
 
-    Raises UnansweredError where the database cannot be asked yet.
+    Raises UnansweredError where the database cannot be asked yet, DeniedError where it lets nobody in.
     """
     try:
         return _is_needed(parameters)

@@ -36,7 +36,10 @@ def _text(path: Path) -> str:
 
 def _away(mark: away.Mark, host: str) -> dict[str, str]:
     return finding(
-        "host.away", away.told(mark), f".venv/bin/lakehouse {away.way_back(mark, host)}", away.SERVES
+        "host.away",
+        away.told(mark),
+        f".venv/bin/lakehouse {away.way_back(mark, host)}",
+        away.EXPECTED[mark["state"]],
     )
 
 

@@ -25,3 +25,7 @@ class RefusedError(Exception):
 
 class UnansweredError(RefusedError):
     """A service that had to be asked is not there: what a run would do to it is not known."""
+
+
+class DeniedError(UnansweredError):
+    """A service is there and lets nobody in: it is not an empty one."""
