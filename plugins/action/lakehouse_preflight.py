@@ -98,9 +98,9 @@ def _last_line(text: str) -> str:
     return lines[-1].strip() if lines else "no reason given"
 
 
-def _pasted(found: Mapping[str, str], variables: Mapping[str, Any]) -> dict[str, str]:
+def _pasted(found: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return a finding whose command names the inventory, which no host knows."""
-    action = found["action"]
+    action = str(found["action"])
     if not action.startswith(PROGRAM):
         return dict(found)
     return {**found, "action": command(action.removeprefix(PROGRAM).strip(), variables["inventory_dir"])}

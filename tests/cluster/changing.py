@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -52,22 +52,6 @@ class Verb:
             argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
-
-
-def complete(verb: Verb, words: Sequence[str], seconds: float, *answer: str) -> None:
-    """Kill a verb after some time, and have it completed by the next run, which has an answer (`--yes`)."""
-    process = verb.started(*words)
-    try:
-        process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-    listed = json.loads(verb.run("runs", "--json").stdout)["runs"]
-    # One that was killed before it began left nothing to resume.
-    left = listed and listed[-1]["resumable"]
-    done = verb.run(*(["resume", *(answer or ["--yes"])] if left else words))
-    print(f"{' '.join(words)}: killed after {seconds:.1f} s", done.stdout, sep="\n")  # noqa: T201 -- a failure is judged by it
-    assert done.returncode == 0, (words, seconds, done)
 
 
 def line_with(words: str, process: subprocess.Popen[str]) -> str:

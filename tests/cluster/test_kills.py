@@ -6,73 +6,100 @@ import json
 import os
 import signal
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Callable
 from random import Random
 
 import pytest
 
 from lakehouse.inventory import Inventory
 from lakehouse.run import ROOT, program
+from ops.backup.making import UNIT
+from testbed.engines.trino import Trino
 from testbed.namenode import NameNode
-from tests.cluster import bills, changing
+from tests.cluster import bills, changing, kills
 from tests.cluster.changing import Verb
+from tests.cluster.fingerprints import fingerprints
+from tests.cluster.kills import SHARES, Kills
+from tests.cluster.machines import Machines
 from tests.cluster.playbooks import Ansible
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill, pytest.mark.longdrill]
 
+Note = Callable[[str, object], None]
+# A seed chooses when a playbook is killed, so that a failure comes again.
+SEEDS = range(3)
 # In place of the cluster's name.
 CLUSTER = "CLUSTER"
-# A seed chooses what is killed and when, so that a failure comes again.
-SEEDS = range(10)
-
-
-@dataclass(frozen=True)
-class Work:
-    """A verb that changes the cluster, and after how many seconds at the most it is killed."""
-
-    words: tuple[str, ...]
-    seconds: float
-
-
 VERBS = (
-    Work(("restart", "datanode", "--yes"), 20),
-    Work(("restart", "trino", "--yes"), 30),
-    Work(("restart", "metastore", "--yes"), 10),
-    Work(("backup",), 45),
-    Work(("restore", "--confirm", CLUSTER), 90),
+    ("restart", "datanode", "--yes"),
+    ("restart", "trino", "--yes"),
+    ("restart", "metastore", "--yes"),
+    ("restore", "--confirm", CLUSTER),
 )
 # Each has another release than versions.yml, and the way there and back takes some minutes.
-UPGRADES = (("iceberg", bills.iceberg), ("hadoop", bills.hadoop))
-UPGRADE_SECONDS = 240
+UPGRADES = {"iceberg": bills.iceberg, "hadoop": bills.hadoop}
 SITE_SECONDS = 60
 # No process knows the key, and each one that reads the file restarts for it.
 KEY = "kit.killed"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_verb_is_completed_by_resume(verb: Verb, seed: int, namenode: NameNode, cluster: Inventory) -> None:
-    chance = Random(seed)  # noqa: S311 -- no secret
-    work = chance.choice(VERBS)
+def complete(tries: Kills, words: list[str], trino: Trino, record_property: Note) -> None:
+    """Kill a verb at every share of a run; all rows are there after each, and enough of the kills land."""
+    before = fingerprints(trino)
+    seconds = tries.measured(words)
+    for share in SHARES:
+        tries.at(share, seconds, words)
+        assert fingerprints(trino) == before
+    record_property("note", f"{tries.enough()}, in runs of {seconds:.0f} s")
+
+
+@pytest.mark.parametrize("words", VERBS, ids=lambda words: " ".join(words[:2]))
+def test_a_verb_is_completed_by_resume(  # noqa: PLR0913, PLR0917 -- fixtures
+    verb: Verb,
+    cluster: Inventory,
+    namenode: NameNode,
+    trino: Trino,
+    words: tuple[str, ...],
+    record_property: Note,
+) -> None:
     name = str(cluster.hosts[0].variables["lakehouse_cluster"])
-    typed = [name if word == CLUSTER else word for word in work.words]
-    changing.complete(verb, typed, chance.uniform(0, work.seconds))
+    typed = [name if word == CLUSTER else word for word in words]
+    complete(Kills(verb), typed, trino, record_property)
     changing.healed(namenode)
 
 
-@pytest.mark.parametrize("seed", SEEDS[:4])
-def test_an_upgrade_is_completed_by_resume_there_and_back(verb: Verb, seed: int, namenode: NameNode) -> None:
-    chance = Random(seed)  # noqa: S311 -- no secret
-    component, bill = UPGRADES[seed % len(UPGRADES)]
-    for way in (["--bill", bill()], []):
-        words = ["upgrade", component, *way, "--force", "--yes"]
-        changing.complete(verb, words, chance.uniform(0, UPGRADE_SECONDS))
-        # What was killed before it began is done by now, and so is what was not.
-        again = verb.run(*words)
-        assert "there is nothing to do" in again.stdout.splitlines()[-1], again
+@pytest.mark.parametrize("place", ["here", "host"])
+def test_a_backup_is_completed_by_the_next(  # noqa: PLR0913, PLR0917 -- fixtures
+    verb: Verb, cluster: Inventory, machines: Machines, trino: Trino, place: str, record_property: Note
+) -> None:
+    """Its work is a unit of a host, which goes on when the verb is killed, and is killed there itself."""
+    begun, kill = kills.unit(machines[str(cluster.hosts[0].variables["lakehouse_backup_host"])], UNIT)
+    tries = Kills(verb, begun=begun, kill=kill if place == "host" else kills.here)
+    complete(tries, ["backup"], trino, record_property)
+    verified = verb.run("backup", "verify")
+    assert verified.returncode == 0, verified
+
+
+@pytest.mark.parametrize("component", UPGRADES)
+def test_an_upgrade_is_completed_by_resume_there_and_back(
+    verb: Verb, namenode: NameNode, trino: Trino, component: str, record_property: Note
+) -> None:
+    before, tries = fingerprints(trino), Kills(verb)
+    ways = [
+        ["upgrade", component, *way, "--force", "--yes"] for way in (["--bill", UPGRADES[component]()], [])
+    ]
+    seconds = [tries.measured(way) for way in ways]
+    for share in SHARES:
+        for way, lasts in zip(ways, seconds, strict=True):
+            tries.at(share, lasts, way)
+            again = verb.run(*way)
+            assert "there is nothing to do" in again.stdout.splitlines()[-1], again
+    assert fingerprints(trino) == before
+    record_property("note", tries.enough())
     changing.healed(namenode)
 
 
-@pytest.mark.parametrize("seed", SEEDS[:3])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_playbook_is_completed_by_the_next(
     ansible: Ansible, cluster: Inventory, seed: int, namenode: NameNode
 ) -> None:

@@ -619,7 +619,7 @@ def test_a_run_that_has_its_lock_on_less_than_half_of_the_hosts_has_lost_it(host
     silent: Answer[Reply] = unknown("no answer")
     mine = host(lock.look())
     assert lock.lost({"n1": mine, "n2": none, "n3": none}, own).startswith(
-        "its lock is gone from 2 of 3 hosts its lock"
+        "its lock is gone from 2 of 3 hosts: "
     )
     assert lock.lost({"n1": mine, "n2": mine, "n3": none}, own) == ""
     assert lock.lost({"n1": mine, "n2": silent, "n3": none}, own) == ""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleAction
+from ansible.plugins.action import ActionBase
 
 from lakehouse import cli
 from lakehouse.errors import UsageError
@@ -81,7 +82,7 @@ def test_a_finding_of_a_host_names_the_inventory_which_no_host_knows() -> None:
 def test_what_two_hosts_know_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"because": "The machines are not fit", "findings": ["n3 is away", "n3 is away", "n1: full"]}
     action = lakehouse_refuse.ActionModule.__new__(lakehouse_refuse.ActionModule)
-    monkeypatch.setattr(lakehouse_refuse.ActionBase, "run", lambda *_: {})
+    monkeypatch.setattr(ActionBase, "run", lambda *_: {})
     monkeypatch.setattr(action, "validate_argument_spec", lambda _: (None, options), raising=False)
     with pytest.raises(AnsibleAction) as error:
         action.run()

@@ -35,12 +35,8 @@ def _text(path: Path) -> str:
 
 
 def _away(mark: away.Mark, host: str) -> dict[str, str]:
-    return finding(
-        "host.away",
-        away.told(mark),
-        f".venv/bin/lakehouse {away.way_back(mark, host)}",
-        away.EXPECTED[mark["state"]],
-    )
+    back = f".venv/bin/lakehouse {away.way_back(mark, host)}"
+    return finding("host.away", away.told(mark), back, away.EXPECTED[mark["state"]])
 
 
 def check_lock(root: Path, run: str) -> list[dict[str, str]]:

@@ -1,0 +1,116 @@
+"""Kills of a verb at shares of a run that was measured, counted where they land, and each one completed.
+
+A moment is counted from the run's first step, so that none falls into the start of Python.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from lakehouse import inventory
+from ops.change import journal, run
+from ops.change.journal import Run
+from ops.status import placement
+from testbed.waiting import wait_for
+from tests.cluster.changing import SECONDS, Verb
+from tests.cluster.machines import Machine
+
+# How many have to land, of how many that are tried from a twentieth of a run to its last twentieth.
+LEAST, _TRIED = 10, 12
+SHARES = tuple(0.05 + 0.9 * number / (_TRIED - 1) for number in range(_TRIED))
+_BEGIN_SECONDS = 300
+
+Begun = Callable[[Run], bool]
+# Kills something, and returns whether that was alive.
+Kill = Callable[["subprocess.Popen[str]"], bool]
+
+
+def touched(found: Run) -> bool:
+    """Tell whether a run has begun its first step."""
+    return found.touched
+
+
+def here(process: subprocess.Popen[str]) -> bool:
+    """Kill the verb's own process, as when the control machine is switched off."""
+    alive = process.poll() is None
+    process.kill()
+    return alive
+
+
+def unit(machine: Machine, name: str) -> tuple[Begun, Kill]:
+    """Return when a unit of a host works for a run, and what kills it there, with all that it has started."""
+
+    def active() -> bool:
+        state = str(machine.shell.run("systemctl is-active %s", name).stdout).strip()
+        return state in {"active", "activating"}
+
+    def kill(_: subprocess.Popen[str]) -> bool:
+        alive = active()
+        machine.shell.run("systemctl kill --signal=KILL %s", name)
+        return alive
+
+    return lambda found: bool(found.marks) and active(), kill
+
+
+@dataclass
+class Kills:
+    """The kills of one verb; `answer` is what a person says to its `resume`."""
+
+    verb: Verb
+    answer: Sequence[str] = ("--yes",)
+    begun: Begun = touched
+    kill: Kill = here
+    landed: list[float] = field(default_factory=list)
+
+    def measured(self, words: Sequence[str]) -> float:
+        """Run a verb to its end; return the seconds from its first step to there."""
+        process, began = self._first_step(words)
+        out, err = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, (words, out, err)
+        return time.monotonic() - began
+
+    def at(self, share: float, seconds: float, words: Sequence[str]) -> None:
+        """Kill a verb at a share of its `seconds`, and have the next run complete it."""
+        process, began = self._first_step(words)
+        try:
+            out, _ = process.communicate(timeout=max(began + share * seconds - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            if self.kill(process):
+                self.landed.append(share)
+            out, _ = process.communicate(timeout=SECONDS)
+        left = self._runs()[-1]
+        again = ["resume", left.id, *self.answer] if left.resumable else list(words)
+        done = self.verb.run(*again)
+        print(f"{' '.join(words)}: {share:.0%} of {seconds:.1f} s: {left.state}", done.stdout, sep="\n")  # noqa: T201 -- a failure is judged by it
+        assert done.returncode == 0, (words, share, out, done)
+
+    def enough(self) -> str:
+        """Return how many have landed, for the report; AssertionError where they are too few."""
+        assert len(self.landed) >= LEAST, self.landed
+        return f"{len(self.landed)} of {len(SHARES)} kills landed"
+
+    def _first_step(self, words: Sequence[str]) -> tuple[subprocess.Popen[str], float]:
+        """Start a verb; return it once its run has begun its first step, and when that was."""
+        before = {one.id for one in self._runs()}
+        process = self.verb.started(*words)
+
+        def begun() -> bool:
+            if process.poll() is not None:
+                raise AssertionError((words, *process.communicate()))
+            fresh = [one for one in self._runs() if one.id not in before]
+            return bool(fresh) and self.begun(fresh[-1])
+
+        wait_for(f"the first step of {words[0]}", begun, seconds=_BEGIN_SECONDS, pause=0.05)
+        return process, time.monotonic()
+
+    def _runs(self) -> tuple[Run, ...]:
+        return journal.runs(self._folder)
+
+    @cached_property
+    def _folder(self) -> Path:
+        return run.folder(placement.read(inventory.load(self.verb.path)))
