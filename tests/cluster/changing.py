@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import select
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +23,58 @@ from tests.cluster.machines import Machine, Machines
 SECONDS = 600
 # Without them nothing answers at all.
 NEEDED = {"namenode", "metastore", "postgresql"}
+
+
+_PROGRAM = (sys.executable, "-m", "lakehouse.cli")
+
+
+class Terminal:
+    """A program in a terminal, whose questions are answered."""
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._argv, self._text = argv, ""
+        self.code: int | None = None
+
+    def __enter__(self) -> Terminal:
+        self._own, its = pty.openpty()
+        self._process = subprocess.Popen(
+            self._argv,
+            cwd=ROOT,
+            stdin=its,
+            stdout=its,
+            stderr=its,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        os.close(its)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._own)
+
+    def until(self, words: str) -> None:
+        """Return once it has said some words; AssertionError where it ends before."""
+        while words not in self._text:
+            assert self._read(), self._text
+
+    def answered(self, line: str) -> str:
+        """Answer it; return all that it has said at its end, whose code is `code` then."""
+        os.write(self._own, f"{line}\n".encode())
+        while self._read():
+            pass
+        self.code = self._process.wait(timeout=SECONDS)
+        return self._text
+
+    def _read(self) -> bool:
+        readable, _, _ = select.select([self._own], [], [], SECONDS)
+        assert readable, self._text
+        try:
+            said = os.read(self._own, 65536)
+        except OSError:  # the other end is closed
+            return False
+        self._text += said.decode(errors="replace")
+        return bool(said)
 
 
 class Verb:
@@ -45,8 +99,12 @@ class Verb:
         """Keep the catalog of the cluster; return the commit's id."""
         return str(self.json("catalog", "commit", *words)["commit"])
 
+    def asked(self, *words: str) -> Terminal:
+        """Return a terminal in which the verb asks a person."""
+        return Terminal([*_PROGRAM, *words, "-i", self.path])
+
     def started(self, *words: str) -> subprocess.Popen[str]:
-        argv = [sys.executable, "-m", "lakehouse.cli", *words, "-i", self.path]
+        argv = [*_PROGRAM, *words, "-i", self.path]
         pipe = subprocess.PIPE
         return subprocess.Popen(
             argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True,

@@ -64,6 +64,26 @@ def test_a_host_goes_and_comes_back(
     changing.healed(namenode)
 
 
+def test_a_host_that_goes_while_a_person_is_asked_is_not_started(
+    verb: Verb, host: Host, machines: Machines, namenode: NameNode
+) -> None:
+    """The plan was shown before the maintenance began, and is confirmed after it."""
+    name, running = str(host.variables["lakehouse_cluster"]), "systemctl is-active spark-worker"
+    try:
+        with verb.asked("restart", "spark_worker") as asked:
+            asked.until("[y/N]")
+            gone = verb.run("maintenance", host.name, "--for", "1h", "--confirm", name)
+            assert gone.returncode == 0, gone
+            said = asked.answered("y")
+        assert asked.code == 3, said
+        assert f"{host.name} is in maintenance since the plan was shown; nothing was changed" in said
+        assert str(machines[host.name].shell.run(running).stdout).strip() == "inactive"
+    finally:
+        back = verb.run("maintenance", host.name, "--end", "--yes")
+    assert back.returncode == 0, back
+    changing.healed(namenode)
+
+
 @pytest.mark.longdrill
 def test_the_host_of_the_namenode_comes_back_without_a_boot(
     verb: Verb, machines: Machines, namenode: NameNode
