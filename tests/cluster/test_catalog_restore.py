@@ -323,7 +323,7 @@ def test_what_the_commit_does_not_have_leaves_only_if_asked_and_its_files_stay(
     words = ("catalog", "restore", commit, tables, "--drop", *store)
     unconfirmed = verb.run(*words, "--yes")
     assert unconfirmed.returncode == 4, unconfirmed
-    assert "1 objects leave the catalog; their files stay" in unconfirmed.stdout.splitlines()[-1]
+    assert "1 object leaves the catalog; files stay" in unconfirmed.stdout.splitlines()[-1]
     done = verb.run(*words, "--confirm", str(cluster.hosts[0].variables["lakehouse_cluster"]))
     assert done.returncode == 0, done
     assert ("more",) not in [tuple(row) for row in trino.sql(f"show tables from iceberg.{tables}")]

@@ -155,7 +155,7 @@ def test_a_namenode_is_never_formatted_twice(namenode_host: Machine, ansible: An
     [
         (
             FOREIGN_TABLES,
-            "has 1 tables but no single schema version (none): an interrupted initialisation, or",
+            "has 1 table but no single schema version (none): an interrupted initialisation, or",
         ),
         (
             HALF_A_SCHEMA,

@@ -226,7 +226,7 @@ def test_down_leaves_nothing_and_can_be_repeated(
     nodes.down(path, said.append)
     nodes.down(path, said.append)
     assert said == [
-        f"{CLUSTER}: removed 1 nodes and 1 networks",
+        f"{CLUSTER}: removed 1 node and 1 network",
         f"{CLUSTER}: removed 0 nodes and 0 networks",
     ]
     assert not client.containers.list(all=True, filters={"name": CLUSTER})
@@ -244,4 +244,4 @@ def test_leftovers_of_another_checkout_are_removed_only_if_asked(
     with pytest.raises(LakehouseError, match="belong to another checkout"):
         nodes.down(second, print)
     nodes.down(second, said.append, whosever=True)
-    assert said == [f"{CLUSTER}: removed 1 nodes and 1 networks"]
+    assert said == [f"{CLUSTER}: removed 1 node and 1 network"]

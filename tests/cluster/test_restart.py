@@ -195,7 +195,7 @@ def test_blocks_that_never_get_their_replicas_hold_it_up_until_it_is_forced(
     finally:
         namenode.remove(folder)
     assert refused.returncode == 3, refused
-    assert "1 blocks lack a replica" in refused.stdout.splitlines()[-1], refused
+    assert "1 block lacks a replica" in refused.stdout.splitlines()[-1], refused
     assert forced.returncode == 0, forced
     after = changing.starts(cluster, machines, "hdfs-datanode", "datanodes")
     assert [name for name in before if before[name] == after[name]] == []

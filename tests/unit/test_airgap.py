@@ -250,7 +250,7 @@ def test_the_cache_takes_files_out_of_a_bundle(kit: Kit, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "1 files are not in the bundle, first org:a:1"), (JAR[::-1], "org:a:1 in .*: wrong checksum")],
+    [(None, "1 file is not in the bundle, first org:a:1"), (JAR[::-1], "org:a:1 in .*: wrong checksum")],
 )
 def test_what_is_not_in_a_bundle_or_is_another_file_is_one_line(
     kit: Kit, monkeypatch: pytest.MonkeyPatch, content: bytes | None, reason: str

@@ -214,7 +214,7 @@ def test_a_copied_cache_is_read_in_full(jars: Bench) -> None:
     jars.fetch()
     assert jars.cached() == before
     assert jars.maven_runs() == ["copy", "copy"]
-    assert "fetching 1 files" in " ".join(jars.said)
+    assert "fetching 1 file" in " ".join(jars.said)
 
 
 def test_a_state_that_cannot_be_kept_costs_a_reading(jars: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -423,7 +423,7 @@ def test_a_person_serves_a_commit_and_ends_it(history: Path) -> None:
     ("words", "code", "refusal"),
     [
         (["nothing"], 64, "error: nothing: no commit, branch or tag of"),
-        (["HEAD~7"], 64, "error: HEAD~7: there are only 0 commits before HEAD"),
+        (["HEAD~7"], 64, "error: HEAD~7: no more than 0 commits before HEAD"),
         (["HEAD", "--address", "192.0.2.1"], 2, "error: port 9084 of 192.0.2.1: Cannot assign"),
         (["HEAD", "--host", "here"], 2, "error: 'here' is no address; next: "),
     ],

@@ -287,7 +287,7 @@ class TestTopology:
             (0, []),
             (3, []),
             (5, []),
-            (1, ["group quorate has 1 voters"]),
+            (1, ["group quorate has 1 voter"]),
             (2, ["group quorate has 2 voters"]),
             (4, ["group quorate has 4 voters"]),
         ],
