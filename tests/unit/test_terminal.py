@@ -113,7 +113,8 @@ def test_a_change_shows_escapes_in_its_plan_its_progress_and_its_end(
         value, {}, (), [f"drops {value}"], "", lambda _: (), refusal=Refusal(value, "lakehouse status")
     )
     options = argparse.Namespace(inventory="inv", json=False)
-    run._ended(options, "restart", cast("Living", None), work, None)
+    plan = run.Plan(cast("Living", None), {}, work)
+    run._ended(options, "restart", plan, lambda _: plan, None)
     assert capsys.readouterr().out == f"drops {shown}\n"
 
 
