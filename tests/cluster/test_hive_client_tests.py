@@ -26,7 +26,7 @@ from tests.cluster import bills, side_metastore
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 
-pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 # The databases and the warehouses of the two metastores.
 OWN, KIT = "own", "kit"

@@ -27,7 +27,8 @@ def test_a_name_says_all() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["20261127T041632Z", "s1", "history-20261127T040721Z-xyz", "history-1-aaaaaaaaaaaa", "history-20261340T040721Z-aaaaaaaaaaaa", "history-", "",
+    ["20261127T041632Z", "s1", "history-20261127T040721Z-xyz", "history-1-aaaaaaaaaaaa",
+     "history-20261340T040721Z-aaaaaaaaaaaa", "history-", "",
      "history-20261127T040721Z-aaaaaaaaaaaa/..", "\nhistory-20261127T040721Z-aaaaaaaaaaaa"],
 )  # fmt: skip
 def test_names_of_others_are_left_alone(name: str) -> None:
