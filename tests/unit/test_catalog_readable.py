@@ -182,7 +182,7 @@ def test_copies_name_what_else_is_missing() -> None:
     [
         ("1.metadata.json", b"", "is empty"),
         ("1.metadata.json", b'{"snapshots": [{"sn', "is damaged: Unterminated string"),
-        ("1.metadata.json", gzip.compress(b"{}" * 99)[:-9], "is damaged: Compressed file ended"),
+        ("1.metadata.json", gzip.compress(b"{}" * 99, mtime=0)[:-9], "is damaged: it ends in the middle"),
         ("1.metadata.json", b"\x1f\x8bdamaged", "is damaged: "),
         ("1.metadata.json", b"\xff\xfe\x00", "is damaged: "),
         ("1.metadata.json", b"[" * 100_000, "is damaged: "),
