@@ -168,6 +168,8 @@ class Status:
     clock_limit: float
     # None where the inventory wants none.
     backup: Answer[Kept | None] = Answer(None)  # noqa: RUF009 -- it is frozen
+    # Bytes that deleted files take in HDFS, with each replica, because a snapshot has them.
+    snapshots: Answer[int] = Answer(0)  # noqa: RUF009 -- it is frozen
     # The same of commits of the catalog by the clock.
     history: Answer[Kept | None] = Answer(None)  # noqa: RUF009 -- it is frozen
     # The mark of each host, empty where it serves. One that is away is none of `machines`, unless nobody else

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from urllib.parse import quote, urlencode
 from itertools import pairwise
 
 from lakehouse.inventory import Host
@@ -42,6 +43,8 @@ _HTTP = {
     "flink": ("flink_jobmanager", "flink_rest", "/overview"),
 }
 METASTORE = "metastore"
+# What lies below the root of the lakehouse, and in its snapshots alone.
+CONTENT = "content"
 # A row for each table. Only Iceberg tells the metastore of a commit.
 TABLES = """
 SELECT "TBL_ID",
@@ -245,6 +248,10 @@ def _https(cluster: Cluster) -> Iterator[Question]:
     headers = {"X-Trino-User": str(cluster.variable("lakehouse_users")["trino"])}
     for name, url in cluster.urls(_HTTP):
         yield Http(name, url, headers if name.startswith("trino") else {})
+    root, person = cluster.variable("lakehouse_root"), cluster.variable("lakehouse_users")["hdfs"]
+    path = f"/webhdfs/v1{quote(str(root))}?{urlencode({'op': 'GETCONTENTSUMMARY', 'user.name': person})}"
+    for name, url in cluster.urls({CONTENT: ("namenode", "namenode_http", path)}):
+        yield Http(name, url, {})
 
 
 def _thrifts(cluster: Cluster) -> Iterator[Question]:

@@ -71,6 +71,7 @@ def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Statu
         clock_limit=cluster.clock_limit,
         backup=_backup(cluster, seen, parts),
         history=_history(cluster, seen, parts),
+        snapshots=_snapshots(answers),
         away=marks,
         resting=resting,
     )
@@ -125,6 +126,14 @@ def _history(
 ) -> Answer[Kept | None]:
     keeper = next((host.name for host in cluster.hosts if questions.commits(host)), None)
     return part(seen[keeper], parts[keeper], "history").then(committed) if keeper else Answer(None)
+
+
+def _snapshots(answers: Answers) -> Answer[int]:
+    if questions.CONTENT not in answers:
+        return Answer(0)
+    return answers[questions.CONTENT].then(
+        lambda reply: int(json.loads(reply.text)["ContentSummary"]["snapshotSpaceConsumed"])
+    )
 
 
 def committed(text: str) -> Kept:

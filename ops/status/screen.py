@@ -162,7 +162,7 @@ def areas(status: Status) -> Iterator[tuple[str, str]]:
         yield name.capitalize(), _engine(answer)
     yield "Verified", _verified(status)
     yield "Backup", _kept(status, status.backup)
-    yield "History", _kept(status, status.history)
+    yield "History", f"{_kept(status, status.history)}; {_snapshots(status.snapshots)}"
 
 
 def _hdfs(status: Status) -> str:
@@ -210,6 +210,12 @@ def _kept(status: Status, answer: Answer[Kept | None]) -> str:
         return "none"
     newer = f", {len(found.damaged)} newer damaged" if found.damaged else ""
     return f"{age(status.at - found.good)} old{newer}"
+
+
+def _snapshots(answer: Answer[int]) -> str:
+    if answer.value is None:
+        return f"deleted files in snapshots: unknown: {answer.why}"
+    return f"deleted files in snapshots take {size(answer.value)}" if answer.value else "no deleted files kept"
 
 
 def _verified(status: Status) -> str:
@@ -264,4 +270,5 @@ def _cluster_json(status: Status) -> dict[str, Any]:
         "verified": _answer(status.verified),
         "backup": _answer(status.backup),
         "history": _answer(status.history),
+        "snapshots": _answer(status.snapshots),
     }

@@ -296,7 +296,11 @@ def test_a_host_sends_no_more_than_its_share(collected: Collected, monkeypatch: 
     assert not collected(gzip.compress(header.tobuf() + bytes(1 << 20)))[0].known
 
 
-@pytest.mark.parametrize("stream", [b"", b"\x1f\x8b\x08" + bytes(100), b"no archive", sent(("a", b"a"))[:40]])
+@pytest.mark.parametrize(
+    "stream",
+    [b"", b"\x1f\x8b\x08" + bytes(100), b"no archive", sent(("a", b"a"))[:40]],
+    ids=["nothing", "zeros", "words", "half"],
+)
 def test_what_is_no_archive_is_a_part_only(collected: Collected, stream: bytes) -> None:
     assert collected(stream)[0].why.startswith("it sent a part only")
 
