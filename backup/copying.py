@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import urllib.error
-import urllib.request
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from http.client import HTTPException
 from pathlib import Path
 
 from backup.config import BackupError
 from backup.tree import Entry
-from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 # The device of a file, and its number there: the same for all hard links.
 Inode = tuple[int, int]
@@ -59,8 +58,7 @@ def _fetch(hdfs: WebHdfs, source: str, entry: Entry, target: Path) -> str:
     path = f"{source}/{entry.path}"
     with target.open("wb") as stream:
         if left:
-            place = hdfs.call("GET", "OPEN", path, noredirect="true", length=str(left))["Location"]
-            for chunk in _chunks(place, left, path):
+            for chunk in _chunks(hdfs, path, left):
                 stream.write(chunk)
                 digest.update(chunk)
                 left -= len(chunk)
@@ -71,15 +69,15 @@ def _fetch(hdfs: WebHdfs, source: str, entry: Entry, target: Path) -> str:
     return digest.hexdigest()
 
 
-def _chunks(place: str, length: int, path: str) -> Iterator[bytes]:
+def _chunks(hdfs: WebHdfs, path: str, length: int) -> Iterator[bytes]:
     """Give the content of a file from a DataNode; BackupError where that fails, and not where a disk does."""
     left = length
     try:
-        with urllib.request.urlopen(place, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310 -- a DataNode
+        with hdfs.reading(path, length=str(length)) as answer:
             while left and (chunk := answer.read(min(left, _CHUNK_BYTES))):
                 left -= len(chunk)
                 yield chunk
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         raise BackupError(f"hdfs {path}: {error}") from error
 
 

@@ -107,7 +107,7 @@ def test_the_catalog_is_read_as_it_was_at_the_point_while_others_write(
         written: list[Future[None]] = []
 
         def write() -> None:
-            hive.run("set lock_timeout = '10s'; update \"DBS\" set \"DESC\" = 'later'")
+            hive.run("set lock_timeout = '60s'; update \"DBS\" set \"DESC\" = 'later'")
             end()
 
         def watched(*arguments: object) -> str:
@@ -115,7 +115,7 @@ def test_the_catalog_is_read_as_it_was_at_the_point_while_others_write(
             written.append(beside.submit(write))
             return said
 
-        wait = "DO $$ BEGIN PERFORM pg_advisory_xact_lock(7); END $$"
+        wait = "SET LOCAL lock_timeout = '60s'; DO $$ BEGIN PERFORM pg_advisory_xact_lock(7); END $$"
         monkeypatch.setattr(database, "_point", watched)
         monkeypatch.setattr(database, "_READ", (database._READ[0], wait, *database._READ[1:]))
         known, _ = at_t0(settings)

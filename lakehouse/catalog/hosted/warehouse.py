@@ -80,13 +80,13 @@ class Warehouse:
 
         With `alone` they may hold nothing that the snapshot does not have: their files are the table.
         """
-        [known] = snapshots.known([snapshot])
+        [known], places = snapshots.known([snapshot]), [self._below(folder) for folder in folders]
         with _refused("lakehouse status"):
             if self._hdfs.status(f"{self._root}/.snapshot/{known}") is None:
                 raise LakehouseError(f"the snapshot {known} of {self._root} is gone", "the same command")
         entries, strangers = dict[str, Entry](), list[str]()
         with _refused("lakehouse status"):
-            for folder in map(self._below, folders):
+            for folder in places:
                 source = self._walked(f".snapshot/{known}/{folder}")
                 there = self._walked(folder)
                 for path, entry in source.items():

@@ -128,9 +128,9 @@ class WebHdfs:
                 raise WebHdfsError(f"OPEN {path}: {error}") from error
 
     @contextmanager
-    def reading(self, path: str) -> Iterator[IO[bytes]]:
+    def reading(self, path: str, **query: str) -> Iterator[IO[bytes]]:
         """Give the stream of a file's bytes: the NameNode names a DataNode that has it."""
-        opened = self.call("GET", "OPEN", path, noredirect="true")
+        opened = self.call("GET", "OPEN", path, noredirect="true", **query)
         try:
             response = urllib.request.urlopen(self._datanode(opened), timeout=TIMEOUT_SECONDS)
         except (LookupError, ValueError, AttributeError) as error:
@@ -173,7 +173,9 @@ class WebHdfs:
         """Return the address of the DataNode that the NameNode names."""
         place = urllib.parse.urlsplit(str(answer["Location"]))
         address = self._addresses.get(str(place.hostname), place.hostname)
-        return place._replace(scheme="http", netloc=f"{address}:{place.port}").geturl()
+        # The NameNode leaves letters beyond ASCII as they are.
+        path = urllib.parse.quote(place.path, safe="/%")
+        return place._replace(scheme="http", netloc=f"{address}:{place.port}", path=path).geturl()
 
     def _address(self, operation: str, path: str, query: dict[str, str]) -> str:
         encoded = urllib.parse.urlencode({"op": operation, "user.name": self.user, **query})
