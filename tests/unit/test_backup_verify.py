@@ -284,13 +284,14 @@ def datanode() -> Iterator[str]:
         server.shutdown()
 
 
-class Hdfs:
+class Hdfs(WebHdfs):
     """As `WebHdfs`: it names a DataNode, and forgets every snapshot."""
 
     def __init__(self, place: str = "") -> None:
+        super().__init__(place, "hdfs")
         self.place, self.dropped = place, list[str]()
 
-    def call(self, _: str, operation: str, __: str, **query: str) -> dict[str, Any]:
+    def call(self, method: str, operation: str, path: str, **query: str) -> dict[str, Any]:  # noqa: ARG002
         if operation == "DELETESNAPSHOT":
             self.dropped.append(query["snapshotname"])
         return {"Location": self.place}
@@ -300,13 +301,13 @@ def test_a_disk_without_room_is_not_called_a_fault_of_hdfs(datanode: str, tmp_pa
     (tmp_path / "a").symlink_to("/dev/full")
     wanted = {"a": Entry("a", False, "eve", "lakehouse", "660", 10, 7, 3)}
     with pytest.raises(OSError, match="No space left") as refused:
-        copying.copy(cast("WebHdfs", Hdfs(datanode)), "/x", wanted, tmp_path, {}, tmp_path)
+        copying.copy(Hdfs(datanode), "/x", wanted, tmp_path, {}, tmp_path)
     assert refused.value.errno == errno.ENOSPC
 
 
 def test_a_file_that_an_earlier_backup_has_lost_is_fetched(datanode: str, tmp_path: Path) -> None:
     wanted = {"a": Entry("a", False, "eve", "lakehouse", "660", 10, 7, 3)}
-    hdfs = cast("WebHdfs", Hdfs(datanode))
+    hdfs = Hdfs(datanode)
     _, fetched = copying.copy(hdfs, "/x", wanted, tmp_path, wanted, tmp_path / "gone")
     assert (fetched, (tmp_path / "a").read_bytes()) == (10, b"x" * 10)
 
@@ -315,12 +316,12 @@ def test_a_file_that_an_earlier_backup_has_lost_is_fetched(datanode: str, tmp_pa
 def hdfs(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Hdfs:
     """All that a run asks, but the copying."""
     found = Hdfs()
-    part = {**manifest(THIRD)["database"], "catalog": {"databases": [], "tables": []}}
+    part = manifest(THIRD)["database"]
     monkeypatch.setattr(run, "WebHdfs", lambda *_: found)
     monkeypatch.setattr(run, "_image", lambda *_: None)
     monkeypatch.setattr(run, "_tables", lambda *_: [])
     monkeypatch.setattr(
-        run, "ask", lambda _, *words: dict(part) if words[0] == "backup" else [{"label": LABEL}]
+        run, "ask", lambda _, *words, **_rows: dict(part) if words[0] == "backup" else [{"label": LABEL}]
     )
     settings.configuration.write_text("secret")
     return found
