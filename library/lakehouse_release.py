@@ -20,10 +20,14 @@ description:
   - Called by the action plugin of the same name.
   - "C(root)/releases/C(release) holds the files, C(root)/current points at the one in use."
   - Older releases are removed, but for the newest and those from which a process has a file open.
+  - A release has a list of its files; those that are missing, or have another size, are unpacked again.
 options:
   root: {type: path, required: true, description: The component's folder.}
   release: {type: str, required: true, description: Version and digest of the desired release.}
   conf: {type: path, description: Folder that the release offers as C(conf).}
+  files:
+    type: str
+    description: Name of the list of its files. Where none is given, a release is taken as it is.
   archive: {type: path, description: The archive, where the release may be missing.}
   sha256: {type: str, description: What the archive must be.}
   keep: {type: int, default: 2, description: "How many releases stay, the current one included."}
@@ -39,7 +43,7 @@ EXAMPLES = r"""
 """
 RETURN = r"""
 path: {type: str, returned: always, description: The release's folder.}
-missing: {type: bool, returned: always, description: Whether the archive is needed.}
+missing: {type: bool, returned: always, description: "Whether the archive is needed: for all of it, or for some files."}
 damaged: {type: bool, returned: always, description: Whether another archive than the desired one was given.}
 removed: {type: list, elements: str, returned: success, description: Releases that were superseded.}
 """
@@ -51,28 +55,72 @@ def is_sound(archive: str, sha256: str) -> bool:
         return hashlib.file_digest(stream, "sha256").hexdigest() == sha256
 
 
-def install(archive: str, target: Path) -> bool:
-    """Unpack beside the target and rename; tell whether it was still missing.
+def listed(folder: Path) -> list[str]:
+    """Return size and name of each file below a folder, sorted by bytes."""
+    found = [
+        f"{path.stat().st_size} {path.relative_to(folder)}"
+        for parent, _, names in os.walk(folder)
+        for path in (Path(parent, name) for name in names)
+        if path.is_file() and not path.is_symlink()
+    ]
+    return sorted(found, key=os.fsencode)
 
-    What has the target's name is complete, after a power cut too. Another control machine that installs the
-    same waits, also for a tar whose module was killed.
+
+def differing(target: Path, files: str) -> list[str] | None:
+    """Return the names of files that a release lacks, or has with another size; None where it has no list."""
+    try:
+        lines = (target / files).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except FileNotFoundError:
+        return None
+    there = set(listed(target))
+    return [line.partition(" ")[2] for line in lines if line not in there]
+
+
+def is_complete(target: Path, files: str | None) -> bool:
+    """Tell whether a release is there, with all files of its list; where it is not compared, as it is."""
+    return target.is_dir() and (not files or differing(target, files) == [])
+
+
+def install(archive: str, target: Path, files: str) -> list[str] | None:
+    """Unpack beside the target and rename; return the files that a release that was there lacked.
+
+    None where nothing was to be done. What has the target's name is complete, after a power cut too. Another control machine that installs the
+    same waits, also for a tar whose module was killed. Where the target is there, it gets what it lacks.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.partial")
     with target.with_name(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.is_dir():
-            return False
+        if is_complete(target, files):
+            return None
         if partial.exists():
             shutil.rmtree(partial)
         partial.mkdir()
-        for argv in (
-            ["tar", "--extract", "--no-same-owner", "--file", archive, "--directory", str(partial)],
-            ["sync", "--file-system", str(partial)],
-        ):
-            subprocess.run(argv, check=True, capture_output=True, text=True, pass_fds=[lock.fileno()])
-        partial.rename(target)
-    return True
+        unpack = ["tar", "--extract", "--no-same-owner", "--file", archive, "--directory", str(partial)]
+        subprocess.run(unpack, check=True, capture_output=True, text=True, pass_fds=[lock.fileno()])
+        lines = "".join(f"{line}\n" for line in listed(partial))
+        (partial / files).write_text(lines, encoding="utf-8", errors="surrogateescape")
+        sync = ["sync", "--file-system", str(partial)]
+        subprocess.run(sync, check=True, capture_output=True, text=True, pass_fds=[lock.fileno()])
+        if not target.is_dir():
+            partial.rename(target)
+            return []
+        return put_back(partial, target, files)
+
+
+def put_back(partial: Path, target: Path, files: str) -> list[str]:
+    """Move what a release lacks to it, file by file, and the list; return the names of these files.
+
+    Processes go on with the files that they have open.
+    """
+    (partial / files).replace(target / files)
+    missing = differing(target, files) or []
+    for name in missing:
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (partial / name).replace(path)
+    shutil.rmtree(partial)
+    return missing
 
 
 def leads(link: Path, target: str) -> bool:
@@ -80,9 +128,9 @@ def leads(link: Path, target: str) -> bool:
     return link.is_symlink() and link.readlink() == Path(target)
 
 
-def point(link: Path, target: str) -> bool:
-    """Make the link point at the target, atomically; tell whether it did not."""
-    if leads(link, target):
+def point(link: Path, target: str, *, anew: bool = False) -> bool:
+    """Make the link point at the target, atomically; tell whether it did not, or is made `anew`."""
+    if leads(link, target) and not anew:
         return False
     temporary = link.with_name(f".{link.name}.new")
     temporary.unlink(missing_ok=True)
@@ -129,6 +177,7 @@ def main() -> None:
             "root": {"type": "path", "required": True},
             "release": {"type": "str", "required": True},
             "conf": {"type": "path"},
+            "files": {"type": "str"},
             "archive": {"type": "path"},
             "sha256": {"type": "str"},
             "keep": {"type": "int", "default": 2},
@@ -139,19 +188,22 @@ def main() -> None:
     )
     root = Path(module.params["root"])
     target = root / "releases" / module.params["release"]
-    archive, missing = module.params["archive"], not target.is_dir()
+    archive, files = module.params["archive"], module.params["files"]
+    missing = not is_complete(target, files)
     removed: list[str] = []
     if missing and (module.check_mode or not archive):
         module.exit_json(changed=module.check_mode, missing=True, damaged=False, path=str(target))
     try:
         if missing and not is_sound(archive, module.params["sha256"]):
             module.exit_json(changed=False, missing=True, damaged=True, path=str(target))
-        changed = missing and install(archive, target)
+        lacked = install(archive, target, files) if missing else None
+        changed = lacked is not None
         links = {target / "conf": module.params["conf"]} if module.params["conf"] else {}
         if module.params["switch"]:
             links[root / "current"] = f"releases/{target.name}"
         for link, to in links.items():
-            changed |= not leads(link, to) if module.check_mode else point(link, to)
+            # A daemon that started without a file restarts: it is older than the link.
+            changed |= not leads(link, to) if module.check_mode else point(link, to, anew=bool(lacked))
         if module.params["switch"] and not module.check_mode:
             # By their last use: what is superseded goes, and never what was current until now.
             os.utime(target)

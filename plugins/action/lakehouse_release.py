@@ -1,7 +1,8 @@
 """Install a component's release archive on a host.
 
 The archive is built once on the control machine (``lakehouse.artifacts.releases``), sent only where it is
-missing, compared there with what was built, and unpacked beside the releases that are there. Arguments:
+missing, compared there with what was built, and unpacked beside the releases that are there. A release that
+lacks a file, or has one of another size than its list says, gets it again. Arguments:
 ``component`` and ``root`` (its folder on the host), optional ``conf`` (a folder that the release shall offer
 as ``conf``), ``switch`` (false: it lies beside the one in use), ``pinned`` (by component a release that the
 host has, in place of the one that the bill of materials describes) and ``keeps_version`` (a host that has
@@ -20,7 +21,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-from lakehouse import artifacts, pending
+from lakehouse import artifacts, pending, release_files
 from lakehouse.artifacts import manifest, releases
 from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.manifest import Manifest
@@ -50,6 +51,8 @@ class ActionModule(ActionBase):
                 "root": self._task.args["root"],
                 "release": pinned or releases.release_id(component),
                 "conf": self._task.args.get("conf"),
+                # Nobody here can build what a pinned release lacks.
+                "files": None if pinned else release_files.NAME,
                 "keep": self._task.args.get("keep", 2),
                 "switch": boolean(self._task.args.get("switch", True)),
             }
@@ -82,7 +85,9 @@ class ActionModule(ActionBase):
             )
         return result
 
-    def _is_current(self, root: str, release: str, conf: str | None, keep: int, *, switch: bool) -> bool:
+    def _is_current(
+        self, root: str, release: str, conf: str | None, files: str | None, keep: int, *, switch: bool
+    ) -> bool:
         """Ask the host's shell whether nothing is to be done: a module takes ten times as long to say so."""
         target = f"{root}/releases/{release}"
         wanted = {
@@ -90,11 +95,12 @@ class ActionModule(ActionBase):
             **({f"{target}/conf": conf} if conf else {}),
         }
         commands = [
-            ["test", "-d", target],
-            *(["readlink", link] for link in wanted),
-            ["ls", "-1", f"{root}/releases"],
+            shlex.join(["test", "-d", target]),
+            *(shlex.join(["readlink", link]) for link in wanted),
+            shlex.join(["ls", "-1", f"{root}/releases"]),
+            *([f'lacks=$({release_files.differing(target)}) && test -z "$lacks"'] if files else []),
         ]
-        answer = self._low_level_execute_command(" && ".join(map(shlex.join, commands)))
+        answer = self._low_level_execute_command(" && ".join(commands))
         lines, links = str(answer["stdout"]).splitlines(), list(wanted.values())
         fits = not switch or len(lines) - len(links) <= max(keep, 1)
         return bool(answer["rc"] == 0 and lines[: len(links)] == links and fits)

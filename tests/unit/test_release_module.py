@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tarfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleActionFail
 
+from lakehouse import release_files
 from lakehouse.artifacts import manifest, releases
 from lakehouse.artifacts.cache import Cache
 from library import lakehouse_release as release
@@ -110,6 +111,76 @@ def test_what_is_to_be_mended_is_left_to_the_module(node: Node, tmp_path: Path, 
     assert node.run()["changed"]
 
 
+def missing(path: Path) -> None:
+    path.unlink()
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def unlisted(path: Path) -> None:
+    """A release that an earlier kit has unpacked, and that lacks a file."""
+    (path.parents[1] / release_files.NAME).unlink()
+    path.unlink()
+
+
+@pytest.mark.parametrize("damage", [missing, truncated, unlisted])
+def test_a_file_that_a_release_lacks_comes_back(
+    node: Node, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    current = tmp_path / "app" / "current"
+    file, other = current / "sbin" / "start", current / "NOTICE"
+    node.run()
+    link, kept = current.lstat().st_ino, other.stat().st_ino
+    damage(file.resolve())
+    node._task.check_mode = True
+    assert node.run(task_vars={})["changed"]
+    assert file.exists() is (damage is truncated)
+    node._task.check_mode = False
+    assert node.run()["changed"]
+    assert file.read_bytes() == b"#!/bin/sh\n"
+    assert other.stat().st_ino == kept, "what was right has stayed"
+    assert current.lstat().st_ino != link, "daemons of it restart"
+    assert not node.run()["changed"]
+    assert node.sent == 2
+
+
+def test_a_release_of_an_earlier_kit_gets_its_list_and_no_daemon_restarts(node: Node, tmp_path: Path) -> None:
+    current = tmp_path / "app" / "current"
+    node.run()
+    link = current.lstat().st_ino
+    (current / release_files.NAME).unlink()
+    assert node.run()["changed"]
+    assert (current / release_files.NAME).read_text(encoding="utf-8").splitlines()
+    assert current.lstat().st_ino == link
+    assert not node.run()["changed"]
+
+
+def test_what_a_release_has_besides_is_left_alone(node: Node, tmp_path: Path) -> None:
+    node.run()
+    (tmp_path / "app" / "current" / "cache.pyc").write_bytes(b"cached")
+    assert not node.run()["changed"]
+    assert node.sent == 1
+
+
+def test_the_list_is_compared_by_a_shell_as_by_the_module(node: Node, tmp_path: Path) -> None:
+    node.run()
+    current = tmp_path / "app" / "current"
+
+    def said() -> tuple[int, str]:
+        command = release_files.differing(str(current))
+        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    assert said() == (0, "")
+    (current / "sbin" / "start").unlink()
+    assert said() == (0, "10 sbin/start\n")
+    assert release.differing(current, release_files.NAME) == ["sbin/start"]
+    (current / release_files.NAME).unlink()
+    assert said()[0] != 0
+
+
 def test_a_bad_archive_is_built_again_and_arrives_good(node: Node, tmp_path: Path) -> None:
     cache = Path(os.environ["LAKEHOUSE_CACHE"])
     bill = manifest.load(tmp_path)
@@ -134,20 +205,20 @@ def test_the_half_of_a_killed_run_is_thrown_away(tmp_path: Path) -> None:
     half = target.with_name("1-abc.partial")
     half.mkdir(parents=True)
     (half / "half").touch()
-    assert release.install(archive_of(tmp_path), target)
-    assert [path.name for path in target.iterdir()] == ["file"]
+    assert release.install(archive_of(tmp_path), target, release_files.NAME) == []
+    assert sorted(path.name for path in target.iterdir()) == [release_files.NAME, "file"]
     assert not half.exists()
 
 
 def test_two_control_machines_install_one_after_the_other(tmp_path: Path) -> None:
     archive, target = archive_of(tmp_path), tmp_path / "releases" / "1-abc"
-    did: list[bool] = []
-    both = [threading.Thread(target=lambda: did.append(release.install(archive, target))) for _ in range(2)]
+    did: list[list[str] | None] = []
+    both = [threading.Thread(target=lambda: did.append(release.install(archive, target, release_files.NAME))) for _ in range(2)]
     for one in both:
         one.start()
     for one in both:
         one.join(20)
-    assert sorted(did) == [False, True]
+    assert sorted(one is None for one in did) == [False, True]
 
 
 def test_an_archive_that_cannot_be_unpacked_leaves_no_release(tmp_path: Path) -> None:
@@ -155,7 +226,7 @@ def test_an_archive_that_cannot_be_unpacked_leaves_no_release(tmp_path: Path) ->
     bad.write_bytes(b"not a tar at all" * 100)
     target = tmp_path / "releases" / "1-abc"
     with pytest.raises(subprocess.CalledProcessError):
-        release.install(str(bad), target)
+        release.install(str(bad), target, release_files.NAME)
     assert not target.exists()
 
 
