@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import grp
+import hashlib
 import os
 import pwd
 import subprocess
@@ -23,10 +24,12 @@ short_description: Files, directories and links of one role
 description:
   - Called by the action plugin of the same name, which renders the templates.
   - A file is validated before it replaces the old one, and replaced atomically.
+  - The digest of each file is kept in I(record), so that a file that somebody else changed is seen.
   - Root follows no symbolic link that another account could have made, in no part of a path.
 options:
   files: {type: list, elements: dict, required: true, description: The entries.}
   secrets: {type: dict, default: {}, description: Content by path of the entries marked secret.}
+  record: {type: path, description: File of digests of what was written on this host by all roles.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -217,6 +220,8 @@ def ensure_absent(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any
 
 def ensure(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
     """Bring one entry into the desired state; return its difference, if there was one."""
+    if entry.get("record"):
+        return ensure_recorded(module, entry["dest"])
     if entry.get("absent"):
         return ensure_absent(module, entry)
     if entry.get("directory"):
@@ -229,6 +234,30 @@ def ensure(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | Non
     return ensure_file(module, entry, content)
 
 
+def ensure_recorded(module: AnsibleModule, record: str) -> dict[str, Any] | None:
+    """Keep the digests of these files beside those of other roles; forget files that are gone.
+
+    A line is that of sha256sum. Only root may read them: some are of files with secrets.
+    """
+    digests = {}
+    for entry in module.params["files"]:
+        text = module.params["secrets"][entry["dest"]] if entry.get("secret") else entry.get("content")
+        if text is not None:
+            digests[entry["dest"]] = hashlib.sha256(text.encode()).hexdigest()
+    path = Path(record)
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    kept = {name: digest for digest, name in (line.split("  ", 1) for line in before.splitlines())}
+    there = {name: digest for name, digest in kept.items() if Path(name).exists()} | digests
+    after = "".join(sorted(f"{digest}  {name}\n" for name, digest in there.items()))
+    if before == after:
+        return None
+    if not module.check_mode:
+        own = {"owner": str(os.geteuid()), "group": str(os.getegid()), "mode": "0600"}
+        with safe_path.opened_folder(str(path.parent), make=True), safe_path.opened(record) as place:
+            replace(place, after, own)
+    return {"before": "(digests)\n", "after": "(other digests)\n"}
+
+
 def main() -> None:
     """Entry point."""
     # A login's own umask would close the parents of a directory to the users of the daemons.
@@ -237,11 +266,12 @@ def main() -> None:
         argument_spec={
             "files": {"type": "list", "elements": "dict", "required": True},
             "secrets": {"type": "dict", "default": {}, "no_log": True},
+            "record": {"type": "path"},
         },
         supports_check_mode=True,
     )
-    diffs = []
-    for entry in module.params["files"]:
+    diffs, record = [], module.params["record"]
+    for entry in [*module.params["files"], *([{"dest": record, "record": True}] if record else [])]:
         try:
             diff = ensure(module, entry)
         except UnsafePathError as error:

@@ -13,6 +13,8 @@ A task per file costs a round trip per file and host; a list costs one. Each ent
 
 ``read_by`` names the units that read an entry when they start; the filter ``by_reader`` collects them.
 
+What was written to a host is recorded there: a digest of each file, which `lakehouse doctor` compares.
+
 With the variable ``lakehouse_render_dir`` set, nothing touches the host: files and links are written below
 ``<lakehouse_render_dir>/<host>/``, so that nodes, containers and the golden tests share one renderer. Secret
 files are only with ``lakehouse_render_secrets``, into a folder that its owner alone may enter.
@@ -29,7 +31,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.template import trust_as_template
 
-from lakehouse import evaluation, pending
+from lakehouse import evaluation, pending, written_files
 
 _FOLDER_MODE = 0o755
 _NOT_FOR_THE_HOST = {"read_by", "template", "vars"}
@@ -81,10 +83,11 @@ def _executable(entry: dict[str, Any]) -> bool:
     return bool(int(str(entry.get("mode", "0644")), 8) & 0o001)
 
 
-def question(entries: list[dict[str, Any]]) -> str:
+def question(entries: list[dict[str, Any]], record: str | None = None) -> str:
     """A command that prints type, mode, owner, group and target of each entry, and what is in folders.
 
-    It fails where a file has another digest than its input says, which is ``digests``.
+    It fails where a file has another digest than its input says, which is ``digests``, or where the record
+    of what was written lacks one of them, or has one of a file that is gone.
     """
     paths = [str(entry["dest"]) for entry in entries if not entry.get("absent")]
     removed = [str(entry["dest"]) for entry in entries if entry.get("absent")]
@@ -99,8 +102,11 @@ def question(entries: list[dict[str, Any]]) -> str:
         for entry in entries
         if "taken_from" in entry
     ]
-    commands += [["sha256sum", "--check", "--status"]] if any("content" in entry for entry in entries) else []
-    return " && ".join(map(shlex.join, commands))
+    lines = [shlex.join(command) for command in commands]
+    if any("content" in entry for entry in entries):
+        lines += ["digests=$(cat)", 'printf "%s\\n" "$digests" | sha256sum --check --status']
+        lines += written_files.recorded(record) if record else []
+    return " && ".join(lines)
 
 
 def digests(entries: list[dict[str, Any]]) -> str:
@@ -161,12 +167,13 @@ class ActionModule(ActionBase):
         if render_dir:
             root = Path(render_dir) / str(variables["inventory_hostname"])
             return self._write_locally(entries, root, bool(variables.get("lakehouse_render_secrets")))
-        if self._are_as_they_should_be(entries):
+        record = written_files.record(self._templar.template(variables.get("lakehouse_config_dir", "")))
+        if self._are_as_they_should_be(entries, record):
             return {"changed": False, "files": []}
         secrets = {entry["dest"]: entry.pop("content") for entry in entries if entry.get("secret")}
         result = self._execute_module(
             module_name="lakehouse_config_files",
-            module_args={"files": entries, "secrets": secrets},
+            module_args={"files": entries, "secrets": secrets, "record": record},
             task_vars=variables,
         )
         return (
@@ -175,9 +182,10 @@ class ActionModule(ActionBase):
             else result
         )
 
-    def _are_as_they_should_be(self, entries: list[dict[str, Any]]) -> bool:
+    def _are_as_they_should_be(self, entries: list[dict[str, Any]], record: str | None) -> bool:
         """Ask the host's shell whether nothing is to be done: a module takes ten times as long to say so."""
-        answer = self._low_level_execute_command(question(entries), in_data=digests(entries).encode() or None)
+        asked = question(entries, record)
+        answer = self._low_level_execute_command(asked, in_data=digests(entries).encode() or None)
         return bool(answer["rc"] == 0 and sorted(str(answer["stdout"]).splitlines()) == expected(entries))
 
     def _render(self, entry: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:

@@ -35,9 +35,9 @@ def entries(tmp_path: Path) -> list[dict[str, Any]]:
     ]
 
 
-def nothing_to_do(entries: list[dict[str, Any]]) -> bool:
+def nothing_to_do(entries: list[dict[str, Any]], record: str | None = None) -> bool:
     done = subprocess.run(
-        ["sh", "-c", config_files.question(entries)],
+        ["sh", "-c", config_files.question(entries, record)],
         input=config_files.digests(entries), capture_output=True, text=True, check=False,
     )  # fmt: skip
     for line in config_files.digests(entries).splitlines():
@@ -71,3 +71,21 @@ def test_what_differs_is_left_to_the_module(entries: list[dict[str, Any]], fault
         case "other owner":
             entries[1]["owner"] = "nobody-else"
     assert not nothing_to_do(entries)
+
+
+@pytest.mark.parametrize("fault", ["no record", "another digest", "a file that is gone"])
+def test_what_is_not_recorded_is_left_to_the_module(
+    entries: list[dict[str, Any]], tmp_path: Path, fault: str
+) -> None:
+    record = tmp_path / "record"
+    lines = "".join(sorted(config_files.digests(entries).splitlines(keepends=True)))
+    record.write_text(lines, encoding="utf-8")
+    assert nothing_to_do(entries, str(record))
+    match fault:
+        case "no record":
+            record.unlink()
+        case "another digest":
+            record.write_text(lines.replace(lines[:4], "0000"), encoding="utf-8")
+        case "a file that is gone":
+            record.write_text(f"{lines}{'f' * 64}  {tmp_path}/gone\n", encoding="utf-8")
+    assert not nothing_to_do(entries, str(record))
