@@ -1,4 +1,4 @@
-"""The record of the files that the kit has written to a host: a digest and a path on each line, as of sha256sum.
+"""The record of the files that the kit has written to a host: digest and path on each line, as of sha256sum.
 
 The module that writes the files keeps it, and `lakehouse doctor` compares the files with it.
 """

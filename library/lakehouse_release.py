@@ -43,7 +43,7 @@ EXAMPLES = r"""
 """
 RETURN = r"""
 path: {type: str, returned: always, description: The release's folder.}
-missing: {type: bool, returned: always, description: "Whether the archive is needed: for all of it, or for some files."}
+missing: {type: bool, returned: always, description: Whether the archive is needed to complete it.}
 damaged: {type: bool, returned: always, description: Whether another archive than the desired one was given.}
 removed: {type: list, elements: str, returned: success, description: Releases that were superseded.}
 """
@@ -84,8 +84,9 @@ def is_complete(target: Path, files: str | None) -> bool:
 def install(archive: str, target: Path, files: str) -> list[str] | None:
     """Unpack beside the target and rename; return the files that a release that was there lacked.
 
-    None where nothing was to be done. What has the target's name is complete, after a power cut too. Another control machine that installs the
-    same waits, also for a tar whose module was killed. Where the target is there, it gets what it lacks.
+    None where nothing was to be done. What has the target's name is complete, after a power cut too. Another
+    control machine that installs the same waits, also for a tar whose module was killed. Where the target is
+    there, it gets what it lacks.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f"{target.name}.partial")

@@ -18,7 +18,10 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault: its ``check`` (``area.check``), where it is, what was seen and expected, and what to do."""
+    """One fault: its ``check`` (``area.check``), where it is, what was seen and expected, and what to do.
+
+    ``action`` is a command; ``person`` is what a person has to do where no command is enough.
+    """
 
     check: str
     host: str
@@ -26,11 +29,15 @@ class Finding:
     action: str
     expected: str = ""
     level: Level = Level.FAULT
+    person: str = ""
 
     def __str__(self) -> str:
         """Return the one line that people and logs see."""
         expected = f" (expected {self.expected})" if self.expected else ""
-        return printable(f"{self.level} {self.check} {self.host}: {self.fact}{expected}: {self.action}")
+        person = f"; {self.person}" if self.person else ""
+        return printable(
+            f"{self.level} {self.check} {self.host}: {self.fact}{expected}{person}: {self.action}"
+        )
 
 
 def report(findings: Collection[Finding]) -> str:

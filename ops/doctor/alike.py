@@ -70,7 +70,10 @@ CHECKS = (
         _differ(_releases, "the release of", Level.WARNING),
     ),
     Check(
-        "versions.java", "hosts have different packages of Java", _differ(_packages, "package", Level.WARNING)
+        "versions.java",
+        "hosts have different packages of Java",
+        _differ(_packages, "package", Level.WARNING),
+        "upgrade the package where it is older, and restart the services of that host",
     ),
     Check("trino.catalogs", "a catalog is not the same on every node of Trino", _catalogs),
 )

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
+from lakehouse import release_files, written_files
 from lakehouse import services as catalogue
 from lakehouse.inventory import Host
 from ops.probing import Http, Question, Sql, Thrift
 from ops.status import placement, questions
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import postgresql_login
 
 LOGS = "/var/log"
 # Of one command of a host: a status is in a hurry, and a machine may be busy.
 PART_SECONDS = 5
 # What ends the list of places that take none.
 TRIED = "tried"
+# In place of files that differ.
+NO_LIST = "no list"
 # What a connection to a DataNode may take, and the start of the shell that makes it.
 _REACH_SECONDS = 3
 EDITS = "namenode_edits"
@@ -95,9 +100,10 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
     services = cluster.services[host.name]
     names = {service.name for service in services}
     config = str(host.variables["lakehouse_config_dir"])
-    space = shlex.join([*questions.folders(host), LOGS])
-    yield "space", f"df -P -B1 -- {space}"
-    yield "inodes", f"df -P -i -- {space}"
+    yield "space", questions.space(host, services, LOGS)
+    yield "inodes", f'{questions.volumes(host, services, LOGS)}\ndf -P -i -- "$@"'
+    yield "release_files", _release_files(str(host.variables["lakehouse_install_dir"]))
+    yield "written_files", questions.as_root(_written_files(f"{config}/{written_files.NAME}"))
     yield "thp", _pages()
     yield "names", _names([(one.name, one.address) for one in cluster.hosts])
     yield "listening", "ss -Hltn"
@@ -111,6 +117,10 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
             yield part, f"cat {shlex.quote(f'{config}/{path}')}"
     if "namenode" in names:
         yield "checkpoint", f"systemctl show --property=Id,ActiveState,Result {shlex.join(CHECKPOINT)}"
+    if "metastore" in names:
+        program = Path(postgresql_login.__file__).read_text(encoding="utf-8")
+        login = shlex.join(["python3", "-c", program, f"{config}/hive/hive-site.xml"])
+        yield "login", questions.as_root(login)
     if "postgresql" in names:
         yield "catalog", questions.psql(host, _SQL)
         yield "connections", questions.server_psql(host, _CONNECTIONS)
@@ -152,6 +162,27 @@ def _active(units: list[str]) -> str:
     """Print those units that run."""
     named = shlex.join(f"{unit}.service" for unit in units)
     return f"systemctl list-units --plain --no-legend --state=active -- {named} | cut -d ' ' -f 1"
+
+
+def _release_files(install: str) -> str:
+    """Print a line per file that the release in use of a component lacks, after the link that leads to it."""
+    differing = release_files.differing('"$link/"')
+    lines = (
+        f"for link in {shlex.quote(install)}/*/current; do",
+        '  [ -L "$link" ] || continue',
+        f'  lacks=$({differing} 2>/dev/null) || lacks="{NO_LIST}"',
+        '  [ -z "$lacks" ] || printf "%s\\n" "$lacks" | sed "s|^|$link |"',
+        "done",
+        f"echo {shlex.quote(questions.END)}",
+    )
+    return "\n".join(lines)
+
+
+def _written_files(record: str) -> str:
+    """Print a line per file that differs from what the kit has written."""
+    there = shlex.quote(record)
+    looks = f"if [ -e {there} ]; then {written_files.differing(record)}; else echo {NO_LIST}; fi"
+    return f"{looks} && echo {shlex.quote(questions.END)}"
 
 
 def _pages() -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakehouse.next_command import command
 from lakehouse.validation.finding import Level
 from ops.doctor import timers
 from ops.doctor.asks import BACKUP
 from ops.doctor.model import Case, Check, Fault, Seen, judged
-from ops.status import questions
+from ops.status import judge, questions
 from ops.status.model import Kept
 from plugins.module_utils.lakehouse.counting import counted
 
@@ -26,7 +25,7 @@ def _keeper(seen: Seen) -> Iterator[str]:
 
 
 def _run(seen: Seen) -> str:
-    return command("backup", seen.status.inventory)
+    return seen.lakehouse("backup")
 
 
 def _age(seen: Seen) -> Iterator[Case]:
@@ -87,6 +86,8 @@ def _archive(seen: Seen) -> Iterator[Case]:
             yield Fault(fact, action, f"at most {_WAITING}", Level.WARNING)
 
     rows = seen.part(placed.host, "archive").then(lambda text: dict(line.split("|") for line in text.split()))
+    if judge.is_full(rows.why):
+        return
     yield Case(placed.host, judged(rows, behind), placed)
 
 
@@ -94,5 +95,10 @@ CHECKS = (
     Check("backup.age", "no backup was made for long, or the last has failed", _age),
     Check("backup.damaged", "a verification found the newest backup damaged", _damaged),
     Check("backup.timer", "nobody makes backups by the clock", _timer),
-    Check("backup.archive", "PostgreSQL's WAL does not leave its host", _archive),
+    Check(
+        "backup.archive",
+        "PostgreSQL's WAL does not leave its host",
+        _archive,
+        "correct what pgBackRest says of the repository",
+    ),
 )

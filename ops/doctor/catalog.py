@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
@@ -11,8 +13,14 @@ from lakehouse.validation.finding import Level
 from ops.answer import Answer, unknown
 from ops.doctor.asks import CALLS
 from ops.doctor.model import SETTLED_SECONDS, Case, Check, Fault, Seen, judged, runs
+from ops.status import judge, questions
 from plugins.module_utils.lakehouse.counting import counted
 
+# What the metastore's login prints where it succeeds, and PostgreSQL's codes where it does not.
+_LOGGED_IN, _STATE, _NOT_AUTHORIZED = "ok", re.compile(r"[0-9A-Z]{5}"), "28"
+_SESSIONS = (
+    "SELECT usename, application_name, client_addr, state, count(*) FROM pg_stat_activity GROUP BY 1, 2, 3, 4"
+)
 # The metastore holds its own from the start; this many are left for people and other engines.
 _FREE_CONNECTIONS = 8
 # A lock whose holder is silent goes after hive_metastore_lock_seconds, at the next look; this is much later.
@@ -29,9 +37,11 @@ def _role(folder: str) -> Mapping[str, object]:
 def _of_rows(
     seen: Seen, judge_it: Callable[[Mapping[str, str]], Iterator[Fault]], part: str = "catalog"
 ) -> Iterator[Case]:
-    """Give the case of what the database counts, or the server."""
+    """Give the case of what the database or the server counts; none where another check says why not."""
     database = seen.the("postgresql")
     rows = seen.part(database.host, part).then(_rows)
+    if judge.is_full(rows.why) or judge.is_lost(rows.why):
+        return
     yield Case(database.host, judged(rows, judge_it), database)
 
 
@@ -43,19 +53,68 @@ def _calls(seen: Seen) -> Iterator[Case]:
     """Every one of many calls at once is answered: a connection of its pool that died fails some of them."""
     metastore, database = seen.the("metastore"), seen.the("postgresql")
     failed = [why for name in CALLS if (why := seen.answers[name].why)]
-
-    def wrong() -> Iterator[Fault]:
-        if failed and seen.age(metastore) >= SETTLED_SECONDS:
-            fact = f"{len(failed)} of {counted(len(CALLS), 'call')} fail: {failed[0]}"
-            yield Fault(
-                fact, seen.on(metastore.host, f"systemctl restart {metastore.unit}"), "an answer to each"
-            )
-
-    if failed and not (runs(metastore) and runs(database)):
+    if not failed:
+        yield Case(metastore.host, Answer(()))
+    elif not (runs(metastore) and runs(database)):
         # Who is stopped is said by the unit, and who is silent by the host.
         yield Case(metastore.host, unknown(failed[0]), database if runs(metastore) else metastore)
+    elif _refused(seen):
+        # A check of its own says why, and a restart would not mend it.
+        return
+    elif seen.age(metastore) < SETTLED_SECONDS:
+        yield Case(metastore.host, unknown(failed[0]), metastore)
     else:
-        yield Case(metastore.host, Answer(tuple(wrong())))
+        fact = f"{len(failed)} of {counted(len(CALLS), 'call')} fail: {failed[0]}"
+        action = seen.on(metastore.host, f"systemctl restart {metastore.unit}")
+        yield Case(metastore.host, Answer((Fault(fact, action, "an answer to each"),)))
+
+
+def _refused(seen: Seen) -> str:
+    """Return why PostgreSQL refuses the metastore's own login; empty where it does not, or is not known."""
+    said = (seen.part(seen.the("metastore").host, "login").value or "").strip()
+    return "" if said == _LOGGED_IN else said
+
+
+def _login(seen: Seen) -> Iterator[Case]:
+    """PostgreSQL takes the password that the metastore has."""
+    metastore = seen.the("metastore")
+
+    def refused(text: str) -> Iterator[Fault]:
+        said = text.strip()
+        state, _, words = said.partition(" ")
+        if said != _LOGGED_IN and not _STATE.fullmatch(state):
+            raise ValueError(said)
+        if state[:2] == _NOT_AUTHORIZED:
+            yield Fault(f"PostgreSQL refuses the metastore's login: {words}", seen.site, "a session")
+
+    yield Case(metastore.host, judged(seen.part(metastore.host, "login"), refused), seen.the("postgresql"))
+
+
+def _exhausted(seen: Seen) -> Iterator[Case]:
+    """PostgreSQL takes sessions of the metastore: it has connections left, and its database."""
+    database = seen.the("postgresql")
+    parts = ((database.host, "catalog"), (database.host, "connections"))
+    why = [seen.part(host, name).why for host, name in parts] + [_refused(seen)]
+
+    def none_left(rows: Mapping[str, str]) -> Iterator[Fault]:
+        if (used := int(rows["used"])) >= int(rows["allowed"]):
+            yield Fault(f"no connection is left: {used} are used", seen.restart(database))
+
+    if any(map(judge.is_full, why)):
+        fact = f"no connection is left: {next(filter(judge.is_full, why))}"
+        yield Case(database.host, Answer((Fault(fact, seen.restart(database)),)))
+    else:
+        rows = seen.part(database.host, "connections").then(_rows)
+        yield Case(database.host, judged(rows, none_left), database)
+
+
+def _lost(seen: Seen) -> Iterator[Case]:
+    database = seen.the("postgresql")
+    answer = seen.part(database.host, "catalog")
+    if judge.is_lost(answer.why):
+        yield Case(database.host, Answer((Fault(answer.why, judge.restore(seen.status)),)))
+    elif not judge.is_full(answer.why):
+        yield Case(database.host, answer.then(_rows).then(lambda _: ()), database)
 
 
 def _schema(seen: Seen) -> Iterator[Case]:
@@ -72,10 +131,10 @@ def _schema(seen: Seen) -> Iterator[Case]:
 def _connections(seen: Seen) -> Iterator[Case]:
     def many(rows: Mapping[str, str]) -> Iterator[Fault]:
         used, allowed = int(rows["used"]), int(rows["allowed"])
-        if allowed - used < _FREE_CONNECTIONS:
-            action = seen.on(
-                seen.the("postgresql").host, "runuser -u postgres -- psql -c 'TABLE pg_stat_activity'"
-            )
+        # Where none is left, a check of its own says so.
+        if 0 < allowed - used < _FREE_CONNECTIONS:
+            host = seen.host(seen.the("postgresql").host)
+            action = seen.on(host.name, f"sh -c {shlex.quote(questions.server_psql(host, _SESSIONS))}")
             expected = f"at least {_FREE_CONNECTIONS} free"
             yield Fault(
                 f"{used} of {counted(allowed, 'connection')} are used", action, expected, Level.WARNING
@@ -101,8 +160,8 @@ def _locations(seen: Seen) -> Iterator[Case]:
     def misplaced(rows: Mapping[str, str]) -> Iterator[Fault]:
         if count := int(rows["misplaced"]):
             those = counted(count, "table or database is", "tables or databases are")
-            fact = f"{those} on a local disk, or at a host of HDFS by its name"
-            action = f".venv/bin/lakehouse risky-tables -i {seen.status.inventory}"
+            fact = f"{those} on a local disk, or name a host of HDFS"
+            action = seen.lakehouse("risky-tables")
             expected = f"hdfs://{seen.cluster.variable('lakehouse_nameservice')}/..."
             yield Fault(fact, action, expected, Level.WARNING)
 
@@ -111,8 +170,36 @@ def _locations(seen: Seen) -> Iterator[Case]:
 
 CHECKS = (
     Check("metastore.calls", "some calls of the metastore fail", _calls),
-    Check("metastore.schema", "the schema is not the one that this metastore wants", _schema),
-    Check("metastore.locks", "a lock outlives its holder", _locks),
-    Check("metastore.locations", "a table lies on a local disk, or names a host", _locations),
-    Check("postgresql.connections", "PostgreSQL soon refuses connections", _connections),
+    Check("metastore.login", "PostgreSQL refuses the password of the metastore", _login),
+    Check(
+        "metastore.schema",
+        "the schema is not the one that this metastore wants",
+        _schema,
+        "run the metastore's version that has made the schema, or restore a backup of it",
+    ),
+    Check(
+        "metastore.locks",
+        "a lock outlives its holder",
+        _locks,
+        "end the transaction that holds it, in the engine that has begun it",
+    ),
+    Check(
+        "metastore.locations",
+        "a table lies on a local disk, or names a host",
+        _locations,
+        "copy the table to a location with the nameservice, and drop this one",
+    ),
+    Check(
+        "postgresql.connections",
+        "PostgreSQL soon refuses connections",
+        _connections,
+        "close sessions that nobody uses, or set postgresql_max_connections higher and run site.yml",
+    ),
+    Check("postgresql.exhausted", "PostgreSQL refuses sessions: all connections are used", _exhausted),
+    Check(
+        "postgresql.lost",
+        "the metastore's database is gone",
+        _lost,
+        "set the whole cluster back to a backup",
+    ),
 )

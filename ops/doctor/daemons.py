@@ -10,13 +10,12 @@ from ipaddress import ip_address
 from operator import itemgetter
 
 from lakehouse import services
-from lakehouse.next_command import command
 from lakehouse.validation.finding import Level
 from ops.answer import both
 from ops.change import removal
 from ops.doctor.model import SETTLED_SECONDS, Case, Check, Fault, Seen, judged, runs
-from ops.status import placement
-from ops.status.model import RUNNING, Placed, Unit
+from ops.status import judge, placement
+from ops.status.model import RUNNING, STOPPED, Placed, Unit
 from plugins.module_utils.lakehouse.counting import counted
 
 # A daemon that waited for what it needs came back a few times before it stayed.
@@ -90,13 +89,28 @@ def _of_units(seen: Seen, judge_it: Callable[[Placed, Unit], Iterator[Fault]]) -
         yield Case(placed.host, judged(placed.state, partial(judge_it, placed)))
 
 
-def _states(seen: Seen) -> Iterator[Case]:
-    def wrong(placed: Placed, unit: Unit) -> Iterator[Fault]:
-        if unit.word != RUNNING:
-            fact = f"{placed.service} is {unit.word} ({unit.active}/{unit.sub})"
-            yield Fault(fact, seen.journal(placed), RUNNING)
+def _states(*, stopped: bool) -> Callable[[Seen], Iterator[Case]]:
+    """Return the check of units that somebody stopped, or of those that ended by themselves."""
 
-    return _of_units(seen, wrong)
+    def cases(seen: Seen) -> Iterator[Case]:
+        def wrong(placed: Placed, unit: Unit) -> Iterator[Fault]:
+            if unit.word != RUNNING and (unit.word in STOPPED) is stopped:
+                fact = f"{placed.service} is {unit.word} ({unit.active}/{unit.sub})"
+                yield Fault(fact, judge.start(seen.status, placed), RUNNING)
+
+        return _of_units(seen, wrong)
+
+    return cases
+
+
+def _enabled(seen: Seen) -> Iterator[Case]:
+    """The next boot of a host starts what runs there."""
+
+    def disabled(placed: Placed, unit: Unit) -> Iterator[Fault]:
+        if unit.word == RUNNING and not unit.enabled:
+            yield Fault(f"{placed.service} is disabled: it does not start at a boot", seen.site, "enabled")
+
+    return _of_units(seen, disabled)
 
 
 def _left(seen: Seen) -> Iterator[Case]:
@@ -109,7 +123,7 @@ def _left(seen: Seen) -> Iterator[Case]:
             row = known[name.removesuffix(".service")]
             gone = row.role not in everywhere and row.role in removal.removable()
             stop = seen.on(host, f"systemctl disable --now {name}")
-            action = command(f"remove {row.role}", seen.status.inventory) if gone else stop
+            action = seen.lakehouse(f"remove {row.role}") if gone else stop
             yield Fault(f"{row.name} runs, and the inventory has none here", action, level=Level.WARNING)
 
     for host in seen.cluster.hosts:
@@ -133,7 +147,7 @@ def _limits(seen: Seen) -> Iterator[Case]:
             real = process.limits[word]
             if real < expected:
                 fact = f"{placed.service} may have {real:.0f} {word}"
-                yield Fault(fact, seen.on(placed.host, f"systemctl cat {placed.unit}"), f"{expected:.0f}")
+                yield Fault(fact, seen.restart(placed), f"{expected:.0f}")
 
     return _of_processes(seen, low)
 
@@ -210,11 +224,33 @@ def _address(text: str) -> str:
 
 
 CHECKS = (
-    Check("unit.state", "a service does not run", _states),
+    Check("unit.state", "a service is stopped", _states(stopped=True)),
+    Check(
+        "unit.failed",
+        "a service ends by itself, or does not come to its start",
+        _states(stopped=False),
+        "correct what its journal says",
+    ),
+    Check("unit.enabled", "a service runs, and the next boot of its host does not start it", _enabled),
     Check("unit.left", "a service runs on a host where the inventory does not place it", _left),
-    Check("unit.restarts", "a service ends and comes back, again and again", _restarts),
+    Check(
+        "unit.restarts",
+        "a service ends and comes back, again and again",
+        _restarts,
+        "correct what its journal says",
+    ),
     Check("unit.limits", "a process runs with less open files or processes than its unit gives it", _limits),
-    Check("unit.swap", "most of a daemon is swapped out", _swapped),
+    Check(
+        "unit.swap",
+        "most of a daemon is swapped out",
+        _swapped,
+        "end what else takes memory, or set node_memory_mb of the host lower and run site.yml",
+    ),
     Check("unit.pending", "a file changed after the daemon that reads it had started", _unread),
-    Check("net.listens", "a service does not listen where others look for it", _listening),
+    Check(
+        "net.listens",
+        "a service does not listen where others look for it",
+        _listening,
+        "correct what its journal says",
+    ),
 )

@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lakehouse.validation.finding import Finding, Level
-from ops.doctor import alike, backups, catalog, daemons, engines, history, machines, running, storage
+from ops.doctor import (
+    alike,
+    backups,
+    catalog,
+    daemons,
+    engines,
+    files,
+    history,
+    machines,
+    running,
+    storage,
+)
 from ops.doctor.model import Case, Check, Seen, runs
 from ops.status import judge
 
@@ -19,10 +30,12 @@ CHECKS: tuple[Check, ...] = (
     *backups.CHECKS,
     *engines.CHECKS,
     *alike.CHECKS,
+    *files.CHECKS,
     *running.CHECKS,
 )
 # The name of what could not be judged.
 UNJUDGED = "doctor.unjudged"
+PERSON = "correct what keeps it from its answer"
 _NAMED = 3
 
 
@@ -41,25 +54,36 @@ class Diagnosis:
 
 def diagnose(seen: Seen, checks: Sequence[Check] = CHECKS) -> Diagnosis:
     """Judge every case of every check."""
-    cases = [(check.name, case) for check in checks for case in check.cases(seen)]
+    cases = [(check, case) for check in checks for case in check.cases(seen)]
     found = [
-        Finding(name, case.host, fault.fact, fault.action, fault.expected, fault.level)
-        for name, case in cases
+        Finding(check.name, case.host, fault.fact, fault.action, fault.expected, fault.level, check.person)
+        for check, case in cases
         for fault in case.faults.value or ()
     ]
-    unjudged = [(name, case) for name, case in cases if not case.faults.known]
+    unjudged = [(check.name, case) for check, case in cases if not case.faults.known]
     return Diagnosis((*found, *_unjudged(seen, unjudged)), len(cases) - len(unjudged), len(cases))
 
 
 def _unjudged(seen: Seen, cases: Sequence[tuple[str, Case]]) -> Iterator[Finding]:
     """Give a line per host of which something is not known; of a service that is stopped its unit is said."""
-    left: dict[str, dict[str, str]] = {}
+    left: dict[str, dict[str, Case]] = {}
     for name, case in cases:
         asked = case.asked
         if not (asked and asked.state.known and not runs(asked)):
-            left.setdefault(asked.host if asked else case.host, {}).setdefault(name, case.faults.why)
-    for host, checks in left.items():
-        names = list(checks)
+            left.setdefault(asked.host if asked else case.host, {}).setdefault(name, case)
+    for host, unknown in left.items():
+        names = list(unknown)
         more = f" and {len(names) - _NAMED} more" if names[_NAMED:] else ""
-        fact = f"{', '.join(names[:_NAMED])}{more} not judged: {checks[names[0]]}"
-        yield Finding(UNJUDGED, host, fact, judge.ping(seen.status, host), "an answer")
+        first = unknown[names[0]]
+        fact = f"{', '.join(names[:_NAMED])}{more} not judged: {first.faults.why}"
+        yield Finding(UNJUDGED, host, fact, _following(seen, host, first), "an answer", person=PERSON)
+
+
+def _following(seen: Seen, host: str, case: Case) -> str:
+    """Return what to look at: the way to a silent host, else what a service or the host has logged."""
+    machines = {machine.name: machine.answer.known for machine in seen.status.machines}
+    if not machines.get(host, False):
+        return judge.ping(seen.status, host)
+    if case.asked:
+        return seen.journal(case.asked)
+    return seen.on(host, "journalctl --priority warning -n 50 --no-pager")

@@ -25,7 +25,7 @@ def _members(seen: Seen, leader: Placed, worker: str, known: Answer[Collection[s
     def stranger(placed: Placed, names: Collection[str]) -> Iterator[Fault]:
         if placed.host not in names:
             fact = f"its {worker} runs, and {leader.service} on {leader.host} does not count it"
-            yield Fault(fact, seen.journal(placed), "a worker that takes work")
+            yield Fault(fact, seen.restart(placed), "a worker that takes work")
 
     for placed in seen.settled(worker):
         yield Case(placed.host, judged(known, partial(stranger, placed)), leader)
@@ -86,18 +86,23 @@ def _slots(seen: Seen) -> Iterator[Case]:
     if "flink" not in seen.answers:
         return
 
-    def other(host: str, managers: Mapping[str, Any], text: str) -> tuple[Fault, ...]:
+    def other(placed: Placed, managers: Mapping[str, Any], text: str) -> tuple[Fault, ...]:
+        host = placed.host
         expected = int(settings(text)[_SLOTS])
         # One that is missing is said as such.
         if host not in managers or managers[host]["slotsNumber"] == expected:
             return ()
         return (
-            Fault(f"it offers {counted(managers[host]['slotsNumber'], 'slot')}", seen.site, str(expected)),
+            Fault(
+                f"it offers {counted(managers[host]['slotsNumber'], 'slot')}",
+                seen.restart(placed),
+                str(expected),
+            ),
         )
 
     for placed in seen.settled("flink_taskmanager"):
         text = seen.part(placed.host, "flink_config")
-        found = both(_taskmanagers(seen), text, partial(other, placed.host))
+        found = both(_taskmanagers(seen), text, partial(other, placed))
         yield Case(placed.host, found, seen.the("flink_jobmanager") if text.known else None)
 
 

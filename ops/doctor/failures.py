@@ -76,17 +76,22 @@ def _names(names: tuple[str, ...]) -> str:
 def _checks() -> Iterator[str]:
     yield from ("## What the doctor looks for", "")
     faults = yamlfile.read(ON_A_CLUSTER)
+    made = {fault["check"] for fault in faults["faults"]}
     yield from (
         f"{len(CHECKS)} checks, each of every host or service it is about. What is not known is not judged,",
-        f"which is an error. For {len(faults['faults'])} of them a test breaks something on a cluster, and",
-        "expects that line and no other ([faults.yml](../tests/cluster/faults.yml), `make drills`); for each",
-        "a unit test does so with answers that it makes up. Not broken on a cluster:",
+        f"which is an error. For {len(made)} of them a test breaks something on a cluster, and",
+        "expects that line and no other ([faults.yml](../tests/cluster/faults.yml), `make drills`); then it",
+        "runs the command of the line, if that mends the fault, and expects the line to be gone. For each",
+        "check a unit test makes the fault with answers that it makes up. Not broken on a cluster:",
         "",
         *(f"- `{name}`: {why}" for name, why in faults["elsewhere"].items()),
         "",
     )
-    yield from ("| Check | What is wrong when it is found |", "|---|---|")
-    yield from (f"| `{check.name}` | {check.about} |" for check in CHECKS)
+    yield from ("| Check | What is wrong when it is found | What mends it |", "|---|---|---|")
+    yield from (
+        f"| `{check.name}` | {check.about} | {check.person or 'the command of its line'} |"
+        for check in CHECKS
+    )
 
 
 def main() -> int:

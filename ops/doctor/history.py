@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakehouse.next_command import command
 from lakehouse.validation.finding import Level
 from ops.doctor import timers
 from ops.doctor.asks import HISTORY
@@ -46,7 +45,7 @@ def _timer(seen: Seen) -> Iterator[Case]:
 
 
 def _run(seen: Seen) -> str:
-    return command("catalog commit", seen.status.inventory)
+    return seen.lakehouse("catalog commit")
 
 
 CHECKS = (

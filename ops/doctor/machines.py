@@ -118,10 +118,30 @@ def _away(seen: Seen) -> Iterator[Case]:
 
 CHECKS = (
     Check("host.away", "a verb has taken a host out of service", _away),
-    Check("node.disk", "a disk of data, of the system or of logs is nearly full", _space),
-    Check("node.inodes", "a file system can take hardly any more files", _inodes),
-    Check("node.memory", "hardly any memory is available", _memory),
+    Check(
+        "node.disk",
+        "a disk of data, of the system, of logs or of backups is nearly full",
+        _space,
+        "delete what is not needed there, or give the folder a larger disk",
+    ),
+    Check(
+        "node.inodes",
+        "a file system can take hardly any more files",
+        _inodes,
+        "delete small files there, or give the folder a file system with more inodes",
+    ),
+    Check(
+        "node.memory",
+        "hardly any memory is available",
+        _memory,
+        "end what takes it, or set node_memory_mb of the host lower and run site.yml",
+    ),
     Check("node.thp", "the kernel stops processes to make huge pages", _huge_pages),
-    Check("time.offset", "a clock is wrong", _clock),
-    Check("net.names", "a name or an address of a node leads elsewhere on a host", _names),
+    Check("time.offset", "a clock is wrong", _clock, "install or start a time service on the host"),
+    Check(
+        "net.names",
+        "a name or an address of a node leads elsewhere on a host",
+        _names,
+        "correct the line in /etc/hosts, or the name server's entry",
+    ),
 )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import yaml
 
 from lakehouse.inventory import Host
+from lakehouse.next_command import command
 from lakehouse.validation.finding import Level
 from ops.answer import Answer, unknown
 from ops.probing import Reply
@@ -89,9 +90,17 @@ class Seen:
         since = placed.state.value.since if placed.state.value else None
         return self.status.at - since if since else 0.0
 
-    def on(self, host: str, command: str) -> str:
+    def on(self, host: str, line: str) -> str:
         """Return the command that runs another one on a host."""
-        return judge.on(self.status, host, command)
+        return judge.on(self.status, host, line)
+
+    def lakehouse(self, words: str) -> str:
+        """Return the command of one of the kit's verbs for this inventory."""
+        return command(words, self.status.inventory)
+
+    def restart(self, placed: Placed) -> str:
+        """Return the command that restarts a service on its host."""
+        return judge.restart(self.status, placed)
 
     def journal(self, placed: Placed) -> str:
         """Return the command that shows what a service has said."""
@@ -123,8 +132,12 @@ def settings(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Check:
-    """A row: its name (`area.check`), what it means when it is found, and its cases."""
+    """A row: its name (`area.check`), what it means when it is found, and its cases.
+
+    `person` is what a person has to do. Where it is empty, the command of its faults mends them.
+    """
 
     name: str
     about: str
     cases: Callable[[Seen], Iterator[Case]]
+    person: str = ""

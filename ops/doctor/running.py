@@ -65,7 +65,7 @@ def _compared(*pairs: Pair) -> Callable[[Seen], Iterator[Case]]:
                 said = seen.answers[pair.answer].then(_text_of).then(pair.running)
                 text = seen.part(placed.host, pair.part).then(pair.written)
                 silent = (one for one in seen.placed(pair.service) if pair.any_host and not one.state.known)
-                found = both(text, said, partial(_differing, seen, pair))
+                found = both(text, said, partial(_differing, seen, pair, placed))
                 yield Case(placed.host, found, next(silent, placed))
 
     return cases
@@ -81,7 +81,9 @@ def _where(seen: Seen, pair: Pair) -> Placed | None:
     return next((placed for placed in seen.placed(pair.service) if placed.host in hosts), None)
 
 
-def _differing(seen: Seen, pair: Pair, written: Settings, running: Settings) -> tuple[Fault, ...]:
+def _differing(
+    seen: Seen, pair: Pair, placed: Placed, written: Settings, running: Settings
+) -> tuple[Fault, ...]:
     found = []
     for name, now in sorted(written.items()):
         then = running.get(pair.key(name), now).strip()
@@ -89,7 +91,7 @@ def _differing(seen: Seen, pair: Pair, written: Settings, running: Settings) -> 
         hidden = then in _HIDDEN or _SECRET.search(name)
         if not _same(now, then) and "${" not in now and not hidden:
             fact = f"{name} of {pair.file} is {then} in the process"
-            found.append(Fault(fact, seen.site, now, Level.WARNING))
+            found.append(Fault(fact, seen.restart(placed), now, Level.WARNING))
     return tuple(found)
 
 

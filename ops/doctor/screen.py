@@ -42,9 +42,9 @@ def screen(diagnosis: Diagnosis, ending: Result) -> str:
 
 def _finding(finding: Finding) -> outcome.Finding:
     expected = f" (expected {finding.expected})" if finding.expected else ""
-    return outcome.Finding(
-        finding.check, _OUTCOMES[finding.level], finding.host, f"{finding.fact}{expected}", finding.action
-    )
+    person = f"; {finding.person}" if finding.person else ""
+    what = f"{finding.fact}{expected}{person}"
+    return outcome.Finding(finding.check, _OUTCOMES[finding.level], finding.host, what, finding.action)
 
 
 def _details(status: Status, diagnosis: Diagnosis, seconds: float) -> dict[str, Any]:

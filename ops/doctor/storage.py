@@ -27,13 +27,6 @@ def _case(seen: Seen, faults: Answer[tuple[Fault, ...]]) -> Iterator[Case]:
     yield Case(namenode.host, faults, namenode)
 
 
-def _ask(seen: Seen, question: str) -> str:
-    """Return the command that asks the NameNode as HDFS's superuser; root is nobody there."""
-    host = seen.the("namenode").host
-    user = seen.variable(host, "lakehouse_users")["hdfs"]
-    return seen.on(host, f"runuser -u {user} -- hdfs dfsadmin {question}")
-
-
 def _counted(word: str, level: Level) -> Callable[[Seen], Iterator[Case]]:
     """Return a check of one of the things that a status looks at in HDFS, by its word there."""
 
@@ -43,21 +36,42 @@ def _counted(word: str, level: Level) -> Callable[[Seen], Iterator[Case]]:
                 (there, fact) for name, there, fact in judge.of_hdfs(seen.status, hdfs) if name == word
             ]
             if there:
-                yield Fault(fact, _ask(seen, "-report"), level=level)
+                yield Fault(fact, judge.dfsadmin(seen.status, "-report"), level=level)
 
         yield from _case(seen, judged(seen.status.hdfs, wrong))
 
     return cases
 
 
-def _safemode(seen: Seen) -> Iterator[Case]:
-    def wrong(hdfs: Hdfs) -> Iterator[Fault]:
-        if hdfs.safemode:
-            said = " ".join(hdfs.safemode.split()).removeprefix("Safe mode is ON.").strip().partition(". ")[0]
-            fact = f"nothing can be written, safe mode is on: {said or 'a person has switched it on'}"
-            yield Fault(fact, _ask(seen, "-report"), "off")
+def _safemode(*, by_hand: bool) -> Callable[[Seen], Iterator[Case]]:
+    """Return the check of a safe mode that a person has switched on, or of one that HDFS is in by itself."""
 
-    yield from _case(seen, judged(seen.status.hdfs, wrong))
+    def cases(seen: Seen) -> Iterator[Case]:
+        def wrong(hdfs: Hdfs) -> Iterator[Fault]:
+            if hdfs.safemode and judge.by_hand(hdfs) is by_hand:
+                said = " ".join(hdfs.safemode.split()).removeprefix("Safe mode is ON.").strip()
+                fact = f"nothing can be written, safe mode is on: {said.partition('. ')[0]}"
+                report = judge.dfsadmin(seen.status, "-report")
+                yield Fault(fact, judge.leave_safemode(seen.status) if by_hand else report, "off")
+
+        yield from _case(seen, judged(seen.status.hdfs, wrong))
+
+    return cases
+
+
+def _image(seen: Seen) -> Iterator[Case]:
+    """The NameNode's folders hold an image of the file system: a NameNode does not start without one."""
+
+    def lost(folders: tuple[str, ...]) -> Iterator[Fault]:
+        if folders:
+            yield Fault(
+                f"no image of the file system in {', '.join(folders)}",
+                judge.restore(seen.status),
+                "one in each",
+            )
+
+    namenode = seen.the("namenode")
+    yield Case(namenode.host, judged(seen.status.unformatted, lost))
 
 
 def _datanodes(seen: Seen) -> Iterator[Case]:
@@ -68,7 +82,7 @@ def _datanodes(seen: Seen) -> Iterator[Case]:
         if seconds is None or seconds >= STALE_SECONDS:
             since = "does not count it" if seconds is None else f"has not heard of it for {seconds} s"
             yield Fault(
-                f"its DataNode runs, and the NameNode {since}", seen.journal(placed), "a live DataNode"
+                f"its DataNode runs, and the NameNode {since}", seen.restart(placed), "a live DataNode"
             )
 
     for placed in seen.settled("datanode"):
@@ -146,7 +160,7 @@ def _timer(seen: Seen) -> Iterator[Case]:
 
     def off(blocks: list[dict[str, str]]) -> Iterator[Fault]:
         timer, work = map({one["Id"]: one for one in blocks}.__getitem__, CHECKPOINT)
-        action = seen.on(placed.host, "journalctl -u hdfs-checkpoint -n 50 --no-pager")
+        action = seen.on(placed.host, "systemctl start hdfs-checkpoint")
         if timer["ActiveState"] != "active":
             yield Fault(
                 f"{CHECKPOINT[0]} is {timer['ActiveState']}: the edit log only grows", seen.site, "active"
@@ -159,16 +173,65 @@ def _timer(seen: Seen) -> Iterator[Case]:
 
 
 CHECKS = (
-    Check("hdfs.safemode", "HDFS takes no writes", _safemode),
+    Check(
+        "hdfs.safemode", "a person has switched safe mode on: HDFS takes no writes", _safemode(by_hand=True)
+    ),
+    Check(
+        "hdfs.waiting",
+        "HDFS is in safe mode and takes no writes, for want of blocks or of space",
+        _safemode(by_hand=False),
+        "start the DataNodes that are missing, or make space on the NameNode's disk",
+    ),
+    Check(
+        "hdfs.image",
+        "a folder of the NameNode is empty",
+        _image,
+        "bring the folder back, or set the whole cluster back to a backup",
+    ),
     Check("hdfs.datanodes", "a DataNode runs, and the NameNode does not hear of it", _datanodes),
     Check("hdfs.addresses", "clients are sent to an address that is not the DataNode's", _addresses),
-    Check("hdfs.reach", "a host does not reach a DataNode: metadata is taken there, and no data", _reach),
-    Check("hdfs.missing", "a block has no replica left", _counted("missing", Level.FAULT)),
-    Check("hdfs.corrupt", "a replica of a block is not sound", _counted("corrupt", Level.WARNING)),
-    Check("hdfs.replicas", "a block lacks a replica", _counted("replicas", Level.WARNING)),
-    Check("hdfs.volumes", "a disk of a DataNode has failed", _counted("volumes", Level.FAULT)),
-    Check("hdfs.capacity", "HDFS is nearly full", _counted("capacity", Level.WARNING)),
-    Check("hdfs.upgrade", "another version of HDFS came in, and nobody has said that it stays", _upgrade),
+    Check(
+        "hdfs.reach",
+        "a host does not reach a DataNode: metadata is taken there, and no data",
+        _reach,
+        "open the port between the two hosts",
+    ),
+    Check(
+        "hdfs.missing",
+        "a block has no replica left",
+        _counted("missing", Level.FAULT),
+        "bring back the disk or host that has it, or restore the file's table from a backup",
+    ),
+    Check(
+        "hdfs.corrupt",
+        "a replica of a block is not sound",
+        _counted("corrupt", Level.WARNING),
+        "wait until HDFS has copied a sound replica; where there is none, restore the table from a backup",
+    ),
+    Check(
+        "hdfs.replicas",
+        "a block lacks a replica",
+        _counted("replicas", Level.WARNING),
+        "wait until HDFS has copied it; where it wants more replicas than there are DataNodes, set fewer",
+    ),
+    Check(
+        "hdfs.volumes",
+        "a disk of a DataNode has failed",
+        _counted("volumes", Level.FAULT),
+        "replace the disk and restart the DataNode",
+    ),
+    Check(
+        "hdfs.capacity",
+        "HDFS is nearly full",
+        _counted("capacity", Level.WARNING),
+        "delete what is not needed, or add a disk or a DataNode",
+    ),
+    Check(
+        "hdfs.upgrade",
+        "another version of HDFS came in, and nobody has said that it stays",
+        _upgrade,
+        "finalize it, or roll it back",
+    ),
     Check("hdfs.checkpoint", "the image is old, or many edits are not in it", _checkpoint),
     Check("hdfs.timer", "nobody makes checkpoints, or the last has failed", _timer),
 )

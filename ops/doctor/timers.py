@@ -36,7 +36,7 @@ def _faults(seen: Seen, host: str, timer: Timer, blocks: list[dict[str, str]]) -
         yield Fault(f"{timer.units[0]} is {clock['ActiveState']}: {timer.idle}", seen.site, "active")
     if work["Result"] not in {"success", "exit-code"}:
         unit = timer.units[1].removesuffix(".service")
-        action = seen.on(host, f"journalctl -u {unit} -n 50 --no-pager")
+        action = seen.on(host, f"systemctl start {unit}")
         yield Fault(f"{timer.last} was ended ({work['Result']})", action)
 
 

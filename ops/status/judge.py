@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 
 from lakehouse.next_command import command
 from ops import hosts
 from ops.outcome import Finding, Outcome
-from ops.status.model import RUNNING, Hdfs, Machine, Placed, Status
+from ops.status.model import RUNNING, STOPPED, Hdfs, Machine, Placed, Status
 from plugins.module_utils.lakehouse import away
 from plugins.module_utils.lakehouse.counting import counted
 
 DEGRADED, DOWN = Outcome.DEGRADED, Outcome.DOWN
 # A disk or a memory with less of itself available.
 DISK_SHARE, MEMORY_SHARE = 0.05, 0.05
+# PostgreSQL's words, for accounts that may use the reserved connections and for others.
+_FULL = ("too many clients already", "remaining connection slots are reserved")
+_LOST = re.compile(r'database "[^"]*" does not exist')
+# Of the NameNode, of a safe mode that a person has switched on, and that no block ends.
+_BY_HAND = "turned on manually"
 
 
 def findings(status: Status) -> tuple[Finding, ...]:
@@ -30,9 +36,9 @@ def findings(status: Status) -> tuple[Finding, ...]:
     )
 
 
-def on(status: Status, host: str, command: str) -> str:
+def on(status: Status, host: str, line: str) -> str:
     """Return the command that runs another one on a host."""
-    return f".venv/bin/ansible -i {status.inventory} {host} -b -a {shlex.quote(command)}"
+    return f".venv/bin/ansible -i {shlex.quote(status.inventory)} {host} -b -a {shlex.quote(line)}"
 
 
 def ping(status: Status, host: str) -> str:
@@ -52,7 +58,33 @@ def journal(status: Status, placed: Placed) -> str:
 
 def site(status: Status) -> str:
     """Return the command that brings every host to what the inventory says."""
-    return f".venv/bin/ansible-playbook -i {status.inventory} playbooks/site.yml"
+    return f".venv/bin/ansible-playbook -i {shlex.quote(status.inventory)} playbooks/site.yml"
+
+
+def restart(status: Status, placed: Placed) -> str:
+    """Return the command that restarts a service on a host, behind its gate."""
+    return command(f"restart {placed.service} --host {placed.host}", status.inventory)
+
+
+def restore(status: Status) -> str:
+    """Return the command that sets the cluster back to its newest backup."""
+    return command("restore", status.inventory)
+
+
+def dfsadmin(status: Status, question: str) -> str:
+    """Return the command that asks the NameNode as HDFS's superuser; root is nobody there."""
+    host = _of(status, "namenode").host
+    return on(status, host, f"runuser -u {status.superuser} -- hdfs dfsadmin {question}")
+
+
+def is_full(why: str) -> bool:
+    """Tell whether PostgreSQL has refused a session because all connections are used."""
+    return any(words in why for words in _FULL)
+
+
+def is_lost(why: str) -> bool:
+    """Tell whether PostgreSQL has refused a session because the metastore's database is gone."""
+    return bool(_LOST.search(why))
 
 
 def _of(status: Status, service: str) -> Placed:
@@ -112,25 +144,46 @@ def _units(status: Status) -> Iterator[Finding]:
         elif unit.word != RUNNING:
             outcome = DOWN if placed.needed else DEGRADED
             what = f"{unit.word} ({unit.active}/{unit.sub})"
+            where = f"{placed.service} on {placed.host}"
+            yield Finding(f"unit.{unit.word}", outcome, where, what, start(status, placed))
+        elif not unit.enabled:
+            where = f"{placed.service} on {placed.host}"
             yield Finding(
-                f"unit.{unit.word}",
-                outcome,
-                f"{placed.service} on {placed.host}",
-                what,
-                journal(status, placed),
+                "unit.enabled", DEGRADED, where, "disabled: it does not start at a boot", site(status)
             )
+
+
+def revive(status: Status, placed: Placed) -> str:
+    """Return the command for a service whose leader does not hear of it: one that runs is restarted."""
+    unit = placed.state.value
+    return restart(status, placed) if unit and unit.word == RUNNING else start(status, placed)
+
+
+def start(status: Status, placed: Placed) -> str:
+    """Return the command for a service that does not run: what ended by itself says why in its journal."""
+    unit = placed.state.value
+    return site(status) if unit and unit.word in STOPPED else journal(status, placed)
 
 
 def _storage(status: Status) -> Iterator[Finding]:
     hdfs, namenode = status.hdfs.value, _of(status, "namenode")
+    if status.unformatted.value:
+        what = f"no image of the file system in {', '.join(status.unformatted.value)}"
+        yield Finding("hdfs.image", DOWN, namenode.host, what, restore(status))
     if hdfs is None:
         what = f"the NameNode does not answer: {status.hdfs.why}"
         yield Finding("hdfs.silent", DOWN, namenode.host, what, journal(status, namenode))
         return
-    report = on(status, namenode.host, "systemctl status hdfs-namenode")
+    dead = [each for each in status.services if each.service == "datanode" and each.host not in hdfs.living]
+    following = {"safemode": leave_safemode(status)} if by_hand(hdfs) else {}
+    if dead:
+        following["datanodes"] = revive(status, dead[0])
     for code, wrong, what in of_hdfs(status, hdfs):
         if wrong:
-            yield Finding(f"hdfs.{code}", DOWN if hdfs.live == 0 else DEGRADED, namenode.host, what, report)
+            where = ", ".join(each.host for each in dead) if code == "datanodes" and dead else namenode.host
+            outcome = DOWN if hdfs.live == 0 else DEGRADED
+            command_line = following.get(code) or dfsadmin(status, "-report")
+            yield Finding(f"hdfs.{code}", outcome, where, what, command_line)
     if what := unfinished(status, hdfs):
         yield Finding("hdfs.upgrade", DEGRADED, namenode.host, what, finalize(status))
 
@@ -174,6 +227,16 @@ def of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
     yield "capacity", full, f"{hdfs.remaining * 100 // max(hdfs.capacity, 1)} % of HDFS is left"
 
 
+def by_hand(hdfs: Hdfs) -> bool:
+    """Tell whether HDFS is in a safe mode that only a person ends."""
+    return _BY_HAND in hdfs.safemode
+
+
+def leave_safemode(status: Status) -> str:
+    """Return the command that ends a safe mode."""
+    return dfsadmin(status, "-safemode leave")
+
+
 def unfinished(status: Status, hdfs: Hdfs) -> str:
     """Return that an upgrade of HDFS is not finalized, and since when; empty where none is."""
     if hdfs.upgrade is None:
@@ -195,8 +258,18 @@ def _catalogue(status: Status) -> Iterator[Finding]:
     placed = _of(status, "postgresql")
     silent = {machine.name for machine in status.machines if not machine.answer.known}
     if not status.database.known and placed.host not in silent:
-        what = f"it does not answer: {status.database.why}"
-        yield Finding("database.silent", DEGRADED, placed.host, what, journal(status, placed))
+        yield _no_database(status, placed, status.database.why)
+
+
+def _no_database(status: Status, placed: Placed, why: str) -> Finding:
+    if is_full(why):
+        what, following = f"no connection is left: {why}", restart(status, placed)
+        return Finding("database.connections", DEGRADED, placed.host, what, following)
+    if is_lost(why):
+        return Finding("database.lost", DOWN, placed.host, why, restore(status))
+    return Finding(
+        "database.silent", DEGRADED, placed.host, f"it does not answer: {why}", journal(status, placed)
+    )
 
 
 def _engines(status: Status) -> Iterator[Finding]:

@@ -17,11 +17,16 @@ _WORDS = {
     "activating": "starting",
     "deactivating": "stopping",
 }
+# Of a unit that somebody stopped, or that is not there: `site.yml` starts it.
+STOPPED = frozenset({"stopped", "absent"})
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A systemd unit: its states, its main process, how often it came back, and since when it is active."""
+    """A systemd unit: its states, its main process, how often it came back, and since when it is active.
+
+    `enabled` is whether the host's next boot starts it; true too where systemd's word is neither.
+    """
 
     load: str
     active: str
@@ -29,6 +34,7 @@ class Unit:
     pid: int
     restarts: int
     since: float | None
+    enabled: bool = True
 
     @property
     def word(self) -> str:
@@ -84,6 +90,7 @@ class Hdfs:
     """What the NameNode counts. `safemode` is what it says of it, empty when it is off.
 
     `upgrade` is since when one is prepared and not finalized, in seconds since the epoch; None where none is.
+    `living` are the hosts of the DataNodes that are live.
     """
 
     capacity: int
@@ -99,6 +106,7 @@ class Hdfs:
     low: int
     safemode: str
     upgrade: float | None = None
+    living: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,6 +174,10 @@ class Status:
     engines: Mapping[str, Answer[Engine]]
     verified: Answer[Verified | None]
     clock_limit: float
+    # The account of HDFS's superuser.
+    superuser: str = "hdfs"
+    # Folders of the NameNode in which no image of the file system is.
+    unformatted: Answer[tuple[str, ...]] = Answer(())  # noqa: RUF009 -- it is frozen
     # None where the inventory wants none.
     backup: Answer[Kept | None] = Answer(None)  # noqa: RUF009 -- it is frozen
     # Bytes that deleted files take in HDFS, with each replica, because a snapshot has them.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from urllib.parse import quote, urlencode
 from itertools import pairwise
+from urllib.parse import quote, urlencode
 
+from lakehouse import services as catalogue
 from lakehouse.inventory import Host
 from lakehouse.services import Service
 from ops.answer import Answer, unknown
@@ -29,7 +30,10 @@ UNIT_PROPERTIES = (
     "MainPID",
     "NRestarts",
     "ActiveEnterTimestamp",
+    "UnitFileState",
 )
+# What ends a list that may be empty.
+END = "end of the list"
 JMX = "/jmx?qry=Hadoop:service=NameNode,name="
 # Who is asked over HTTP: group, port, path.
 _HTTP = {
@@ -114,12 +118,40 @@ def _complaint(text: str) -> str:
 
 
 def folders(host: Host) -> list[str]:
-    """Return the folders of a host whose disks may fill."""
+    """Return the folders of a host whose disks may fill, of those that the inventory names."""
     variables = host.variables
     own = [variables["lakehouse_data_dir"]]
     for group, name in (("namenode", "lakehouse_namenode_dirs"), ("datanodes", "lakehouse_datanode_dirs")):
         own += variables[name] if group in host.groups else []
     return list(dict.fromkeys(["/", *map(str, own)]))
+
+
+def volumes(host: Host, services: tuple[Service, ...], *more: str) -> str:
+    """Return the commands that list the folders whose disks may fill, as a shell's own arguments.
+
+    These are those of the inventory, what its units may write to, and what is mounted below one of them: what
+    stores something has its folder in its unit.
+    """
+    names = [*map(placement.unit, services), *catalogue.load().timers]
+    units = shlex.join(f"{name}.service" for name in names)
+    return "\n".join((
+        f"set -- {shlex.join([*folders(host), *more])}",
+        f"paths=$(systemctl show -P ReadWritePaths -- {units}) || exit",
+        # systemd's own sign for a folder that need not be there.
+        "for path in $paths; do",
+        '  case "$path" in -*) ;; *) [ ! -d "$path" ] || set -- "$@" "$path" ;; esac',
+        "done",
+        'for folder in "$@"; do',
+        "  while read -r _ mounted _; do",
+        '    case "$mounted" in "${folder%/}"/?*) [ "$folder" = / ] || set -- "$@" "$mounted" ;; esac',
+        "  done < /proc/self/mounts",
+        "done",
+    ))  # fmt: skip
+
+
+def space(host: Host, services: tuple[Service, ...], *more: str) -> str:
+    """Return the command that prints size, free bytes, mount and folder of each disk that may fill."""
+    return f'{volumes(host, services, *more)}\ndf -B1 --output=size,avail,target,file -- "$@"'
 
 
 def _shells(cluster: Cluster, more: Callable[[Cluster, Host], Commands], seconds: int) -> Iterator[Question]:
@@ -153,7 +185,8 @@ def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, 
     yield "away", _shown(away_file(host))
     if "namenode" in host.groups:
         yield "notes", _shown(notes_file(host))
-    yield "disks", f"df -P -B1 -- {shlex.join(folders(host))}"
+        yield "unformatted", as_root(_unformatted(list(map(str, variables["lakehouse_namenode_dirs"]))))
+    yield "disks", space(host, services)
     yield (
         "releases",
         f'for link in {links}; do [ -L "$link" ] && echo "$link $(readlink "$link")"; done; true',
@@ -204,8 +237,20 @@ def _shown(file: str) -> str:
 
 def _if_there(file: str) -> str:
     """Return the command that prints a file that root alone may read, and nothing where there is none."""
-    read = _shown(file)
-    return f'if [ "$(id -u)" = 0 ]; then {read}; else sudo -n sh -c {shlex.quote(read)}; fi'
+    return as_root(_shown(file))
+
+
+def _unformatted(folders: list[str]) -> str:
+    """Return the command that prints the NameNode's folders without an image of the file system."""
+    return (
+        f'for folder in {shlex.join(folders)}; do [ -e "$folder/current/VERSION" ] || echo "$folder"; done;'
+        f" echo {shlex.quote(END)}"
+    )
+
+
+def as_root(command: str) -> str:
+    """Return the command that runs another one as root."""
+    return f'if [ "$(id -u)" = 0 ]; then {command}; else sudo -n sh -c {shlex.quote(command)}; fi'
 
 
 def psql(host: Host, sql: str) -> str:

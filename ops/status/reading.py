@@ -32,7 +32,6 @@ from ops.status.model import (
 )
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away
-from plugins.module_utils.lakehouse.counting import counted
 
 Answers = Mapping[str, Answer[Reply]]
 _KIB = 1024
@@ -69,6 +68,8 @@ def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Statu
         engines=dict(_engines(cluster, answers)),
         verified=verified(report, name),
         clock_limit=cluster.clock_limit,
+        superuser=str(cluster.variable("lakehouse_users")["hdfs"]),
+        unformatted=_unformatted(cluster, seen, parts),
         backup=_backup(cluster, seen, parts),
         history=_history(cluster, seen, parts),
         snapshots=_snapshots(answers),
@@ -112,6 +113,21 @@ def part(reply: Answer[Reply], parts: Mapping[str, Answer[str]], name: str) -> A
     """Return what a part of a host's script printed; unknown where the host, or that part, did not answer."""
     silent: Answer[str] = unknown(reply.why or "the host ended before it was asked")
     return parts.get(name, silent)
+
+
+def _unformatted(
+    cluster: Cluster, seen: Answers, parts: Mapping[str, Mapping[str, Answer[str]]]
+) -> Answer[tuple[str, ...]]:
+    host = next((host.name for host in cluster.running("namenode")), None)
+    return part(seen[host], parts[host], "unformatted").then(listed) if host else Answer(())
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Read a list of lines that says where it ends."""
+    *lines, end = text.strip().splitlines()
+    if end != questions.END:
+        raise ValueError("the list has no end")
+    return tuple(lines)
 
 
 def _backup(
@@ -206,6 +222,7 @@ def _unit(shown: Mapping[str, str]) -> Unit:
         pid=int(shown.get("MainPID") or 0),
         restarts=int(shown.get("NRestarts") or 0),
         since=float(since) if since and since != "0" else None,
+        enabled=shown["UnitFileState"] != "disabled",
     )
 
 
@@ -216,13 +233,18 @@ def memory(text: str) -> Memory:
 
 
 def disks(text: str, folders: list[str]) -> tuple[Disk, ...]:
-    """Read `df`, a line per folder; folders of one file system are one disk, that of the first of them."""
-    rows = [line.split() for line in text.strip().splitlines()[1:]]
-    if len(rows) != len(folders):
-        raise ValueError(f"df shows {len(rows)} of {counted(len(folders), 'folder')}")
+    """Read `df`, a line per folder; folders of one file system are one disk, that of the first of them.
+
+    Raises ValueError where it does not show one of these folders.
+    """
     found: dict[str, Disk] = {}
-    for folder, row in zip(folders, rows, strict=True):
-        found.setdefault(row[5], Disk(folder, int(row[1]), int(row[3])))
+    missing = set(folders)
+    for line in text.strip().splitlines()[1:]:
+        total, available, mounted, folder = line.split(maxsplit=3)
+        missing.discard(folder)
+        found.setdefault(mounted, Disk(folder, int(total), int(available)))
+    if missing:
+        raise ValueError(f"df does not show {', '.join(sorted(missing))}")
     return tuple(found.values())
 
 
@@ -275,6 +297,7 @@ def _counted(counters: Mapping[str, Any], info: Mapping[str, Any]) -> Hdfs:
         low=int(counters["LowRedundancyBlocks"]),
         safemode=str(info["Safemode"]),
         upgrade=upgrade(info),
+        living=tuple(name.rpartition(":")[0] for name in json.loads(info["LiveNodes"])),
     )
 
 

@@ -215,7 +215,9 @@ def _kept(status: Status, answer: Answer[Kept | None]) -> str:
 def _snapshots(answer: Answer[int]) -> str:
     if answer.value is None:
         return f"deleted files in snapshots: unknown: {answer.why}"
-    return f"deleted files in snapshots take {size(answer.value)}" if answer.value else "no deleted files kept"
+    return (
+        f"deleted files in snapshots take {size(answer.value)}" if answer.value else "no deleted files kept"
+    )
 
 
 def _verified(status: Status) -> str:

@@ -56,7 +56,7 @@ class ActionModule(ActionBase):
                 "keep": self._task.args.get("keep", 2),
                 "switch": boolean(self._task.args.get("switch", True)),
             }
-            if self._is_current(**arguments):
+            if self._is_current(arguments):
                 return {"changed": False, "path": f"{arguments['root']}/releases/{arguments['release']}"}
             if boolean(self._task.args.get("keeps_version", False)) and arguments["switch"]:
                 self._refuse_another_version(component.name, arguments["root"], arguments["release"])
@@ -85,10 +85,9 @@ class ActionModule(ActionBase):
             )
         return result
 
-    def _is_current(
-        self, root: str, release: str, conf: str | None, files: str | None, keep: int, *, switch: bool
-    ) -> bool:
+    def _is_current(self, arguments: dict[str, Any]) -> bool:
         """Ask the host's shell whether nothing is to be done: a module takes ten times as long to say so."""
+        root, release, conf, switch = (arguments[name] for name in ("root", "release", "conf", "switch"))
         target = f"{root}/releases/{release}"
         wanted = {
             **({f"{root}/current": f"releases/{release}"} if switch else {}),
@@ -98,11 +97,13 @@ class ActionModule(ActionBase):
             shlex.join(["test", "-d", target]),
             *(shlex.join(["readlink", link]) for link in wanted),
             shlex.join(["ls", "-1", f"{root}/releases"]),
-            *([f'lacks=$({release_files.differing(target)}) && test -z "$lacks"'] if files else []),
         ]
+        if arguments["files"]:
+            differing = release_files.differing(shlex.quote(target))
+            commands.append(f'lacks=$({differing}) && test -z "$lacks"')
         answer = self._low_level_execute_command(" && ".join(commands))
         lines, links = str(answer["stdout"]).splitlines(), list(wanted.values())
-        fits = not switch or len(lines) - len(links) <= max(keep, 1)
+        fits = not switch or len(lines) - len(links) <= max(arguments["keep"], 1)
         return bool(answer["rc"] == 0 and lines[: len(links)] == links and fits)
 
     def _refuse_another_version(self, component: str, root: str, release: str) -> None:

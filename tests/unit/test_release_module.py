@@ -213,7 +213,10 @@ def test_the_half_of_a_killed_run_is_thrown_away(tmp_path: Path) -> None:
 def test_two_control_machines_install_one_after_the_other(tmp_path: Path) -> None:
     archive, target = archive_of(tmp_path), tmp_path / "releases" / "1-abc"
     did: list[list[str] | None] = []
-    both = [threading.Thread(target=lambda: did.append(release.install(archive, target, release_files.NAME))) for _ in range(2)]
+    both = [
+        threading.Thread(target=lambda: did.append(release.install(archive, target, release_files.NAME)))
+        for _ in range(2)
+    ]
     for one in both:
         one.start()
     for one in both:

@@ -23,7 +23,7 @@ NOW = 1_800_000_000.0
 SILENT = "no answer in 3.1 s"
 HDFS = Hdfs(
     capacity=100 * GIB, used=GIB, remaining=90 * GIB, live=2, dead=0, stale=0, failed_volumes=0,
-    blocks=40, missing=0, corrupt=0, low=0, safemode="",
+    blocks=40, missing=0, corrupt=0, low=0, safemode="", living=("n1", "n2"),
 )  # fmt: skip
 
 
@@ -105,11 +105,53 @@ class TestJudge:
         assert judge.findings(healthy()) == ()
         assert ending(healthy()).outcome is Outcome.OK
 
-    def test_a_stopped_service_of_many_degrades_and_is_named_with_its_journal(self) -> None:
+    def test_a_stopped_service_of_many_degrades_and_is_started_by_its_command(self) -> None:
         [found] = judge.findings(stopped(healthy(), "datanode", "n2"))
         assert (found.code, found.outcome) == ("unit.stopped", Outcome.DEGRADED)
         assert (found.where, found.what) == ("datanode on n2", "stopped (inactive/dead)")
+        assert found.next == ".venv/bin/ansible-playbook -i inventory/mine playbooks/site.yml"
+
+    def test_a_service_that_has_ended_by_itself_is_named_with_its_journal(self) -> None:
+        failed = Answer(Unit("loaded", "failed", "failed", 0, 0, None))
+        [found] = judge.findings(with_unit(healthy(), "datanode", "n2", failed))
+        assert (found.code, found.where) == ("unit.failed", "datanode on n2")
         assert "journalctl -u datanode-unit" in found.next
+
+    def test_a_service_that_the_next_boot_does_not_start_is_named(self) -> None:
+        disabled = Answer(Unit("loaded", "active", "running", 42, 0, NOW - 300, enabled=False))
+        [found] = judge.findings(with_unit(healthy(), "datanode", "n2", disabled))
+        assert (found.code, found.where) == ("unit.enabled", "datanode on n2")
+        assert found.next.endswith("playbooks/site.yml")
+
+    def test_a_dead_datanode_is_named_with_what_revives_it(self) -> None:
+        dead = replace(healthy(), hdfs=Answer(replace(HDFS, live=1, living=("n1",))))
+        [found] = judge.findings(dead)
+        assert (found.code, found.where, found.what) == ("hdfs.datanodes", "n2", "1 of 2 DataNodes are live")
+        assert found.next == ".venv/bin/lakehouse restart datanode --host n2 -i inventory/mine"
+        assert ending(stopped(dead, "datanode", "n2")).findings[-1].next.endswith("playbooks/site.yml")
+
+    def test_a_safe_mode_of_a_person_is_left_as_the_superuser(self) -> None:
+        by_hand = replace(HDFS, safemode="Safe mode is ON. It was turned on manually. Use ...")
+        [found] = judge.findings(replace(healthy(), superuser="h", hdfs=Answer(by_hand)))
+        assert found.next.endswith("n1 -b -a 'runuser -u h -- hdfs dfsadmin -safemode leave'")
+
+    @pytest.mark.parametrize(
+        ("change", "code", "command"),
+        [
+            ({"unformatted": Answer(("/nn",))}, "hdfs.image", "restore -i"),
+            ({"database": unknown('FATAL: database "m" does not exist')}, "database.lost", "restore -i"),
+            (
+                {"database": unknown("FATAL: sorry, too many clients already")},
+                "database.connections",
+                "restart postgresql --host n1 -i",
+            ),
+        ],
+    )
+    def test_what_is_lost_or_used_up_is_a_finding_of_its_own(
+        self, change: dict[str, Any], code: str, command: str
+    ) -> None:
+        [found] = judge.findings(replace(healthy(), **change))
+        assert (found.code, found.next) == (code, f".venv/bin/lakehouse {command} inventory/mine")
 
     @pytest.mark.parametrize("service", ["namenode", "postgresql", "metastore"])
     def test_without_a_service_that_all_need_it_is_down(self, service: str) -> None:
@@ -286,10 +328,10 @@ class TestReading:
         assert reading.offset(Answer(Reply("", 10.0, 11.0)), began, Answer(str(ended))) == offset
 
     def test_folders_of_one_file_system_are_one_disk(self) -> None:
-        text = "head\nd 100 40 60 40% /\nd 100 40 60 40% /\ne 50 1 49 2% /data\n"
+        text = "head\n100 60 / /\n100 60 / /srv\n50 49 /data /data\n"
         assert reading.disks(text, ["/", "/srv", "/data"]) == (Disk("/", 100, 60), Disk("/data", 50, 49))
-        with pytest.raises(ValueError, match="2 of 3 folders"):
-            reading.disks("head\nd 1 1 1 1% /\nd 1 1 1 1% /\n", ["/", "/srv", "/data"])
+        with pytest.raises(ValueError, match="df does not show /data"):
+            reading.disks("head\n1 1 / /\n1 1 / /srv\n", ["/", "/srv", "/data"])
 
     def test_the_version_is_what_current_leads_to(self) -> None:
         text = (

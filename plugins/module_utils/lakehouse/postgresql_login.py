@@ -34,13 +34,23 @@ class RefusedError(Exception):
 def properties(path: str) -> dict[str, str]:
     """Return the properties of a file of Hadoop's by name."""
     root = ET.parse(path).getroot()  # noqa: S314 -- the kit's own file
-    return {one.findtext("name", "").strip(): one.findtext("value", "").strip() for one in root.iter("property")}
+    return {
+        one.findtext("name", "").strip(): one.findtext("value", "").strip() for one in root.iter("property")
+    }
 
 
 def password(settings: Mapping[str, str]) -> str:
     """Return the database's password from the file of credentials that these properties name."""
     path = settings["hadoop.security.credential.provider.path"].partition(":")[2]
     return str(json.loads(Path(path).read_text(encoding="utf-8"))["javax.jdo.option.ConnectionPassword"])
+
+
+def address(url: str) -> tuple[str, int, str]:
+    """Return host, port and database of a JDBC URL; ValueError where it is none of PostgreSQL's."""
+    found = _URL.match(url)
+    if not found:
+        raise ValueError(f"no address of PostgreSQL: {url}")
+    return found[1], int(found[2]), found[3]
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
@@ -75,20 +85,23 @@ def _authentication(connection: socket.socket, expected: int) -> bytes:
     return body[4:]
 
 
-def proof(secret: str, nonce: str, first: str) -> str:
-    """Return the last message of SCRAM-SHA-256 (RFC 7677) for what the server has answered to ``nonce``."""
+def proof(secret: str, nonce: str, first: str, user: str = "") -> str:
+    """Return the last message of SCRAM-SHA-256 (RFC 7677) for what the server has answered to ``nonce``.
+
+    PostgreSQL takes the user of the session: none is named here.
+    """
     server = dict(part.split("=", 1) for part in first.split(","))
     salted = hashlib.pbkdf2_hmac("sha256", secret.encode(), base64.b64decode(server["s"]), int(server["i"]))
     key = hmac.digest(salted, b"Client Key", "sha256")
     last = f"c=biws,r={server['r']}"
-    text = f"n=,r={nonce},{first},{last}"
+    text = f"n={user},r={nonce},{first},{last}"
     signature = hmac.digest(hashlib.sha256(key).digest(), text.encode(), "sha256")
-    signed = bytes(left ^ right for left, right in zip(key, signature))
-    return f"{last},p={base64.b64encode(signed).decode()}"
+    signed = int.from_bytes(key, "big") ^ int.from_bytes(signature, "big")
+    return f"{last},p={base64.b64encode(signed.to_bytes(len(key), 'big')).decode()}"
 
 
 def _encrypted(connection: socket.socket) -> socket.socket:
-    """Return the connection with TLS where PostgreSQL has it: as the driver of Java, without a look at names."""
+    """Return the connection with TLS where PostgreSQL has it: as Java's driver, without a look at names."""
     _send(connection, b"", struct.pack("!I", _TLS))
     if _receive(connection, 1) != b"S":
         return connection
@@ -99,7 +112,10 @@ def _encrypted(connection: socket.socket) -> socket.socket:
 
 
 def log_in(host: str, port: int, database: str, user: str, secret: str) -> None:
-    """Open a session and end it; RefusedError where PostgreSQL refuses it, OSError where it does not answer."""
+    """Open a session and end it.
+
+    Raises RefusedError where PostgreSQL refuses it, and OSError where it does not answer.
+    """
     with _encrypted(socket.create_connection((host, port), timeout=SECONDS)) as connection:
         words = b"".join(word.encode() + b"\0" for word in ("user", user, "database", database))
         _send(connection, b"", struct.pack("!I", _PROTOCOL) + words + b"\0")
@@ -122,11 +138,8 @@ def main(path: str) -> int:
     """Print how the login went; return 1 where PostgreSQL does not answer."""
     try:
         settings = properties(path)
-        found = _URL.match(settings["javax.jdo.option.ConnectionURL"])
-        if not found:
-            raise ValueError("no address of PostgreSQL in javax.jdo.option.ConnectionURL")
         user = settings["javax.jdo.option.ConnectionUserName"]
-        log_in(found[1], int(found[2]), found[3], user, password(settings))
+        log_in(*address(settings["javax.jdo.option.ConnectionURL"]), user, password(settings))
     except RefusedError as error:
         sys.stdout.write(f"{error}\n")
     except KeyError as error:
