@@ -160,7 +160,7 @@ def _locations(seen: Seen) -> Iterator[Case]:
     def misplaced(rows: Mapping[str, str]) -> Iterator[Fault]:
         if count := int(rows["misplaced"]):
             those = counted(count, "table or database is", "tables or databases are")
-            fact = f"{those} on a local disk, or name a host of HDFS"
+            fact = f"{those} on a local disk, or at a host of HDFS by its name"
             action = seen.lakehouse("risky-tables")
             expected = f"hdfs://{seen.cluster.variable('lakehouse_nameservice')}/..."
             yield Fault(fact, action, expected, Level.WARNING)

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
+from lakehouse import yamlfile
+from lakehouse.run import ROOT
 from lakehouse.validation.finding import Level
 from ops.doctor.asks import NO_LIST
 from ops.doctor.model import Case, Check, Fault, Seen, judged
 from ops.status import reading
+
+_MODULE = "lakehouse_release"
+
+
+@cache
+def _samples() -> frozenset[str]:
+    """Return the releases that `playbooks/load.yml` installs: sample data, which is read once."""
+    plays = yamlfile.read(ROOT / "playbooks" / "load.yml")
+    tasks = [task for play in plays for task in play.get("tasks", ())]
+    return frozenset(str(task[_MODULE]["component"]) for task in tasks if _MODULE in task)
 
 
 def _releases(seen: Seen) -> Iterator[Case]:
@@ -19,6 +32,8 @@ def _releases(seen: Seen) -> Iterator[Case]:
         for line in lines:
             link, rest = line.split(" ", 1)
             component = link.split("/")[-2]
+            if component in _samples():
+                continue
             if rest == NO_LIST:
                 without_list.append(component)
             else:

@@ -585,6 +585,11 @@ def test_a_host_that_answers_is_not_pinged_for_what_one_part_of_it_did_not_say(t
     assert "-m ping" in actions[N2]
 
 
+def test_the_release_of_the_sample_data_is_read_once_and_not_compared(told: Told) -> None:
+    told.parts[N1]["release_files"] = f"/opt/nycflights13/current {asks.NO_LIST}\n{questions.END}\n"
+    assert told.findings() == ()
+
+
 def test_a_lost_database_and_a_lost_image_name_the_restore(told: Told) -> None:
     lost(told)
     told.change(N1, "unformatted", questions.END, f"/data/hdfs/namenode\n{questions.END}")
