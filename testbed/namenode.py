@@ -32,7 +32,7 @@ class NameNode:
         report = self._get("/fsck", query).text
         if f"Path '{path}' does not exist" in report:
             return ()
-        return named(parse_fsck(report), self.datanodes())
+        return named(parse_fsck(report, path), self.datanodes())
 
     def corrupt(self) -> int:
         """Count the blocks with an outdated or broken replica, those of open files included."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ops.answer import Answer
 from ops.change.steps import Step
-from ops.fsck import END
+from ops.fsck import replicas
 from plugins.module_utils.lakehouse.counting import counted
 
 # Blocks of HDFS are in danger by these alone.
 DATANODE = "datanode"
 STORAGE = ("namenode", DATANODE)
-_BLOCK = re.compile(r"\bblk_\d+")
-_ADDRESS = re.compile(r"DatanodeInfoWithStorage\[([^:\]]+):")
-# Of other blocks fsck counts live replicas.
-_WRITTEN = " Expected_repl="
 
 
 @dataclass(frozen=True)
@@ -141,17 +136,10 @@ def last_replicas(
 
     `fsck` is what the NameNode prints with files, blocks, locations and openforwrite. With `back` the
     DataNode says that it restarts: a block that is being written is left out, because whoever writes to it
-    alone waits for it (HDFS: DataStreamer.shouldWaitForRestart). Raises ValueError if the report did not
-    come to its end: half of it would hide a block.
+    alone waits for it (HDFS: DataStreamer.shouldWaitForRestart). Raises ValueError as `ops.fsck` does.
     """
-    if not END.search(fsck):
-        raise ValueError(f"fsck did not finish: {fsck.strip()[-200:]!r}")
-    path, found = "", []
-    for line in fsck.split("\n"):
-        if line.startswith("/"):
-            path = line.split(" ", 1)[0]
-        if back and _WRITTEN in line:
-            continue
-        if _BLOCK.search(line) and (places := set(_ADDRESS.findall(line)) - silent) and places <= {leaving}:
-            found.append(path)
-    return tuple(found)
+    return tuple(
+        path
+        for path, addresses in replicas(fsck, written=not back)
+        if (places := addresses - silent) and places <= {leaving}
+    )

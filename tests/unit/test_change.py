@@ -258,6 +258,18 @@ def test_a_replica_on_a_host_that_is_down_does_not_count() -> None:
     assert found == ("/lake/safe", "/lake/alone", "/lake/open")
 
 
+def test_the_name_of_a_file_is_no_replica() -> None:
+    name = "/lake/blk_9_1 [DatanodeInfoWithStorage[10.0.0.1:9866,DS-1,DISK]]"
+    listed = FSCK.replace("/lake/safe", name)
+    assert gate.last_replicas(listed, "10.0.0.1", back=False) == ("/lake/alone", "/lake/open")
+
+
+def test_a_name_with_a_line_break_stops_the_step() -> None:
+    forged = FSCK.replace("/lake/alone", "/lake/x\n/lake/alone")
+    with pytest.raises(ValueError, match="a line break"):
+        gate.last_replicas(forged, "10.0.0.1", back=False)
+
+
 def test_half_a_report_is_none() -> None:
     with pytest.raises(ValueError, match="did not finish"):
         gate.last_replicas(FSCK[:400], "10.0.0.1", back=False)

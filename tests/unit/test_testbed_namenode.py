@@ -4,6 +4,7 @@ import pytest
 
 from testbed.namenode import Block, File, NameNodeError, named, parse_fsck, parse_short
 
+LAKE = "/lake"
 HEAD = "FSCK started by hdfs (auth:SIMPLE) from /10.0.0.1 for path /lake at Sat Nov 21 04:57:59 UTC 2026\n\n"
 TAIL = "\nStatus: HEALTHY\n Number of data-nodes:\t3\n\n\nThe filesystem under path '/lake' is HEALTHY"
 
@@ -22,7 +23,7 @@ def test_files_with_blocks_and_replicas() -> None:
         + "/lake/empty 0 bytes, replicated: replication=3, 0 block(s):  OK\n"
         + TAIL
     )
-    assert parse_fsck(report) == (
+    assert parse_fsck(report, LAKE) == (
         File(
             "/lake/a b, c.csv",
             300,
@@ -44,7 +45,7 @@ def test_a_block_that_nobody_has() -> None:
         + "0. BP-1-17:blk_7_1007 len=5 MISSING!\n"
         + TAIL.replace("HEALTHY", "CORRUPT")
     )
-    [file] = parse_fsck(report)
+    [file] = parse_fsck(report, LAKE)
     assert file.blocks == (Block("blk_7_1007", 5, ()),)
 
 
@@ -59,7 +60,7 @@ def test_a_block_that_nobody_has() -> None:
 )
 def test_half_a_report_is_refused(report: str) -> None:
     with pytest.raises(NameNodeError, match="did not finish"):
-        parse_fsck(report)
+        parse_fsck(report, LAKE)
 
 
 def test_a_datanode_is_called_by_its_name_and_a_dead_one_by_its_address() -> None:
@@ -80,9 +81,68 @@ def test_what_is_outdated_or_lacking_is_found() -> None:
         + f"0. BP-1-17:blk_3_1003 len=5 Live_repl=1  [{outdated}, {present}]\n\n"
         + TAIL
     )
-    assert parse_short(report) == ["/lake/outdated", "/lake/short"]
+    assert parse_short(report, LAKE) == ["/lake/outdated", "/lake/short"]
 
 
 def test_half_a_report_tells_of_no_file_that_is_short() -> None:
     with pytest.raises(NameNodeError, match="did not finish"):
-        parse_short(HEAD)
+        parse_short(HEAD, LAKE)
+
+
+def printed(*names: str) -> str:
+    """Return what fsck prints of `/lake`, these files and their folders; it escapes no name."""
+    lines = ["/lake <dir>"]
+    for name in names:
+        *folders, _ = name.split("/")[2:]
+        lines += [f"/lake/{'/'.join(folders[: depth + 1])} <dir>" for depth in range(len(folders))]
+        lines.append(f"{name} 10 bytes, replicated: replication=1, 1 block(s):  OK")
+        lines.append(f"0. BP-1-17:blk_7_1007 len=10 Live_repl=1  [{replica('10.0.0.3:9866')}]\n")
+    return HEAD + "\n".join(lines) + TAIL
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/lake/tmp\n/lake/orders/forged.parquet",
+        "/lake/tmp <dir>\n/lake/orders/forged.parquet",
+        "/lake/x\n",
+        "/lake/x: MISSING \n/lake/orders/forged.parquet",
+        "/lake/x\n0. BP-1-17:blk_1_1 len=1 Live_repl=1  [DatanodeInfoWithStorage[10.0.0.9:9866,D,DISK]]",
+        "/lake/x\n0. BP-1-17:blk_1_1 len=1  [DatanodeInfoWithStorage[10.0.0.9:9866,D,DISK]]/y",
+        "/lake/x\nThe filesystem under path '/lake' is HEALTHY",
+        "/lake/x\n Total size:",
+    ],
+)
+def test_a_name_with_a_line_break_proves_nothing(name: str) -> None:
+    assert parse_fsck(printed("/lake/a/b"), LAKE)
+    for read in (parse_fsck, parse_short):
+        with pytest.raises(NameNodeError, match=r"a line break.*hdfs dfs -ls -R -q /"):
+            read(printed(name, "/lake/z"), LAKE)
+
+
+@pytest.mark.parametrize("line_end", ["\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_other_ends_of_lines_are_letters_of_a_name(line_end: str) -> None:
+    name = f"/lake/x{line_end}/lake/orders/forged.parquet"
+    assert [file.path for file in parse_fsck(printed(name), LAKE)] == [name]
+
+
+def test_a_file_that_is_called_like_a_line_is_what_fsck_says() -> None:
+    name = "/lake/orders 5 bytes, replicated: replication=9, 1 block(s):  Under replicated blk_1"
+    [file] = parse_fsck(printed(name), LAKE)
+    assert (file.path, file.bytes, file.replication) == (name, 10, 1)
+    assert parse_short(printed(name), LAKE) == []
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "The filesystem under path '/other' is HEALTHY",
+        "The filesystem under path '/lake' is HEALTHY <dir>",
+        "The filesystem under path '/lake' is HEALTHY\nFsck on path '/lake' FAILED",
+    ],
+)
+def test_the_last_line_alone_ends_a_report(end: str) -> None:
+    with pytest.raises(NameNodeError, match="did not finish"):
+        parse_fsck(
+            printed("/lake/a").removesuffix("The filesystem under path '/lake' is HEALTHY") + end, LAKE
+        )
