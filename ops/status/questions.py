@@ -49,14 +49,20 @@ _HTTP = {
 METASTORE = "metastore"
 # What lies below the root of the lakehouse, and in its snapshots alone.
 CONTENT = "content"
-# A row for each table. Only Iceberg tells the metastore of a commit.
+# The account that makes backups and owns their folder.
+KEEPER = "lakehouse-backup"
+# Of a file with the result of the last run.
+_FILE_BYTES = 64 * 1024
+# A row for each table. Only Iceberg tells the metastore of a commit. A parameter is text that a user writes:
+# one that is no number must not fail the query for all tables.
 TABLES = """
 SELECT "TBL_ID",
        CASE WHEN "TBL_TYPE" = 'VIRTUAL_VIEW' THEN 'view'
             WHEN upper(max(value) FILTER (WHERE key = 'table_type')) = 'ICEBERG' THEN 'iceberg'
             WHEN lower(max(value) FILTER (WHERE key = 'spark.sql.sources.provider')) = 'delta' THEN 'delta'
             ELSE 'hive' END AS format,
-       max(value::bigint) FILTER (WHERE key = 'current-snapshot-timestamp-ms') AS committed
+       max(CASE WHEN value ~ '^[0-9]{1,18}$' THEN value::bigint END)
+         FILTER (WHERE key = 'current-snapshot-timestamp-ms') AS committed
 FROM "TBLS" LEFT JOIN (
   SELECT "TBL_ID", "PARAM_KEY" AS key, "PARAM_VALUE" AS value FROM "TABLE_PARAMS"
 ) parameters USING ("TBL_ID")
