@@ -14,6 +14,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.next_command import command
 from ops import hosts
 from ops.probing import Prober, Shell
+from ops.status import questions
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import checked_document
 from plugins.module_utils.lakehouse.checked_document import DocumentError
@@ -21,7 +22,7 @@ from plugins.module_utils.lakehouse.checked_document import DocumentError
 T = TypeVar("T")
 
 PROGRAM = "/usr/local/sbin/lakehouse-backup"
-KEEPER = "lakehouse-backup"
+KEEPER = questions.KEEPER
 _FOLDER = "/run/lakehouse"
 _WAIT_SECONDS = 600
 # Of what a host says in the place of an answer.
@@ -88,7 +89,7 @@ def keeper(cluster: Cluster) -> str:
 
 def last(cluster: Cluster) -> str:
     """Return the script that prints what came of the last backup, good or not."""
-    return f"cat {shlex.quote(str(cluster.variable('lakehouse_backup_dir')))}/state/last.json"
+    return questions.last_backup(cluster.variable("lakehouse_backup_dir"))
 
 
 def program(cluster: Cluster, *words: str, seconds: float, read: Callable[[Any], T]) -> T:

@@ -224,7 +224,12 @@ def backups(host: Host) -> str | None:
     variables = host.variables
     if not variables["lakehouse_backup_enabled"] or variables["lakehouse_backup_host"] != host.name:
         return None
-    return _if_there(f"{variables['lakehouse_backup_dir']}/state/last.json")
+    return last_backup(variables["lakehouse_backup_dir"])
+
+
+def last_backup(folder: object) -> str:
+    """Return the command that prints what came of the last backup in a folder; nothing before the first."""
+    return _read_as(KEEPER, f"{folder}/state/last.json")
 
 
 def commits(host: Host) -> str | None:
@@ -232,7 +237,7 @@ def commits(host: Host) -> str | None:
     variables = host.variables
     if not variables["lakehouse_catalog_enabled"] or "postgresql" not in host.groups:
         return None
-    return _if_there(f"{variables['lakehouse_catalog_dir']}/last.json")
+    return _read_as(host.entry("lakehouse_users", "hive"), f"{variables['lakehouse_catalog_dir']}/last.json")
 
 
 def _shown(file: str) -> str:
@@ -241,9 +246,20 @@ def _shown(file: str) -> str:
     return f"if [ -e {path} ]; then cat {path}; fi"
 
 
-def _if_there(file: str) -> str:
-    """Return the command that prints a file that root alone may read, and nothing where there is none."""
-    return as_root(_shown(file))
+def _read_as(account: str, file: str) -> str:
+    """Return the command that prints a file of an account, and nothing where there is none.
+
+    Its folder is the account's, who may put a link or an endless file there: root reads neither.
+    """
+    path = shlex.quote(file)
+    read = f"if [ -e {path} ]; then head -c {_FILE_BYTES} -- {path}; fi"
+    return _as_account(account, shlex.join(["sh", "-c", read]))
+
+
+def _as_account(account: str, command: str) -> str:
+    """Return a command that runs another one as an account, which root and those who may use sudo can."""
+    change = 'if [ "$(id -u)" = 0 ]; then as="runuser"; else as="sudo -n"; fi'
+    return f"cd /; {change}; $as -u {shlex.quote(account)} -- {command}"
 
 
 def _unformatted(folders: list[str]) -> str:
@@ -289,9 +305,7 @@ def _psql(host: Host, sql: str, role: str, database: str) -> str:
         "-d",
         str(database),
     ]
-    asked = shlex.join([*query, "-c", sql])
-    change = 'if [ "$(id -u)" = 0 ]; then as="runuser"; else as="sudo -n"; fi'
-    return f"cd /; {change}; $as -u postgres -- {asked}"
+    return _as_account("postgres", shlex.join([*query, "-c", sql]))
 
 
 def _https(cluster: Cluster) -> Iterator[Question]:
