@@ -181,6 +181,7 @@ def _whole_or_nothing(settings: Settings) -> Iterator[None]:
 
 
 def _forget_unfinished(settings: Settings, hdfs: WebHdfs) -> None:
+    shutil.rmtree(settings.state / "spark", ignore_errors=True)
     for backup in list(manifest.all_of(settings)):
         if not backup.finished:
             backup.clear()
@@ -294,7 +295,10 @@ def _counted_before(settings: Settings) -> dict[tuple[str, str], tables.Table]:
 
 def _count(settings: Settings, asked: Sequence[tables.Table], *, now: bool = False) -> list[dict[str, Any]]:
     """Return rows and checksum of tables as Spark reads them; where it cannot, each is unknown and why."""
-    with tempfile.TemporaryDirectory() as folder:
+    # Spark's own local folder belongs to its user, who could exchange what the keeper's Python imports there.
+    local = settings.state / "spark"
+    local.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=local) as work:
         question, answer = Path(folder) / "asked.json", Path(folder) / "told.json"
         question.write_text(json.dumps([table.json() | {"now": now} for table in asked]), encoding="utf-8")
         program = Path(__file__).with_name("fingerprint.py")
@@ -302,7 +306,8 @@ def _count(settings: Settings, asked: Sequence[tables.Table], *, now: bool = Fal
             done = subprocess.run(
                 [*settings.spark_submit, str(program), str(question), str(answer)],
                 capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=_COUNT_SECONDS,
-                env={**os.environ, "HADOOP_USER_NAME": settings.spark_user}, cwd="/",
+                cwd="/",
+                env={**os.environ, "HADOOP_USER_NAME": settings.spark_user, "SPARK_LOCAL_DIRS": work},
             )  # fmt: skip
             return list(json.loads(answer.read_text(encoding="utf-8")))
         except subprocess.TimeoutExpired:
