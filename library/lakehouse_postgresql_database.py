@@ -31,6 +31,9 @@ options:
       owner:
         type: str
         description: The role that owns the database and its tables; not for one that is only read.
+      connections:
+        type: int
+        description: Sessions that the role may have at once; without it, it has no limit.
       read_only:
         type: bool
         default: false
@@ -67,6 +70,7 @@ def main() -> None:
                     "user": {"type": "str", "required": True},
                     "password": {"type": "str", "required": True, "no_log": True},
                     "owner": {"type": "str"},
+                    "connections": {"type": "int"},
                     "read_only": {"type": "bool", "default": False},
                     "schemas": {"type": "list", "elements": "str", "default": ["public"]},
                 },

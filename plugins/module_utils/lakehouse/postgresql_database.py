@@ -23,6 +23,8 @@ NO_SESSION = 2
 # As many rounds as the server's own verifiers have.
 SCRAM_ROUNDS = 4096
 SCRAM_SALT_BYTES = 16
+# Of the role that owns the tables: a playbook's session, and those of people.
+OWNER_CONNECTIONS = 5
 
 
 def prepared(password: str) -> bytes:
@@ -75,8 +77,10 @@ class Server:
         """Whether the server accepts the role's password over TCP and the role may what it should."""
         user = login["user"]
         if login.get("read_only"):
-            return self.accepts(login, reader_sql.is_settled(user, login["schemas"]))
-        return self.accepts(login, metastore_sql.is_settled(login["name"], user, login["owner"]))
+            settled = reader_sql.is_settled(user, login["schemas"])
+        else:
+            settled = metastore_sql.is_settled(login["name"], user, login["owner"])
+        return self.accepts(login, f"{settled}; select 1 / ({_is_limited(login)})::int")
 
     def accepts(self, login: dict[str, Any], question: str = "select 1") -> bool:
         """Whether the role logs in over TCP and its question has an answer."""
@@ -113,7 +117,31 @@ def statements(server: Server, login: dict[str, Any]) -> list[tuple[str, str]]:
     are_right, grants = _grants(login)
     if len(found) > 1 or server.admin(f"select 1 where not ({are_right});"):
         found.append(("grants", grants))
+    if server.admin(f"select 1 where not ({_is_limited(login)});"):
+        found.append(("connections", _limit(login)))
     return found
+
+
+def _limits(login: dict[str, Any]) -> dict[str, int]:
+    """Return how many sessions each role may have: without a limit, one could take all of the server's."""
+    if not login.get("connections"):
+        return {}
+    own = {login["user"]: int(login["connections"])}
+    return own if login.get("read_only") else {**own, login["owner"]: OWNER_CONNECTIONS}
+
+
+def _is_limited(login: dict[str, Any]) -> str:
+    limited = (
+        f"exists (select from pg_roles where rolname = {literal(role)} and rolconnlimit = {most})"
+        for role, most in _limits(login).items()
+    )
+    return " and ".join(["true", *limited])
+
+
+def _limit(login: dict[str, Any]) -> str:
+    return "".join(
+        f"alter role {identifier(role)} connection limit {most};" for role, most in _limits(login).items()
+    )
 
 
 def _owner(server: Server, user: str, owner: str) -> list[tuple[str, str]]:
