@@ -4,11 +4,14 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
+import org.apache.thrift.TApplicationException;
 import org.apache.thrift.TException;
 import org.apache.thrift.protocol.TBinaryProtocol;
 import org.apache.thrift.protocol.TField;
 import org.apache.thrift.protocol.TList;
 import org.apache.thrift.protocol.TMap;
+import org.apache.thrift.protocol.TMessage;
+import org.apache.thrift.protocol.TMessageType;
 import org.apache.thrift.protocol.TProtocol;
 import org.apache.thrift.protocol.TProtocolException;
 import org.apache.thrift.protocol.TProtocolFactory;
@@ -38,6 +41,7 @@ final class BoundedProtocol extends TBinaryProtocol {
 
   private final Factory limits;
   private long used;
+  private TMessage message;
 
   private BoundedProtocol(TTransport transport, Factory limits) {
     super(transport, true, true);
@@ -67,6 +71,14 @@ final class BoundedProtocol extends TBinaryProtocol {
     used = 0;
   }
 
+  /** Answers the message that was read last with an error that Thrift has for every call. */
+  void refuse(TProtocol out, String sentence) throws TException {
+    out.writeMessageBegin(new TMessage(message.name, TMessageType.EXCEPTION, message.seqid));
+    new TApplicationException(TApplicationException.INTERNAL_ERROR, sentence).write(out);
+    out.writeMessageEnd();
+    out.getTransport().flush();
+  }
+
   private void take(long bytes) throws TProtocolException {
     if (bytes < 0) {
       throw new TProtocolException(TProtocolException.NEGATIVE_SIZE, "a length is negative");
@@ -79,6 +91,12 @@ final class BoundedProtocol extends TBinaryProtocol {
           used > limits.message ? "the message is larger than " + limits.message + " bytes"
               : "the metastore holds too many large requests; retry");
     }
+  }
+
+  @Override
+  public TMessage readMessageBegin() throws TException {
+    message = super.readMessageBegin();
+    return message;
   }
 
   @Override

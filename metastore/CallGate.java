@@ -82,16 +82,21 @@ final class CallGate implements InvocationHandler {
 
   @Override
   public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+    // To say a name asks nothing of the database, and those who do are not held up by those who do not.
+    Connections.begin(!method.getName().equals("set_ugi"));
     try {
       check(method.getName(), ARGUMENTS.computeIfAbsent(method, CallGate::names), arguments);
+      return method.invoke(handler, arguments);
     } catch (MetaException refusal) {
       HiveMetaStore.LOG.warn("{} refused: {}", method.getName(), refusal.getMessage());
       throw declared(method, refusal);
-    }
-    try {
-      return method.invoke(handler, arguments);
     } catch (InvocationTargetException error) {
-      throw error.getCause();
+      Throwable cause = error.getCause();
+      // It may be the database that does not answer: no error of another meaning.
+      throw cause instanceof MetaException && !declares(method, MetaException.class)
+          ? new Refusal(cause.getMessage()) : cause;
+    } finally {
+      Connections.end();
     }
   }
 
@@ -143,10 +148,13 @@ final class CallGate implements InvocationHandler {
     }
   }
 
-  /** The refusal as an error that Thrift declares for the call: any other reaches the client as "Internal error". */
+  /** The refusal as an error that Thrift declares for the call; its client reads no other. */
   private static Throwable declared(Method method, MetaException refusal) {
+    if (declares(method, MetaException.class)) {
+      return refusal;
+    }
     for (Class<?> kind : method.getExceptionTypes()) {
-      if (kind != MetaException.class && kind != TException.class && !declares(method, MetaException.class)) {
+      if (kind != TException.class) {
         try {
           return (Throwable) kind.getConstructor(String.class).newInstance(refusal.getMessage());
         } catch (ReflectiveOperationException error) {
@@ -154,7 +162,7 @@ final class CallGate implements InvocationHandler {
         }
       }
     }
-    return refusal;
+    return new Refusal(refusal.getMessage());
   }
 
   private static boolean declares(Method method, Class<?> kind) {

@@ -34,6 +34,11 @@ public final class CallStrings {
           "colName", "colNames", "colNameOrPattern", "col_name", "column_name", "columnName", "pkcolumn_name",
           "fkcolumn_name", "bucketCols", "skewedColNames", "col");
 
+  /** Each alternative becomes a condition of one query, and thousands of them fill the heap. */
+  private static final Set<String> PATTERNS = Set.of("pattern", "db_patterns", "tbl_patterns");
+
+  private static final int LONGEST_PATTERN = 4_000;
+
   /** Hive looks at these places, and makes folders there, before it asks its store. */
   private static final Set<String> PLACES = Set.of("location", "locationUri", "rootPath", "dataPath");
 
@@ -80,6 +85,9 @@ public final class CallStrings {
       String field, Object value, boolean text, boolean partitionColumn, PlaceCheck places) throws MetaException {
     if (value instanceof String string) {
       checkString(field, string, text);
+      if (PATTERNS.contains(field) && string.length() > LONGEST_PATTERN) {
+        throw new MetaException(field + " is longer than " + LONGEST_PATTERN + " characters; ask in parts");
+      }
       if (PLACES.contains(field) && !string.isEmpty()) {
         places.check(string);
       }

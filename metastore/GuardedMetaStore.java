@@ -1,7 +1,6 @@
 package org.apache.hadoop.hive.metastore;
 
 import java.lang.reflect.Field;
-import java.lang.reflect.Method;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hive.metastore.HiveMetaStore.HMSHandler;
 import org.apache.hadoop.hive.metastore.conf.MetastoreConf;
@@ -11,14 +10,12 @@ import org.apache.hadoop.hive.metastore.security.TUGIContainingTransport;
 import org.apache.hadoop.hive.metastore.utils.SecurityUtils;
 import org.apache.thrift.TProcessor;
 import org.apache.thrift.protocol.TBinaryProtocol;
-import org.apache.thrift.protocol.TProtocol;
 import org.apache.thrift.protocol.TProtocolUtil;
-import org.apache.thrift.server.ServerContext;
 import org.apache.thrift.server.TServer;
-import org.apache.thrift.server.TServerEventHandler;
 import org.apache.thrift.server.TThreadPoolServer;
 import org.apache.thrift.transport.TServerSocket;
-import org.apache.thrift.transport.TTransport;
+import org.apache.thrift.transport.TSocket;
+import org.apache.thrift.transport.TTransportException;
 
 /**
  * Hive's metastore with {@link CallGate} between Thrift and its handler.
@@ -61,7 +58,18 @@ public final class GuardedMetaStore {
 
   private static TServer server(Configuration conf, int port) throws Exception {
     IHMSHandler handler = RetryingHMSHandler.getProxy(conf, new HMSHandler("metastore", conf, false), false);
-    TServerSocket socket = new TServerSocketKeepAlive(SecurityUtils.getServerSocket(null, port));
+    int threads = MetastoreConf.getIntVar(conf, ConfVars.SERVER_MAX_THREADS);
+    Connections connections =
+        new Connections(threads, MetastoreConf.getIntVar(conf, ConfVars.CONNECTION_POOLING_MAX_CONNECTIONS));
+    TServerSocket socket =
+        new TServerSocketKeepAlive(SecurityUtils.getServerSocket(null, port)) {
+          @Override
+          protected TSocket acceptImpl() throws TTransportException {
+            TSocket accepted = super.acceptImpl();
+            connections.makeRoom();
+            return accepted;
+          }
+        };
     TProtocolUtil.setMaxSkipDepth(MOST_NESTED);
     long total = Runtime.getRuntime().maxMemory() / PART_OF_HEAP;
     long message = Math.min(MetastoreConf.getLongVar(conf, ConfVars.SERVER_MAX_MESSAGE_SIZE), total / 2);
@@ -72,6 +80,9 @@ public final class GuardedMetaStore {
                 .processor((in, out) -> {
                   try {
                     return processor.process(in, out);
+                  } catch (Refusal refusal) {
+                    ((BoundedProtocol) in).refuse(out, refusal.getMessage());
+                    return true;
                   } finally {
                     ((BoundedProtocol) in).release();
                   }
@@ -80,40 +91,9 @@ public final class GuardedMetaStore {
                 .protocolFactory(new TBinaryProtocol.Factory())
                 .inputProtocolFactory(new BoundedProtocol.Factory(message, total))
                 .minWorkerThreads(MetastoreConf.getIntVar(conf, ConfVars.SERVER_MIN_THREADS))
-                .maxWorkerThreads(MetastoreConf.getIntVar(conf, ConfVars.SERVER_MAX_THREADS)));
-    server.setServerEventHandler(new Connections());
+                .maxWorkerThreads(threads));
+    server.setServerEventHandler(connections);
     HiveMetaStore.LOG.info("The metastore listens on port {}", port);
     return server;
-  }
-
-  /** Frees what a connection held, however it ends. */
-  private static final class Connections implements TServerEventHandler {
-    private final Method cleanup;
-
-    Connections() throws ReflectiveOperationException {
-      cleanup = HiveMetaStore.class.getDeclaredMethod("cleanupRawStore");
-      cleanup.setAccessible(true);
-    }
-
-    @Override
-    public void preServe() {}
-
-    @Override
-    public ServerContext createContext(TProtocol in, TProtocol out) {
-      return null;
-    }
-
-    @Override
-    public void deleteContext(ServerContext context, TProtocol in, TProtocol out) {
-      ((BoundedProtocol) in).release();
-      try {
-        cleanup.invoke(null);
-      } catch (ReflectiveOperationException error) {
-        HiveMetaStore.LOG.error("a connection's store stays open", error);
-      }
-    }
-
-    @Override
-    public void processContext(ServerContext context, TTransport in, TTransport out) {}
   }
 }

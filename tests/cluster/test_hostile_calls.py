@@ -6,7 +6,7 @@ import secrets
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 from hive_metastore import ThriftHiveMetastore
@@ -31,8 +31,9 @@ from thrift.transport.TTransport import TBufferedTransport
 from testbed.namenode import NameNode
 from testbed.waiting import wait_for
 from tests.cluster import hostile
+from tests.cluster.catalog_database import held, sql, waiting
 from tests.cluster.machines import Machine, Machines
-from tests.cluster.metastore_port import connected, iceberg_table
+from tests.cluster.metastore_port import connected, iceberg_table, in_thread
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.group("metastore")]
 
@@ -41,11 +42,16 @@ STRANGERS = (READER, OUTSIDER, ANONYMOUS)
 PAYLOADS = ("kit'h", "kit\\h", "kit\x01h", "kit\0h")
 # What PostgreSQL logs when a string was a part of a statement.
 COMPLAINTS = "syntax error|unterminated|invalid byte sequence|invalid Unicode|nonstandard use"
+REFUSED = "may not write|Permission denied|a range of transactions has"
 COUNTERS = "('SEQUENCE_TABLE', 'next_txn_id', 'next_lock_id', 'next_compaction_queue_id')"
 # The housekeeper of the metastore looks every 15 s.
 HOUSEKEEPING_SECONDS = 90
 MANY = 10_000
 BATCH = 1_000
+# More than the threads of the metastore (hive_metastore_max_threads).
+CONNECTIONS = 230
+# More than its sessions of the database (hive_metastore_pool_size).
+QUESTIONS = 30
 CALL = struct.pack(">I", 0x80010001)
 
 
@@ -79,19 +85,6 @@ def table(node: Machine) -> Iterator[str]:
     yield name
     with connected(*address(node), user_of(node, MEMBER)) as member:
         member.drop_database(name, True, True)
-
-
-def sql(machine: Machine, statement: str) -> str:
-    """Run a statement as the metastore's role on the database's host."""
-    database = machine.variable("lakehouse_database")
-    return machine.run(
-        "cd / && runuser -u %s -- psql -XAtq -p %s -U %s -d %s -c %s",
-        machine.variable("lakehouse_users")["hive"],
-        machine.variable("lakehouse_ports")["postgresql"],
-        database["user"],
-        database["name"],
-        statement,
-    )
 
 
 class Raw:
@@ -220,7 +213,7 @@ def test_a_lock_that_stops_writers_needs_the_right_to_write(node: Machine, table
 def test_who_may_not_write_opens_no_transaction(node: Machine, database_host: Machine, party: str) -> None:
     count = 'select count(*) from "txns"'
     before = sql(database_host, count)
-    with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException):
+    with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException, match=REFUSED):
         client.open_txns(OpenTxnRequest(num_txns=5, user="kit", hostname="kit"))
     assert sql(database_host, count) == before
 
@@ -266,7 +259,7 @@ def test_an_event_about_a_table_needs_the_right_to_write(node: Machine, table: s
         successful=True, dbName=table, tableName="t",
         data=FireEventRequestData(insertData=InsertEventRequestData(filesAdded=["f"])),
     )  # fmt: skip
-    with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException):
+    with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException, match=REFUSED):
         client.fire_listener_event(event)
 
 
@@ -311,7 +304,7 @@ def test_a_range_of_transactions_that_nobody_opened_is_refused(
     node: Machine, party: str, first: int, last: int
 ) -> None:
     """Hive makes a list of all its numbers before it looks for one."""
-    with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException):
+    with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException, match=REFUSED):
         client.heartbeat_txn_range(HeartbeatTxnRangeRequest(first, last))
     with connected(*address(node), None) as client:
         assert "default" in client.get_all_databases()
@@ -397,3 +390,49 @@ def test_frames_that_are_none_end_their_connection_alone(node: Machine, frame: b
     with connected(*address(node), None) as client:
         assert "default" in client.get_all_databases()
     assert node.run("systemctl show --property=MainPID --value hive-metastore") == pid
+
+
+@pytest.mark.parametrize("party", [ANONYMOUS, OUTSIDER])
+def test_idle_connections_keep_nobody_out(node: Machine, party: str) -> None:
+    """A thread serves a connection: those of a stranger end for others, and a member's idle one stays."""
+    with connected(*address(node), user_of(node, MEMBER)) as early, ExitStack() as strangers:
+        early.get_all_databases()
+        for _ in range(CONNECTIONS):
+            if party == ANONYMOUS:
+                strangers.enter_context(socket.create_connection(address(node), timeout=30))
+            else:
+                strangers.enter_context(connected(*address(node), user_of(node, party)))
+        with connected(*address(node), user_of(node, MEMBER)) as late:
+            assert "default" in late.get_all_databases()
+        if party == ANONYMOUS:
+            assert "default" in early.get_all_databases()
+
+
+def test_questions_without_a_name_leave_sessions_of_the_database(
+    node: Machine, database_host: Machine
+) -> None:
+    def ask() -> None:
+        with connected(*address(node), None) as client:
+            client.get_functions("default", "*")
+
+    with held(database_host, "FUNCS", "access exclusive"):
+        threads = [in_thread(ask)[0] for _ in range(QUESTIONS)]
+        wait_for("the questions", lambda: waiting(database_host) >= 2, seconds=60)
+        for _ in range(3):
+            with connected(*address(node), user_of(node, MEMBER)) as member:
+                assert "default" in member.get_all_databases()
+    for thread in threads:
+        thread.join(60)
+
+
+def test_a_long_pattern_is_refused(node: Machine) -> None:
+    """Each alternative is a condition: forty questions of three thousand ended the daemon by its memory."""
+    pattern = "|".join(f"*a{number}*b*" for number in range(3_000))
+    with connected(*address(node), None) as client:
+        for ask in (
+            lambda: client.get_databases(pattern),
+            lambda: client.get_tables("default", pattern),
+            lambda: client.get_table_meta("*", pattern, []),
+        ):
+            with pytest.raises(MetaException, match="ask in parts"):
+                ask()
