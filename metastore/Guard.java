@@ -117,6 +117,14 @@ public final class Guard {
     }
   }
 
+  /** Refuses the call unless the client is HDFS's superuser. */
+  public void requireSuperuser(String what) throws MetaException {
+    String user = user();
+    if (user != null && !isSuperuser(user)) {
+      throw new MetaException("Permission denied: " + what + " is for HDFS's superuser, not for " + user);
+    }
+  }
+
   /** The folder of a database; what has none lies in the warehouse. */
   String place(RawStore store, String catalog, String database) throws MetaException {
     try {

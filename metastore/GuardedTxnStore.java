@@ -23,11 +23,11 @@ import org.apache.hadoop.hive.metastore.api.*;
  *
  * <p>The class that it extends builds SQL from the strings of a request, readers included, so every method of the
  * interface is here and validates them; {@link org.apache.hadoop.hive.metastore.Undecided} compares. In Hive's package,
- * because the class that it extends is seen there alone. Refusals come as what Thrift declares for the call: anything
- * else would reach the client as "Internal error".
+ * because the class that it extends is seen there alone.
  */
 public class GuardedTxnStore extends CompactionTxnHandler {
   private static final int MOST_AT_ONCE = 10_000;
+  private static final String TXN_USER = "select txn_user from TXNS where txn_id = ?";
 
   private Guard guard;
 
@@ -94,31 +94,28 @@ public class GuardedTxnStore extends CompactionTxnHandler {
       request.setUser(guard.user());
     }
     CallStrings.checkNames(request);
+    requireOwnIds(request.getReplPolicy(), request.getReplSrcTxnIds());
     return super.openTxns(request);
   }
 
   @Override
   public void abortTxn(AbortTxnRequest request) throws NoSuchTxnException, MetaException, TxnAbortedException {
     CallStrings.checkNames(request);
+    requireOwnIds(request.getReplPolicy(), null);
     requireTxn(request.getTxnid());
     super.abortTxn(request);
   }
 
   @Override
   public void abortTxns(AbortTxnsRequest request) throws NoSuchTxnException, MetaException {
-    Set<Long> ids = Set.copyOf(request.getTxn_ids());
-    if (ids.size() > MOST_AT_ONCE) {
-      throw new NoSuchTxnException("more than " + MOST_AT_ONCE + " transactions; abort them in parts");
-    }
-    for (long id : ids) {
-      requireTxn(id);
-    }
+    requireTxns(request.getTxn_ids());
     super.abortTxns(request);
   }
 
   @Override
   public void commitTxn(CommitTxnRequest request) throws NoSuchTxnException, TxnAbortedException, MetaException {
     CallStrings.checkNames(request);
+    requireOwnIds(request.getReplPolicy(), null);
     requireTxn(request.getTxnid());
     super.commitTxn(request);
   }
@@ -170,6 +167,8 @@ public class GuardedTxnStore extends CompactionTxnHandler {
       throws NoSuchTxnException, TxnAbortedException, MetaException {
     CallStrings.checkNames(request);
     require(request.getDbName(), request.getTableName());
+    requireOwnIds(request.getReplPolicy(), request.getSrcTxnToWriteIdList());
+    requireTxns(request.getTxnIds());
     return super.allocateTableWriteIds(request);
   }
 
@@ -191,7 +190,7 @@ public class GuardedTxnStore extends CompactionTxnHandler {
   @Override
   public void replTableWriteIdState(ReplTblWriteIdStateRequest request) throws MetaException {
     CallStrings.checkNames(request);
-    require(request.getDbName(), request.getTableName());
+    guard.requireSuperuser("the state of a replicated table");
     super.replTableWriteIdState(request);
   }
 
@@ -208,6 +207,7 @@ public class GuardedTxnStore extends CompactionTxnHandler {
   public LockResponse lockMaterializationRebuild(String db, String table, long txn) throws MetaException {
     CallStrings.checkNames(db, table);
     require(db, table);
+    requireOwner(TXN_USER, txn, "transaction");
     return super.lockMaterializationRebuild(db, table, txn);
   }
 
@@ -215,6 +215,7 @@ public class GuardedTxnStore extends CompactionTxnHandler {
   public boolean heartbeatLockMaterializationRebuild(String db, String table, long txn) throws MetaException {
     CallStrings.checkNames(db, table);
     require(db, table);
+    requireOwner(TXN_USER, txn, "transaction");
     return super.heartbeatLockMaterializationRebuild(db, table, txn);
   }
 
@@ -288,9 +289,26 @@ public class GuardedTxnStore extends CompactionTxnHandler {
 
   private void requireTxn(long id) throws NoSuchTxnException {
     try {
-      requireOwner("select txn_user from TXNS where txn_id = ?", id, "transaction");
+      requireOwner(TXN_USER, id, "transaction");
     } catch (MetaException refusal) {
       throw new NoSuchTxnException(refusal.getMessage());
+    }
+  }
+
+  private void requireTxns(List<Long> ids) throws NoSuchTxnException {
+    Set<Long> each = ids == null ? Set.of() : Set.copyOf(ids);
+    if (each.size() > MOST_AT_ONCE) {
+      throw new NoSuchTxnException("more than " + MOST_AT_ONCE + " transactions; name them in parts");
+    }
+    for (long id : each) {
+      requireTxn(id);
+    }
+  }
+
+  /** With a policy of replication, Hive takes the ids of a request for those of another metastore, and maps them. */
+  private void requireOwnIds(String policy, List<?> theirs) throws MetaException {
+    if (policy != null || theirs != null) {
+      guard.requireSuperuser("a transaction that is replicated (replPolicy)");
     }
   }
 

@@ -11,7 +11,10 @@ from contextlib import ExitStack, suppress
 import pytest
 from hive_metastore import ThriftHiveMetastore
 from hive_metastore.ttypes import (
+    AbortTxnRequest,
     AbortTxnsRequest,
+    AllocateTableWriteIdsRequest,
+    CommitTxnRequest,
     Database,
     FireEventRequest,
     FireEventRequestData,
@@ -21,6 +24,7 @@ from hive_metastore.ttypes import (
     LockRequest,
     MetaException,
     OpenTxnRequest,
+    ReplTblWriteIdStateRequest,
     UnlockRequest,
 )
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
@@ -216,6 +220,37 @@ def test_who_may_not_write_opens_no_transaction(node: Machine, database_host: Ma
     with connected(*address(node), user_of(node, party)) as client, pytest.raises(TException, match=REFUSED):
         client.open_txns(OpenTxnRequest(num_txns=5, user="kit", hostname="kit"))
     assert sql(database_host, count) == before
+
+
+@pytest.mark.parametrize("party", [READER, MEMBER])
+def test_the_ids_of_another_metastore_are_for_the_superuser(node: Machine, table: str, party: str) -> None:
+    """With `replPolicy` Hive maps the numbers of a request: what it changes is not what was asked for."""
+    policy, theirs = f"{table}.*", 9_000_000_000 + secrets.randbelow(10**6)
+    refused = r"superuser|may not write"
+    with connected(*address(node), user_of(node, party)) as client:
+        with pytest.raises(TException, match=refused):
+            client.open_txns(OpenTxnRequest(1, "kit", "kit", "kit", policy, [theirs]))
+        with pytest.raises(TException, match=refused):
+            client.abort_txn(AbortTxnRequest(theirs, policy))
+        with pytest.raises(TException, match=refused):
+            client.commit_txn(CommitTxnRequest(theirs, policy))
+        with pytest.raises(TException, match=refused):
+            client.allocate_table_write_ids(AllocateTableWriteIdsRequest(table, "t", None, policy, []))
+        state = ReplTblWriteIdStateRequest("", "kit", "kit", table, "t")
+        with pytest.raises(TException, match=refused):
+            client.repl_tbl_writeid_state(state)
+
+
+def test_a_transaction_of_somebody_else_gets_no_write_id(node: Machine, table: str) -> None:
+    superuser = node.variable("lakehouse_users")["hdfs"]
+    with (
+        connected(*address(node), superuser) as other,
+        connected(*address(node), user_of(node, MEMBER)) as member,
+    ):
+        ids = other.open_txns(OpenTxnRequest(1, "kit", "kit")).txn_ids
+        with pytest.raises(TException, match="belongs to"):
+            member.allocate_table_write_ids(AllocateTableWriteIdsRequest(table, "t", ids))
+        other.abort_txns(AbortTxnsRequest(ids))
 
 
 def test_ten_thousand_transactions_delay_nobody_and_leave_nothing(
