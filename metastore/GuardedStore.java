@@ -9,8 +9,10 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import javax.jdo.PersistenceManager;
 import javax.jdo.datastore.JDOConnection;
 import org.apache.hadoop.conf.Configuration;
@@ -28,6 +30,9 @@ import org.apache.hadoop.hive.metastore.partition.spec.PartitionSpecProxy;
  */
 public class GuardedStore extends ObjectStore {
   private static final String LOCATION = "metadata_location";
+  private static final String REPLACED = "previous_metadata_location";
+  /** Readers look for these as they are written here: beside or instead of them, another spelling misleads people. */
+  private static final Set<String> EXACT = Set.of(LOCATION, REPLACED, "table_type");
   private static final Field MANAGER = manager();
 
   private Guard guard;
@@ -67,13 +72,25 @@ public class GuardedStore extends ObjectStore {
   private void writeTable(Table table) throws MetaException {
     String folder = guard.folder(this, table);
     write(folder);
-    Map<String, String> properties = table.getParameters();
-    if (properties != null && properties.get(LOCATION) != null) {
-      writeBelow(folder, properties.get(LOCATION));
-    }
+    Map<String, String> properties = table.getParameters() == null ? Map.of() : table.getParameters();
+    requireExact(properties.keySet());
+    writeBelow(folder, properties.get(LOCATION));
     StorageDescriptor storage = table.getSd();
     if (storage != null && storage.getSerdeInfo() != null && storage.getSerdeInfo().getParameters() != null) {
-      writeBelow(folder, storage.getSerdeInfo().getParameters().get("path"));
+      for (Map.Entry<String, String> property : storage.getSerdeInfo().getParameters().entrySet()) {
+        if (property.getKey().equalsIgnoreCase("path")) { // Spark takes any spelling
+          writeBelow(folder, property.getValue());
+        }
+      }
+    }
+  }
+
+  private static void requireExact(Set<String> keys) throws MetaException {
+    for (String key : keys) {
+      String exact = key.toLowerCase(Locale.ROOT);
+      if (EXACT.contains(exact) && !key.equals(exact)) {
+        throw new MetaException("the property " + key + " has no meaning in this spelling; use " + exact);
+      }
     }
   }
 
@@ -195,11 +212,11 @@ public class GuardedStore extends ObjectStore {
     Map<String, String> next = table.getParameters() == null ? Map.of() : table.getParameters();
     if (current != null
         && !current.equals(next.get(LOCATION))
-        && !current.equals(next.get("previous_metadata_location"))) {
+        && !current.equals(next.get(REPLACED))) {
       // Iceberg's clients know these words of Hive 4, and look whether their commit was applied.
       throw new MetaException(
           "The table has been modified. The parameter value for key '" + LOCATION + "' is '" + current
-              + "'. The expected was value was '" + next.get("previous_metadata_location") + "'");
+              + "'. The expected was value was '" + next.get(REPLACED) + "'");
     }
   }
 
@@ -340,7 +357,7 @@ public class GuardedStore extends ObjectStore {
     boolean done = false;
     openTransaction();
     try {
-      // Hive writes all properties of the table back: none may change after it has read them.
+      // Hive adds to a property of the table what it has read of it before: which columns have statistics.
       lockedLocation(catalog(of), of.getDbName(), of.getTableName());
       boolean updated = super.updateTableColumnStatistics(statistics);
       done = commitTransaction();
@@ -771,7 +788,7 @@ public class GuardedStore extends ObjectStore {
     try {
       check.run();
     } catch (MetaException refusal) {
-      throw new IllegalStateException(refusal.getMessage());
+      throw new Refusal(refusal.getMessage());
     }
   }
 }

@@ -1,11 +1,12 @@
 """A commit that is sent again or arrives late never undoes a later one, with or without a lock.
 
 Each scenario also runs against a second metastore on the same database, with Hive's own store in place of the
-kit's. There it has to lose a commit: otherwise the scenario would prove nothing.
+kit's. There it has to lose a commit, or a note: otherwise the scenario would prove nothing.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +15,20 @@ from dataclasses import dataclass
 
 import pytest
 from hive_metastore.ThriftHiveMetastore import Client
-from hive_metastore.ttypes import Database, MetaException
+from hive_metastore.ttypes import (
+    ColumnStatistics,
+    ColumnStatisticsData,
+    ColumnStatisticsDesc,
+    ColumnStatisticsObj,
+    Database,
+    FieldSchema,
+    LongColumnStatsData,
+    MetaException,
+)
 
 from testbed.waiting import wait_for
 from tests.cluster import side_metastore
+from tests.cluster.catalog_database import held, waiting
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.metastore_port import (
     Proxy,
@@ -169,3 +180,32 @@ def test_a_rename_that_read_the_table_before_a_commit(catalog: Catalog) -> None:
             request.tableName = "renamed"
         client.alter_table(catalog.database, "t", request)
         assert metadata_of(client, catalog.database, "renamed") == ("v2" if catalog.guarded else "v1")
+
+
+def test_statistics_of_two_columns_at_once_are_both_noted(catalog: Catalog, machines: Machines) -> None:
+    """Hive writes into a property of the table which columns have statistics, and has read it before."""
+
+    def write(column: str) -> None:
+        of = ColumnStatisticsDesc(isTblLevel=True, dbName=catalog.database, tableName="s")
+        numbers = ColumnStatisticsData(longStats=LongColumnStatsData(1, 2, 0, 2))
+        one = ColumnStatisticsObj(colName=column, colType="int", statsData=numbers)
+        with catalog.client() as client:
+            client.update_table_column_statistics(ColumnStatistics(of, [one]))
+
+    table = iceberg_table(catalog.database, "s", "v1")
+    table.sd.cols = [FieldSchema(name, "int", None) for name in "abc"]
+    with catalog.client() as client:
+        client.create_table(table)
+    write("a")
+    [database] = [one for one in machines.values() if "postgresql" in one.host.groups]
+    with held(database, "TAB_COL_STATS", "exclusive"):
+        before = waiting(database)
+        writers = [in_thread(lambda column=column: write(column)) for column in "bc"]  # type: ignore[misc]
+        # Each has read the property and cannot write yet, or waits to read it.
+        wait_for("both writers", lambda: waiting(database) >= before + 2, seconds=SECONDS)
+    for thread, errors in writers:
+        thread.join(SECONDS)
+        assert errors == []
+    with catalog.client() as client:
+        state = json.loads(client.get_table(catalog.database, "s").parameters["COLUMN_STATS_ACCURATE"])
+    assert (set(state["COLUMN_STATS"]) == set("abc")) is catalog.guarded

@@ -308,6 +308,28 @@ def test_a_location_on_another_file_system_is_refused(node: Machine, table: str,
             client.create_table(made)
 
 
+@pytest.mark.parametrize("key", ["METADATA_LOCATION", "Previous_Metadata_Location", "Table_Type"])
+def test_a_property_that_only_looks_like_icebergs_is_refused(node: Machine, table: str, key: str) -> None:
+    made = iceberg_table(table, "lookalike", "v1")
+    made.parameters[key] = "v2"
+    with connected(*address(node), user_of(node, MEMBER)) as member:
+        with pytest.raises(MetaException, match="no meaning in this spelling"):
+            member.create_table(made)
+        other = member.get_table(table, "t")
+        other.parameters[key] = "v2"
+        with pytest.raises(MetaException, match="no meaning in this spelling"):
+            member.alter_table(table, "t", other)
+
+
+@pytest.mark.parametrize("key", ["path", "PATH"])
+def test_a_place_is_one_in_every_spelling_that_spark_reads(node: Machine, table: str, key: str) -> None:
+    made = iceberg_table(table, "elsewhere", "v1")
+    made.sd.serdeInfo.parameters[key] = f"/{table}"
+    may_not = pytest.raises(MetaException, match="may not write")
+    with connected(*address(node), user_of(node, MEMBER)) as member, may_not:
+        member.create_table(made)
+
+
 @pytest.mark.parametrize("party", [ANONYMOUS, MEMBER])
 @pytest.mark.parametrize(
     "word", ["env.PATH", "env.HADOOP_USER_NAME", "user.name", "javax.jdo.option.ConnectionPassword"]
