@@ -28,6 +28,8 @@ import org.apache.thrift.transport.TTransport;
  */
 final class BoundedProtocol extends TBinaryProtocol {
   private static final int CHUNK = 1 << 16;
+  /** Every request may hold as much whatever the others hold: a few that never end would keep all others out. */
+  private static final int SMALL = 1 << 16;
   /** Longer than any field of a request; a schema is the longest text. */
   private static final int LONGEST_STRING = 1 << 22;
 
@@ -84,7 +86,7 @@ final class BoundedProtocol extends TBinaryProtocol {
       throw new TProtocolException(TProtocolException.NEGATIVE_SIZE, "a length is negative");
     }
     used += bytes;
-    boolean fits = limits.reading.addAndGet(bytes) <= limits.total;
+    boolean fits = limits.reading.addAndGet(bytes) <= limits.total || used <= SMALL;
     if (used > limits.message || !fits) {
       throw new TProtocolException(
           TProtocolException.SIZE_LIMIT,

@@ -486,10 +486,21 @@ def test_a_long_pattern_is_refused(node: Machine) -> None:
     """Each alternative is a condition: forty questions of three thousand ended the daemon by its memory."""
     pattern = "|".join(f"*a{number}*b*" for number in range(3_000))
     with connected(*address(node), None) as client:
-        for ask in (
-            lambda: client.get_databases(pattern),
-            lambda: client.get_tables("default", pattern),
-            lambda: client.get_table_meta("*", pattern, []),
-        ):
-            with pytest.raises(MetaException, match="ask in parts"):
-                ask()
+        with pytest.raises(MetaException, match="ask in parts"):
+            client.get_databases(pattern)
+        with pytest.raises(MetaException, match="ask in parts"):
+            client.get_tables("default", pattern)
+        with pytest.raises(MetaException, match="ask in parts"):
+            client.get_table_meta("*", pattern, [])
+
+
+def test_requests_that_never_end_keep_no_small_ones_out(node: Machine) -> None:
+    """Lists that are announced and do not come hold all of the heap that requests may have."""
+    names = [f"t{number}" for number in range(100)]
+    with ExitStack() as strangers:
+        for size in (2**power for power in range(20, 4, -1)):
+            for _ in range(3):
+                one = strangers.enter_context(socket.create_connection(address(node), timeout=30))
+                one.sendall(long_list(b"get_table_objects_by_name", size))
+        with connected(*address(node), user_of(node, MEMBER)) as member:
+            assert member.get_table_objects_by_name("default", names) == []
