@@ -44,6 +44,7 @@ class Cluster:
         self.settings.write_text(json.dumps({
             "cluster": "test", "folder": str(folder), "keep_days": 0, "psql": ["false"],
             "namenode": "http://127.0.0.1:1", "superuser": "hdfs",
+            "root": "/lakehouse", "owner": "hive", "snapshot_hours": 0, "snapshot_days": 0,
             "past_commit": "HEAD", "past_address": "127.0.0.1", "past_port": 0, **settings,
         }))  # fmt: skip
 

@@ -15,7 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from lakehouse.catalog import exchange, files, forgetting, keeping
 from lakehouse.catalog.hosted import local
 from lakehouse.catalog.hosted.layout import Settings, load
 from lakehouse.catalog.hosted.warehouse import Warehouse
+from lakehouse.catalog.snapshots import Snapshot
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError, UsageError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
@@ -39,15 +40,20 @@ def _commit(settings: Settings, store: Store, asked: Mapping[str, Any]) -> dict[
             local.source(settings), store,
             author=author, message=asked.get("message"), full=bool(asked.get("full")),
         ).json()  # fmt: skip
-    # After the commit: what it names is in the snapshot then. An unchanged catalog may have other rows.
-    warehouse = _warehouse(settings, settings.owner)
-    kept_for = {"hours": settings.snapshot_hours, "days": settings.snapshot_days}
-    try:
-        kept["snapshot"] = str(warehouse.keep(kept["commit"], **kept_for) or "")
-    except LakehouseError as error:
-        made = f"the catalog is kept in commit {kept['commit'][:12]}, without a snapshot of its files"
-        raise LakehouseError(f"{made}: {error.message}", error.next_command) from error
+    if settings.has_snapshots:
+        # After the commit: what it names is in the snapshot then. An unchanged catalog may have other rows.
+        try:
+            kept["snapshot"] = str(_snapshots(settings, kept["commit"]))
+        except LakehouseError as error:
+            made = f"the catalog is kept in commit {kept['commit'][:12]}, without a snapshot of its files"
+            raise LakehouseError(f"{made}: {error.message}", error.next_command) from error
     return kept
+
+
+def _snapshots(settings: Settings, commit: str) -> Snapshot | None:
+    """Make a snapshot for a commit, where one is wanted, and remove those that need not be kept."""
+    warehouse = _warehouse(settings, settings.owner)
+    return warehouse.keep(commit, hours=settings.snapshot_hours, days=settings.snapshot_days)
 
 
 def _warehouse(settings: Settings, user: str) -> Warehouse:
@@ -88,6 +94,10 @@ def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
     kept = _commit(settings, store, {})
     with store.locked():
         kept["forgotten"] = forgetting.forget(store, settings.keep_days, time.time())
+    if not settings.has_snapshots:
+        # Those of before: the next time does it where HDFS does not answer now.
+        with suppress(LakehouseError):
+            _snapshots(settings, kept["commit"])
     return kept
 
 

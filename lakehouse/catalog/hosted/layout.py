@@ -29,6 +29,11 @@ class Settings:
     past_port: int
 
     @property
+    def has_snapshots(self) -> bool:
+        """Whether HDFS makes a snapshot with each commit."""
+        return bool(self.snapshot_hours or self.snapshot_days)
+
+    @property
     def repository(self) -> Path:
         """Where the repository is."""
         return Path(self.folder) / "catalog.git"
