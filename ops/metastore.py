@@ -138,7 +138,7 @@ def result(seen: Seen, seconds: float) -> Result:
         target=seen.cluster,
         findings=tuple(findings(seen)),
         facts=(
-            f"{seen.well} of {counted(len(seen.healths), 'address', 'addresses')} answer",
+            f"{seen.well} of {counted(len(seen.healths), 'address answers', 'addresses answer')}",
             f"schema {seen.schema.value or 'unknown'}",
             f"{seconds:.1f} s",
         ),

@@ -11,6 +11,7 @@ from typing import Any
 
 from lakehouse.catalog.partition_names import NOTHING
 from lakehouse.catalog.patterns import with_gaps
+from plugins.module_utils.lakehouse.counting import counted
 
 # Tells whether the values of a partition, by key, are wanted.
 Condition = Callable[[Mapping[str, str]], bool]
@@ -57,7 +58,7 @@ class _Parser:
     def __init__(self, text: str, keys: Mapping[str, str]) -> None:
         self.left: list[tuple[str, str]] = list(islice(_tokens(text), _MOST_WORDS + 1))
         if len(self.left) > _MOST_WORDS:
-            raise NotUnderstoodError(f"more than {_MOST_WORDS} words")
+            raise NotUnderstoodError(f"more than {counted(_MOST_WORDS, 'word')}")
         self._keys = keys
 
     def either(self, depth: int) -> Condition:

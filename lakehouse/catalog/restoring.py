@@ -14,6 +14,7 @@ from lakehouse.catalog.past import Past
 from lakehouse.catalog.readable import FileFault, Files
 from lakehouse.catalog.shared_files import TablePlaces, User, folders, is_plain_external
 from lakehouse.catalog.store import Reader
+from plugins.module_utils.lakehouse.counting import counted
 
 # Of which the truth about columns and rows is in files of its own, and the metastore names them.
 SELF_DESCRIBED = frozenset({"iceberg", "delta", "hudi"})
@@ -60,7 +61,7 @@ class Copy:
     bytes: int
 
     def __str__(self) -> str:
-        return f"{self.files} files come back from {self.snapshot}"
+        return f"{counted(self.files, 'file comes', 'files come')} back from {self.snapshot}"
 
 
 # Answers of what was dropped, by name, with the copy of its files or with why there is none. It is asked with

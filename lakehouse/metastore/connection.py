@@ -25,6 +25,7 @@ from lakehouse.metastore import bindings
 from lakehouse.metastore.deadline import Deadline
 from lakehouse.metastore.errors import MetastoreError, ReplyError, ReplySizeError, told
 from lakehouse.metastore.options import Endpoint, Options
+from plugins.module_utils.lakehouse.counting import counted
 
 bindings.mend()
 
@@ -121,7 +122,7 @@ class _Stream(TTransportBase, CReadableTransport):  # type: ignore[misc]  # the 
             raise ConnectionError("the connection was ended")
         self._received += len(data)
         if self._received > self._most:
-            raise ReplySizeError(f"the reply has more than {self._most} bytes (Options.reply)")
+            raise ReplySizeError(f"the reply has more than {counted(self._most, 'byte')} (Options.reply)")
         return data
 
 
@@ -150,7 +151,7 @@ class _Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]  # the same
             raise ReplyError(f"the reply is not of Thrift's binary protocol: it begins with {word:#010x}")
         length = self.readI32()
         if not 0 < length <= _LONGEST_NAME:
-            raise ReplyError(f"the reply names a method with {length} letters")
+            raise ReplyError(f"the reply names a method with {counted(length, 'letter')}")
         name = self.trans.readAll(length).decode("utf-8", "replace")
         number = self.readI32()
         if name != self._asked:

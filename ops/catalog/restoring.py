@@ -150,7 +150,7 @@ def _lines(commit: str, found: Sequence[Step]) -> list[str]:
     shown = (screen.printable(str(one)) for one in found[:_SHOWN])
     more = [f"  and {len(found) - _SHOWN} more"] if found[_SHOWN:] else []
     files = sum(one.copy.files for one in found if one.copy)
-    what = f"{files} dropped files come back, others" if files else "files"
+    what = f"{counted(files, 'dropped file comes', 'dropped files come')} back, others" if files else "files"
     return [f"{VERB} {commit}: {what} stay as they are", *(f"  {one}" for one in shown), *more]
 
 

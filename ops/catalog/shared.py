@@ -15,6 +15,7 @@ from lakehouse.catalog import exchange, marks
 from lakehouse.catalog.references import is_name
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.next_command import PROGRAM as KIT
 from lakehouse.next_command import command
 from ops import remote
 from ops.catalog import live
@@ -174,7 +175,7 @@ def _document(program: str, line: bytes) -> dict[str, Any]:
         said = checked_document.checked(checked_document.parse(line, program), {}, program)
         said = checked_document.checked(said, _REFUSAL if "why" in said else _ANSWERS[program], program)
     except DocumentError as error:
-        raise LakehouseError(f"the cluster's history gives no answer: {error}", "lakehouse doctor") from None
+        raise LakehouseError(f"the cluster's history gives no answer: {error}", f"{KIT} doctor") from None
     if "why" in said:
         raise (UsageError if said["usage"] else LakehouseError)(said["why"], said.get("next"))
     return dict(said)

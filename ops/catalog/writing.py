@@ -21,6 +21,7 @@ from lakehouse.metastore import Metastore
 from lakehouse.metastore.iceberg import iceberg_requests
 from lakehouse.next_command import PROGRAM
 from ops.catalog import altered, attached
+from plugins.module_utils.lakehouse.counting import counted
 
 _AT_ONCE = 500
 # The metastore would list every file to count it anew.
@@ -185,7 +186,8 @@ def in_one_line(steps: Sequence[Step]) -> str:
     if len(steps) == 1:
         return str(first)
     table = replace(first.name, partition="")
-    return f"{first.deed} {len(steps)} partitions of {table}: {first.name.partition} to {last.name.partition}"
+    some = counted(len(steps), "partition")
+    return f"{first.deed} {some} of {table}: {first.name.partition} to {last.name.partition}"
 
 
 def _together(found: Iterable[T], step_of: Callable[[T], Step]) -> Iterator[list[T]]:

@@ -503,7 +503,7 @@ def test_names_of_commits(kit: Kit) -> None:
     ("words", "code", "refusal"),
     [
         (["show", "nothing"], 64, "nothing: no commit, branch or tag of"),
-        (["show", "HEAD~7"], 64, "HEAD~7: there are only 0 commits before HEAD"),
+        (["show", "HEAD~7"], 64, "HEAD~7: no more than 0 commits before HEAD"),
         (["show", "HEAD", "sales.lost"], 64, "hive.sales.lost is not in "),
         (["log", "sales.lost"], 64, "hive.sales.lost is in no commit of"),
         (["log", "a.b.c.d"], 64, "a.b.c.d: no name"),

@@ -178,7 +178,7 @@ def test_a_change_is_taken_back_and_those_after_it_stay(
     ("words", "why"),
     [
         (["merge", "nobody"], "nobody: no commit, branch or tag of"),
-        (["revert", "HEAD~7"], "only 1 commits before"),
+        (["revert", "HEAD~7"], "no more than 1 commit before"),
         (["cherry-pick", "HEAD~1"], "is the first commit: nothing is before it"),
         (["revert", "HEAD~1"], "is the first commit: nothing is before it"),
         (["revert", "HEAD", "--into", "main"], "--into main: main is what the metastore has been"),

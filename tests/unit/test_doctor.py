@@ -137,6 +137,7 @@ class Told:
         config = {key: value if isinstance(value, str) else json.dumps(value) for key, value in FLINK.items()}
         return {
             "hdfs": {"beans": [counters]},
+            "content": {"ContentSummary": {"snapshotSpaceConsumed": 7}},
             "namenode": {
                 "beans": [
                     {

@@ -100,7 +100,7 @@ class TestFindings:
         first, *_, last = capsys.readouterr().err.splitlines()
         assert first.startswith("DOWN metastore.database n3: PostgreSQL does not answer: psql: error")
         assert last == (
-            "metastore check lake: DOWN; 0 of 1 addresses answer, schema unknown, 1.0 s;"
+            "metastore check lake: DOWN; 0 of 1 address answers, schema unknown, 1.0 s;"
             " next: .venv/bin/lakehouse logs postgresql -i inventory/mine"
         )
 
@@ -201,4 +201,4 @@ def test_what_replies_with_garbage_is_one_line_of_the_verb(
     assert line.startswith(f"DOWN metastore.thrift {fake.uri}: it does not answer by Thrift: getVersion: ")
     assert line.isprintable()
     assert "Traceback" not in shown
-    assert shown.splitlines()[-1].startswith("metastore check lake: DOWN; 0 of 1 addresses answer")
+    assert shown.splitlines()[-1].startswith("metastore check lake: DOWN; 0 of 1 address answers")

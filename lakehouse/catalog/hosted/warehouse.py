@@ -15,6 +15,7 @@ from typing import Any
 from lakehouse.catalog import snapshots
 from lakehouse.catalog.snapshots import Snapshot
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import PROGRAM
 from plugins.module_utils.lakehouse import checked_document, hdfs_tree
 from plugins.module_utils.lakehouse.hdfs_tree import Entry
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
@@ -57,7 +58,7 @@ class Warehouse:
 
     def snapshots(self) -> list[Snapshot]:
         """Return the snapshots of the history, the oldest first."""
-        with _refused("lakehouse status"):
+        with _refused(f"{PROGRAM} status"):
             return snapshots.known(self._hdfs.names(f"{self._root}/.snapshot"))
 
     def keep(self, commit: str, *, hours: int, days: int) -> Snapshot | None:
@@ -81,11 +82,11 @@ class Warehouse:
         With `alone` they may hold nothing that the snapshot does not have: their files are the table.
         """
         [known], places = snapshots.known([snapshot]), [self._below(folder) for folder in folders]
-        with _refused("lakehouse status"):
+        with _refused(f"{PROGRAM} status"):
             if self._hdfs.status(f"{self._root}/.snapshot/{known}") is None:
                 raise LakehouseError(f"the snapshot {known} of {self._root} is gone", "the same command")
         entries, strangers = dict[str, Entry](), list[str]()
-        with _refused("lakehouse status"):
+        with _refused(f"{PROGRAM} status"):
             for folder in places:
                 source = self._walked(f".snapshot/{known}/{folder}")
                 there = self._walked(folder)
@@ -108,7 +109,7 @@ class Warehouse:
 
     def bring(self, snapshot: str, lack: Lack) -> None:
         """Copy what is lacking out of a snapshot; a file gets its name when all of it is there."""
-        with _refused("lakehouse status"):
+        with _refused(f"{PROGRAM} status"):
             for one in lack.entries:
                 if one.directory:
                     self._hdfs.call("PUT", "MKDIRS", self._path(one))
@@ -131,7 +132,7 @@ class Warehouse:
 
     def room(self) -> int:
         """Return the bytes that HDFS has left, of which each replica takes its own."""
-        with _refused("lakehouse status"):
+        with _refused(f"{PROGRAM} status"):
             return int(self._hdfs.call("GET", "GETSTATUS", self._root)["FsStatus"]["remaining"])
 
     def _walked(self, path: str) -> Mapping[str, Entry]:
