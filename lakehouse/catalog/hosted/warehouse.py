@@ -5,6 +5,7 @@ HDFS refuses to delete a folder of which there are snapshots, so they are made o
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,19 +22,23 @@ from plugins.module_utils.lakehouse.hdfs_tree import Entry
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _AT_ONCE = 8
-# Before the name of a file that is being written: engines read no such name.
+# Before the name of a file or folder of which a part is there: engines read no such name.
 _HALF = ".restored-"
+# What says of a table that its files are there comes last.
+_POINTERS = (re.compile(r"\.avro$|(^|/)_delta_log(/|$)"), re.compile(r"\.metadata\.json$"))
 
 
 @dataclass(frozen=True)
 class Lack:
     """What a table lacks of its folders in a snapshot: entries by path below the root, parents first.
 
-    `stranger` is a file of those folders that the snapshot does not have, empty where there is none.
+    `stranger` is a file of those folders that the snapshot does not have, empty where there is none. `whole`
+    are those folders of which nothing is there.
     """
 
     entries: tuple[Entry, ...] = ()
     stranger: str = ""
+    whole: tuple[str, ...] = ()
 
     @property
     def files(self) -> list[Entry]:
@@ -105,30 +110,63 @@ class Warehouse:
                         if found := hdfs_tree.entry(self._hdfs, known_as, above):
                             entries[above] = found
         ordered = tuple(entries[path] for path in sorted(entries))
-        return Lack(ordered, f"{self._root}/{strangers[0]}" if strangers else "")
+        stranger = f"{self._root}/{strangers[0]}" if strangers else ""
+        return Lack(ordered, stranger, tuple(place for place in places if place in entries))
 
     def bring(self, snapshot: str, lack: Lack) -> None:
-        """Copy what is lacking out of a snapshot; a file gets its name when all of it is there."""
-        with _refused(f"{PROGRAM} status"):
-            for one in lack.entries:
-                if one.directory:
-                    self._hdfs.call("PUT", "MKDIRS", self._path(one))
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
-                list(pool.map(lambda one: self._copy(snapshot, one), lack.files))
-            # Deepest first: what a folder may be listed by is the last thing that changes.
-            for one in reversed(lack.entries):
-                if one.directory:
-                    hdfs_tree.own(self._hdfs, self._path(one), one)
+        """Copy what is lacking out of a snapshot.
 
-    def _copy(self, snapshot: str, entry: Entry) -> None:
-        folder, _, name = self._path(entry).rpartition("/")
-        half = f"{folder}/{_HALF}{name}"
+        A folder of which nothing is there gets its name when all of it is there: half of one would be taken
+        for a table by whoever looks for the folder, the next run of this among them.
+        """
+        whole = {place: [one for one in lack.entries if _is_in(one, place)] for place in lack.whole}
+        rest = [one for one in lack.entries if not any(_is_in(one, place) for place in lack.whole)]
+        with _refused(f"{PROGRAM} status"):
+            self._merge(snapshot, rest, "", "")
+            for place in sorted(lack.whole, key=lambda place: max(map(_rank, whole[place]))):
+                folder, _, name = place.rpartition("/")
+                half = f"{folder}/{_HALF}{name}-{snapshot}".lstrip("/")
+                there = self._walked(half)
+                # Of one that was killed: a folder may lack its owner, a file has all or another name.
+                lacking = [
+                    one
+                    for one in whole[place]
+                    if one.directory
+                    or (found := there.get(one.path[len(place) + 1 :])) is None
+                    or not _alike(one, found)
+                ]
+                self._merge(snapshot, lacking, place, half)
+                self._rename(half, place)
+
+    def _merge(self, snapshot: str, entries: Sequence[Entry], place: str, other: str) -> None:
+        """Copy entries out of a snapshot; those of the folder `place` into another one."""
+        targets = {one.path: f"{other}{one.path.removeprefix(place)}" for one in entries}
+        folders = [one for one in entries if one.directory]
+        for one in folders:
+            self._hdfs.call("PUT", "MKDIRS", f"{self._root}/{targets[one.path]}")
+        files = [one for one in entries if not one.directory]
+        for rank in range(len(_POINTERS) + 1):
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                some = [one for one in files if _rank(one) == rank]
+                list(pool.map(lambda one: self._copy(snapshot, one, targets[one.path]), some))
+        # Deepest first, for an owner may take away what is needed to reach what is in a folder.
+        for one in reversed(folders):
+            hdfs_tree.own(self._hdfs, f"{self._root}/{targets[one.path]}", one)
+
+    def _copy(self, snapshot: str, entry: Entry, target: str) -> None:
+        folder, _, name = target.rpartition("/")
+        half = f"{folder}/{_HALF}{name}".lstrip("/")
+        path = f"{self._root}/{half}"
         with self._hdfs.reading(f"{self._root}/.snapshot/{snapshot}/{entry.path}") as stream:
-            self._hdfs.write(half, stream, entry.length, replication=str(entry.replication))
-        hdfs_tree.own(self._hdfs, half, entry)
-        self._hdfs.call("PUT", "SETTIMES", half, modificationtime=str(entry.modified))
-        if not self._hdfs.call("PUT", "RENAME", half, destination=self._path(entry))["boolean"]:
-            raise WebHdfsError(f"RENAME {self._path(entry)}: HDFS refuses to put a file there")
+            self._hdfs.write(path, stream, entry.length, replication=str(entry.replication))
+        hdfs_tree.own(self._hdfs, path, entry)
+        self._hdfs.call("PUT", "SETTIMES", path, modificationtime=str(entry.modified))
+        self._rename(half, target)
+
+    def _rename(self, source: str, target: str) -> None:
+        path = f"{self._root}/{target}"
+        if not self._hdfs.call("PUT", "RENAME", f"{self._root}/{source}", destination=path)["boolean"]:
+            raise WebHdfsError(f"RENAME {path}: HDFS refuses to put it there")
 
     def room(self) -> int:
         """Return the bytes that HDFS has left, of which each replica takes its own."""
@@ -145,13 +183,19 @@ class Warehouse:
             raise LakehouseError(f"{path} is not below {self._root}, of which there are snapshots")
         return checked_document.relative(path.removeprefix(f"{self._root}/"), path)
 
-    def _path(self, entry: Entry) -> str:
-        return f"{self._root}/{entry.path}"
-
 
 def _alike(one: Entry, other: Entry) -> bool:
     """Tell whether a path has the content of a snapshot."""
     return one.directory == other.directory and (one.directory or one.content == other.content)
+
+
+def _is_in(entry: Entry, place: str) -> bool:
+    return entry.path == place or entry.path.startswith(f"{place}/")
+
+
+def _rank(entry: Entry) -> int:
+    """Return when an entry is copied: data before what names it."""
+    return max((rank for rank, one in enumerate(_POINTERS, 1) if one.search(entry.path)), default=0)
 
 
 def _counts(entry: Entry) -> bool:
