@@ -212,7 +212,7 @@ def connected(machine: Machine, database: str) -> Iterator[None]:
     [
         ('create table "TBLS" as select 1', False, "rows in TBLS"),
         ("""create table "DBS" as select 'sales' as "NAME" """, False, "rows in DBS"),
-        ("""create table "DBS" as select 'default' as "NAME" """, True, "1 other sessions"),
+        ("""create table "DBS" as select 'default' as "NAME" """, True, "1 other session"),
     ],
     ids=["a table", "a database", "somebody is connected"],
 )

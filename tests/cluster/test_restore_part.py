@@ -92,7 +92,7 @@ def test_a_table_that_was_dropped_with_its_files_is_there_again(kept: Kept) -> N
     assert said.code == 0, said.out + said.err
     last = said.out.splitlines()[-1]
     assert last.startswith(f"restore {kept.backup} {kept.db}.ice: done; ")
-    assert "1 of 1 tables counted, and equal to the manifest" in last
+    assert "1 of 1 table counted, and equal to the manifest" in last
     assert kept.rows("ice", "iceberg") == ROWS
     kept.trino.sql(f"INSERT INTO {table} VALUES (3, 'c')")
     assert kept.rows("ice", "iceberg") == NEWER
