@@ -276,7 +276,7 @@ def test_only_what_is_lacking_comes_back_as_it_was(warehouse: tuple[Warehouse, s
     hdfs.call("PUT", "SETPERMISSION", f"{root}/d/t/p=1", permission="1750")
     hdfs.call("PUT", "SETACL", f"{root}/d/t/a", aclspec="user::rw-,group::r--,other::---,user:eve:r--")
     before = {path: hdfs.status(f"{root}/d/t/{path}") for path in ("", "a", "ä b%20", "p=1", "p=1/c")}
-    made = str(own.keep("a" * 40, hours=1, days=0))
+    made = str(own.make("a" * 40))
     assert own.lack(made, [f"{root}/d/t"], alone=True).entries == ()
 
     hdfs.call("DELETE", "DELETE", f"{root}/d", recursive="true")
@@ -310,9 +310,11 @@ def test_snapshots_go_when_none_are_wanted_and_those_of_others_stay(
 ) -> None:
     own, root = warehouse
     hdfs.call("PUT", "CREATESNAPSHOT", root, snapshotname="20260102T030405Z")
-    first = own.keep("a" * 40, hours=1, days=0)
-    assert own.snapshots() == [first]
-    assert own.keep("b" * 40, hours=0, days=0) is None
+    first = own.make("a" * 40)
+    assert own.make("a" * 40) == first or len(own.snapshots()) == 2
+    own.forget(hours=1, days=0)
+    assert first in own.snapshots()
+    own.forget(hours=0, days=0)
     assert own.snapshots() == []
     assert hdfs.names(f"{root}/.snapshot") == ["20260102T030405Z"]
     with pytest.raises(LakehouseError, match="is gone"):
@@ -323,4 +325,4 @@ def test_snapshots_go_when_none_are_wanted_and_those_of_others_stay(
 
 def test_a_folder_of_which_nobody_may_make_snapshots_is_a_line(hdfs: WebHdfs) -> None:
     with pytest.raises(LakehouseError, match=r"^HDFS: CREATESNAPSHOT /user: .*snapshottable"):
-        Warehouse(hdfs, "/user").keep("a" * 40, hours=1, days=1)
+        Warehouse(hdfs, "/user").make("a" * 40)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
+from lakehouse import locks
 from lakehouse.catalog import snapshots
+from lakehouse.catalog.hosted import __main__ as hosted
+from lakehouse.catalog.hosted.layout import Settings
 from lakehouse.catalog.snapshots import Snapshot
 
 HOUR, DAY = 3600, 86400
@@ -88,3 +92,36 @@ def test_a_commit_without_a_snapshot_is_looked_for_around_it() -> None:
     before, long_before, after, long_after = at(5), at(9), at(1), at(0)
     every = sorted([before, long_before, after, long_after])
     assert snapshots.places(every, OTHER, NOW - 4 * HOUR) == [after, long_after, before, long_before]
+
+
+class Warehouse:
+    """Counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def make(self, commit: str) -> str:
+        self.asked.append(f"make {commit}")
+        return "made"
+
+    def forget(self, *, hours: int, days: int) -> None:
+        self.asked.append(f"forget {hours} {days}")
+
+
+@pytest.mark.parametrize("hours", [0, 24])
+def test_no_snapshot_goes_while_files_are_copied_out_of_one(
+    hours: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = Warehouse()
+    monkeypatch.setattr(hosted, "_warehouse", lambda *_: warehouse)
+    settings = Settings(
+        cluster="kit", folder=str(tmp_path), keep_days=1, psql=[], namenode="", superuser="", root="/r",
+        owner="hive", snapshot_hours=hours, snapshot_days=0, past_commit="", past_address="", past_port=0,
+    )  # fmt: skip
+    made = ["make c"] if hours else []
+    with hosted._copying(settings).open("w") as copying:
+        assert locks.hold(copying, 0)
+        hosted._snapshots(settings, "c")
+        assert warehouse.asked == made
+    hosted._snapshots(settings, "c")
+    assert warehouse.asked == [*made, *made, f"forget {hours} 0"]

@@ -19,17 +19,19 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from lakehouse import locks
 from lakehouse.catalog import exchange, files, forgetting, keeping
 from lakehouse.catalog.hosted import local
 from lakehouse.catalog.hosted.layout import Settings, load
 from lakehouse.catalog.hosted.warehouse import Warehouse
-from lakehouse.catalog.snapshots import Snapshot
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError, UsageError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 # Of the last commit by the clock, and of a good one by a person; status and doctor read it.
 _LAST, _BY_THE_CLOCK = "last.json", "clock"
+# A command that was killed may have left a copy at work.
+_COPY_SECONDS = 60.0
 
 
 def _commit(settings: Settings, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,17 +45,27 @@ def _commit(settings: Settings, store: Store, asked: Mapping[str, Any]) -> dict[
     if settings.has_snapshots:
         # After the commit: what it names is in the snapshot then. An unchanged catalog may have other rows.
         try:
-            kept["snapshot"] = str(_snapshots(settings, kept["commit"]))
+            kept["snapshot"] = _snapshots(settings, kept["commit"])
         except LakehouseError as error:
             made = f"the catalog is kept in commit {kept['commit'][:12]}, without a snapshot of its files"
             raise LakehouseError(f"{made}: {error.message}", error.next_command) from error
     return kept
 
 
-def _snapshots(settings: Settings, commit: str) -> Snapshot | None:
+def _snapshots(settings: Settings, commit: str) -> str:
     """Make a snapshot for a commit, where one is wanted, and remove those that need not be kept."""
     warehouse = _warehouse(settings, settings.owner)
-    return warehouse.keep(commit, hours=settings.snapshot_hours, days=settings.snapshot_days)
+    made = str(warehouse.make(commit)) if settings.has_snapshots else ""
+    with _copying(settings).open("w") as file:
+        # One that files are copied out of is needed until they are there; the next commit removes it.
+        if locks.hold(file, 0):
+            warehouse.forget(hours=settings.snapshot_hours, days=settings.snapshot_days)
+    return made
+
+
+def _copying(settings: Settings) -> Path:
+    """Return the file that is locked while files are copied out of a snapshot."""
+    return Path(settings.folder) / "copying.lock"
 
 
 def _warehouse(settings: Settings, user: str) -> Warehouse:
@@ -72,10 +84,15 @@ def _lack(settings: Settings, _: Store, asked: Mapping[str, Any]) -> dict[str, A
 def _bring(settings: Settings, _: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Copy what a table lacks of a snapshot."""
     warehouse = _warehouse(settings, settings.superuser)
-    lack = warehouse.lack(**asked["table"])
-    if lack.stranger:
-        raise LakehouseError(f"{lack.stranger} is not in {asked['table']['snapshot']}", "the same command")
-    warehouse.bring(asked["table"]["snapshot"], lack)
+    with _copying(settings).open("w") as file:
+        if not locks.hold(file, _COPY_SECONDS):
+            raise LakehouseError("another copy out of a snapshot is at work", "the same command")
+        lack = warehouse.lack(**asked["table"])
+        if lack.stranger:
+            raise LakehouseError(
+                f"{lack.stranger} is not in {asked['table']['snapshot']}", "the same command"
+            )
+        warehouse.bring(asked["table"]["snapshot"], lack)
     return lack.json()
 
 

@@ -66,20 +66,20 @@ class Warehouse:
         with _refused(f"{PROGRAM} status"):
             return snapshots.known(self._hdfs.names(f"{self._root}/.snapshot"))
 
-    def keep(self, commit: str, *, hours: int, days: int) -> Snapshot | None:
-        """Make a snapshot for a commit by its id, and remove those that need not be kept.
-
-        With 0 hours and 0 days none is made, and all are removed.
-        """
-        every, made = self.snapshots(), snapshots.of(commit, time.time()) if hours or days else None
-        with _refused("playbooks/site.yml --tags hdfs"):
-            # A person and the clock may be there in the same second.
-            if made and made not in every:
+    def make(self, commit: str) -> Snapshot:
+        """Make a snapshot for a commit by its id."""
+        made = snapshots.of(commit, time.time())
+        # A person and the clock may be there in the same second.
+        if made not in self.snapshots():
+            with _refused(f"{PROGRAM} status"):
                 self._hdfs.call("PUT", "CREATESNAPSHOT", self._root, snapshotname=str(made))
-                every.append(made)
-            for one in snapshots.expired(every, time.time(), hours=hours, days=days):
-                self._hdfs.call("DELETE", "DELETESNAPSHOT", self._root, snapshotname=str(one))
         return made
+
+    def forget(self, *, hours: int, days: int) -> None:
+        """Remove the snapshots that need not be kept; all with 0 hours and 0 days."""
+        for one in snapshots.expired(self.snapshots(), time.time(), hours=hours, days=days):
+            with _refused(f"{PROGRAM} status"):
+                self._hdfs.call("DELETE", "DELETESNAPSHOT", self._root, snapshotname=str(one))
 
     def lack(self, snapshot: str, folders: Sequence[str], *, alone: bool) -> Lack:
         """Return what some folders, by their paths in HDFS, lack of a snapshot; with those above them.
