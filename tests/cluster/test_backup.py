@@ -15,6 +15,7 @@ import pytest
 
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
+from plugins.module_utils.lakehouse.counting import counted
 from testbed.namenode import NameNode
 from tests import pages
 from tests.cluster import changing
@@ -74,8 +75,8 @@ def listed(path: str, cluster: Inventory) -> list[str]:
     assert line.startswith(first), line
     facts, _, following = line.removeprefix(first).partition("; next: ")
     assert following == f".venv/bin/lakehouse backup verify -i {path}"
-    counted, *names = facts.split(", ")
-    assert counted == f"{len(names)} backups"
+    number, *names = facts.split(", ")
+    assert number == counted(len(names), "backup")
     return names
 
 

@@ -126,7 +126,7 @@ def test_second_up_changes_nothing(solo: Path, client: docker.DockerClient, said
     before = identity(client)
     nodes.up(solo, said.append)
     assert identity(client) == before
-    assert said == [f"{CLUSTER}: 1 nodes answer, nothing to change"]
+    assert said == [f"{CLUSTER}: 1 node answers, nothing to change"]
 
 
 def test_node_that_was_killed_comes_back_with_its_data(solo: Path, client: docker.DockerClient) -> None:
