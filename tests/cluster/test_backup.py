@@ -494,7 +494,7 @@ def test_a_disk_that_fills_on_the_way_is_said_and_the_next_backup_works(
     *_, last = said.out.splitlines()
     why = f"{variables['lakehouse_backup_dir']} was full before the copy was whole: No space left on device; "
     assert f": failed; {keeper.name}: no backup: {why}" in last
-    assert last.endswith(f"; next: lakehouse doctor -i {path}"), last
+    assert last.endswith(f"; next: .venv/bin/lakehouse doctor -i {path}"), last
     assert left == ""
     assert (name in names, listed(path, cluster), namenode.names(snapshots)) == (True, names, before)
     again = look("backup", path, seconds=MADE_SECONDS)
