@@ -52,7 +52,6 @@ def test_where_everything_is_installed_there_is_nothing_to_do(verb: Verb) -> Non
     [
         (("icberg",), "no component is called icberg (did you mean iceberg?)"),
         (("java",), "java is a package of Debian, and in no release"),
-        (("trino", "--to", "477"), "versions.yml has trino "),
         (("--bill", "build/none.yml"), "build/none.yml: "),
     ],
 )
@@ -62,6 +61,12 @@ def test_what_cannot_be_is_one_line(verb: Verb, words: tuple[str, ...], said: st
     [line] = done.stderr.splitlines()
     assert said in line
     assert "; next: " in line
+
+
+def test_another_version_is_refused_before_anybody_locks_it(verb: Verb) -> None:
+    done = verb.run("upgrade", "trino", "--to", "477")
+    assert done.returncode == 3, done
+    assert "never tested together" in done.stdout.splitlines()[-1]
 
 
 def test_versions_that_were_never_run_together_are_refused(
