@@ -12,6 +12,7 @@ from backup.config import BackupError, Settings
 from backup.manifest import Backup
 from backup.tables import Inside, Table
 from backup.tree import Entry
+from plugins.module_utils.lakehouse import hdfs_tree
 
 # Of an Iceberg table whose files are not below its own folder.
 _PLACES = ("write.data.path", "write.metadata.path")
@@ -92,10 +93,10 @@ def files(settings: Settings, backup: Backup, chosen: Chosen) -> Iterator[Entry]
 def room(settings: Settings, backup: Backup, chosen: Chosen) -> dict[str, int]:
     """Return the bytes that its files take in HDFS, with every replica: a copy's, and of those it lacks."""
     lacking = (
-        reconcile.room(reconcile.missing(settings, backup, tops, keep=keep))
+        hdfs_tree.room(reconcile.missing(settings, backup, tops, keep=keep))
         for keep, tops in _by_kind(settings, backup, chosen)
     )
-    return {"copy": reconcile.room(files(settings, backup, chosen)), "lacking": sum(lacking)}
+    return {"copy": hdfs_tree.room(files(settings, backup, chosen)), "lacking": sum(lacking)}
 
 
 def _by_kind(settings: Settings, backup: Backup, chosen: Chosen) -> Iterator[tuple[bool, tuple[str, ...]]]:

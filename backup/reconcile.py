@@ -15,12 +15,10 @@ from backup import tree
 from backup.config import BackupError, Settings, new_name
 from backup.manifest import Backup
 from backup.tree import Entry
-from plugins.module_utils.lakehouse.hdfs_tree import own
+from plugins.module_utils.lakehouse.hdfs_tree import own, put, room, upwards
 from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs, WebHdfsError
 
 _AT_ONCE = 4
-# Before the name of a file that is being written.
-_HALF = ".restored-"
 _NO_ROOT = "does not exist"
 # The first and the last line of what fsck lists.
 _LISTED = re.compile(r"^Cookie:\t(?P<cookie>\d+)$.* CORRUPT files$", re.MULTILINE | re.DOTALL)
@@ -50,8 +48,8 @@ def plan(
     extra = set() if keep else {path for path in there if path not in wanted}
     aside = (different | extra | (lost & there.keys())) - {""}
     # With a folder goes what is in it.
-    gone = {path for path in there if not aside.isdisjoint(_way(path))}
-    tops = sorted(path for path in aside if aside.isdisjoint(_way(path)[:-1]))
+    gone = {path for path in there if not aside.isdisjoint(upwards(path))}
+    tops = sorted(path for path in aside if aside.isdisjoint(upwards(path)[:-1]))
     missing = [entry for path, entry in sorted(wanted.items()) if path not in there or path in gone]
     return Plan(
         aside=tuple(tops),
@@ -109,11 +107,6 @@ def missing(settings: Settings, backup: Backup, only: tuple[str, ...], *, keep: 
     return plan(below(backup.entries, only), there, _lost(settings), keep=keep).files
 
 
-def room(entries: Iterable[Entry]) -> int:
-    """Return the bytes that a restore into nothing writes, with every replica."""
-    return sum(entry.length * max(entry.replication, 1) for entry in entries)
-
-
 def needed(settings: Settings, backup: Backup, *, keep: bool) -> dict[str, int | None]:
     """Return the bytes that a restore of all files writes, with every replica: into nothing, and now.
 
@@ -131,19 +124,13 @@ def below(entries: Mapping[str, Entry], tops: tuple[str, ...]) -> dict[str, Entr
     if not tops:
         return dict(entries)
     known = set(tops)
-    return {path: entry for path, entry in entries.items() if not known.isdisjoint(_way(path))}
-
-
-def _way(path: str) -> list[str]:
-    """Return a path and the folders above it, the topmost first."""
-    words = path.split("/")
-    return ["/".join(words[:count]) for count in range(1, len(words) + 1)]
+    return {path: entry for path, entry in entries.items() if not known.isdisjoint(upwards(path))}
 
 
 def make(settings: Settings, backup: Backup, folders: Iterable[str]) -> None:
     """Make folders as they were, with those above them; one that is there stays as it is."""
     hdfs = _hdfs(settings)
-    for path in sorted({path for folder in folders if folder for path in _way(folder)}):
+    for path in sorted({path for folder in folders if folder for path in upwards(folder)}):
         entry = backup.entries.get(path)
         if entry is not None and hdfs.status(_path(settings, path)) is None:
             hdfs.call("PUT", "MKDIRS", _path(settings, path))
@@ -214,16 +201,8 @@ def _set_aside(settings: Settings, hdfs: WebHdfs, paths: tuple[str, ...]) -> str
 
 
 def _write(settings: Settings, hdfs: WebHdfs, source: Path, entry: Entry) -> None:
-    """Write a file: by a name that no engine reads, so that half of it is never taken for the file."""
-    path = _path(settings, entry.path)
-    folder, _, name = entry.path.rpartition("/")
-    half = replace(entry, path=f"{folder}/{_HALF}{name}".lstrip("/"))
-    hdfs.upload(str(source), _path(settings, half.path))
-    hdfs.call("PUT", "SETREPLICATION", _path(settings, half.path), replication=str(entry.replication))
-    own(hdfs, _path(settings, half.path), half)
-    hdfs.call("PUT", "SETTIMES", _path(settings, half.path), modificationtime=str(entry.modified))
-    if not hdfs.call("PUT", "RENAME", _path(settings, half.path), destination=path)["boolean"]:
-        raise WebHdfsError(f"RENAME {path}: HDFS refuses to put a file there")
+    with source.open("rb") as stream:
+        put(hdfs, _path(settings, entry.path), stream, entry)
 
 
 def _hdfs(settings: Settings) -> WebHdfs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -15,12 +14,12 @@ from lakehouse.catalog.restoring import Copy
 from lakehouse.catalog.snapshots import Snapshot
 from lakehouse.catalog.store import Entry
 from lakehouse.errors import LakehouseError
+from lakehouse.report.text import size
 from ops.catalog.shared import Node, told
 from ops.clients import Files
 
 # Of an Iceberg table whose files are not all below its own folder.
 _PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
-_MIB = 1 << 20
 
 
 class Undeleting:
@@ -56,7 +55,7 @@ class Undeleting:
 
     def bring(self, copy: Copy) -> None:
         """Copy files out of a snapshot; LakehouseError where that is gone, or HDFS has no room."""
-        table = {key: asdict(copy)[key] for key in ("snapshot", "folders", "alone")}
+        table = {"snapshot": copy.snapshot, "folders": copy.folders, "alone": copy.alone}
         told(self._node, "bring", {"table": table})
 
 
@@ -66,7 +65,7 @@ class SnapshotFiles:
     def __init__(self, files: Files, root: str, snapshot: str) -> None:
         self._files, self._root, self._snapshot = files, root, snapshot
         # Many files are in one folder.
-        self._listed = cache(self._list)
+        self._listed = cache(files.sizes)
 
     def holds(self, uri: str) -> bool:
         """Tell whether a URI belongs to HDFS."""
@@ -94,9 +93,6 @@ class SnapshotFiles:
         path = shared_files.path(uri)
         below = path.removeprefix(f"{self._root}/")
         return path if below == path else f"{self._root}/.snapshot/{self._snapshot}/{below}"
-
-    def _list(self, folder: str) -> dict[str, int]:
-        return self._files.sizes(folder)
 
 
 def _folders(document: Document) -> Iterator[str]:
@@ -147,7 +143,7 @@ def _want_room(copies: Sequence[Copy], room: int) -> None:
     wanted = sum(one.bytes for one in copies)
     if wanted > room:
         raise LakehouseError(
-            f"the files that come back take {wanted / _MIB:,.0f} MiB with their replicas, and HDFS has"
-            f" {room / _MIB:,.0f} MiB left",
+            f"the files that come back take {size(wanted)} with their replicas,"
+            f" and HDFS has {size(room)} left",
             "hdfs dfsadmin -report",
         )

@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -404,16 +404,20 @@ def test_bad_input_is_one_line(path: str, options: tuple[str, ...], what: str) -
 
 
 @contextmanager
-def small_disk(keeper: Machine) -> Iterator[str]:
-    """A disk of 64 MiB in the place of backups; those that there are lie below it."""
-    place = str(keeper.variable("lakehouse_backup_dir"))
-    whose = "size=64m,mode=700,uid=$(id -u lakehouse-backup),gid=$(id -g lakehouse-backup)"
-    keeper.run(f"mount -t tmpfs -o {whose} lakehouse-small %s", place)
+def disk(keeper: Machine, place: str, options: str) -> Iterator[str]:
+    """A disk of the keeper's user over a folder, whose files lie below it meanwhile; the folder is given."""
+    whose = "mode=700,uid=$(id -u lakehouse-backup),gid=$(id -g lakehouse-backup)"
+    keeper.run(f"mount -t tmpfs -o {options},{whose} lakehouse-disk %s", place)
     try:
         yield place
     finally:
         keeper.run("umount --lazy %s", place)
         keeper.shell.run("systemctl reset-failed lakehouse-backup")
+
+
+def small_disk(keeper: Machine) -> AbstractContextManager[str]:
+    """A disk of 64 MiB in the place of backups."""
+    return disk(keeper, str(keeper.variable("lakehouse_backup_dir")), "size=64m")
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(
@@ -468,17 +472,9 @@ def test_a_backup_that_is_due_to_verify_finds_a_damaged_file_in_all_that_share_i
     assert json.loads(keeper.run("cat %s", mark))["at"] > 0
 
 
-@contextmanager
-def disk_that_fills(keeper: Machine) -> Iterator[str]:
+def disk_that_fills(keeper: Machine) -> AbstractContextManager[str]:
     """A disk with room for bytes, and for 40 files: it fills in the middle of a copy, wherever that is."""
-    place = f"{keeper.variable('lakehouse_backup_dir')}/backups"
-    whose = "size=1g,nr_inodes=40,mode=700,uid=$(id -u lakehouse-backup),gid=$(id -g lakehouse-backup)"
-    keeper.run(f"mount -t tmpfs -o {whose} lakehouse-fills %s", place)
-    try:
-        yield place
-    finally:
-        keeper.run("umount --lazy %s", place)
-        keeper.shell.run("systemctl reset-failed lakehouse-backup")
+    return disk(keeper, f"{keeper.variable('lakehouse_backup_dir')}/backups", "size=1g,nr_inodes=40")
 
 
 def test_a_disk_that_fills_on_the_way_is_said_and_the_next_backup_works(

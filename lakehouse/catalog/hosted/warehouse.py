@@ -22,8 +22,6 @@ from plugins.module_utils.lakehouse.hdfs_tree import Entry
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _AT_ONCE = 8
-# Before the name of a file or folder of which a part is there: engines read no such name.
-_HALF = ".restored-"
 # What says of a table that its files are there comes last.
 _POINTERS = (re.compile(r"\.avro$|(^|/)_delta_log(/|$)"), re.compile(r"\.metadata\.json$"))
 
@@ -48,7 +46,7 @@ class Lack:
     @property
     def bytes(self) -> int:
         """What the files take, with each replica."""
-        return sum(one.length * max(one.replication, 1) for one in self.files)
+        return hdfs_tree.room(self.files)
 
     def json(self) -> dict[str, Any]:
         """For the machine that asks."""
@@ -63,7 +61,7 @@ class Warehouse:
 
     def snapshots(self) -> list[Snapshot]:
         """Return the snapshots of the history, the oldest first."""
-        with _refused(f"{PROGRAM} status"):
+        with _hdfs_errors():
             return snapshots.known(self._hdfs.names(f"{self._root}/.snapshot"))
 
     def make(self, commit: str) -> Snapshot:
@@ -71,14 +69,14 @@ class Warehouse:
         made = snapshots.of(commit, time.time())
         # A person and the clock may be there in the same second.
         if made not in self.snapshots():
-            with _refused(f"{PROGRAM} status"):
+            with _hdfs_errors():
                 self._hdfs.call("PUT", "CREATESNAPSHOT", self._root, snapshotname=str(made))
         return made
 
     def forget(self, *, hours: int, days: int) -> None:
         """Remove the snapshots that need not be kept; all with 0 hours and 0 days."""
         for one in snapshots.expired(self.snapshots(), time.time(), hours=hours, days=days):
-            with _refused(f"{PROGRAM} status"):
+            with _hdfs_errors():
                 self._hdfs.call("DELETE", "DELETESNAPSHOT", self._root, snapshotname=str(one))
 
     def lack(self, snapshot: str, folders: Sequence[str], *, alone: bool) -> Lack:
@@ -87,11 +85,11 @@ class Warehouse:
         With `alone` they may hold nothing that the snapshot does not have: their files are the table.
         """
         [known], places = snapshots.known([snapshot]), [self._below(folder) for folder in folders]
-        with _refused(f"{PROGRAM} status"):
+        with _hdfs_errors():
             if self._hdfs.status(f"{self._root}/.snapshot/{known}") is None:
                 raise LakehouseError(f"the snapshot {known} of {self._root} is gone", "the same command")
         entries, strangers = dict[str, Entry](), list[str]()
-        with _refused(f"{PROGRAM} status"):
+        with _hdfs_errors():
             for folder in places:
                 source = self._walked(f".snapshot/{known}/{folder}")
                 there = self._walked(folder)
@@ -102,13 +100,13 @@ class Warehouse:
                     elif not _alike(entry, there[path]):
                         strangers.append(f"{folder}/{path}")
                 if alone:
-                    others = (one for path, one in there.items() if path not in source)
-                    strangers += [f"{folder}/{one.path}" for one in others if _counts(one)]
-                for above in _above(folder) if source else ():
+                    others = (entry for path, entry in there.items() if path not in source)
+                    strangers += [f"{folder}/{entry.path}" for entry in others if _is_read(entry)]
+                for above in hdfs_tree.upwards(folder)[:-1] if source else ():
                     if above not in entries and self._hdfs.status(f"{self._root}/{above}") is None:
-                        known_as = f"{self._root}/.snapshot/{known}/{above}"
-                        if found := hdfs_tree.entry(self._hdfs, known_as, above):
-                            entries[above] = found
+                        path = f"{self._root}/.snapshot/{known}/{above}"
+                        if missing := hdfs_tree.entry(self._hdfs, path, above):
+                            entries[above] = missing
         ordered = tuple(entries[path] for path in sorted(entries))
         stranger = f"{self._root}/{strangers[0]}" if strangers else ""
         return Lack(ordered, stranger, tuple(place for place in places if place in entries))
@@ -116,61 +114,51 @@ class Warehouse:
     def bring(self, snapshot: str, lack: Lack) -> None:
         """Copy what is lacking out of a snapshot.
 
-        A folder of which nothing is there gets its name when all of it is there: half of one would be taken
-        for a table by whoever looks for the folder, the next run of this among them.
+        A folder of which nothing is there gets its name when all of it is there: a reader, or the next run of
+        this command, would take half of one for the table.
         """
-        whole = {place: [one for one in lack.entries if _is_in(one, place)] for place in lack.whole}
-        rest = [one for one in lack.entries if not any(_is_in(one, place) for place in lack.whole)]
-        with _refused(f"{PROGRAM} status"):
+        whole = {place: [entry for entry in lack.entries if _is_in(entry, place)] for place in lack.whole}
+        rest = [entry for entry in lack.entries if not any(_is_in(entry, place) for place in lack.whole)]
+        with _hdfs_errors():
             self._merge(snapshot, rest, "", "")
             for place in sorted(lack.whole, key=lambda place: max(map(_rank, whole[place]))):
-                folder, _, name = place.rpartition("/")
-                half = f"{folder}/{_HALF}{name}-{snapshot}".lstrip("/")
-                there = self._walked(half)
-                # Of one that was killed: a folder may lack its owner, a file has all or another name.
+                unfinished = f"{hdfs_tree.half(place)}-{snapshot}"
+                copied = self._walked(unfinished)
+                # A copy that was killed: a folder may lack its owner, a file has all or another name.
                 lacking = [
-                    one
-                    for one in whole[place]
-                    if one.directory
-                    or (found := there.get(one.path[len(place) + 1 :])) is None
-                    or not _alike(one, found)
+                    entry
+                    for entry in whole[place]
+                    if entry.directory
+                    or (copy := copied.get(entry.path[len(place) + 1 :])) is None
+                    or not _alike(entry, copy)
                 ]
-                self._merge(snapshot, lacking, place, half)
-                self._rename(half, place)
+                self._merge(snapshot, lacking, place, unfinished)
+                hdfs_tree.rename(self._hdfs, f"{self._root}/{unfinished}", f"{self._root}/{place}")
 
     def _merge(self, snapshot: str, entries: Sequence[Entry], place: str, other: str) -> None:
         """Copy entries out of a snapshot; those of the folder `place` into another one."""
-        targets = {one.path: f"{other}{one.path.removeprefix(place)}" for one in entries}
-        folders = [one for one in entries if one.directory]
-        for one in folders:
-            self._hdfs.call("PUT", "MKDIRS", f"{self._root}/{targets[one.path]}")
-        files = [one for one in entries if not one.directory]
-        for rank in range(len(_POINTERS) + 1):
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
-                some = [one for one in files if _rank(one) == rank]
-                list(pool.map(lambda one: self._copy(snapshot, one, targets[one.path]), some))
+        folders = [entry for entry in entries if entry.directory]
+        files = [entry for entry in entries if not entry.directory]
+
+        def target(entry: Entry) -> str:
+            return f"{self._root}/{other}{entry.path.removeprefix(place)}"
+
+        def copy(entry: Entry) -> None:
+            with self._hdfs.reading(f"{self._root}/.snapshot/{snapshot}/{entry.path}") as stream:
+                hdfs_tree.put(self._hdfs, target(entry), stream, entry)
+
+        for folder in folders:
+            self._hdfs.call("PUT", "MKDIRS", target(folder))
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for rank in range(len(_POINTERS) + 1):
+                list(pool.map(copy, [entry for entry in files if _rank(entry) == rank]))
         # Deepest first, for an owner may take away what is needed to reach what is in a folder.
-        for one in reversed(folders):
-            hdfs_tree.own(self._hdfs, f"{self._root}/{targets[one.path]}", one)
-
-    def _copy(self, snapshot: str, entry: Entry, target: str) -> None:
-        folder, _, name = target.rpartition("/")
-        half = f"{folder}/{_HALF}{name}".lstrip("/")
-        path = f"{self._root}/{half}"
-        with self._hdfs.reading(f"{self._root}/.snapshot/{snapshot}/{entry.path}") as stream:
-            self._hdfs.write(path, stream, entry.length, replication=str(entry.replication))
-        hdfs_tree.own(self._hdfs, path, entry)
-        self._hdfs.call("PUT", "SETTIMES", path, modificationtime=str(entry.modified))
-        self._rename(half, target)
-
-    def _rename(self, source: str, target: str) -> None:
-        path = f"{self._root}/{target}"
-        if not self._hdfs.call("PUT", "RENAME", f"{self._root}/{source}", destination=path)["boolean"]:
-            raise WebHdfsError(f"RENAME {path}: HDFS refuses to put it there")
+        for folder in reversed(folders):
+            hdfs_tree.own(self._hdfs, target(folder), folder)
 
     def room(self) -> int:
         """Return the bytes that HDFS has left, of which each replica takes its own."""
-        with _refused(f"{PROGRAM} status"):
+        with _hdfs_errors():
             return int(self._hdfs.call("GET", "GETSTATUS", self._root)["FsStatus"]["remaining"])
 
     def _walked(self, path: str) -> Mapping[str, Entry]:
@@ -198,21 +186,15 @@ def _rank(entry: Entry) -> int:
     return max((rank for rank, one in enumerate(_POINTERS, 1) if one.search(entry.path)), default=0)
 
 
-def _counts(entry: Entry) -> bool:
+def _is_read(entry: Entry) -> bool:
     """Tell whether an engine reads a file."""
     return not entry.directory and not entry.path.rpartition("/")[2].startswith(".")
 
 
-def _above(path: str) -> Iterator[str]:
-    """Give the folders above a path, the topmost first."""
-    words = path.split("/")
-    return ("/".join(words[:count]) for count in range(1, len(words)))
-
-
 @contextmanager
-def _refused(following: str) -> Iterator[None]:
-    """Raise what HDFS says as a LakehouseError; `following` is what a person looks at then."""
+def _hdfs_errors() -> Iterator[None]:
+    """Raise an error of HDFS as a LakehouseError."""
     try:
         yield
     except (WebHdfsError, checked_document.DocumentError) as error:
-        raise LakehouseError(f"HDFS: {error}", following) from error
+        raise LakehouseError(f"HDFS: {error}", f"{PROGRAM} status") from error

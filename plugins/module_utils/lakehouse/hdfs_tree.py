@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import IO, Any
 
 from plugins.module_utils.lakehouse import checked_document
-from plugins.module_utils.lakehouse.webhdfs import WebHdfs
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _AT_ONCE = 8
+# Before the name of what is not whole yet.
+HALF = ".restored-"
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,38 @@ def entry(hdfs: WebHdfs, path: str, name: str) -> Entry | None:
     """Return what a path in HDFS is, as an entry of that name; None where there is nothing."""
     status = hdfs.status(path)
     return None if status is None else replace(_entry(hdfs, path, "", status), path=name)
+
+
+def upwards(path: str) -> list[str]:
+    """Return a path and the folders above it, the topmost first."""
+    words = path.split("/")
+    return ["/".join(words[:count]) for count in range(1, len(words) + 1)]
+
+
+def room(entries: Iterable[Entry]) -> int:
+    """Return the bytes that files take in HDFS, with every replica."""
+    return sum(entry.length * max(entry.replication, 1) for entry in entries)
+
+
+def half(path: str) -> str:
+    """Return the name beside a path for what is not whole yet; no engine reads it."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{HALF}{name}"
+
+
+def put(hdfs: WebHdfs, path: str, stream: IO[bytes], entry: Entry) -> None:
+    """Write a file as an entry describes it; it gets its name when all of it is there."""
+    unfinished = half(path)
+    hdfs.write(unfinished, stream, entry.length, replication=str(entry.replication))
+    own(hdfs, unfinished, entry)
+    hdfs.call("PUT", "SETTIMES", unfinished, modificationtime=str(entry.modified))
+    rename(hdfs, unfinished, path)
+
+
+def rename(hdfs: WebHdfs, path: str, to: str) -> None:
+    """Give a file or folder another path; WebHdfsError where HDFS refuses."""
+    if not hdfs.call("PUT", "RENAME", path, destination=to)["boolean"]:
+        raise WebHdfsError(f"RENAME {to}: HDFS refuses to put it there")
 
 
 def own(hdfs: WebHdfs, path: str, entry: Entry) -> None:
