@@ -207,7 +207,7 @@ def _kept(status: Status, answer: Answer[Kept | None]) -> str:
         return f"unknown: {answer.why}"
     found = answer.value
     if found is None or found.good is None:
-        return "none"
+        return f"none good, {len(found.damaged)} damaged" if found and found.damaged else "none"
     newer = f", {len(found.damaged)} newer damaged" if found.damaged else ""
     return f"{age(status.at - found.good)} old{newer}"
 

@@ -320,7 +320,7 @@ def damaged(path: str, name: str, keeper: Machine) -> Iterator[str]:
         keeper.run("mv %s %s", f"{victim}.kept", victim)
         again = verify(path, name)
         assert again.code == 0, again.out + again.err
-        assert look("status", path, seconds=15).out.count(" newer damaged") == 0
+        assert " damaged" not in look("status", path, seconds=15).out
 
 
 @pytest.fixture
@@ -362,7 +362,7 @@ def test_a_damaged_backup_is_found_and_refused(
     assert said.code == 2, said.out
     assert f"files/{damaged} is not as it was written" in said.out
     assert listed(path, cluster)[0] == f"{name} (damaged)"
-    assert " newer damaged" in look("status", path, seconds=15).out
+    assert re.search(r" newer damaged| none good, 1 damaged", look("status", path, seconds=15).out)
     found = look("doctor", path, seconds=DOCTOR_SECONDS)
     assert f"FAIL backup.damaged {keeper.name}: {name}, the newest backup, is damaged" in found.out
     word = str(cluster.hosts[0].variables["lakehouse_cluster"])
@@ -444,6 +444,10 @@ def test_a_backup_that_is_due_to_verify_finds_a_damaged_file_in_all_that_share_i
     path: str, name: str, keeper: Machine, cluster: Inventory
 ) -> None:
     place, names = str(keeper.variable("lakehouse_backup_dir")), listed(path, cluster)
+    if len(names) == 1:
+        second = look("backup", path, seconds=MADE_SECONDS)
+        assert second.code == 0, second.out + second.err
+        names = listed(path, cluster)
     mark = f"{place}/state/verified.json"
     found = "find %s -name '*.parquet' -size +0 -links +1 -printf '%%n %%P\\n' | sort -rn | head -n 1"
     links, file = keeper.run(found, f"{folder(keeper, names[0])}/files").split(" ", 1)
