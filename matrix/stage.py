@@ -94,9 +94,10 @@ class Stage:
         viewed = table.short if fmt.catalogs["spark"] == "spark_catalog" else str(table)
         for statement in STARTS[start]:
             self.spark.sql(statement.format(table=table, clause=fmt.clause, viewed=viewed))
+        found = self.databases.found(table)
         if start == "stray file":
-            self._put_stray_file(table)
-        return table
+            self._put_stray_file(found)
+        return found
 
     def _put_stray_file(self, table: Table) -> None:
         folder = f"{table.path}/data" if table.format.family == "iceberg" else table.path

@@ -47,7 +47,8 @@ def test_tables_that_nobody_was_to_change(workers: Workers) -> None:
 def test_tables_of_every_engine_are_replicated(workers: Workers, ledger: Ledger, namenode: NameNode) -> None:
     for worker in workers.finished():
         for table in worker.stage.written:
-            ledger.measure(table.short, table.format.family, table.path)
+            folder = worker.stage.databases.found(table).path
+            ledger.measure(table.short, table.format.family, folder)
     short = [placement for placement in ledger.placements if not placement.complete]
     assert not short, "\n".join(map(str, short))
     assert namenode.state()["MissingReplicatedBlocks"] == 0

@@ -44,7 +44,9 @@ def test_the_metastore_stores_the_table(
     assert row["TBL_TYPE"] == expected.table_type
     assert row["INPUT_FORMAT"] == expected.input_format
     assert row["parameters"].items() >= expected.parameters.items()
-    assert ({**row, **(row["serde"] or {})})[expected.real_path] == authority + table.path
+    place = ({**row, **(row["serde"] or {})})[expected.real_path]
+    assert place == authority + table.path
+    assert place.startswith(f"{authority}{databases.path(table.format)}/{table.name}")
     assert row["columns"] == (expected.columns or COLUMNS)
 
 

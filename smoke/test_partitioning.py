@@ -58,7 +58,7 @@ def table(spark: Spark, tables: Tables) -> Table:
     columns = f"id INT, customer STRING, day DATE, amount DECIMAL(10, 2){monthly.column}"
     spark.sql(f"CREATE TABLE {table} ({columns}) USING {table.format} {monthly.clause}")
     spark.sql(f"INSERT INTO {table} (id, customer, day, amount) VALUES {ROWS}")
-    return table
+    return tables.databases.found(table)
 
 
 @pytest.mark.operation("partitioning")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 from hive_metastore.ttypes import NoSuchObjectException
 
@@ -71,6 +72,16 @@ class Databases:
         """Return a table of that name, which need not exist."""
         return Table(fmt, self.name(fmt), name, f"{self.path(fmt)}/{name}", f"{self.uri(fmt)}/{name}")
 
+    def found(self, table: Table) -> Table:
+        """Return a table with its real folder: engines put a word of their own into its name."""
+        with Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client:
+            try:
+                entry = client.get_table(table.database, table.name)
+            except NoSuchObjectException:
+                return table
+        uri = entry.sd.serdeInfo.parameters.get("path") or entry.sd.location
+        return replace(table, path=urlsplit(uri).path, uri=uri) if uri else table
+
     def create(self, spark: Spark) -> None:
         """Make the databases."""
         for fmt in self.formats:
@@ -87,12 +98,13 @@ class Databases:
 
         No engine is asked: what a test left may be more than it can read, and Spark makes a job of it.
         """
+        path = self.found(table).path
         with (
             Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client,
             suppress(NoSuchObjectException),
         ):
             client.drop_table(table.database, table.name, False)
-        self.namenode.remove(table.path)
+        self.namenode.remove(path)
 
     def drop(self) -> None:
         """Drop the databases with every table and file that is left in them, whoever made it."""

@@ -78,12 +78,12 @@ class Tables:
         """Create a table from a query; `clauses` are those of CREATE TABLE, like TBLPROPERTIES."""
         table = self.name()
         self.spark.sql(f"CREATE TABLE {table} USING {self.format} {clauses} AS {query}")
-        return table
+        return self.databases.found(table)
 
     def close(self) -> None:
         """Note where the blocks of every table are, then remove it: the second also if the first fails."""
         while self._made:
-            table = self._made.pop()
+            table = self.databases.found(self._made.pop())
             try:
                 self.ledger.measure(table.short, table.format.name, table.path)
             finally:

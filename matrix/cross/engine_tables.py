@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from hive_metastore.ttypes import NoSuchObjectException
@@ -19,14 +18,11 @@ from testbed.tables import Tables
 
 
 class EngineTables(Tables):
-    """A maker that asks the metastore where a table lies: Trino puts a word of its own into the folder."""
+    """A maker of what any engine may have made, in whatever format."""
 
     def location(self, table: Table) -> str | None:
         """Return the folder of a table in HDFS; None if there is no such table."""
-        found = self._entry(table)
-        return (
-            urlsplit(found.sd.serdeInfo.parameters.get("path") or found.sd.location).path if found else None
-        )
+        return self.databases.found(table).path if self._entry(table) else None
 
     def close(self) -> None:
         """Note where the blocks of every table that is still there are, then drop it."""
