@@ -99,14 +99,23 @@ def test_a_disk_is_that_of_the_file_system_below_a_folder() -> None:
 @pytest.mark.parametrize(
     ("variables", "named"),
     [
-        ({"lakehouse_memory_overcommit": 0.0}, "lakehouse_memory_overcommit is 0.0"),
-        ({"lakehouse_engine_weights": {"spark": -1}}, "lakehouse_engine_weights.spark is -1"),
+        (
+            {"lakehouse_memory_overcommit": 0.0},
+            "lakehouse_memory_overcommit is 0.0 (expected more than 0, at most 2)",
+        ),
+        (
+            {"lakehouse_memory_overcommit": 9},
+            "lakehouse_memory_overcommit is 9 (expected more than 0, at most 2)",
+        ),
+        (
+            {"lakehouse_engine_weights": {"spark": -1}},
+            "lakehouse_engine_weights.spark is -1 (expected more than 0)",
+        ),
     ],
 )
-def test_a_factor_that_leaves_nothing_is_refused(variables: dict[str, Any], named: str) -> None:
-    assert lines(sizes.positive(host(**variables))) == [
-        f"FAIL sizes.range n1: {named} (expected more than 0): correct it, or leave it out: it has a default "
-        "(docs/sizing.md)"
+def test_a_factor_out_of_its_range_is_refused(variables: dict[str, Any], named: str) -> None:
+    assert lines(sizes.factors(host(**variables))) == [
+        f"FAIL sizes.range n1: {named}: correct it, or leave it out: it has a default (docs/sizing.md)"
     ]
 
 

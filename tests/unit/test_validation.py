@@ -184,22 +184,37 @@ class TestVariables:
         assert variables.undefined(a_host(node_compression=Undefined(name)), self.known) == []
 
     @pytest.mark.parametrize(
-        ("name", "value", "line"),
+        ("name", "value", "line", "right"),
         [
-            ("hdfs_replication", "three", "hdfs_replication is 'three' (expected int)"),
-            ("node_compression", "gzip", "node_compression is 'gzip' (expected one of zstd, lz4)"),
-            ("lakehouse_ports", 9083, "lakehouse_ports is 9083 (expected dict)"),
-            ("lakehouse_ports", {"metastore": "x"}, "lakehouse_ports.metastore is 'x' (expected int)"),
-            ("lakehouse_ports", {"metastor": 1}, "lakehouse_ports.metastor: did you mean metastore?"),
-            ("lakehouse_ports", {}, "lakehouse_ports.metastore is not set (expected int)"),
-            ("hdfs_layout_paths", [{"paht": "/x"}], "hdfs_layout_paths[0].path is not set (expected path)"),
-            ("hdfs_layout_paths", {"path": "/x"}, "hdfs_layout_paths is a dict (expected list of dict)"),
+            ("hdfs_replication", "three", "hdfs_replication is 'three' (expected int)", None),
+            ("node_compression", "gzip", "node_compression is 'gzip' (expected one of zstd, lz4)", None),
+            ("lakehouse_ports", 9083, "lakehouse_ports is 9083 (expected dict)", None),
+            ("lakehouse_ports", {"metastore": "x"}, "lakehouse_ports.metastore is 'x' (expected int)", {}),
+            (
+                "lakehouse_ports",
+                {"metastor": 1, "metastore": "9083"},
+                "lakehouse_ports.metastor: did you mean metastore?",
+                {"metastore": 9083},
+            ),
+            ("lakehouse_ports", {}, "lakehouse_ports.metastore is not set (expected int)", {}),
+            (
+                "hdfs_layout_paths",
+                [{"paht": "/x"}, {"path": "/y"}],
+                "hdfs_layout_paths[0].path is not set (expected path)",
+                [None, {"path": "/y"}],
+            ),
+            (
+                "hdfs_layout_paths",
+                {"path": "/x"},
+                "hdfs_layout_paths is a dict (expected list of dict)",
+                None,
+            ),
         ],
     )
-    def test_wrong_types(self, name: str, value: Any, line: str) -> None:
+    def test_wrong_types_leave_what_is_right(self, name: str, value: Any, line: str, right: Any) -> None:
         host, found = variables.check_types(a_host(**{name: value}), self.known)
         assert line in lines(found)
-        assert name not in host.variables
+        assert host.variables.get(name) == right
 
     def test_values_become_what_their_type_says(self) -> None:
         host, found = variables.check_types(a_host(hdfs_replication="2"), self.known)
@@ -617,7 +632,7 @@ def test_the_reference_inventory_is_sound(
         (no_coordinator, "group trino_workers has hosts, but trino_coordinator has none"),
         (
             set_(trino_heap_mb=8192, node_memory_mb=6144),
-            "FAIL trino.heap all: trino_heap_mb is 8192 on a node with 6144 MiB",
+            "FAIL sizes.host all: trino_heap_mb is 8192, and node_memory_mb is 6144 (expected at most 6144)",
         ),
         (
             set_(lakehouse_versions={"trino_java": "21"}),
