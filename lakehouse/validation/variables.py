@@ -153,7 +153,7 @@ def _members(
 ) -> Any:
     """Return the right members of a dict; ``_WRONG`` where one that it needs is not there."""
     faults += [_unknown(host, f"{path}.{key}", str(key), inner) for key in value if key not in inner]
-    members = {}
+    members: dict[str, Any] = {}
     lacks = False
     for key, option in inner.items():
         if key in value:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import services, shipped, specs
+from lakehouse import run, services, shipped, specs
 from lakehouse.artifacts import manifest
 from lakehouse.inventory import Host, Inventory
 from lakehouse.services import Group
@@ -549,6 +549,19 @@ def test_the_reference_inventory_is_sound(
 ) -> None:
     done = run_validation(lambda top: top)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_verb_of_the_kit_gets_the_warnings_of_a_run_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(run, "LOGS", tmp_path / "build" / "log")
+    mine = tmp_path / "inventory" / "mine"
+    shutil.copytree(REPOSITORY / "inventory" / "local", mine)
+    (mine / "group_vars/all/mine.yml").write_text("hdfs_site: {dfs.replicaton: 2}\n")
+    warnings: list[str] = []
+    run.playbook("validate", str(mine), warn=warnings.append)
+    assert [line.partition(" has no key")[0] for line in warnings] == ["WARN hadoop.keys all: Hadoop 3.5.0"]
 
 
 @pytest.mark.parametrize(

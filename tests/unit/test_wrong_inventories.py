@@ -36,7 +36,7 @@ class _Loader(yaml.SafeLoader):
     """YAML in which `!undefined x` stands for a template that misses x."""
 
 
-_Loader.add_constructor("!undefined", lambda loader, node: Undefined(loader.construct_scalar(node)))
+_Loader.add_constructor("!undefined", lambda _, node: Undefined(str(node.value)))
 TABLE = yaml.load((Path(__file__).parent / "data/wrong_inventories.yml").read_text("utf-8"), Loader=_Loader)  # noqa: S506
 
 
