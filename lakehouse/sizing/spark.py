@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from lakehouse.sizing.facts import Host
@@ -15,6 +15,9 @@ BESIDE = 1.2
 LEAST_HEAP, MOST_HEAP = 512, MOST_COMPRESSED
 # Cores of an executor: the most of which a worker has two.
 EXECUTOR_CORES = (4, 2)
+# Workers with less than this part of Spark's memory do not decide for the others, if their executors are
+# less than this part of theirs.
+FEW, LEAST_OF_USUAL = 1 / 4, 1 / 2
 # From so many cores of an application on, a task reads 128 MB instead of 64.
 MANY_CORES = 100
 
@@ -48,16 +51,35 @@ def of_worker(host: Host, worker: float) -> Executors:
     return Executors(count, each, heap)
 
 
-def common(alone: Iterable[Executors]) -> tuple[int, int]:
-    """Return cores and heap of all executors: the least of every worker's, so that one fits on each."""
-    each = list(alone)
+def common(alone: Collection[Executors]) -> tuple[int, int]:
+    """Return cores and heap (MiB) of all executors, by what each worker would have alone.
+
+    They are the least of every worker's, so that one fits on each; but for workers whose own executors are
+    less than half as large, or have fewer cores, where these have less than a quarter of the memory. One
+    small host would make the executors of a large cluster as small as its own: no executor starts on it.
+    """
+    heap, cores = _usual(alone, lambda of: of.heap), _usual(alone, lambda of: of.cores)
+    each = [of for of in alone if of.heap >= heap * LEAST_OF_USUAL and of.cores >= cores]
     return min(of.cores for of in each), min(of.heap for of in each)
 
 
+def _usual(alone: Collection[Executors], value: Callable[[Executors], int]) -> int:
+    """Return the value that workers with three quarters of all executors' memory reach."""
+    below = FEW * sum(of.count * of.heap for of in alone)
+    reached = 0
+    for of in sorted(alone, key=value):
+        reached = value(of)
+        below -= of.count * of.heap
+        if below < 0:
+            break
+    return reached
+
+
 def count(host: Host, worker: float, each: int, heap: int) -> int:
-    """Executors of common size on a worker: as many as its memory and its cores hold."""
-    most = host.sizes.get("spark_worker_cores", max(host.cores, each)) // each
-    return max(1, min(int(worker // heap), most))
+    """Executors of common size on a worker: as many as its memory and its cores hold, which may be none."""
+    cores = max(host.cores, host.sizes.get("spark_executor_cores", 0))
+    most = host.sizes.get("spark_worker_cores", cores) // each
+    return min(int(worker // heap), most)
 
 
 def application_cores(counts: Iterable[int], each: int) -> int:
@@ -67,7 +89,7 @@ def application_cores(counts: Iterable[int], each: int) -> int:
     served, and without a limit an application takes all (docs/spark-standalone.md, docs/job-scheduling.md
     of Spark).
     """
-    workers = list(counts)
+    workers = [count for count in counts if count]
     return each * max(sum(count - 1 for count in workers), math.ceil(len(workers) / 2), 1)
 
 

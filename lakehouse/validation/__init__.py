@@ -80,5 +80,6 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += cluster.versions(typed, manifest.pairs, manifest.versions)
         right.append(typed)
-    findings += postgresql.connections(replace(inventory, hosts=tuple(right)))
+    whole = replace(inventory, hosts=tuple(right))
+    findings += postgresql.connections(whole) + sizes.uneven(whole)
     return collapse(findings, [host.name for host in inventory.hosts])
