@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -38,7 +39,7 @@ def test_a_phase_is_two_plain_lines_in_a_log(path: Path) -> None:
     first, log, last = printed(console).splitlines()
     assert first == "==> artifacts ..."
     assert log == "    fetching [128] files"
-    assert last == "<== artifacts 0.0 s"
+    assert re.fullmatch(r"<== artifacts \d+\.\d s", last)
 
 
 def test_a_terminal_shows_running_phases_and_keeps_only_their_ends(path: Path) -> None:
@@ -47,7 +48,7 @@ def test_a_terminal_shows_running_phases_and_keeps_only_their_ends(path: Path) -
     with phases.phase("artifacts [1]"), phases.phase("nodes"):
         phases.log("pulling debian")
     assert "artifacts [1]" in printed(console)
-    assert "<== artifacts [1] 0.0 s" in printed(console)
+    assert re.search(r"<== artifacts \[1\] \d+\.\d s", printed(console))
     assert "==>" not in printed(console)
     with phases.phase("site", spinner=False):
         pass
@@ -68,7 +69,7 @@ def test_what_breaks_a_phase_is_recorded_and_passed_on(path: Path, error: BaseEx
     with pytest.raises(type(error)), Phases(path, console).phase("artifacts"):
         raise error
     assert [phase.status for phase in read(path)] == ["failed"]
-    assert "<== artifacts FAILED after 0.0 s" in printed(console)
+    assert re.search(r"<== artifacts FAILED after \d+\.\d s", printed(console))
 
 
 def test_a_warning_is_printed_once_and_recorded_with_each_phase_that_found_it(path: Path) -> None:
