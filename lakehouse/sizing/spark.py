@@ -96,13 +96,13 @@ def application_cores(counts: Iterable[int], each: int) -> int:
 def of_application(cap: int, cores: int, each: int) -> dict[str, int]:
     """Settings that follow from an application's cores, those of all workers and those of each executor.
 
-    ``spark_shuffle_initial_partitions`` is the upper bound of a shuffle's tasks; adaptive execution merges
-    them by their size. ``spark.sql.shuffle.partitions`` itself stays small: Iceberg cuts small tables to
+    ``spark_shuffle_initial_partitions`` is the upper bound of a shuffle's tasks, at least one for each core
+    of the application; adaptive execution merges them by their size. ``spark.sql.shuffle.partitions`` itself stays small: Iceberg cuts small tables to
     pieces by it, and streaming state keeps it for ever.
     """
     return {
         "spark_shuffle_partitions": cap,
-        "spark_shuffle_initial_partitions": int(clamp(4 * cores, 32, 2000)),
+        "spark_shuffle_initial_partitions": int(clamp(4 * cores, 32, max(2000, cap))),
         "spark_advisory_partition_mb": 128 if cap >= MANY_CORES else 64,
         "spark_delta_snapshot_partitions": int(clamp(cap, 2, 16)),
         "spark_initial_executors": cap // each,
