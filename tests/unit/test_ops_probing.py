@@ -23,7 +23,6 @@ from ops.answer import Answer
 from ops.probing import Http, Probe, Prober, Question, Session, Shell, Thrift
 from testbed.waiting import wait_for
 
-
 # A computer that is busy with other tests answers late; a bound is only so that a test ends.
 PATIENCE = 60
 
