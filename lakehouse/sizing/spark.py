@@ -13,6 +13,8 @@ from lakehouse.sizing.units import MOST_COMPRESSED, clamp, down, nearest
 BESIDE = 1.2
 # Spark refuses less than 450 MiB, and above 31 GiB pointers take twice as much.
 LEAST_HEAP, MOST_HEAP = 512, MOST_COMPRESSED
+# Of a worker's memory, what executors are to reach.
+MOST_USED = 0.85
 # Cores of an executor: the most of which a worker has two.
 EXECUTOR_CORES = (4, 2)
 # Workers with less than this part of Spark's memory do not decide for the others, if their executors are
@@ -39,12 +41,14 @@ def cores(host: Host, worker: float) -> int:
 def of_worker(host: Host, worker: float) -> Executors:
     """Divide a worker's memory (MiB): executors of 4 cores, of 2 or of 1, the most of which it has two.
 
+    Fewer cores each where the heaps of so few executors would leave memory unused: a heap ends at 31 GiB.
     So two applications run on every worker that can hold two executors. Four divides 8, 16, 64 and 128; the
     five of Cloudera's and AWS's rule leave cores over.
     """
     given = int(host.sizes.get("spark_worker_cores", cores(host, worker)))
     most = int(host.sizes.get("spark_worker_cores", host.cores))
-    twice = (each for each in EXECUTOR_CORES if min(nearest(given / each), most // each) > 1)
+    least = max(2, worker * MOST_USED / MOST_HEAP)
+    twice = (each for each in EXECUTOR_CORES if min(nearest(given / each), most // each) >= least)
     each = host.sizes.get("spark_executor_cores") or next(twice, 1)
     count = max(1, min(nearest(given / each), most // each, int(worker // LEAST_HEAP)))
     heap = host.sizes.get("spark_executor_memory_mb") or min(down(worker / count), MOST_HEAP)
@@ -97,8 +101,8 @@ def of_application(cap: int, cores: int, each: int) -> dict[str, int]:
     """Settings that follow from an application's cores, those of all workers and those of each executor.
 
     ``spark_shuffle_initial_partitions`` is the upper bound of a shuffle's tasks, at least one for each core
-    of the application; adaptive execution merges them by their size. ``spark.sql.shuffle.partitions`` itself stays small: Iceberg cuts small tables to
-    pieces by it, and streaming state keeps it for ever.
+    of the application; adaptive execution merges them by their size. ``spark.sql.shuffle.partitions`` itself
+    stays small: Iceberg cuts small tables to pieces by it, and streaming state keeps it for ever.
     """
     return {
         "spark_shuffle_partitions": cap,

@@ -290,6 +290,13 @@ def test_engines_get_nodes_by_their_weights() -> None:
     assert counts == [4, 3, 2]
 
 
+def test_memory_that_few_executors_could_not_hold_makes_them_more() -> None:
+    made = plan(Cluster((one("datanode", "spark_worker", memory_mb=262144, cores=8),)))
+    of = made.sizes["n1"]
+    assert (of["spark_executor_cores"], of["spark_worker_cores"]) == (1, 8)
+    assert sum(made.processes["n1"].values()) >= 0.8 * 262144
+
+
 def test_an_executor_has_four_cores_where_a_worker_has_two_of_them() -> None:
     made = plan(colocated(MACHINES[2], 50)).sizes
     assert {of["spark_executor_cores"] for of in made.values()} == {4}
