@@ -6,7 +6,7 @@ import fcntl
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,16 +20,21 @@ from lakehouse.errors import LakehouseError
 
 PASSED = "passed"
 FAILED = "failed"
+WARNED = "yellow"
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One finished phase: when it began (seconds since the epoch), how long it took, passed or failed."""
+    """One finished phase: when it began (seconds since the epoch), how long it took, passed or failed.
+
+    ``warnings`` are the lines of findings that did not end it.
+    """
 
     name: str
     started: float
     seconds: float
     status: str
+    warnings: tuple[str, ...] = ()
 
 
 def read(path: Path) -> tuple[Phase, ...]:
@@ -40,12 +45,18 @@ def read(path: Path) -> tuple[Phase, ...]:
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
         phases = [
-            Phase(str(entry["name"]), float(entry["started"]), float(entry["seconds"]), str(entry["status"]))
+            Phase(
+                str(entry["name"]),
+                float(entry["started"]),
+                float(entry["seconds"]),
+                str(entry["status"]),
+                tuple(map(str, entry.get("warnings", ()))),
+            )
             for entry in entries
         ]
     except FileNotFoundError:
         return ()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise LakehouseError(f"{path} is not a list of phases ({error!r})", f"rm {path}") from None
     return tuple(sorted(phases, key=lambda phase: phase.started))
 
@@ -62,6 +73,7 @@ class Phases:
         self._path = path
         self._console = console or Console()
         self._display = _Display(self._console) if self._console.is_terminal else None
+        self._warned: set[str] = set()
 
     def reset(self) -> None:
         """Forget the phases of earlier runs."""
@@ -72,9 +84,10 @@ class Phases:
         self._console.print(Text(f"    {message}"), soft_wrap=True)
 
     @contextmanager
-    def phase(self, name: str, *, spinner: bool = True) -> Iterator[None]:
+    def phase(self, name: str, *, spinner: bool = True) -> Iterator[Callable[[str], None]]:
         """Run the body as a phase. Whatever it raises is recorded as a failure and passed on.
 
+        Yields a function that prints a warning, each line once, and records it with the phase.
         Say `spinner=False` where a child process writes to the same terminal: one would overwrite the other.
         """
         read(self._path)  # a broken list is found before the work, not after it
@@ -84,8 +97,16 @@ class Phases:
             self._print(f"==> {name} ...")
         started, clock = time.time(), time.monotonic()
         status = FAILED
+        warnings: list[str] = []
+
+        def warn(line: str) -> None:
+            warnings.append(line)
+            if line not in self._warned:
+                self._warned.add(line)
+                self._console.print(Text(line, WARNED), soft_wrap=True)
+
         try:
-            yield
+            yield warn
             status = PASSED
         finally:
             seconds = time.monotonic() - clock
@@ -93,7 +114,8 @@ class Phases:
                 display.remove(task)
             self._print(f"<== {name} {'' if status == PASSED else 'FAILED after '}{seconds:.1f} s", status)
             # To the microsecond: two that begin in one millisecond are still in their order.
-            self.record(Phase(name, round(started, 6), round(seconds, 3), status))
+            unique = tuple(dict.fromkeys(warnings))
+            self.record(Phase(name, round(started, 6), round(seconds, 3), status, unique))
 
     def _print(self, line: str, status: str = "") -> None:
         style = {PASSED: "green", FAILED: "bold red"}.get(status, "bold")

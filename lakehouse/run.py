@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError
@@ -17,6 +17,8 @@ LOGS = BUILD / "log"
 # Below the root: the bill of materials.
 BILL = "versions.yml"
 SHOWN_LINES = 40
+# A finding of validation or preflight that ends no run.
+WARNING = re.compile(r"^WARN [a-z_]+\.[a-z_]+ .*$", re.MULTILINE)
 # A host's line of the recap; what a task prints looks otherwise.
 CHANGED = re.compile(r"^\S+\s+: ok=\d+\s+changed=(\d+)", re.MULTILINE)
 
@@ -50,16 +52,21 @@ def playbook(
     *extra: str,
     environment: Mapping[str, str] | None = None,
     log: str | None = None,
+    warn: Callable[[str], object] | None = None,
 ) -> int:
     """Run ``playbooks/<verb>.yml`` and return how many tasks changed something, over all hosts.
 
     Its output and the seconds of its tasks are kept under the name ``log``, which is the verb's unless given.
+    ``warn`` gets each warning of validation and preflight, a line: a log of success is not read.
     """
     name = log or verb
     timings = {"LAKEHOUSE_TIMINGS": str(BUILD / "bench" / f"{name}.json"), "ANSIBLE_FORCE_COLOR": "0"}
     (BUILD / "bench").mkdir(parents=True, exist_ok=True)
     argv = [program("ansible-playbook"), "-i", inventory, f"playbooks/{verb}.yml", *extra]
     output = logged(argv, LOGS / f"{name}.log", {**timings, **(environment or {})})
+    if warn:
+        for line in WARNING.findall(output):
+            warn(line)
     return sum(map(int, CHANGED.findall(output)))
 
 

@@ -138,8 +138,8 @@ def up(phases: Phases, path: str, *, bare: bool = False) -> None:
 
 def converge(phases: Phases, path: str, name: str = "converge") -> int:
     """Run the site playbook; return how many tasks changed something."""
-    with phases.phase(name):
-        return run.playbook("site", path)
+    with phases.phase(name) as warn:
+        return run.playbook("site", path, warn=warn)
 
 
 def check(phases: Phases, path: str) -> None:
@@ -329,9 +329,9 @@ def core_first(phases: Phases, path: str) -> bool:
     """Converge the small profile on bare nodes, before the whole comes on top; tell whether it was small."""
     keep_profile(phases, path, profile.CORE)
     try:
-        with phases.phase("converge core"):
+        with phases.phase("converge core") as warn:
             # What is kept must do, whatever the person's own environment says.
-            run.playbook("site", path, environment={profile.VARIABLE: ""})
+            run.playbook("site", path, environment={profile.VARIABLE: ""}, warn=warn)
         tests = [run.program("pytest"), "tests/cluster/core_profile.py", "--inventory", path]
         return timed(phases, "core tests", tests)
     finally:

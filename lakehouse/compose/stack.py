@@ -60,13 +60,14 @@ def render(phases: Phases, settings: Settings) -> None:
     target.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     # Docker makes the folder itself, open to all, for a stack that was never rendered.
     target.chmod(PRIVATE)
-    with phases.phase("configuration"), TemporaryDirectory(dir=target.parent) as fresh:
+    with phases.phase("configuration") as warn, TemporaryDirectory(dir=target.parent) as fresh:
         run.playbook(
             "render",
             settings.inventory,
             "--extra-vars",
             f"lakehouse_render_dir={fresh}",
             environment=settings.values,
+            warn=warn,
         )
         mirror(Path(fresh), target)
     (target / SETTINGS).write_text(

@@ -11,7 +11,8 @@ import yaml
 from lakehouse.run import ROOT
 
 FOLDER = ROOT / "lakehouse" / "validation"
-HEADER = "# Written by `python -m {}` from the classes of the release; do not edit.\n---\n"
+HEADER = "# Written by `python -m {}` from {}; do not edit.\n---\n"
+RELEASE = "the classes of the release"
 
 
 def path(name: str) -> Path:
@@ -19,9 +20,9 @@ def path(name: str) -> Path:
     return FOLDER / f"{name}_keys.yml"
 
 
-def write(name: str, program: str, data: Mapping[str, Any]) -> None:
-    """Write the keys of a component, and which program did so."""
-    text = HEADER.format(program) + yaml.dump(data, Dumper=_Dumper, sort_keys=False)
+def write(name: str, program: str, data: Mapping[str, Any], source: str = RELEASE) -> None:
+    """Write the keys of a component, which program did so, and from what."""
+    text = HEADER.format(program, source) + yaml.dump(data, Dumper=_Dumper, sort_keys=False)
     path(name).write_text(text, encoding="utf-8")
 
 

@@ -91,6 +91,11 @@ class Report:
         return tuple(found)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """The findings that ended no phase, each line once."""
+        return tuple(dict.fromkeys(line for phase in self.phases for line in phase.warnings))
+
+    @property
     def passed(self) -> bool:
         """Whether there is no problem."""
         return not self.problems

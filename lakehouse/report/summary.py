@@ -14,6 +14,7 @@ def render(report: Report) -> str:
     content = {
         "result": "passed" if report.passed else "failed",
         "problems": list(report.problems),
+        "warnings": list(report.warnings),
         "generated": report.generated.isoformat(timespec="seconds"),
         "cluster": asdict(report.cluster),
         "versions": dict(report.versions),

@@ -35,6 +35,8 @@ def show(report: Report, page: Path, console: Console) -> None:
         console.print(Text(cells), soft_wrap=True)
     for problem in report.problems:
         console.print(Text(f"  {problem}", style="red"), soft_wrap=True)
+    for warning in report.warnings:
+        console.print(Text(f"  {warning}", style="yellow"), soft_wrap=True)
     console.print(Text(_verdict(report), style="bold green" if report.passed else "bold red"), soft_wrap=True)
     console.print(Text(str(page)), soft_wrap=True)
 
@@ -155,4 +157,5 @@ def _verdict(report: Report) -> str:
         else f"{counted(len(report.tables), 'table fully replicated', 'tables fully replicated')}"
     )
     verdict = "VERIFIED" if report.passed else "NOT VERIFIED"
-    return f"{verdict}: {report.cluster.name}: {', '.join(counts) or 'no tests'}; {replicas}"
+    warned = f"; {counted(len(report.warnings), 'warning')}" if report.warnings else ""
+    return f"{verdict}: {report.cluster.name}: {', '.join(counts) or 'no tests'}; {replicas}{warned}"

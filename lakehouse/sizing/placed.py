@@ -12,7 +12,7 @@ from lakehouse.sizing.facts import WEIGHTS, Cluster, Host
 # What a user may have set: what sizes a service of the catalogue, and what else of the model has a variable.
 VARIABLES = frozenset({
     *(name for row in catalogue.load().services.values() for name in row.memory),
-    "hdfs_namenode_handlers", "hive_metastore_pool_size",
+    "hdfs_namenode_handlers", "hdfs_datanode_block_report_seconds", "hive_metastore_pool_size",
     "postgresql_max_connections", "postgresql_effective_cache_mb",
     "postgresql_work_mem_mb", "postgresql_maintenance_work_mem_mb",
     "spark_worker_cores", "spark_executor_memory_mb", "spark_executor_cores", "spark_application_cores",

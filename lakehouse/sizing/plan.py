@@ -10,6 +10,7 @@ from lakehouse.sizing import engines, fixed, flink, hdfs, postgresql, spark, tri
 from lakehouse.sizing.facts import Cluster, Host
 from lakehouse.sizing.units import down
 
+PER_NODE = "trino_query_max_memory_per_node_mb"
 # Of the placement, and so of each host, without a step of rounding.
 Sizes = dict[str, int]
 
@@ -56,7 +57,10 @@ def plan(cluster: Cluster) -> Plan:
         name = host.name
         own = _of_fixed(host, cluster, heaps[name]) | workers.of(name) | flinks.of(name)
         heap = trinos.get(name) or min(trinos.values(), default=trino.LEAST_HEAP)
-        sizes[name] = shared | own | {"trino_heap_mb": heap} | trino.limits(heap)
+        limits = trino.limits(heap)
+        # A coordinator that is larger than its workers: no node's limit is above the cluster's.
+        limits[PER_NODE] = min(limits[PER_NODE], shared["trino_query_max_memory_mb"])
+        sizes[name] = shared | own | {"trino_heap_mb": heap} | limits
         processes[name] = dict(taken[name])
         if name in workers.hosts:
             processes[name]["spark_executors"] = math.ceil(own["spark_worker_memory_mb"] * spark.BESIDE)
@@ -107,13 +111,15 @@ def _pool_size(host: Host) -> int:
 
 
 def _of_hdfs(cluster: Cluster) -> Sizes:
-    return {"hdfs_namenode_handlers": hdfs.handlers(len(cluster.having("datanode")))}
+    return {
+        "hdfs_namenode_handlers": hdfs.handlers(len(cluster.having("datanode"))),
+        "hdfs_datanode_block_report_seconds": hdfs.block_report_seconds(cluster),
+    }
 
 
 def _of_trino(cluster: Cluster, heaps: Mapping[str, int]) -> Sizes:
     workers = cluster.having("trino_worker") or cluster.having("trino")
-    variable = "trino_query_max_memory_per_node_mb"
-    each = [host.sizes.get(variable) or trino.limits(heaps[host.name])[variable] for host in workers]
+    each = [host.sizes.get(PER_NODE) or trino.limits(heaps[host.name])[PER_NODE] for host in workers]
     return {"trino_query_max_memory_mb": trino.query_max_memory(each)}
 
 
@@ -136,8 +142,11 @@ def _spark(cluster: Cluster, shares: Mapping[str, Mapping[str, float]]) -> _Part
     }
     of = {
         host.name: {
-            "spark_worker_memory_mb": host.sizes.get("spark_worker_memory_mb") or counts[host.name] * heap,
-            "spark_worker_cores": host.sizes.get("spark_worker_cores") or counts[host.name] * each,
+            "spark_worker_memory_mb": host.sizes.get("spark_worker_memory_mb")
+            or counts[host.name] * heap
+            # No executor fits: the worker has its share, and does nothing with it.
+            or down(memory[host.name]),
+            "spark_worker_cores": host.sizes.get("spark_worker_cores") or max(1, counts[host.name] * each),
         }
         for host in hosts
     }

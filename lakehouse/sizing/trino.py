@@ -38,6 +38,9 @@ def limits(size: int) -> dict[str, int]:
 
 
 def query_max_memory(per_node: Iterable[int]) -> int:
-    """Memory that a query may take in the cluster: what the smallest worker gives, on every worker."""
+    """Memory that a query may take in the cluster: the sum of what each worker gives.
+
+    A worker's own limit ends what the query takes there, so that a small worker makes no other one smaller.
+    """
     each = list(per_node) or [limits(LEAST_HEAP)["trino_query_max_memory_per_node_mb"]]
-    return min(each) * len(each)
+    return sum(each)

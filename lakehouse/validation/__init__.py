@@ -12,16 +12,20 @@ from lakehouse.validation import (
     cluster,
     flink,
     identity,
+    limits,
     memory,
     network,
     overrides,
+    owned,
     postgresql,
     secrets,
     sizes,
     topology,
     trino,
+    units,
     variables,
 )
+from lakehouse.validation.duplicates import twice
 from lakehouse.validation.finding import Finding, Level, collapse, of_level, report
 from lakehouse.validation.replaced import replaced
 from lakehouse.validation.variables import Undefined
@@ -36,6 +40,7 @@ __all__ = [
     "of_level",
     "replaced",
     "report",
+    "twice",
     "validate",
 ]
 
@@ -46,12 +51,9 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
     ``specs`` are the parsed ``meta/argument_specs.yml`` of all roles.
     """
     known = variables.options(specs)
-    findings = [
-        *topology.group_sizes(inventory),
-        *trino.groups(inventory),
-        *flink.groups(inventory),
-        *network.shared_addresses(inventory),
-    ]
+    findings = [*topology.group_sizes(inventory), *trino.groups(inventory), *flink.groups(inventory)]
+    findings += topology.unused(inventory, findings)
+    findings += network.shared_addresses(inventory) + network.alike(inventory)
     right: list[Host] = []
     for host in inventory.hosts:
         findings += network.host_name(host) + network.host_address(host)
@@ -60,18 +62,24 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         typed, wrong = variables.check_types(host, known)
         findings += wrong + variables.sizes(typed, known)
         findings += (
-            network.public_address(typed) + network.ports(typed) + topology.replication(typed, inventory)
+            network.public_address(typed)
+            + network.ports(typed, host.variables.get("ansible_port"))
+            + topology.replication(typed, inventory)
         )
         findings += cluster.names(typed) + cluster.accounts(typed, host.variables.get("ansible_user"))
         findings += cluster.paths(typed) + cluster.root(typed)
         findings += secrets.checked(typed, known) + secrets.exposed(typed, known)
-        findings += cluster.databases(typed) + postgresql.clients(typed) + postgresql.overrides(typed)
-        findings += trino.heap(typed) + trino.query(typed) + trino.catalogs(typed)
+        findings += cluster.databases(typed) + postgresql.clients(typed)
+        findings += postgresql.settings(typed) + postgresql.keys(typed)
+        findings += trino.query(typed) + trino.catalogs(typed)
         findings += trino.keys(typed) + trino.secrets(typed)
-        findings += overrides.keys(typed)
-        findings += sizes.positive(typed) + sizes.room(typed)
+        findings += overrides.keys(typed) + owned.contradictions(typed)
+        findings += units.keys(typed) + units.java(typed, manifest.versions)
+        findings += limits.least(typed) + limits.more_than_host(typed)
+        findings += sizes.factors(typed) + sizes.room(typed) + sizes.executors(typed)
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += cluster.versions(typed, manifest.pairs, manifest.versions)
         right.append(typed)
-    findings += postgresql.connections(replace(inventory, hosts=tuple(right)))
+    whole = replace(inventory, hosts=tuple(right))
+    findings += postgresql.connections(whole) + sizes.uneven(whole)
     return collapse(findings, [host.name for host in inventory.hosts])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from lakehouse.artifacts.manifest import Pair, pair_findings
 from lakehouse.inventory import Host
 from lakehouse.validation.finding import Finding
+from lakehouse.validation.variables import suggestion
+from plugins.module_utils.lakehouse.counting import counted
 
 
 class Syntax(NamedTuple):
@@ -156,11 +158,15 @@ def accounts(host: Host, login: object = None) -> list[Finding]:
         for path, name in named.items()
         if login and name == login and name not in KEPT_ACCOUNTS and path != "lakehouse_group"
     ]
-    if len(set(engines.values())) < len(engines):
-        fact = f"lakehouse_users gives two engines one user ({', '.join(map(str, engines.values()))})"
-        findings.append(
-            Finding("names.users", host.name, fact, "give each engine its own", "different users")
-        )
+    by_name: dict[str, list[str]] = {}
+    for engine, name in engines.items():
+        by_name.setdefault(str(name), []).append(f"lakehouse_users.{engine}")
+    for name, paths in by_name.items():
+        if len(paths) > 1 and name not in KEPT_ACCOUNTS:
+            fact = f"{' and '.join(paths)} are one account, {name!r}"
+            findings.append(
+                Finding("names.users", host.name, fact, "give each engine its own", "different accounts")
+            )
     taken = {name: f"lakehouse_users.{engine}" for engine, name in engines.items()}
     taken |= {host.variables.get("lakehouse_group"): "lakehouse_group"}
     return findings + [
@@ -255,4 +261,27 @@ def versions(host: Host, pairs: tuple[Pair, ...], manifest_versions: Mapping[str
     override = host.variables.get("lakehouse_versions") or {}
     wanted = {**manifest_versions, **{name: str(version) for name, version in override.items()}}
     advice = "correct versions.yml, or lakehouse_versions in the inventory"
-    return [Finding("versions.pair", host.name, line, advice) for line in pair_findings(pairs, wanted)]
+    unknown = [
+        Finding(
+            "versions.unknown",
+            host.name,
+            f"versions.yml has no version of {name} (lakehouse_versions)",
+            suggestion(name, manifest_versions, "remove it: nothing reads it"),
+        )
+        for name in map(str, override)
+        if name not in manifest_versions
+    ]
+    lines = _folded(pair_findings(pairs, wanted), [f"{name} {wanted[name]} " for name in map(str, override)])
+    return unknown + [Finding("versions.pair", host.name, line, advice) for line in lines]
+
+
+def _folded(lines: Iterable[str], causes: Iterable[str]) -> list[str]:
+    """Return one line of those that name the same cause, a version that the inventory sets, and how many."""
+    rest = list(lines)
+    folded = []
+    for cause in causes:
+        same = [line for line in rest if f" {cause}" in f" {line} ".replace(":", " ")]
+        rest = [line for line in rest if line not in same]
+        more = f", and {counted(len(same) - 1, 'more pair')}" if same[1:] else ""
+        folded += [f"{same[0]}{more}"] if same else []
+    return folded + rest

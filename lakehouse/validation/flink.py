@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakehouse import services
 from lakehouse.inventory import Host, Inventory
 from lakehouse.sizing import plan
 from lakehouse.sizing.flink import LEAST_TASK_HEAP
-from lakehouse.validation import sizes
+from lakehouse.validation import limits, sizes
 from lakehouse.validation.finding import Finding
+from lakehouse.validation.topology import meant
 from plugins.module_utils.lakehouse.counting import counted
 
 LEADER, WORKERS = "flink_jobmanager", "flink_taskmanagers"
-# Each of them is a process of its own on a node.
-PROCESSES = tuple(
-    name for row in services.load().services.values() if row.role == "flink" for name in row.memory
-)
 
 
 def groups(inventory: Inventory) -> list[Finding]:
@@ -25,24 +21,20 @@ def groups(inventory: Inventory) -> list[Finding]:
     expected = "exactly one host, or none in both groups"
     if workers and not leaders:
         fact = f"group {LEADER} is empty, and {WORKERS} is not"
-        return [Finding("groups.flink", "all", fact, f"put a host into [{LEADER}]", expected)]
+        advice = meant(inventory, LEADER) or f"put a host into [{LEADER}]"
+        return [Finding("groups.flink", "all", fact, advice, expected)]
     if leaders and not workers:
         fact = f"group {WORKERS} is empty, and {LEADER} is not"
-        return [Finding("groups.flink", "all", fact, f"put a host into [{WORKERS}]", "at least one host")]
+        advice = meant(inventory, WORKERS) or f"put a host into [{WORKERS}]"
+        return [Finding("groups.flink", "all", fact, advice, "at least one host")]
     return []
 
 
 def memory(host: Host) -> list[Finding]:
-    """Check that every process fits into the node, and the parts of a TaskManager into its process."""
+    """Check that the parts of a TaskManager fit into its process."""
     node = _number(host, "node_memory_mb")
-    findings = []
-    for name in PROCESSES:
-        wanted = _number(host, name)
-        if wanted is not None and node is not None and wanted > node:
-            fact = f"{name} is {wanted}, and the node has {node} MiB"
-            findings.append(Finding("flink.memory", host.name, fact, f"lower {name}", f"at most {node}"))
-    if findings or not (node or _number(host, "flink_taskmanager_memory_mb")):
-        return findings
+    if not (node or _number(host, "flink_taskmanager_memory_mb")) or limits.broken(host):
+        return []
     made = plan(sizes.facts([host], "flink_taskmanager")).sizes[host.name]
     process, tasks = made["flink_taskmanager_memory_mb"], made["flink_taskmanager_task_heap_mb"]
     if tasks >= LEAST_TASK_HEAP:

@@ -81,8 +81,29 @@ def shared_addresses(inventory: Inventory) -> list[Finding]:
     ]
 
 
-def ports(host: Host) -> list[Finding]:
-    """Check that every service has a port of its own that an ordinary user may bind."""
+def alike(inventory: Inventory) -> list[Finding]:
+    """Check that no two hosts have one name: upper and lower case is the same in DNS and in /etc/hosts."""
+    named: dict[str, list[str]] = {}
+    for host in inventory.hosts:
+        named.setdefault(host.name.lower(), []).append(host.name)
+    return [
+        Finding(
+            "net.names",
+            ",".join(names),
+            "their names differ in upper and lower case alone",
+            "rename all but one: to the network it is one name",
+            "a name of its own",
+        )
+        for names in named.values()
+        if len(names) > 1
+    ]
+
+
+def ports(host: Host, of_ssh: object = None) -> list[Finding]:
+    """Check that every service has a port of its own that an ordinary user may bind.
+
+    ``of_ssh`` is ansible_port, where the inventory sets it.
+    """
     table = host.variables.get("lakehouse_ports")
     if not isinstance(table, Mapping):
         return []
@@ -104,4 +125,8 @@ def ports(host: Host) -> list[Finding]:
             findings.append(Finding("net.ports", host.name, fact, "change one of them", "every port once"))
         else:
             owner[port] = name
+    if isinstance(of_ssh, int | str) and str(of_ssh).isdigit() and int(of_ssh) in owner:
+        fact = f"ansible_port is {of_ssh}, and so is lakehouse_ports.{owner[int(of_ssh)]}"
+        advice = "set ansible_port to the port of SSH, or leave it out: it is 22"
+        findings.append(Finding("net.ports", host.name, fact, advice, "every port once"))
     return findings

@@ -92,18 +92,19 @@ def keys(host: Host) -> list[Finding]:
 def known_keys(component: str, section: str = "keys") -> Known:
     """Read the file that `python -m lakehouse.dev.componentkeys` wrote, and what is beside it by hand."""
     name = component if section == "keys" else f"{component}_{section}"
-    found, free = _read(f"{component}_keys.yml")[section], _read(FREE.name).get(name, ())
+    found, free = read(f"{component}_keys.yml")[section], read(FREE.name).get(name, ())
     patterns = {key for key in found if "*" in key}
     return Known(component, frozenset(found) - patterns, frozenset(free) | patterns)
 
 
 def version(component: str) -> str:
     """Return the version that a component's keys were read from."""
-    return str(_read(f"{component}_keys.yml")["version"])
+    return str(read(f"{component}_keys.yml")["version"])
 
 
 @cache
-def _read(name: str) -> Any:
+def read(name: str) -> Any:
+    """Return what a list of keys in this folder holds."""
     return yamlfile.read(FOLDER / name)
 
 
@@ -115,7 +116,7 @@ def _dict(host: Host, variable: str) -> Mapping[object, object]:
 def _known(host: Host, variable: str) -> list[Known]:
     components = DICTS[variable]
     own = [known_keys(*name.split("/")) for name in components]
-    others = Known(own[0].component, frozenset(), frozenset(_read(FREE.name).get(variable, ())))
+    others = Known(own[0].component, frozenset(), frozenset(read(FREE.name).get(variable, ())))
     known = [*own, others]
     return known + _catalogs(host) if "spark" in components else known
 

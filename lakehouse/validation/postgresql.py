@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import NamedTuple
 
 from lakehouse.inventory import Host, Inventory
 from lakehouse.sizing.postgresql import POOLS, SPARED
-from lakehouse.validation import sizes
+from lakehouse.validation import overrides, sizes
 from lakehouse.validation.finding import Finding, Level
 from lakehouse.validation.network import TRUSTED
+from lakehouse.validation.variables import suggestion
 from plugins.module_utils.lakehouse.counting import counted
 
 POOL, MOST = "hive_metastore_pool_size", "postgresql_max_connections"
@@ -42,8 +45,55 @@ OWNED = {
     "listen_addresses": f"set {LISTENS}",
     "port": "set lakehouse_ports.postgresql",
 }
+# Units of settings, in the smallest of each kind.
+MEMORY = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
+TIME = {"us": 1, "ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
+_NUMBER = re.compile(r"\s*([+-]?(?:0x[0-9a-f]+|\d+\.?\d*(?:e[+-]?\d+)?|\.\d+))\s*([a-z]*)\s*", re.IGNORECASE)
+_UNIT = re.compile(r"(\d*)(\w+)")
 # PostgreSQL takes the beginning of each of these words, in any case.
-_OFF = ("off", "false", "no", "0")
+_OFF, _ON = ("off", "false", "no", "0"), ("on", "true", "yes", "1")
+# Names of earlier versions that PostgreSQL still accepts.
+OLD_NAMES = frozenset({"sort_mem", "vacuum_mem"})
+
+
+class Setting(NamedTuple):
+    """One setting of PostgreSQL as `pg_settings` has it; numbers are in its unit, which may be none."""
+
+    kind: str
+    unit: str
+    least: str
+    most: str
+
+
+@cache
+def known() -> Mapping[str, Setting]:
+    """Return PostgreSQL's settings by name in lower case: it reads them so."""
+    rows: Mapping[str, str] = overrides.read("postgresql_keys.yml")["keys"]
+    return {name.lower(): Setting(*row.split(" ")) for name, row in rows.items()}
+
+
+def keys(host: Host) -> list[Finding]:
+    """Find settings that PostgreSQL does not know, or whose value it does not take: it would not start.
+
+    A name with a dot is an extension's; what those are nobody knows before they are loaded.
+    """
+    given = host.variables.get("postgresql_settings") or {}
+    own = {str(name): value for name, value in given.items() if value is not None}
+    version = overrides.version("postgresql")
+    findings = []
+    for name, value in own.items():
+        setting = known().get(name.lower())
+        if name.lower() in OWNED or "." in name or name.lower() in OLD_NAMES:
+            continue
+        if setting is None:
+            advice = suggestion(name.lower(), known(), "remove it: PostgreSQL would not start")
+            fact = f"PostgreSQL {version} has no setting {name} (postgresql_settings)"
+            findings.append(Finding("postgresql.keys", host.name, fact, advice))
+        elif expected := _refused(value, setting):
+            fact = f"postgresql_settings.{name} is {value!r}"
+            advice = "correct it, or leave it out: PostgreSQL would not start"
+            findings.append(Finding("postgresql.keys", host.name, fact, advice, expected))
+    return findings
 
 
 def connections(inventory: Inventory) -> list[Finding]:
@@ -59,7 +109,7 @@ def connections(inventory: Inventory) -> list[Finding]:
     findings = []
     for host in inventory.group("postgresql"):
         own = host.variables.get("postgresql_settings") or {}
-        most = int(own.get("max_connections") or made[host.name][MOST])
+        most = int(_number(own.get("max_connections"), "-") or made[host.name][MOST])
         if POOLS * size + SPARED > most:
             held = f"the metastore holds {POOLS} x {counted(size, 'connection')} ({POOL})"
             fact = f"{held}, and PostgreSQL allows {most} in all"
@@ -79,7 +129,7 @@ def clients(host: Host) -> list[Finding]:
     ]
 
 
-def overrides(host: Host) -> list[Finding]:
+def settings(host: Host) -> list[Finding]:
     """Check that no setting takes back what the role says about who may log in, and how."""
     given = host.variables.get("postgresql_settings") or {}
     own = {str(name).lower(): str(value).strip() for name, value in given.items() if value is not None}
@@ -124,4 +174,45 @@ def _is_private(network: IPv4Network | IPv6Network) -> bool:
 
 
 def _is_off(value: str) -> bool:
-    return bool(value) and value.lower() != "o" and any(off.startswith(value.lower()) for off in _OFF)
+    return _is_word(value, _OFF)
+
+
+def _refused(value: object, setting: Setting) -> str:
+    """Return what a setting expects where it does not take a value, nothing where it does."""
+    if setting.kind == "bool":
+        is_switch = isinstance(value, bool) or _is_off(str(value)) or _is_word(str(value), _ON)
+        return "" if is_switch else "on or off"
+    if setting.kind not in ("integer", "real"):
+        return ""
+    number = _number(value, setting.unit)
+    if number is not None and float(setting.least) <= number <= float(setting.most):
+        return ""
+    unit = (
+        ""
+        if setting.unit == "-"
+        else f" x {setting.unit}"
+        if setting.unit[0].isdigit()
+        else f" {setting.unit}"
+    )
+    return f"{setting.least} to {setting.most}{unit}"
+
+
+def _number(value: object, unit: str) -> float | None:
+    """Return a number in the unit of its setting, None where PostgreSQL would not read it as one."""
+    match = None if isinstance(value, bool) else _NUMBER.fullmatch(str(value))
+    if match is None:
+        return None
+    text, suffix = match.groups()
+    number = float(int(text, 16)) if "x" in text.lower() else float(text)
+    if not suffix:
+        return number
+    own = _UNIT.fullmatch(unit)
+    table = next((table for table in (MEMORY, TIME) if own and own[2] in table), {})
+    if own is None or suffix not in table:
+        return None
+    # PostgreSQL rounds to its unit.
+    return float(round(number * table[suffix] / (int(own[1] or 1) * table[own[2]])))
+
+
+def _is_word(value: str, words: tuple[str, ...]) -> bool:
+    return bool(value) and value.lower() != "o" and any(word.startswith(value.lower()) for word in words)

@@ -150,8 +150,9 @@ def _marked(path: str, option: Option, value: Any) -> Iterator[tuple[str, Any, L
     for index, item in items:
         here = path if index is None else f"{path}[{index}]"
         for key, suboption in options.items():
-            if isinstance(item, Mapping) and (key in item or suboption.get("required")):
-                yield from _marked(f"{here}.{key}", suboption, item.get(key))
+            # One that is not there is named as a variable that is missing.
+            if isinstance(item, Mapping) and key in item:
+                yield from _marked(f"{here}.{key}", suboption, item[key])
 
 
 def _hides(option: Option) -> bool:

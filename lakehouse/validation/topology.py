@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lakehouse import services
 from lakehouse.inventory import Host, Inventory
-from lakehouse.validation.finding import Finding
-from lakehouse.validation.variables import suggestion
+from lakehouse.nearest import nearest
+from lakehouse.validation.finding import Finding, Level
 from plugins.module_utils.lakehouse.counting import counted
 
 # The least number of hosts of which one can fail and more than half are left.
 LEAST_QUORUM = 3
+# How much a group's name resembles one of the catalogue's that it is a misspelling, not a group of its own.
+ALIKE = 0.85
 _EXPECTED = {
     services.ONE: "exactly one host",
     services.AT_MOST_ONE: "at most one host",
@@ -23,17 +25,12 @@ def group_sizes(inventory: Inventory) -> list[Finding]:
     """Check that every part is played, the single parts by one machine, voters by an odd number."""
     findings = []
     known = services.load()
-    others = {group for host in inventory.hosts for group in host.groups} - {
-        *known.groups,
-        "all",
-        "ungrouped",
-    }
     for group in known.sized(*_EXPECTED):
         members = [host.name for host in inventory.group(group)]
         count = known.groups[group].hosts
         expected = _EXPECTED[count]
         if not members and count != services.AT_MOST_ONE:
-            advice = suggestion(group, others, f"put a host into [{group}]")
+            advice = meant(inventory, group) or f"put a host into [{group}]"
             findings.append(Finding("groups.size", "all", f"group {group} is empty", advice, expected))
         elif len(members) > 1 and count != services.SOME:
             fact = f"group {group} has {counted(len(members), 'host')}"
@@ -43,6 +40,47 @@ def group_sizes(inventory: Inventory) -> list[Finding]:
     return findings + [
         finding for group in known.sized(services.QUORUM) for finding in _votes(group, inventory)
     ]
+
+
+def meant(inventory: Inventory, group: str) -> str:
+    """Return ``did you mean x?`` where an empty group of the catalogue has a misspelt one, else nothing."""
+    close = nearest(group, _others(inventory))
+    return f"did you mean {close}?" if close else ""
+
+
+def unused(inventory: Inventory, named: Sequence[Finding] = ()) -> list[Finding]:
+    """Find misspelt groups, and hosts on which nothing runs: warnings, for groups of your own are allowed.
+
+    A misspelt group that one of the findings ``named`` asks for already is not named again.
+    """
+    known = services.load().groups
+    misspelt = {
+        group: close for group in sorted(_others(inventory)) if (close := nearest(group, known, ALIKE))
+    }
+    explained = {host.name for group in misspelt for host in inventory.group(group)}
+    advice = "put it into a group of services.yml, or take it out of the inventory"
+    return [
+        Finding(
+            "groups.unknown",
+            "all",
+            f"no service runs in the group {group}",
+            f"did you mean {close}?",
+            "a group of services.yml",
+            Level.WARNING,
+        )
+        for group, close in misspelt.items()
+        if not any(finding.action == meant(inventory, close) for finding in named)
+    ] + [
+        Finding("groups.host", host.name, "no service runs on this host", advice, level=Level.WARNING)
+        for host in inventory.hosts
+        if not host.groups & known.keys() and host.name not in explained
+    ]
+
+
+def _others(inventory: Inventory) -> set[str]:
+    """Return the groups of the inventory that are none of the catalogue."""
+    groups = {group for host in inventory.hosts for group in host.groups}
+    return groups - {*services.load().groups, "all", "ungrouped"}
 
 
 def _votes(group: str, inventory: Inventory) -> Iterator[Finding]:

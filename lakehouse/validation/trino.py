@@ -13,6 +13,7 @@ from lakehouse import shipped, yamlfile
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation import sizes
 from lakehouse.validation.finding import Finding
+from lakehouse.validation.topology import meant
 from lakehouse.validation.variables import suggestion
 
 NODES_SECRET = "trino_shared_secret"  # noqa: S105 -- the name of a variable
@@ -70,11 +71,14 @@ def groups(inventory: Inventory) -> list[Finding]:
     workers = [host.name for host in inventory.group("trino_workers")]
     if workers and not coordinators:
         fact = "group trino_workers has hosts, but trino_coordinator has none"
-        advice = "put a host into [trino_coordinator], or empty [trino_workers]"
+        advice = (
+            meant(inventory, "trino_coordinator")
+            or "put a host into [trino_coordinator], or empty [trino_workers]"
+        )
         return [Finding("trino.groups", ",".join(workers), fact, advice, "exactly one coordinator")]
     if coordinators and not workers:
         fact = "group trino_coordinator has a host, but trino_workers has none"
-        advice = "put a host into [trino_workers]; it may be the same"
+        advice = meant(inventory, "trino_workers") or "put a host into [trino_workers]; it may be the same"
         return [Finding("trino.groups", coordinators[0], fact, advice, "at least one worker")]
     return []
 
@@ -85,15 +89,6 @@ def shared_secret(host: Host) -> list[Finding]:
         return []
     advice = "copy it from group_vars/all/cluster.yml of inventory/three-node (vault) or local (generated)"
     return [Finding("secrets.missing", host.name, f"{NODES_SECRET} is not set", advice)]
-
-
-def heap(host: Host) -> list[Finding]:
-    """Check that the heap, and on top of it what every JVM takes beside its heap, fits into the node."""
-    given, memory = host.variables.get("trino_heap_mb"), host.variables.get("node_memory_mb")
-    if given is None or memory is None or int(given) < int(memory):
-        return []
-    fact = f"trino_heap_mb is {given} on a node with {memory} MiB"
-    return [Finding("trino.heap", host.name, fact, "lower it, or leave it out", f"less than {memory}")]
 
 
 def query(host: Host) -> list[Finding]:
@@ -112,11 +107,10 @@ def query(host: Host) -> list[Finding]:
 
 def catalogs(host: Host) -> list[Finding]:
     """Check that every catalog has a name of its own, a connector that is loaded, and what that one needs."""
-    extra = host.variables.get("trino_catalogs") or []
     findings = []
     own = own_catalogs()
     seen = set(own)
-    for index, catalog in enumerate(extra):
+    for index, catalog in _extra(host):
         name, properties = str(catalog["name"]), catalog["properties"]
         where = f"trino_catalogs[{index}]"
         if name in seen:
@@ -133,6 +127,13 @@ def catalogs(host: Host) -> list[Finding]:
             for what, advice in _catalog_faults(host, catalog.get("like"), properties)
         ]
     return findings
+
+
+def _extra(host: Host) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield place and entry of the inventory's catalogs, but for those that another check has named."""
+    for index, catalog in enumerate(host.variables.get("trino_catalogs") or []):
+        if catalog is not None:
+            yield index, catalog
 
 
 def _connector(catalog: Mapping[str, Any]) -> str:
@@ -168,13 +169,13 @@ def keys(host: Host) -> list[Finding]:
         *_unknown(host, "trino_config", variables.get("trino_config"), known.server),
         *_unknown(host, "trino_node", variables.get("trino_node"), known.server | NODE_KEYS),
     ]
-    for index, catalog in enumerate(variables.get("trino_catalogs") or []):
+    for index, catalog in _extra(host):
         connector = _connector(catalog)
         path = f"trino_catalogs[{index}].properties"
         findings += _of_catalog(host, path, catalog["properties"], connector, known)
     connectors = {
         **own_catalogs(),
-        **{str(catalog["name"]): _connector(catalog) for catalog in variables.get("trino_catalogs") or []},
+        **{str(catalog["name"]): _connector(catalog) for _, catalog in _extra(host)},
     }
     for name, properties in (variables.get("trino_catalog_properties") or {}).items():
         if name not in connectors:
@@ -191,7 +192,7 @@ def secrets(host: Host) -> list[Finding]:
     """Check that no secret stands in a catalog or in config.properties, which are no secret files."""
     variables = host.variables
     written = {"trino_config": variables.get("trino_config")}
-    for index, catalog in enumerate(variables.get("trino_catalogs") or []):
+    for index, catalog in _extra(host):
         written[f"trino_catalogs[{index}].properties"] = catalog["properties"]
     for name, properties in (variables.get("trino_catalog_properties") or {}).items():
         written[f"trino_catalog_properties.{name}"] = properties

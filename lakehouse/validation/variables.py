@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -29,8 +28,11 @@ _SIZE = re.compile(
     r"(?<!min_memory)(?<!min_disk)"
     r"_(mb|cores|slots|parallelism|partitions|connections|handlers|threads|block_size|pool_size)$"
 )
-# Its check knows an upper bound as well.
-_CHECKED_ELSEWHERE = frozenset({"hdfs_replication"})
+# Their checks know an upper bound as well.
+_CHECKED_ELSEWHERE = frozenset({"hdfs_replication", "lakehouse_memory_overcommit"})
+
+# Stands for a value of which nothing is right.
+_WRONG: Any = object()
 
 # Ansible's own variables, and secrets that other variables refer to.
 FREE_PREFIXES = ("ansible_", "vault_")
@@ -106,40 +108,63 @@ def check_types(host: Host, known: Mapping[str, Option]) -> tuple[Host, list[Fin
     """Put each variable, down to the members of dicts and lists, through Ansible's own validation.
 
     Returns the host with the right values alone, as their types say (``"3"`` as 3), and a finding for each
-    wrong one.
+    wrong one. Of a dict a wrong member alone is missing; a list keeps the places of its elements, with None
+    for one that is wrong.
     """
     typed = {}
     findings = []
     for name, value in host.variables.items():
         if name not in known or isinstance(value, Undefined):
             continue
-        faults = list(_faults(host.name, name, known[name], value))
+        faults: list[Finding] = []
+        right = _checked(host.name, name, known[name], value, faults)
         findings += faults
         if not faults:
             validator = ArgumentSpecValidator({name: dict(known[name])})
-            typed[name] = validator.validate({name: value}).validated_parameters[name]
+            right = validator.validate({name: value}).validated_parameters[name]
+        if right is not _WRONG:
+            typed[name] = right
     return replace(host, variables=typed), findings
 
 
-def _faults(host: str, path: str, option: Option, value: object) -> Iterator[Finding]:
+def _checked(host: str, path: str, option: Option, value: object, faults: list[Finding]) -> Any:
+    """Return the right parts of a value as their types say, or ``_WRONG``; append to ``faults``."""
     kind = option.get("type", "str")
     inner: Mapping[str, Option] = option.get("options") or {}
     if inner and kind == "dict" and isinstance(value, Mapping):
-        member = partial("{}.{}".format, path)
-        yield from (_unknown(host, member(key), key, inner) for key in value if key not in inner)
-        for key, suboption in inner.items():
-            if key in value:
-                yield from _faults(host, member(key), suboption, value[key])
-            elif suboption.get("required"):
-                yield _missing(host, member(key), suboption)
-    elif inner and kind == "list" and isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _faults(host, f"{path}[{index}]", {**option, "type": "dict"}, item)
-    else:
-        flat = {key: detail for key, detail in option.items() if key != "options"}
-        if ArgumentSpecValidator({path: flat}).validate({path: value}).error_messages:
-            fact = f"{path} is {_shown(value, option)}"
-            yield Finding("vars.type", host, fact, "correct it in the inventory", _described(option))
+        return _members(host, path, inner, value, faults)
+    if inner and kind == "list" and isinstance(value, list):
+        element = {**option, "type": "dict"}
+        items = [
+            _checked(host, f"{path}[{index}]", element, item, faults) for index, item in enumerate(value)
+        ]
+        return [None if item is _WRONG else item for item in items]
+    flat = {key: detail for key, detail in option.items() if key != "options"}
+    result = ArgumentSpecValidator({path: flat}).validate({path: value})
+    if result.error_messages:
+        fact = f"{path} is {_shown(value, option)}"
+        faults.append(Finding("vars.type", host, fact, "correct it in the inventory", _described(option)))
+        return _WRONG
+    return result.validated_parameters[path]
+
+
+def _members(
+    host: str, path: str, inner: Mapping[str, Option], value: Mapping[str, Any], faults: list[Finding]
+) -> Any:
+    """Return the right members of a dict; ``_WRONG`` where one that it needs is not there."""
+    faults += [_unknown(host, f"{path}.{key}", str(key), inner) for key in value if key not in inner]
+    members: dict[str, Any] = {}
+    lacks = False
+    for key, option in inner.items():
+        if key in value:
+            member = _checked(host, f"{path}.{key}", option, value[key], faults)
+            lacks |= member is _WRONG and bool(option.get("required"))
+            members |= {} if member is _WRONG else {key: member}
+        elif option.get("required"):
+            faults.append(_missing(host, f"{path}.{key}", option))
+            lacks = True
+    # Another check may rely on a member that is required, but for those of a table of the cluster.
+    return _WRONG if lacks and "[" in path else members
 
 
 def _unknown(host: str, path: str, name: str, known: Iterable[str]) -> Finding:

@@ -19,7 +19,7 @@ from lakehouse import shipped, specs
 from lakehouse.artifacts import manifest
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory
-from lakehouse.validation import Level, Undefined, of_level, replaced, report, validate
+from lakehouse.validation import Level, Undefined, of_level, replaced, report, twice, validate
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # What Ansible puts beside the variables of the inventory.
@@ -46,6 +46,7 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(str(error)) from error
         inventory = self._inventory(variables)
         findings = validate(inventory, specs.every(), bill) + replaced(inventory.path, self._loader)
+        findings += twice(inventory.path, _sources(variables))
         result = {"changed": False, "msg": report(findings)}
         if of_level(findings, Level.FAULT):
             # The error and the message are both printed: they are not to say the same.
@@ -70,6 +71,12 @@ class ActionModule(ActionBase):
         }
         groups = frozenset(group for group, members in variables["groups"].items() if name in members)
         return Host(name=name, address=str(own.get("ansible_host", "")), groups=groups, variables=own)
+
+
+def _sources(variables: Mapping[str, Any]) -> set[Path]:
+    """Return the files that name hosts."""
+    hosts = (variables["hostvars"].raw_get(name) for name in variables["groups"]["all"])
+    return {Path(str(host["inventory_file"])) for host in hosts if host.get("inventory_file")}
 
 
 def _resolved(templar: Any, name: str, value: object) -> object:

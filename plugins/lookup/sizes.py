@@ -11,12 +11,15 @@ import multiprocessing
 from collections.abc import Mapping
 from typing import Any
 
+from ansible import constants
 from ansible.errors import AnsibleTemplateError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.lookup import LookupBase
 
 from lakehouse import services
 from lakehouse.sizing import placed, plan
+from lakehouse.validation import Finding
+from lakehouse.validation.sizes import judged
 
 SWITCHES = {row.switch for row in services.load().services.values() if row.switch}
 # A task on a host is a process of its own, in which no fact changes: the first answer is every answer.
@@ -29,13 +32,16 @@ class LookupModule(LookupBase):
     def run(self, _terms: list[Any], variables: dict[str, Any] | None = None, **_options: Any) -> list[Any]:
         """Return the sizes as the one element of a list."""
         if not _ANSWER:
-            answer = self._sizes(variables or {})
+            answer, findings = self._sizes(variables or {})
             if multiprocessing.parent_process() is None:
                 return [answer]
+            for finding in findings:
+                self._display.display(str(finding), color=constants.COLOR_WARN)
             _ANSWER.append(answer)
         return [_ANSWER[0]]
 
-    def _sizes(self, variables: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    def _sizes(self, variables: Mapping[str, Any]) -> tuple[dict[str, dict[str, int]], list[Finding]]:
+        """Return the sizes by host, and what is to be said of them where every machine is known."""
         hostvars, groups = variables["hostvars"], variables["groups"]
         # What the cluster shares may be a default, which only a play knows.
         shared = {name: value for name, value in variables.items() if name.startswith("lakehouse_")}
@@ -46,8 +52,11 @@ class LookupModule(LookupBase):
             settings = settings or {key: value(key) for key in placed.SETTINGS}
             member = {group for group, members in groups.items() if name in members}
             machines[name] = _machine(member, value)
-        made = plan(placed.cluster(machines, settings))
-        return {name: dict(sizes) for name, sizes in made.sizes.items()}
+        cluster = placed.cluster(machines, settings)
+        made = plan(cluster)
+        are_known = all(machine.memory_mb for machine in machines.values())
+        findings = judged(cluster, made) if are_known else []
+        return {name: dict(sizes) for name, sizes in made.sizes.items()}, findings
 
     def _reader(self, raw: Mapping[str, Any]) -> Any:
         """Return a function from a name to the host's value, None where the inventory does not say it."""

@@ -153,6 +153,13 @@ class WebHdfs(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait longer than the verb does: a computer that is busy with other tests answers late."""
+    for limit in ("_SECONDS", "_MORE_SECONDS"):
+        monkeypatch.setattr(metastore, limit, 60.0)
+
+
 @contextmanager
 def namenode() -> Iterator[int]:
     """Give the port of one."""

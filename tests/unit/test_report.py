@@ -194,6 +194,21 @@ def test_a_failed_phase_fails_the_run_unless_it_was_repeated(run: Run) -> None:
     assert run.build() == 0
 
 
+def test_warnings_of_a_run_are_in_every_report_and_fail_nothing(run: Run) -> None:
+    line = "WARN hadoop.keys all: Hadoop 3.5.0 has no key <b>: did you mean dfs.replication?"
+
+    def twice(phases: list[dict[str, Any]]) -> None:
+        for phase in phases[:2]:
+            phase["warnings"] = [line]
+
+    run.edit("report/phases.json", twice)
+    assert run.build() == 0
+    assert run.summary["warnings"] == [line]
+    assert line in run.printed
+    assert run.printed.count("1 warning") == 1
+    assert "has no key &lt;b&gt;" in run.html
+
+
 def test_phases_may_be_missing(run: Run) -> None:
     (run.folder / "report/phases.json").unlink()
     assert run.build() == 0

@@ -14,6 +14,7 @@ from lakehouse.sizing.placements import (
     METADATA,
     OF_ENGINE,
     WORKERS,
+    Machine,
     colocated,
     host,
     separated,
@@ -95,8 +96,8 @@ def test_three_equal_hosts_have_the_agreed_sizes(name: str) -> None:
 @pytest.mark.parametrize(
     ("machine", "spark", "trino", "flink", "masters"),
     [
-        (0, (2, 1, 1920), (4160, 1664), (4928, 2), 2464),
-        (1, (2, 2, 5376), (11328, 4480), (13312, 4), 4427),
+        (0, (2, 1, 1920), (4160, 1664), (4928, 2), 3271),
+        (1, (2, 2, 5376), (11328, 4480), (13312, 4), 4814),
         (2, (4, 4, 10880), (45312, 17920), (53248, 16), 14513),
         (3, (16, 4, 11264), (185344, 73984), (218112, 64), 39454),
         (4, (32, 4, 23040), (393216, 157184), (886528, 128), 40369),
@@ -197,6 +198,80 @@ def test_a_namenode_alone_has_its_host_but_for_a_checkpoint_as_large() -> None:
     assert beside["hdfs_namenode_heap_mb"] == 336
 
 
+def large_and(*others: Host) -> dict[str, int]:
+    """What the sizes of three hosts of 256 GiB and 64 cores are beside others."""
+    return dict(plan(Cluster((*colocated(MACHINES[3], 3).hosts, *others))).sizes["n2"])
+
+
+@pytest.mark.parametrize(("memory_mb", "cores"), [(16384, 4), (6144, 2)])
+def test_one_small_host_leaves_a_large_cluster_as_it_is(memory_mb: int, cores: int) -> None:
+    small = Host("small", memory_mb, cores, frozenset({"datanode", *ENGINES}))
+    before, after = large_and(), large_and(small)
+    for name in ("spark_executor_cores", "spark_executor_memory_mb", "spark_application_cores"):
+        assert after[name] == before[name]
+    assert after["trino_query_max_memory_mb"] > before["trino_query_max_memory_mb"]
+
+
+def test_many_small_hosts_have_executors_too() -> None:
+    small = [Host(f"small{number}", 16384, 4, frozenset({"datanode", *ENGINES})) for number in range(30)]
+    made = plan(Cluster((*colocated(MACHINES[3], 3).hosts, *small)))
+    of = made.sizes["small1"]
+    assert of["spark_worker_memory_mb"] >= of["spark_executor_memory_mb"]
+
+
+def test_a_worker_on_which_no_executor_fits_has_its_share_and_no_more() -> None:
+    small = Host("small", 6144, 2, frozenset({"datanode", *ENGINES}))
+    made = plan(Cluster((*colocated(MACHINES[3], 3).hosts, small)))
+    of = made.sizes["small"]
+    assert of["spark_worker_memory_mb"] < of["spark_executor_memory_mb"]
+    assert of["spark_worker_cores"] == 1
+    assert made.gaps == ()
+
+
+def test_a_coordinator_larger_than_its_workers_gives_a_query_no_more_than_the_cluster() -> None:
+    hosts = (one("trino", memory_mb=262144), Host("w", 16384, 4, frozenset({"trino", "trino_worker"})))
+    made = plan(Cluster(hosts)).sizes["n1"]
+    assert made["trino_query_max_memory_per_node_mb"] == made["trino_query_max_memory_mb"] == 4672
+
+
+@pytest.mark.parametrize(
+    ("memory_gib", "nodes", "disk_gb", "need"),
+    [(64, 50, 48000, 14183), (64, 50, 8000, 3217), (256, 50, 48000, 14183)],
+)
+def test_a_namenode_without_an_engine_beside_it_has_what_its_blocks_need(
+    memory_gib: int, nodes: int, disk_gb: int, need: int
+) -> None:
+    others = [
+        host(MACHINES[2]._replace(disk_gb=disk_gb), number, {"datanode"}) for number in range(2, nodes + 1)
+    ]
+    masters = Host("n1", memory_gib * 1024, 16, METADATA | FLINK_MASTERS)
+    made = plan(Cluster((masters, *others)))
+    assert need * 0.98 <= made.sizes["n1"]["hdfs_namenode_heap_mb"] <= need
+    # The checkpoint reads the namespace into a heap as large.
+    taken = sum(made.processes["n1"].values()) + made.processes["n1"]["namenode"]
+    assert taken <= 0.85 * memory_gib * 1024
+
+
+@pytest.mark.parametrize(
+    ("machine", "nodes", "seconds"),
+    [
+        (MACHINES[0], 3, 60),
+        (MACHINES[2], 3, 120),
+        (MACHINES[2], 10, 240),
+        (MACHINES[3], 50, 7680),
+        (MACHINES[4], 50, 15360),
+    ],
+)
+def test_the_more_replicas_the_disks_hold_the_rarer_are_full_reports(
+    machine: Machine, nodes: int, seconds: int
+) -> None:
+    made = plan(colocated(machine, nodes)).sizes
+    assert {of["hdfs_datanode_block_report_seconds"] for of in made.values()} == {seconds}
+    replicas = nodes * machine.disk_gb * 1e9 / 2**26
+    assert replicas / seconds <= 5000 or seconds == 21600
+    assert plan(Cluster((one("datanode"),))).sizes["n1"]["hdfs_datanode_block_report_seconds"] == 60
+
+
 def test_a_namenode_alone_has_no_more_than_its_blocks_need() -> None:
     others = [host(MACHINES[2], number, {"datanode"}) for number in (2, 3, 4)]
     made = plan(Cluster((one("namenode"), *others))).sizes["n1"]
@@ -213,6 +288,13 @@ def test_engines_get_nodes_by_their_weights() -> None:
     cluster = separated(MACHINES[0], 10)
     counts = [len(cluster.having(service)) for service in ("spark_worker", "trino", "flink_taskmanager")]
     assert counts == [4, 3, 2]
+
+
+def test_memory_that_few_executors_could_not_hold_makes_them_more() -> None:
+    made = plan(Cluster((one("datanode", "spark_worker", memory_mb=262144, cores=8),)))
+    of = made.sizes["n1"]
+    assert (of["spark_executor_cores"], of["spark_worker_cores"]) == (1, 8)
+    assert sum(made.processes["n1"].values()) >= 0.8 * 262144
 
 
 def test_an_executor_has_four_cores_where_a_worker_has_two_of_them() -> None:

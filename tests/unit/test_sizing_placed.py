@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,14 +100,23 @@ def test_a_disk_is_that_of_the_file_system_below_a_folder() -> None:
 @pytest.mark.parametrize(
     ("variables", "named"),
     [
-        ({"lakehouse_memory_overcommit": 0.0}, "lakehouse_memory_overcommit is 0.0"),
-        ({"lakehouse_engine_weights": {"spark": -1}}, "lakehouse_engine_weights.spark is -1"),
+        (
+            {"lakehouse_memory_overcommit": 0.0},
+            "lakehouse_memory_overcommit is 0.0 (expected more than 0, at most 2)",
+        ),
+        (
+            {"lakehouse_memory_overcommit": 9},
+            "lakehouse_memory_overcommit is 9 (expected more than 0, at most 2)",
+        ),
+        (
+            {"lakehouse_engine_weights": {"spark": -1}},
+            "lakehouse_engine_weights.spark is -1 (expected more than 0)",
+        ),
     ],
 )
-def test_a_factor_that_leaves_nothing_is_refused(variables: dict[str, Any], named: str) -> None:
-    assert lines(sizes.positive(host(**variables))) == [
-        f"FAIL sizes.range n1: {named} (expected more than 0): correct it, or leave it out: it has a default "
-        "(docs/sizing.md)"
+def test_a_factor_out_of_its_range_is_refused(variables: dict[str, Any], named: str) -> None:
+    assert lines(sizes.factors(host(**variables))) == [
+        f"FAIL sizes.range n1: {named}: correct it, or leave it out: it has a default (docs/sizing.md)"
     ]
 
 
@@ -136,6 +146,43 @@ def test_sizes_that_somebody_has_set_may_take_what_is_the_system_s() -> None:
 
 def test_promising_more_makes_room() -> None:
     assert sizes.room(host(node_memory_mb=5120, node_cores=2, lakehouse_memory_overcommit=1.2)) == []
+
+
+EVERYTHING = ("datanodes", "spark_workers", "trino_workers", "flink_taskmanagers")
+
+
+def cluster_of(first: dict[str, Any], *others: dict[str, Any]) -> inventory.Inventory:
+    """Masters on the first host, every engine on each; memory, cores and disk are variables."""
+    hosts = [
+        inventory.Host(f"n{number}", "", frozenset(EVERYTHING if number else OF_NODE1), said)
+        for number, said in enumerate((first, *others))
+    ]
+    return inventory.Inventory(Path(), tuple(hosts))
+
+
+LARGE = {"node_memory_mb": 262144, "node_cores": 64, "node_disk_gb": 1000}
+SMALL = {"node_memory_mb": 16384, "node_cores": 4, "node_disk_gb": 1000}
+
+
+def test_a_worker_on_which_no_executor_fits_is_named() -> None:
+    assert lines(sizes.uneven(cluster_of(LARGE, LARGE, LARGE, SMALL))) == [
+        "WARN sizes.mixed n3: its worker of Spark has 4736 MiB, and no executor of the others fits (expected "
+        "at least 7936): give it more memory, take it out of [spark_workers], or set spark_executor_memory_mb"
+    ]
+    assert sizes.uneven(cluster_of(LARGE, LARGE, LARGE)) == []
+    assert sizes.uneven(cluster_of(LARGE, *[SMALL] * 12)) == []
+    # Where the inventory does not say how large a machine is, its facts do, later.
+    assert sizes.uneven(cluster_of(LARGE, LARGE, LARGE, {})) == []
+
+
+def test_a_namenode_that_full_disks_would_outgrow_is_named() -> None:
+    full = LARGE | {"node_disk_gb": 900_000}
+    [line] = lines(sizes.uneven(cluster_of(full, full, full)))
+    assert line.startswith(
+        "WARN sizes.namenode n0: its NameNode has a heap of 10880 MiB, and the disks hold 13.4 million "
+        "blocks (expected at least 16130): move engines to another host, or set hdfs_namenode_heap_mb before"
+    )
+    assert sizes.uneven(cluster_of(full | {"hdfs_namenode_heap_mb": 16200}, full, full)) == []
 
 
 @pytest.mark.parametrize("inventory", ["inventory/local", "tests/inventory"])

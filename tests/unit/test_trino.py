@@ -65,15 +65,6 @@ def test_hosts_of_trino_need_the_secret_of_its_nodes() -> None:
     assert trino.shared_secret(a_host(groups={"datanodes"})) == []
 
 
-def test_a_heap_larger_than_the_node() -> None:
-    assert found(trino.heap, trino_heap_mb=8192, node_memory_mb=6144) == [
-        "FAIL trino.heap n1: trino_heap_mb is 8192 on a node with 6144 MiB (expected less than 6144): "
-        "lower it, or leave it out"
-    ]
-    assert found(trino.heap, trino_heap_mb=1024, node_memory_mb=6144) == []
-    assert found(trino.heap, trino_heap_mb=1024) == []
-
-
 def test_a_query_that_leaves_no_room_in_the_heap() -> None:
     assert found(trino.query, trino_query_max_memory_per_node_mb=800, trino_heap_mb=1024) == [
         "FAIL trino.heap n1: trino_query_max_memory_per_node_mb is 800, and the heap is 1024 MiB, of which "

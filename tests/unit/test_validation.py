@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import services, shipped, specs
+from lakehouse import run, services, shipped, specs
 from lakehouse.artifacts import manifest
 from lakehouse.inventory import Host, Inventory
 from lakehouse.services import Group
@@ -184,22 +184,37 @@ class TestVariables:
         assert variables.undefined(a_host(node_compression=Undefined(name)), self.known) == []
 
     @pytest.mark.parametrize(
-        ("name", "value", "line"),
+        ("name", "value", "line", "right"),
         [
-            ("hdfs_replication", "three", "hdfs_replication is 'three' (expected int)"),
-            ("node_compression", "gzip", "node_compression is 'gzip' (expected one of zstd, lz4)"),
-            ("lakehouse_ports", 9083, "lakehouse_ports is 9083 (expected dict)"),
-            ("lakehouse_ports", {"metastore": "x"}, "lakehouse_ports.metastore is 'x' (expected int)"),
-            ("lakehouse_ports", {"metastor": 1}, "lakehouse_ports.metastor: did you mean metastore?"),
-            ("lakehouse_ports", {}, "lakehouse_ports.metastore is not set (expected int)"),
-            ("hdfs_layout_paths", [{"paht": "/x"}], "hdfs_layout_paths[0].path is not set (expected path)"),
-            ("hdfs_layout_paths", {"path": "/x"}, "hdfs_layout_paths is a dict (expected list of dict)"),
+            ("hdfs_replication", "three", "hdfs_replication is 'three' (expected int)", None),
+            ("node_compression", "gzip", "node_compression is 'gzip' (expected one of zstd, lz4)", None),
+            ("lakehouse_ports", 9083, "lakehouse_ports is 9083 (expected dict)", None),
+            ("lakehouse_ports", {"metastore": "x"}, "lakehouse_ports.metastore is 'x' (expected int)", {}),
+            (
+                "lakehouse_ports",
+                {"metastor": 1, "metastore": "9083"},
+                "lakehouse_ports.metastor: did you mean metastore?",
+                {"metastore": 9083},
+            ),
+            ("lakehouse_ports", {}, "lakehouse_ports.metastore is not set (expected int)", {}),
+            (
+                "hdfs_layout_paths",
+                [{"paht": "/x"}, {"path": "/y"}],
+                "hdfs_layout_paths[0].path is not set (expected path)",
+                [None, {"path": "/y"}],
+            ),
+            (
+                "hdfs_layout_paths",
+                {"path": "/x"},
+                "hdfs_layout_paths is a dict (expected list of dict)",
+                None,
+            ),
         ],
     )
-    def test_wrong_types(self, name: str, value: Any, line: str) -> None:
+    def test_wrong_types_leave_what_is_right(self, name: str, value: Any, line: str, right: Any) -> None:
         host, found = variables.check_types(a_host(**{name: value}), self.known)
         assert line in lines(found)
-        assert name not in host.variables
+        assert host.variables.get(name) == right
 
     def test_values_become_what_their_type_says(self) -> None:
         host, found = variables.check_types(a_host(hdfs_replication="2"), self.known)
@@ -536,6 +551,19 @@ def test_the_reference_inventory_is_sound(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_verb_of_the_kit_gets_the_warnings_of_a_run_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(run, "LOGS", tmp_path / "build" / "log")
+    mine = tmp_path / "inventory" / "mine"
+    shutil.copytree(REPOSITORY / "inventory" / "local", mine)
+    (mine / "group_vars/all/mine.yml").write_text("hdfs_site: {dfs.replicaton: 2}\n")
+    warnings: list[str] = []
+    run.playbook("validate", str(mine), warn=warnings.append)
+    assert [line.partition(" has no key")[0] for line in warnings] == ["WARN hadoop.keys all: Hadoop 3.5.0"]
+
+
 @pytest.mark.parametrize(
     ("edit", "line"),
     [
@@ -617,7 +645,7 @@ def test_the_reference_inventory_is_sound(
         (no_coordinator, "group trino_workers has hosts, but trino_coordinator has none"),
         (
             set_(trino_heap_mb=8192, node_memory_mb=6144),
-            "FAIL trino.heap all: trino_heap_mb is 8192 on a node with 6144 MiB",
+            "FAIL sizes.host all: trino_heap_mb is 8192, and node_memory_mb is 6144 (expected at most 6144)",
         ),
         (
             set_(lakehouse_versions={"trino_java": "21"}),

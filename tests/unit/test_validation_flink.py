@@ -49,14 +49,6 @@ def test_the_default_sizes_fit_into_each_other(memory: int) -> None:
     assert flink.memory(a_host(node_memory_mb=memory)) == []
 
 
-@pytest.mark.parametrize("name", flink.PROCESSES)
-def test_a_process_larger_than_its_node(name: str) -> None:
-    assert lines(flink.memory(a_host("n1", **{"node_memory_mb": 4096, name: 5000}))) == (
-        f"FAIL flink.memory n1: {name} is 5000, and the node has 4096 MiB (expected at most 4096): "
-        f"lower {name}"
-    )
-
-
 @pytest.mark.parametrize(
     "settings",
     [

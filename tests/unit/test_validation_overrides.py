@@ -15,7 +15,7 @@ from lakehouse.artifacts import manifest, releases
 from lakehouse.dev import classfiles, componentkeys, keyfiles
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
-from lakehouse.validation import Finding, Level, overrides, variables
+from lakehouse.validation import Finding, Level, overrides, owned, variables
 from tests.render import golden_files
 from tests.unit.test_trino import a_class
 
@@ -319,7 +319,8 @@ def test_the_keys_are_those_of_the_release(component: str) -> None:
 
 def test_free_keys_are_of_a_component_or_a_dict() -> None:
     free = yaml.safe_load(overrides.FREE.read_text(encoding="utf-8"))
-    assert free.keys() <= overrides.NAMES.keys() | overrides.DICTS.keys() | {"iceberg_catalog"}
+    assert free.keys() <= overrides.NAMES.keys() | overrides.DICTS.keys() | {"iceberg_catalog", "java"}
+    del free["java"]  # flags, which are whole
     for name, keys in free.items():
         assert all("*" in key for key in keys), name
         assert len(keys) == len(set(keys)), name
@@ -347,3 +348,19 @@ def test_examples_in_a_file_of_properties_become_stars() -> None:
 
 def test_words_in_quotes() -> None:
     assert list(componentkeys.words_in_quotes(b"""get("spark.a.b", 'x y', f'{z}')""")) == ["spark.a.b"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "count"),
+    [
+        ({"hdfs_core_site": {"fs.defaultFS": "hdfs://other"}}, 1),
+        ({"hdfs_site": {"dfs.namenode.rpc-address.lake.nn1": "n9:9000"}}, 1),
+        ({"hdfs_datanode_hdfs_site": {"dfs.datanode.data.dir": "/data", "dfs.datanode.failed": 1}}, 1),
+        # Another cluster's nameservice, beside the own one.
+        ({"hdfs_site": {"dfs.nameservices": "lake,far", "dfs.namenode.rpc-address.far.nn1": "x:9000"}}, 0),
+        ({"trino_config": {"node-scheduler.include-coordinator": True, "coordinator": True}}, 1),
+    ],
+)
+def test_a_key_that_a_variable_decides(settings: dict[str, Any], count: int) -> None:
+    host = Host("n1", "10.0.0.1", frozenset(), {"lakehouse_nameservice": "lake", **settings})
+    assert [finding.check for finding in owned.contradictions(host)] == ["settings.owned"] * count

@@ -63,7 +63,7 @@ def test_a_size_that_is_none_is_named_by_another_check() -> None:
 def one(**settings: Any) -> list[str]:
     """Return what is found of one host's clients and settings."""
     host = Host("n1", "10.0.0.11", frozenset(), settings)
-    return list(map(str, postgresql.clients(host) + postgresql.overrides(host)))
+    return list(map(str, postgresql.clients(host) + postgresql.settings(host)))
 
 
 @pytest.mark.parametrize(

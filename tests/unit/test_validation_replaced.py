@@ -10,6 +10,7 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 
 from lakehouse import run
+from lakehouse.validation.duplicates import twice
 from lakehouse.validation.replaced import replaced
 from tests.render import rendering
 
@@ -86,3 +87,22 @@ def test_a_run_says_it_and_goes_on(tmp_path: Path) -> None:
         "WARN vars.replaced all: hdfs_datanode_hdfs_site of group_vars/all/tuning.yml replaces that of "
         "group_vars/all/nodes.yml, without dfs.heartbeat.interval: " in done.stdout + done.stderr
     )
+
+
+def test_names_that_stand_twice_are_found_at_every_depth_and_values_are_not_shown(tmp_path: Path) -> None:
+    files = {
+        "hosts.yml": "all:\n  hosts:\n    a:\n    b:\n    a:\n",
+        "group_vars/all/lists.yml": "catalogs:\n  - name: x\n    name: hunter2\n",
+        "group_vars/all/vault.yml": "$ANSIBLE_VAULT;1.1;AES256\n6162\n",
+        "group_vars/all/tagged.yml": "secret: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6162\n",
+        "group_vars/all/broken.yml": "a: [\n",
+        "group_vars/all/empty.yml": "",
+        "notes.yml": "a: 1\na: 2\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert [finding.fact for finding in twice(tmp_path, [tmp_path / "hosts.yml"])] == [
+        "hosts.yml has a twice in one place (lines 3 and 5)",
+        "group_vars/all/lists.yml has name twice in one place (lines 2 and 3)",
+    ]

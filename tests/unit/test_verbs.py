@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from lakehouse import nodes, phases, report, run, verbs
 from lakehouse.compose import dotenv, names, stack
@@ -51,8 +53,26 @@ def statuses() -> dict[str, str]:
     return {phase.name: phase.status for phase in phases.read(verbs.PHASES)}
 
 
+WARNING = "WARN hadoop.keys all: Hadoop has no key dfs.replicaton (hdfs_site): did you mean dfs.replication?"
+
+
 class TestPlaybook:
     """A run of Ansible."""
+
+    @pytest.mark.parametrize("phase", ["converge", "configuration"])
+    def test_warnings_of_a_run_that_succeeds_are_printed_and_recorded(
+        self, phase: str, ansible: Path
+    ) -> None:
+        script(ansible, f"cat <<'END'\nTASK [x]\n{WARNING}\nWARN is no check: x\n{RECAP}END")
+        console = Console(file=io.StringIO(), force_terminal=False, width=80)
+        shown = phases.Phases(verbs.PHASES, console)
+        if phase == "converge":
+            verbs.converge(shown, "inventory/x")
+        else:
+            stack.render(shown, dotenv.load(environment={}))
+        assert isinstance(console.file, io.StringIO)
+        assert [line for line in console.file.getvalue().splitlines() if "WARN" in line] == [WARNING]
+        assert [each.warnings for each in phases.read(verbs.PHASES)] == [(WARNING,)]
 
     def test_changed_tasks_are_summed_over_hosts(self, ansible: Path, build: Path) -> None:
         script(ansible, f"cat <<'END'\n{RECAP}END")
