@@ -28,7 +28,7 @@ def want_bounded(file: IO[bytes]) -> None:
 
 
 def sizes(file: IO[bytes]) -> Iterator[int]:
-    """Give the bytes of each object of a pack, of a delta those of what it makes; ValueError where it is none."""
+    """Give the bytes of each object of a pack, and of what a delta makes; ValueError where it is none."""
     file.seek(0)
     header = file.read(_HEADER_BYTES)
     if header[:4] != b"PACK" or len(header) < _HEADER_BYTES:

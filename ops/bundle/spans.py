@@ -98,7 +98,7 @@ def of_yaml(text: str, is_secret: IsSecret) -> Iterator[Span]:
 
 
 def _want_shallow(text: str) -> None:
-    """Raise YAMLError for a text that nests deeper than a document does: its composer would end the process."""
+    """Raise YAMLError for a text that nests deeper than a document: its composer would end the process."""
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

@@ -347,7 +347,7 @@ def test_a_bundle_that_fails_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_a_very_long_line_is_cut_before_it_is_searched() -> None:
-    """A client of a service decides how long a line of its log is; several patterns take the square of that."""
+    """A client of a service decides how long a line of its log is; patterns take the square of that."""
     line = f"INFO password=abc123 {'x' * 8168}abc1245 {'x' * 100_000}"
     masked = Masker(["abc1245"]).text("files/var/log/a.log", f"{line}\nnext\n")
     assert "abc1" not in masked
