@@ -48,6 +48,7 @@ PAYLOADS = ("kit'h", "kit\\h", "kit\x01h", "kit\0h")
 # What PostgreSQL logs when a string was a part of a statement.
 COMPLAINTS = "syntax error|unterminated|invalid byte sequence|invalid Unicode|nonstandard use"
 REFUSED = "may not write|Permission denied|a range of transactions has"
+ELSEWHERE = "is on another host than the warehouse|did not say who it is"
 COUNTERS = "('SEQUENCE_TABLE', 'next_txn_id', 'next_lock_id', 'next_compaction_queue_id')"
 # The housekeeper of the metastore looks every 15 s.
 HOUSEKEEPING_SECONDS = 90
@@ -512,9 +513,7 @@ def test_a_location_of_a_stranger_s_own_host_is_not_asked(node: Machine, party: 
         connected(*address(node), user_of(node, party)) as client,
     ):
         place = f"hdfs://{here}:{server.getsockname()[1]}/x"
-        with pytest.raises(
-            MetaException, match="is on another host than the warehouse|did not say who it is"
-        ):
+        with pytest.raises(MetaException, match=ELSEWHERE):
             client.create_database(Database(name=f"kit_hostile_{secrets.token_hex(4)}", locationUri=place))
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
