@@ -3,6 +3,7 @@ package org.apache.hadoop.hive.metastore;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.thrift.TApplicationException;
 import org.apache.thrift.TException;
@@ -24,7 +25,7 @@ import org.apache.thrift.transport.TTransport;
  *
  * <p>Thrift 0.9.3 makes an array of any announced length up to the limit before a byte of it has come, so a few
  * connections of a few bytes filled the heap. Here a message has a limit, and all messages that are read or answered have
- * one together, in bytes of the heap.
+ * one together, in bytes of the heap. One that would pass it waits a moment, and those that do not arrive end for it.
  */
 final class BoundedProtocol extends TBinaryProtocol {
   private static final int CHUNK = 1 << 16;
@@ -32,6 +33,11 @@ final class BoundedProtocol extends TBinaryProtocol {
   private static final int SMALL = 1 << 16;
   /** Longer than any field of a request; a schema is the longest text. */
   private static final int LONGEST_STRING = 1 << 22;
+
+  /** So long a message may take to arrive where others need what it holds. */
+  private static final long ARRIVES_NANOS = TimeUnit.SECONDS.toNanos(5);
+  private static final long WAITS_NANOS = 2 * ARRIVES_NANOS;
+  private static final long LOOKS_MILLIS = 100;
 
   // Bytes of the heap: an empty struct is one byte of a message.
   private static final int STRUCT = 80;
@@ -42,7 +48,8 @@ final class BoundedProtocol extends TBinaryProtocol {
   private static final int LETTER = 3;
 
   private final Factory limits;
-  private long used;
+  private volatile long used;
+  private volatile long begun;
   private TMessage message;
 
   private BoundedProtocol(TTransport transport, Factory limits) {
@@ -53,12 +60,22 @@ final class BoundedProtocol extends TBinaryProtocol {
   static final class Factory implements TProtocolFactory {
     private final long message;
     private final long total;
+    private final Runnable endStalled;
     private final AtomicLong reading = new AtomicLong();
 
-    /** Limits in bytes: of one message, and of all that are read or answered. */
-    Factory(long message, long total) {
+    /** Limits in bytes: of one message, and of all that are read or answered; and what ends a stalled one. */
+    Factory(long message, long total, Runnable endStalled) {
       this.message = message;
       this.total = total;
+      this.endStalled = endStalled;
+    }
+
+    private boolean take(long bytes, long used) {
+      if (reading.addAndGet(bytes) <= total || used + bytes <= SMALL) {
+        return true;
+      }
+      reading.addAndGet(-bytes);
+      return false;
     }
 
     @Override
@@ -85,14 +102,46 @@ final class BoundedProtocol extends TBinaryProtocol {
     if (bytes < 0) {
       throw new TProtocolException(TProtocolException.NEGATIVE_SIZE, "a length is negative");
     }
-    used += bytes;
-    boolean fits = limits.reading.addAndGet(bytes) <= limits.total || used <= SMALL;
-    if (used > limits.message || !fits) {
-      throw new TProtocolException(
-          TProtocolException.SIZE_LIMIT,
-          used > limits.message ? "the message is larger than " + limits.message + " bytes"
-              : "the metastore holds too many large requests; retry");
+    if (used == 0) {
+      begun = System.nanoTime();
     }
+    if (used + bytes > limits.message) {
+      throw new TProtocolException(
+          TProtocolException.SIZE_LIMIT, "the message is larger than " + limits.message + " bytes");
+    }
+    if (!limits.take(bytes, used) && !waits(bytes)) {
+      throw new TProtocolException(
+          TProtocolException.SIZE_LIMIT, "the metastore holds too many large requests; retry");
+    }
+    used += bytes;
+  }
+
+  /** Takes bytes when others have given back as many; false where they do not for long. */
+  private boolean waits(long bytes) {
+    long began = System.nanoTime();
+    try {
+      while (System.nanoTime() - began < WAITS_NANOS) {
+        begun = System.nanoTime(); // it is not the client that is slow
+        limits.endStalled.run();
+        Thread.sleep(LOOKS_MILLIS);
+        if (limits.take(bytes, used)) {
+          return true;
+        }
+      }
+    } catch (InterruptedException error) {
+      Thread.currentThread().interrupt();
+    }
+    return false;
+  }
+
+  /** Tells whether this holds a message that began to arrive long ago. */
+  boolean isStalled() {
+    return used > 0 && System.nanoTime() - begun > ARRIVES_NANOS;
+  }
+
+  /** Bytes of the heap that the message holds. */
+  long held() {
+    return used;
   }
 
   @Override

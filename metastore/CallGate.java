@@ -92,6 +92,11 @@ final class CallGate implements InvocationHandler {
       throw declared(method, refusal);
     } catch (InvocationTargetException error) {
       Throwable cause = error.getCause();
+      if (cause instanceof StackOverflowError) { // a filter is parsed and compiled by recursion
+        MetaException refusal = new MetaException("a condition of the request has too many parts; ask in parts");
+        HiveMetaStore.LOG.warn("{} refused: {}", method.getName(), refusal.getMessage());
+        throw declared(method, refusal);
+      }
       // It may be the database that does not answer: no error of another meaning.
       throw cause instanceof MetaException && !declares(method, MetaException.class)
           ? new Refusal(cause.getMessage()) : cause;

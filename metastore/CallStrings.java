@@ -1,6 +1,7 @@
 package org.apache.hadoop.hive.metastore;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -38,6 +39,9 @@ public final class CallStrings {
   private static final Set<String> PATTERNS = Set.of("pattern", "db_patterns", "tbl_patterns");
 
   private static final int LONGEST_PATTERN = 4_000;
+
+  /** Hive's own loops over a list of names take the square of it: 200,000 hold a session of the database for hours. */
+  private static final int MOST_NAMES = 10_000;
 
   /** Hive looks at these places, and makes folders there, before it asks its store. */
   private static final Set<String> PLACES = Set.of("location", "locationUri", "rootPath", "dataPath");
@@ -91,7 +95,10 @@ public final class CallStrings {
       if (PLACES.contains(field) && !string.isEmpty()) {
         places.check(string);
       }
-    } else if (value instanceof Iterable<?> values) {
+    } else if (value instanceof Collection<?> values) {
+      if (values.size() > MOST_NAMES && values.iterator().next() instanceof String) {
+        throw new MetaException(field + " holds more than " + MOST_NAMES + " names; ask in parts");
+      }
       for (Object each : values) {
         check(field, each, text, partitionColumn, places);
       }

@@ -52,12 +52,14 @@ final class Connections implements TServerEventHandler {
 
   private final class Connection implements ServerContext {
     private final TUGIContainingTransport transport;
+    private final BoundedProtocol request;
     private final InetAddress address;
     private State state = State.IDLE; // guarded by the lock of Connections
     private long idleSince = System.nanoTime();
 
-    Connection(TUGIContainingTransport transport) {
-      this.transport = transport;
+    Connection(BoundedProtocol request) {
+      this.request = request;
+      this.transport = (TUGIContainingTransport) request.getTransport();
       this.address = transport.getSocket().getInetAddress();
     }
 
@@ -91,9 +93,12 @@ final class Connections implements TServerEventHandler {
     }
 
     private boolean hasTurn() {
-      Predicate<Connection> sameParty = isNamed() ? one -> one.address.equals(address) : one -> !one.isNamed();
-      long calling = open.stream().filter(one -> one.state == State.CALLING).filter(sameParty).count();
-      return calling < (isNamed() ? mostOfHost : mostUnnamed);
+      return calling(one -> one.address.equals(address)) < mostOfHost
+          && (isNamed() || calling(one -> !one.isNamed()) < mostUnnamed);
+    }
+
+    private long calling(Predicate<Connection> party) {
+      return open.stream().filter(one -> one.state == State.CALLING).filter(party).count();
     }
   }
 
@@ -124,16 +129,24 @@ final class Connections implements TServerEventHandler {
       if (last.isEmpty()) {
         return;
       }
-      close(last.get());
+      close(last.get(), "for a new one");
     }
   }
 
-  private void close(Connection connection) {
+  /** Ends the connection whose request holds the most, of those that neither arrive whole nor get their turn for long. */
+  synchronized void endStalled() {
+    open.stream()
+        .filter(one -> one.state == State.IDLE && one.request.isStalled())
+        .min(Comparator.comparing(Connection::isNamed).thenComparing(one -> -one.request.held()))
+        .ifPresent(one -> close(one, "since its request has not arrived whole, and others need what it holds"));
+  }
+
+  private void close(Connection connection, String why) {
     connection.state = State.ENDED;
     open.remove(connection);
     notifyAll();
     HiveMetaStore.LOG.info(
-        "{} connections are open: an idle one of {} ends for a new one", most, connection.address.getHostAddress());
+        "{} connections are open: an idle one of {} ends {}", open.size() + 1, connection.address.getHostAddress(), why);
     try {
       connection.transport.getSocket().close();
     } catch (IOException error) {
@@ -146,7 +159,7 @@ final class Connections implements TServerEventHandler {
 
   @Override
   public ServerContext createContext(TProtocol in, TProtocol out) {
-    Connection connection = new Connection((TUGIContainingTransport) in.getTransport());
+    Connection connection = new Connection((BoundedProtocol) in);
     OWN.set(connection);
     open.add(connection);
     return connection;

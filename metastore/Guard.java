@@ -6,6 +6,7 @@ import com.google.common.cache.LoadingCache;
 import com.google.common.cache.RemovalNotification;
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.net.URI;
 import java.security.PrivilegedExceptionAction;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
@@ -82,18 +83,35 @@ public final class Guard {
     }
   }
 
-  /** Refuses another kind of file system than the warehouse's: on this host's own, the daemon's account would act. */
+  /**
+   * Refuses another kind of file system than the warehouse's: on this host's own, the daemon's account would act.
+   *
+   * <p>Another host is for those who may write the warehouse: Hive connects to it before it asks its store, and what
+   * answers there can announce more than the heap holds.
+   */
   void requireKnownFileSystem(String place) throws MetaException {
-    String scheme;
+    URI uri;
     try {
-      scheme = new Path(place).toUri().getScheme();
+      uri = new Path(place).toUri();
     } catch (IllegalArgumentException error) {
       throw new MetaException("the location " + line(error));
     }
-    String own = new Path(warehouse()).toUri().getScheme();
-    if (scheme != null && !scheme.equals(own)) {
+    URI own = new Path(warehouse()).toUri();
+    if (uri.getScheme() != null && !uri.getScheme().equals(own.getScheme())) {
       throw new MetaException(
-          "the location " + place + " is on another kind of file system than the warehouse; use " + own + "://");
+          "the location " + place + " is on another kind of file system than the warehouse; use "
+              + own.getScheme() + "://");
+    }
+    String host = uri.getAuthority();
+    if (host != null && !host.equalsIgnoreCase(own.getAuthority())
+        && !host.equalsIgnoreCase(FileSystem.getDefaultUri(conf).getAuthority())) {
+      try {
+        requireWarehouse();
+      } catch (MetaException refusal) {
+        throw new MetaException(
+            "the location " + place + " is on another host than the warehouse, which is for those who may write that;"
+                + " leave out " + host + ": " + refusal.getMessage());
+      }
     }
   }
 

@@ -89,7 +89,7 @@ public final class GuardedMetaStore {
                 })
                 .transportFactory(new TUGIContainingTransport.Factory())
                 .protocolFactory(new TBinaryProtocol.Factory())
-                .inputProtocolFactory(new BoundedProtocol.Factory(message, total))
+                .inputProtocolFactory(new BoundedProtocol.Factory(message, total, connections::endStalled))
                 .minWorkerThreads(MetastoreConf.getIntVar(conf, ConfVars.SERVER_MIN_THREADS))
                 .maxWorkerThreads(threads));
     server.setServerEventHandler(connections);

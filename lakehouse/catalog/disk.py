@@ -19,7 +19,7 @@ from dulwich.objects import ObjectID, ShaFile
 from dulwich.pack import Pack, UnpackedObject, write_pack_data
 from dulwich.repo import Repo
 
-from lakehouse.catalog import files
+from lakehouse.catalog import files, packs
 from lakehouse.errors import LakehouseError
 
 # So many objects at once are a file each, as git writes them; more are a pack.
@@ -98,7 +98,9 @@ class Objects:
         """Keep the objects of a pack, if there is one; DamagedError where it is not whole."""
         file, keep, drop = self._repo.object_store.add_pack()
         try:
-            _copy(stream, file)
+            if _copy(stream, file):
+                packs.want_bounded(file)
+                file.seek(0, os.SEEK_END)  # where the end is looked for
             pack = keep()
         except Exception as error:
             # As in `read`.
@@ -155,13 +157,15 @@ class Objects:
         Path(stream.name).replace(path)
 
 
-def _copy(stream: IO[bytes], file: IO[bytes]) -> None:
+def _copy(stream: IO[bytes], file: IO[bytes]) -> int:
+    """Copy a pack; return its bytes."""
     left = _PACK_BYTES
     while chunk := stream.read(_CHUNK_BYTES):
         left -= len(chunk)
         if left < 0:
             raise ValueError(f"it has more than {_PACK_BYTES >> 20} MiB")
         file.write(chunk)
+    return _PACK_BYTES - left
 
 
 def _what(error: Exception) -> str:

@@ -21,6 +21,9 @@ MASK = "********"
 _QUOTED = f'"{MASK}"'
 # A shorter one would be found in every other word; it is taken out where its name stands.
 _LEAST = 6
+# Of a line: some patterns take the square of its length, and a client of a service writes lines into its log.
+_LINE = 8192
+_LONG_LINE = re.compile(rf"^.{{{_LINE + 1},}}$", re.MULTILINE)
 # How many letters of base64 a secret shares with what stands before it, by that one's length modulo 3.
 _SHARED = (0, 2, 3)
 _SCHEME = "(?:basic|bearer|digest|negotiate|token)"
@@ -122,8 +125,9 @@ class Masker:
     def text(self, path: str, text: str) -> str:
         """Return the text of a file without secrets: by its format, by their values, by what announces one.
 
-        Formats come first, for a mask may end one.
+        Formats come first, for a mask may end one. The end of a very long line is left out.
         """
+        text = _LONG_LINE.sub(lambda line: self._cut(line[0]), text)
         if _STORES.search(path) or text.startswith(_ENCRYPTED):
             self.count += 1
             return MASK
@@ -137,14 +141,24 @@ class Masker:
         text = self._without(text, spans.of_json(text, self._is_secret), _QUOTED)
         text = self._without(text, spans.of_xml(text, self._is_secret))
         text = self._without(text, spans.of_lines(path, text, self._is_secret))
-        if there := [form for form in self._known if form in text]:
-            known = re.compile("|".join(map(re.escape, there)))
-            text = self._without(text, (found.span() for found in known.finditer(text)))
+        text = self._unknown(text)
         text = self._without(text, spans.of_words(text, self._is_secret))
         text = self._without(text, spans.of_sql(text, self._is_secret))
         for pattern, group in _PATTERNS:
             text = self._without(text, (found.span(group) for found in pattern.finditer(text)))
         return text
+
+    def _unknown(self, text: str) -> str:
+        """Return a text without the secrets that are known by their values."""
+        if there := [form for form in self._known if form in text]:
+            known = re.compile("|".join(map(re.escape, there)))
+            text = self._without(text, (found.span() for found in known.finditer(text)))
+        return text
+
+    def _cut(self, line: str) -> str:
+        """Return the beginning of a line. Nobody would know the half of a secret."""
+        left_out = len(line) - _LINE
+        return f"{self._unknown(line)[:_LINE]} ({left_out} more letters of this line are left out)"
 
     def _is_secret(self, name: str, value: str) -> bool:
         return name in self._names or secret_words.is_secret(name, value)

@@ -19,6 +19,7 @@ IsSecret = Callable[[str, str], bool]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _VAULT_TAG = "!vault"
 _SPACES = " \t\r"
+_DEEPEST = 100
 # How much of a line before a value is searched for the quote that the value is in.
 _LOOK_BACK = 4096
 
@@ -71,6 +72,7 @@ _SQL_WORD = re.compile(
 
 def of_yaml(text: str, is_secret: IsSecret) -> Iterator[Span]:
     """Yield the values of a document of YAML, and what a vault has encrypted; YAMLError where it is none."""
+    _want_shallow(text)
     waiting = list(yaml.compose_all(text, Loader=_LOADER))
     seen = set[int]()
     while waiting:
@@ -93,6 +95,15 @@ def of_yaml(text: str, is_secret: IsSecret) -> Iterator[Span]:
                     yield _span(text, value)
                 else:
                     waiting.append(value)
+
+
+def _want_shallow(text: str) -> None:
+    """Raise YAMLError for a text that nests deeper than a document: its composer would end the process."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise yaml.YAMLError(f"it nests deeper than {_DEEPEST}")
 
 
 def _span(text: str, node: yaml.Node) -> Span:
@@ -156,7 +167,10 @@ def _closing_tag(text: str, name: str, begin: int) -> int | None:
 
 def of_lines(path: str, text: str, is_secret: IsSecret) -> Iterator[Span]:
     """Yield values that go to the end of the line: of properties with their continuations, blocks of YAML."""
+    after = 0
     for found in _LINE.finditer(text):
+        if found.start() < after:
+            continue  # it goes on with the value above
         separator, lead = found["sep"].strip(), found["lead"] or ""
         key, rest = re.sub(r"\\(.)", r"\1", found["key"]), found["rest"].rstrip(_SPACES)
         spaced = _SPACED.search(path) and (not lead or "." in key)
@@ -167,14 +181,16 @@ def of_lines(path: str, text: str, is_secret: IsSecret) -> Iterator[Span]:
             width = len(found["indent"]) + (len(lead) if lead.startswith("-") else 0)
             yield from _block(text, found.end(), width)
         if rest and not _BLOCK.fullmatch(rest):
-            while text[begin:end].endswith("\\") and _is_odd(text, end) and end < len(text):
+            while text.endswith("\\", begin, end) and _is_odd(text, end) and end < len(text):
                 end = _line_end(text, end + 1)
+            after = end
             yield begin, end
 
 
 def _is_odd(text: str, end: int) -> bool:
     """Tell whether an odd number of backslashes stands before a place."""
-    return (end - len(text[:end].rstrip("\\"))) % 2 == 1 if text[max(0, end - 1) : end] == "\\" else False
+    line = text[text.rfind("\n", 0, end) + 1 : end]
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
 def _block(text: str, begin: int, indent: int) -> Iterator[Span]:
@@ -195,14 +211,19 @@ def _block(text: str, begin: int, indent: int) -> Iterator[Span]:
 
 def of_words(text: str, is_secret: IsSecret) -> Iterator[Span]:
     """Yield the values of pairs and options inside any text: a command line, a log, a URL's parameters."""
+    # What lies in a value that was found is not read again: a line of thousands of pairs would be, by each.
+    after = 0
     for found in _PAIR.finditer(text):
-        if is_secret(found[1], "a value"):
+        if found.end() >= after and is_secret(found[1], "a value"):
             end = _value_end(text, found)
             if is_secret(found[1], text[found.end() : end].strip("\"'\\")):
+                after = end
                 yield found.end(), end
+    after = 0
     for found in _OPTION.finditer(text):
-        if is_secret(found[1], "a word"):
-            yield found.end(), _word_end(text, found.end(), separated=False)
+        if found.end() >= after and is_secret(found[1], "a word"):
+            after = _word_end(text, found.end(), separated=False)
+            yield found.end(), after
     for found in _USER.finditer(text):
         begin, end = found.end(), _word_end(text, found.end(), separated=False)
         colon = text.find(":", begin, end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import socket
 import struct
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
@@ -47,6 +48,7 @@ PAYLOADS = ("kit'h", "kit\\h", "kit\x01h", "kit\0h")
 # What PostgreSQL logs when a string was a part of a statement.
 COMPLAINTS = "syntax error|unterminated|invalid byte sequence|invalid Unicode|nonstandard use"
 REFUSED = "may not write|Permission denied|a range of transactions has"
+ELSEWHERE = "is on another host than the warehouse|did not say who it is"
 COUNTERS = "('SEQUENCE_TABLE', 'next_txn_id', 'next_lock_id', 'next_compaction_queue_id')"
 # The housekeeper of the metastore looks every 15 s.
 HOUSEKEEPING_SECONDS = 90
@@ -89,6 +91,13 @@ def table(node: Machine) -> Iterator[str]:
     yield name
     with connected(*address(node), user_of(node, MEMBER)) as member:
         member.drop_database(name, True, True)
+
+
+def sessions(node: Machine) -> int:
+    """Return how many sessions of the database the metastore has for calls."""
+    site = ET.fromstring(node.run("cat %s/hive/hive-site.xml", node.variable("lakehouse_config_dir")))
+    values = {one.findtext("name"): one.findtext("value") for one in site}
+    return int(str(values["datanucleus.connectionPool.maxPoolSize"]))
 
 
 class Raw:
@@ -494,9 +503,65 @@ def test_a_long_pattern_is_refused(node: Machine) -> None:
             client.get_table_meta("*", pattern, [])
 
 
-def test_requests_that_never_end_keep_no_small_ones_out(node: Machine) -> None:
+@pytest.mark.parametrize("party", STRANGERS)
+def test_a_location_of_a_stranger_s_own_host_is_not_asked(node: Machine, party: str) -> None:
+    """What answers there can announce more than the heap holds: three such calls ended the daemon."""
+    with socket.create_connection(address(node), timeout=30) as one:
+        here = one.getsockname()[0]
+    with (
+        socket.create_server((here, 0)) as server,
+        connected(*address(node), user_of(node, party)) as client,
+    ):
+        place = f"hdfs://{here}:{server.getsockname()[1]}/x"
+        with pytest.raises(MetaException, match=ELSEWHERE):
+            client.create_database(Database(name=f"kit_hostile_{secrets.token_hex(4)}", locationUri=place))
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_a_list_of_more_names_than_hive_can_look_up_is_refused(node: Machine) -> None:
+    """Loops of Hive take the square of it: five such calls held all sessions of clients without a name."""
+    names = [f"a={number}" for number in range(MANY + 1)]
+    with connected(*address(node), None) as client:
+        with pytest.raises(MetaException, match="holds more than 10000 names; ask in parts"):
+            client.get_partitions_by_names("default", "t", names)
+        with pytest.raises(TApplicationException, match="holds more than 10000 names; ask in parts"):
+            client.get_table_objects_by_name("default", names)
+        assert client.get_table_objects_by_name("default", names[:MANY]) == []
+
+
+@pytest.mark.parametrize(
+    "condition", ["(" * 100_000, " or ".join(['hive_filter_field_owner__ = "x"'] * MANY)]
+)
+def test_a_condition_of_too_many_parts_is_refused_in_words(node: Machine, condition: str) -> None:
+    with connected(*address(node), None) as client:
+        with pytest.raises(MetaException, match="too many parts; ask in parts"):
+            client.get_table_names_by_filter("default", condition, -1)
+        assert "default" in client.get_all_databases()
+
+
+def test_one_host_leaves_sessions_whatever_names_it_sends(node: Machine, database_host: Machine) -> None:
+    def ask(user: str | None) -> None:
+        with connected(*address(node), user) as client:
+            client.get_functions("default", "*")
+
+    outsider, pool = user_of(node, OUTSIDER), sessions(node)
+    with held(database_host, "FUNCS", "access exclusive"):
+        threads = [in_thread(lambda: ask(outsider))[0] for _ in range(QUESTIONS)]
+        wait_for("the questions with a name", lambda: waiting(database_host) >= pool - 2, seconds=60)
+        threads += [in_thread(lambda: ask(None))[0] for _ in range(QUESTIONS)]
+        # A client without a name, of this host, has its turn after those.
+        late, _ = in_thread(lambda: ask(None))
+        late.join(3)
+        assert waiting(database_host) == pool - 2
+    for thread in [*threads, late]:
+        thread.join(60)
+
+
+def test_requests_that_never_end_keep_no_others_out(node: Machine) -> None:
     """Lists that are announced and do not come hold all of the heap that requests may have."""
-    names = [f"t{number}" for number in range(100)]
+    names = [f"a_table_of_a_long_name_{number}" for number in range(5_000)]
     with ExitStack() as strangers:
         for size in (2**power for power in range(20, 4, -1)):
             for _ in range(3):

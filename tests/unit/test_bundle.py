@@ -24,7 +24,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lakehouse.inventory import Host
-from ops.bundle import archive, collector, items, mask, verb
+from ops.bundle import archive, collector, items, mask, spans, verb
 from ops.bundle.mask import MASK, Masker
 
 # With letters that each form writes in another way.
@@ -344,3 +344,36 @@ def test_a_bundle_that_fails_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), archive.written(path, 1 << 20):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_very_long_line_is_cut_before_it_is_searched() -> None:
+    """A client of a service decides how long a line of its log is; patterns take the square of that."""
+    line = f"INFO password=abc123 {'x' * 8168}abc1245 {'x' * 100_000}"
+    masked = Masker(["abc1245"]).text("files/var/log/a.log", f"{line}\nnext\n")
+    assert "abc1" not in masked
+    assert masked.endswith("more letters of this line are left out)\nnext\n")
+    assert len(masked) < 10_000
+
+
+def test_what_lies_in_a_value_is_not_read_again() -> None:
+    """Each pair of an open quote would read all of the line."""
+    asked: list[str] = []
+
+    def is_secret(name: str, _: str) -> bool:
+        asked.append(name)
+        return True
+
+    assert len(list(spans.of_words('"token":"a' * 500, is_secret))) == 1
+    assert len(asked) == 2
+    asked.clear()
+    assert len(list(spans.of_lines("a.properties", "password=a\\\n" * 500, is_secret))) == 1
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "deep", ["- " * 40_000, "[" * 40_000, "{a: " * 40_000, "a:\n" + "- \n" * 3 + "? " * 40_000]
+)
+def test_a_document_that_nests_without_end_ends_no_process(deep: str) -> None:
+    with pytest.raises(yaml.YAMLError):
+        list(spans.of_yaml(deep, lambda *_: False))
+    assert "abc123" not in Masker().text("a.yml", f"password: abc123\nb: {deep}")
