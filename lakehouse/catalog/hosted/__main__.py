@@ -140,7 +140,7 @@ def _serve(settings: Settings, _: Store, __: Mapping[str, Any]) -> None:
     # Thrift's bindings take longer to load than a commit takes.
     from lakehouse.catalog.hosted import serving  # noqa: PLC0415
 
-    serving.serve(settings.repository, settings.past_commit, settings.past_address, settings.past_port)
+    serving.serve(settings)
 
 
 def _waits(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, Any]:
