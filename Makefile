@@ -42,7 +42,7 @@ nightly: tools-dev ## Both suites on a stack of docker compose, its report in bu
 	@$(LAKEHOUSE) nightly --started $(STARTED)
 
 .PHONY: drills
-drills: tools-dev ## Take nodes and containers of their own apart, the report in docs/drills.md; DRILLS="scale kills" some
+drills: tools-dev ## Take nodes and containers of their own apart, the report in docs/drills.md; DRILLS="scale kills" some, DRILLS=due the late ones
 	@$(LAKEHOUSE) drills $(DRILLS) --inventory $(TEST_INVENTORY) --started $(STARTED) $(CONFIRMED)
 
 .PHONY: smoke

@@ -114,7 +114,9 @@ def _compare(settings: Settings, arguments: argparse.Namespace) -> Any:
     backup = manifest.find(settings, arguments.name)
     part = _chosen(backup, arguments)
     known = backup.tables if part is None else chosen.named(part, arguments.named)
-    return {"differences": run.differences(settings, known)}
+    # A backup that begins empties the folder of Spark.
+    with run.alone(settings, _WAIT_SECONDS):
+        return {"differences": run.differences(settings, known)}
 
 
 def _serve(settings: Settings, arguments: argparse.Namespace) -> Any:

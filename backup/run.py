@@ -131,11 +131,14 @@ def ask(settings: Settings, *words: str, rows: IO[str] | None = None) -> Any:
     try:
         answer = dict(checked_document.parse(last, "the answer"))
     except (ValueError, TypeError):
-        why = checked_document.printable(" ".join((said or last).split())[:_SAID])
-        raise BackupError(f"PostgreSQL's host does not answer: {why or f'exit {asked.returncode}'}") from None
-    if "value" not in answer:
-        raise BackupError(checked_document.printable(str(answer.get("why"))[:_SAID]))
-    return answer["value"]
+        answer = {}
+    # The last line of a connection that was cut is a row, which may have any keys.
+    if "value" in answer and not asked.returncode:
+        return answer["value"]
+    if set(answer) == {"why"}:
+        raise BackupError(checked_document.printable(str(answer["why"])[:_SAID]))
+    why = checked_document.printable(" ".join((said or last).split())[:_SAID])
+    raise BackupError(f"PostgreSQL's host does not answer: {why or f'exit {asked.returncode}'}")
 
 
 def in_repository(settings: Settings) -> list[str]:

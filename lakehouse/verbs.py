@@ -398,7 +398,7 @@ def drill(phases: Phases, path: str, names: Collection[str] = (), typed: str | N
     return int(not all(passed))
 
 
-def _drilled(phases: Phases, drill: drills.Drill, when: str, *arguments: str) -> bool:
+def _drilled(phases: Phases, drill: drills.Drill, when: drills.Run, *arguments: str) -> bool:
     """Run a file of drills and write its section of the page; tell whether all of it passed."""
     drill.results.unlink(missing_ok=True)
     words = ["-m", drills.MARK, f"--junit-xml={drill.results}", str(drill.path), *arguments]

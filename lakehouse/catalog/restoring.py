@@ -19,6 +19,7 @@ from plugins.module_utils.lakehouse.counting import counted
 # Of which the truth about columns and rows is in files of its own, and the metastore names them.
 SELF_DESCRIBED = frozenset({"iceberg", "delta", "hudi"})
 TRANSACTIONAL = "it is transactional: which of its files count is in the metastore alone, and in no commit"
+_NOWHERE = "is neither there nor in the snapshot of its table"
 _EXTRA = "the commit does not have it; --drop takes it out of the catalog"
 # Questions to the file system at a time.
 _AT_ONCE = 16
@@ -48,17 +49,23 @@ class Deed(StrEnum):
 
 @dataclass(frozen=True)
 class Copy:
-    """Files of a dropped table or partition that a snapshot of HDFS still has, by the snapshot's name.
+    """The folder of a dropped table or partition that a snapshot of HDFS still has, by the snapshot's name.
 
-    `folders` are paths in HDFS. With `alone` the files in them are the table, and there may be no others.
-    `bytes` counts each replica.
+    `folder` is a path in HDFS. With `alone` the files in it are the table, and there may be no others.
+    `bytes` counts each replica. `absent` are locations of partitions that are neither there nor in it.
     """
 
     snapshot: str
-    folders: tuple[str, ...]
+    folder: str
     alone: bool
-    files: int
-    bytes: int
+    files: int = 0
+    bytes: int = 0
+    absent: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> dict[str, str | bool]:
+        """What the cluster's program is asked for."""
+        return {"snapshot": self.snapshot, "folder": self.folder, "alone": self.alone}
 
     def __str__(self) -> str:
         return f"{counted(self.files, 'file comes', 'files come')} back from {self.snapshot}"
@@ -146,10 +153,12 @@ def _with_files(steps: Sequence[Step], files: Files, undo: Undo) -> Iterator[Ste
     )
     yield from tables
     left = {step.name for step in tables if step.missing and step.now is None}
-    copied = {step.name for step in tables if step.copy}
-    for name in copied:
-        yield from of_tables.get(name, ())
-    partitions = [step for name, some in of_tables.items() if name not in left | copied for step in some]
+    copied = {step.name: step.copy for step in tables if step.copy}
+    for name, copy in copied.items():
+        for step in of_tables.get(name, ()):
+            folder = str((step.then or {}).get("location"))
+            yield _lacking(step, [FileFault(folder, _NOWHERE)] if folder in copy.absent else [])
+    partitions = [step for name, some in of_tables.items() if name not in {*left, *copied} for step in some]
     places = {
         step.name: place
         for step in partitions
@@ -247,7 +256,8 @@ class _Sharing:
             one = step
             if step.deed is deed and _gets_files(step):
                 if user := self._user(step, places):
-                    one = replace(step, deed=Deed.LEAVE, why=_SHARED.format(table=user.table, path=user.path))
+                    why = _SHARED.format(table=user.table, path=user.path)
+                    one = replace(step, deed=Deed.LEAVE, why=why, copy=None)
                 if step.kind in _TABLES:
                     places.put(step.name, step.now if _is_left(one) else step.then)
             found.append(one)

@@ -15,7 +15,9 @@ def register(add: Add) -> None:
     add("nightly", "nightly", "both suites on docker compose")
     drilled = add("drills", "drills", "take a cluster of its own apart, longer than `test` may")
     drilled.add_argument(
-        "drills", nargs="*", help="names of docs/drills.md, with _ for spaces (default: all)"
+        "drills",
+        nargs="*",
+        help="names of docs/drills.md, with _ for spaces; due: whose tests were changed (default: all)",
     )
     add("up", "up", "start the local nodes")
     add("down", "down", "remove the local nodes and their data")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import os
 import platform
 import re
 import subprocess
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from lakehouse import run
 from lakehouse.errors import LakehouseError
 from lakehouse.nearest import did_you_mean
 from lakehouse.report import junit
-from lakehouse.report.model import Case
+from lakehouse.report.model import Case, Status
 
 # Marks what `make drills` runs and `make test` leaves out.
 MARK = "longdrill"
@@ -30,8 +32,13 @@ _INTRODUCTION = """\
 
 `make drills` runs what takes minutes or takes everything apart, on nodes and containers of its own: the
 tests with the marker `longdrill`. `make test` runs all others. Each file of tests has a section here, written
-when the file has run. `make drills DRILLS="scale kills"` runs some of them; the other sections stay.
+when the file has run. `make drills DRILLS="scale kills"` runs some of them, `make drills DRILLS=due` those
+that have a test without a row that says `passed`, or that was changed since: the last column is a digest of
+it.
 """
+# Stands for the drills that have to run again.
+DUE = "due"
+_HEAD = ["| Drill | Result | Took | Run | Commit | Measured | Test |", "|---|---|---|---|---|---|---|"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,53 @@ class Drill:
         """The heading of its section."""
         return f"{self.name.replace('_', ' ')}, on {self.where}"
 
+    @property
+    def tests(self) -> dict[str, str]:
+        """The tests that are left to `make drills`, each with a digest of its source."""
+        return long_tests(self.path.read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a test did last: as the page has it, in the order of its columns."""
+
+    drill: str
+    result: str
+    took: str
+    day: str
+    commit: str
+    measured: str
+    test: str
+
+    def __str__(self) -> str:
+        return f"| {' | '.join(astuple(self))} |"
+
+    @property
+    def function(self) -> str:
+        """The name of the test, without its seed or host."""
+        return f"test_{re.sub(r' [(].*', '', self.drill).replace(' ', '_')}"
+
+
+def long_tests(source: str) -> dict[str, str]:
+    """Return the tests of a file that have the mark, each with a digest of its source."""
+    body, lines = ast.parse(source).body, source.splitlines()
+    everything = _is_marked(
+        node for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
+    )
+    found = {}
+    for node in body:
+        group = isinstance(node, ast.ClassDef) and _is_marked(node.decorator_list)
+        for one in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(one, ast.FunctionDef) and one.name.startswith("test_"):
+                text = "\n".join(lines[one.lineno - 1 : one.end_lineno])
+                if everything or group or _is_marked(one.decorator_list):
+                    found[one.name] = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return found
+
+
+def _is_marked(marks: Iterable[ast.AST]) -> bool:
+    return any(f"pytest.mark.{MARK}" in ast.unparse(mark) for mark in marks)
+
 
 def known() -> list[Drill]:
     """Return every drill, in the order of a whole run."""
@@ -63,13 +117,16 @@ def known() -> list[Drill]:
         Drill(where, path.stem.removeprefix("test_"))
         for where, folder in _FOLDERS.items()
         for path in sorted((_TESTS / folder).glob("test_*.py"))
-        if f"mark.{MARK}" in path.read_text(encoding="utf-8")
+        if long_tests(path.read_text(encoding="utf-8"))
     ]
 
 
 def named(names: Collection[str]) -> list[Drill]:
     """Return the drills of these names, or all; LakehouseError for a name that none has."""
     every = known()
+    if list(names) == [DUE]:
+        late = due()
+        return [drill for drill in every if drill in late]
     for name in names:
         if all(drill.name != name for drill in every):
             raise LakehouseError(
@@ -79,7 +136,32 @@ def named(names: Collection[str]) -> list[Drill]:
     return [drill for drill in every if not names or drill.name in names]
 
 
-def circumstances() -> str:
+def due(page: Path = PAGE) -> dict[Drill, list[str]]:
+    """Return the tests that have not passed as they are, by drill: never run, failed, or changed since."""
+    rows = _rows(page)
+    late = {}
+    for drill in known():
+        passed = {
+            test
+            for test, digest in drill.tests.items()
+            if (own := [row for row in rows.get(drill.title, ()) if row.function == test])
+            and all((row.result, row.test) == (Status.PASSED, digest) for row in own)
+        }
+        if missing := sorted(set(drill.tests) - passed):
+            late[drill] = missing
+    return late
+
+
+@dataclass(frozen=True)
+class Run:
+    """When drills run: the day, the commit, and the machine."""
+
+    day: str
+    commit: str
+    machine: str
+
+
+def circumstances() -> Run:
     """Return day, commit and machine; LakehouseError where git knows no commit."""
     said = {}
     for name, command in {
@@ -97,35 +179,54 @@ def circumstances() -> str:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     commit = f"{said['commit']}{' with changes' if said['changes'] else ''}"
     machine = f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.machine()}, {system}"
-    return f"{datetime.now(UTC):%Y-%m-%d}, commit {commit}, {machine}"
+    return Run(f"{datetime.now(UTC):%Y-%m-%d}", commit, machine)
 
 
-def record(drill: Drill, when: str, page: Path = PAGE) -> None:
-    """Write the section of a drill that has run; what the others did stays, of drills that there are.
+def record(drill: Drill, when: Run, page: Path = PAGE) -> None:
+    """Write what the tests of a drill did that have run; the other rows stay, of tests that there are.
 
     LakehouseError where the drill has left no results.
     """
-    sections = _sections(page.read_text(encoding="utf-8")) if page.exists() else {}
-    sections[drill.title] = _section(when, junit.read(drill.results).cases)
-    texts = [f"## {one.title}\n{sections[one.title]}" for one in known() if one.title in sections]
+    known_rows, every = _rows(page), {one.title: one for one in known()}
+    fresh = [_row(drill, when, case) for case in junit.read(drill.results).cases]
+    again = {row.function for row in fresh}
+    kept = [row for row in known_rows.get(drill.title, ()) if row.function not in again]
+    known_rows[drill.title] = [*kept, *fresh]
+    machines = _machines(page) | {drill.title: when.machine}
+    texts = [
+        "\n".join([f"## {title}", "", f"{machines[title]}.", "", *_HEAD, *map(str, rows), ""])
+        for title, one in every.items()
+        if (rows := [row for row in known_rows.get(title, ()) if row.function in one.tests])
+    ]
     page.write_text("\n".join([_INTRODUCTION, *texts]), encoding="utf-8")
 
 
-def _sections(page: str) -> dict[str, str]:
+def _rows(page: Path) -> dict[str, list[Row]]:
+    """Return the rows below each heading of the page."""
+    found: dict[str, list[Row]] = {}
+    for title, text in _sections(page).items():
+        cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+        found[title] = [Row(*one) for one in cells[1:]]
+    return found
+
+
+def _machines(page: Path) -> dict[str, str]:
+    """Return on what each section of the page has run last."""
+    return {title: text.partition("\n")[0].rstrip(".") for title, text in _sections(page).items()}
+
+
+def _sections(page: Path) -> dict[str, str]:
     """Return what stands below each heading of the page."""
-    parts = (part.partition("\n") for part in re.split(r"^## ", page, flags=re.MULTILINE)[1:])
-    return {title: f"{text.rstrip()}\n" for title, _, text in parts}
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    parts = (part.partition("\n") for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:])
+    return {title: below.strip() for title, _, below in parts}
 
 
-def _section(when: str, cases: Collection[Case]) -> str:
-    rows = [
-        f"| {_called(case)} | {case.status} | {case.seconds:.0f} s | {case.said or '-'} |" for case in cases
-    ]
-    head = ["| Drill | Result | Took | Measured |", "|---|---|---|---|"]
-    return "\n".join(["", f"{when}.", "", *head, *rows, ""])
-
-
-def _called(case: Case) -> str:
-    """Return what the drill is, with its seed or host."""
-    _, bracket, parameter = case.name.rstrip("]").partition("[")
-    return f"{case.operation} ({parameter})" if bracket else case.operation
+def _row(drill: Drill, when: Run, case: Case) -> Row:
+    name, bracket, parameter = case.name.rstrip("]").partition("[")
+    called = name.removeprefix("test_").replace("_", " ") + (f" ({parameter})" if bracket else "")
+    cells = (
+        called, case.status, f"{case.seconds:.0f} s", when.day, when.commit, case.said or "-",
+        drill.tests.get(name, "-"),
+    )  # fmt: skip
+    return Row(*(cell.replace("|", "/") for cell in cells))

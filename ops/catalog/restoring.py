@@ -7,19 +7,20 @@ import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from lakehouse.catalog import hooks, keeping, moving, names, objects, restoring
 from lakehouse.catalog import text as screen
+from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.restoring import Deed, Step, Undo, Wanted
 from lakehouse.catalog.store import Entry, Store, Writer
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import PROGRAM, command
-from ops.catalog import committing, live, targets
+from ops.catalog import committing, live, targets, undeleting
 from ops.catalog.opened import history
 from ops.catalog.targets import Target
 from ops.catalog.undeleting import Undeleting
@@ -71,7 +72,7 @@ def prepare(living: Living, request: Request) -> Work:
                 f"{scope} is neither in {entry.short} nor in the metastore; {PROGRAM} catalog log"
             )
         wanted, uncloned = _wanted(overlay, entry.tree, scope, arguments)
-        undo = _undo(cluster, entry, arguments)
+        undo = _undo(cluster, entry, arguments, store)
         found = (*restoring.plan(overlay, built.tree, wanted, Files.of(cluster), undo), *uncloned)
         steps = [one for one in found if one.deed is not Deed.LEAVE]
         with MetastoreSession(cluster) as metastore:
@@ -103,13 +104,27 @@ def prepare(living: Living, request: Request) -> Work:
     )
 
 
-def _undo(cluster: Cluster, entry: Entry, arguments: Mapping[str, Any]) -> Undo:
+def _undo(cluster: Cluster, entry: Entry, arguments: Mapping[str, Any], store: Store) -> Undo:
     """Return what finds dropped files: only a commit of this cluster names what its snapshots have."""
     node = targets.machines(cluster).node
     own = entry.facts.get("Cluster") == str(cluster.variable("lakehouse_cluster"))
     if node is None or not own or arguments.get("rules") or arguments.get("other"):
         return restoring.no_undo
-    return Undeleting(node, Files.of(cluster), str(cluster.variable("lakehouse_root")), entry)
+
+    @cache
+    def past(commit: str) -> Past | None:
+        try:
+            return Past(store, store.resolve(commit).tree)
+        except LakehouseError:
+            # Of a snapshot whose commit was forgotten, or is in another form.
+            return None
+
+    def said(commit: str, name: Name) -> Document | None:
+        if (other := past(commit)) is None:
+            return None
+        return other.partition(name) if name.partition else other.said(name)
+
+    return Undeleting(node, Files.of(cluster), str(cluster.variable("lakehouse_root")), entry, said)
 
 
 def _unchanged(now: Past, steps: Sequence[Step], again: str) -> None:
@@ -159,7 +174,7 @@ def _do(where: Path, entry: Entry, seen: Sequence[Seen], left: int, running: Run
     [host, *_] = living.having("metastore")
     told = {"commit": commit, "plan": [str(one.step) for one in seen]}
     hooks.run(where, hooks.PRE_RESTORE, lambda: told)
-    files = _brought(entry, [one.step for one in seen if one.step.copy], running)
+    files = _brought([one.step for one in seen], running)
     before = _kept(targets.machines(living.cluster), where)
     running.say(f"the catalog as it is now is commit {before.short}")
     try:
@@ -186,18 +201,18 @@ def _do(where: Path, entry: Entry, seen: Sequence[Seen], left: int, running: Run
     return (*facts, *brought, *([f"{left} left alone"] if left else []))
 
 
-def _brought(entry: Entry, steps: Sequence[Step], running: Running) -> int:
+def _brought(steps: Sequence[Step], running: Running) -> int:
     """Have the files of dropped tables come back, before any table names them; return how many."""
-    undo = _undo(running.living.cluster, entry, {})
-    [host, *_] = running.living.having("postgresql")
-    for step in steps:
-        if step.copy and isinstance(undo, Undeleting):
-            what = f"{step.name}: {step.copy}"
-            running.begins(host.name, what)
-            running.say(what)
-            undo.bring(step.copy)
-            running.done(host.name, what)
-    return sum(step.copy.files for step in steps if step.copy)
+    copies = [step.copy for step in steps if step.copy]
+    node, files = targets.machines(running.living.cluster).node, sum(one.files for one in copies)
+    if copies and node:
+        [host, *_] = running.living.having("postgresql")
+        what = f"{counted(files, 'dropped file comes', 'dropped files come')} back"
+        running.begins(host.name, what)
+        running.say(what)
+        undeleting.bring(node, copies)
+        running.done(host.name, what)
+    return files
 
 
 def _kept(machines: Target, where: Path) -> Entry:

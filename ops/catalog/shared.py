@@ -71,7 +71,7 @@ _ANSWERS: Mapping[str, checked_document.Kind] = {
     "commit": _COMMITTED,
     "clock": _COMMITTED,
     "lack": {"room": checked_document.count, "lacks": [_LACK]},
-    "bring": _LACK,
+    "bring": {"files": checked_document.count},
 }
 _REFUSAL = {
     "why": checked_document.text,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from lakehouse.catalog import readable, shared_files, snapshots
-from lakehouse.catalog.documents import Document, table_format
+from lakehouse.catalog.diff import CREATED
+from lakehouse.catalog.documents import Document, location, table_format
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Copy
 from lakehouse.catalog.snapshots import Snapshot
@@ -18,54 +20,87 @@ from lakehouse.report.text import size
 from ops.catalog.shared import Node, told
 from ops.clients import Files
 
-# Of an Iceberg table whose files are not all below its own folder.
-_PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+# Returns what a commit, by the beginning of its id, says of a table or partition; None where it has none.
+Said = Callable[[str, Name], Document | None]
+Listed = Callable[[str], Mapping[str, int]]
 
 
 class Undeleting:
-    """Looks for the files of a commit's tables in the snapshots of a cluster's HDFS."""
+    """Looks for the files of a commit's tables in the snapshots of a cluster's HDFS.
 
-    def __init__(self, node: Node, files: Files, root: str, entry: Entry) -> None:
-        self._node, self._files, self._root, self._entry = node, files, root, entry
+    What comes back of a table is its own folder: another place may be another table's by now.
+    """
+
+    def __init__(self, node: Node, files: Files, root: str, entry: Entry, said: Said) -> None:
+        self._node, self._files, self._root, self._entry, self._said = node, files, root, entry, said
+        self._listed = cache(files.sizes)
 
     def __call__(self, dropped: Mapping[Name, Sequence[Document]]) -> Mapping[Name, Copy | str]:
         """Return where the files of each come from, or why from nowhere; LakehouseError: HDFS has no room."""
         every = snapshots.known(self._files.names(f"{self._root}/.snapshot"))
         order = snapshots.places(every, self._entry.id, self._entry.time)
-        views = {one: SnapshotFiles(self._files, self._root, str(one)) for one in order}
-        found: dict[Name, Copy | str] = {}
-        asked: dict[Name, dict[str, Any]] = {}
-        for name, documents in dropped.items():
-            places = _tops(place for one in documents for place in _folders(one))
-            if outside := [one for one in places if not one.startswith(f"{self._root}/")]:
-                found[name] = f"snapshots are of {self._root}, and {outside[0]} is not in it"
-                continue
-            one = next((one for one in order if _has(views[one], documents)), None)
-            if one is None:
-                found[name] = f"no snapshot has it{_oldest(every)}"
-                continue
-            alone = table_format(documents[0]) != "iceberg"
-            asked[name] = {"snapshot": str(one), "folders": places, "alone": alone}
+        found: dict[Name, Copy | str] = {
+            name: self._found(name, documents, order) for name, documents in dropped.items()
+        }
+        asked = {name: one for name, one in found.items() if isinstance(one, Copy)}
         if asked:
-            said = told(self._node, "lack", {"tables": list(asked.values())})
-            for (name, question), lack in zip(asked.items(), said["lacks"], strict=True):
-                found[name] = _judged(question, lack)
+            said = told(self._node, "lack", {"tables": [one.asked for one in asked.values()]})
+            for (name, copy), lack in zip(asked.items(), said["lacks"], strict=True):
+                found[name] = _counted(copy, lack)
             _want_room([one for one in found.values() if isinstance(one, Copy)], int(said["room"]))
         return found
 
-    def bring(self, copy: Copy) -> None:
-        """Copy files out of a snapshot; LakehouseError where that is gone, or HDFS has no room."""
-        table = {"snapshot": copy.snapshot, "folders": copy.folders, "alone": copy.alone}
-        told(self._node, "bring", {"table": table})
+    def _found(self, name: Name, documents: Sequence[Document], order: Sequence[Snapshot]) -> Copy | str:
+        """Return a copy whose files are not counted yet, or why there is none."""
+        table, *partitions = documents
+        folder = shared_files.path(str(table.get("location") or location(table)))
+        if not folder.startswith(f"{self._root}/"):
+            return f"snapshots are of {self._root}, and {folder} is not in it"
+        places = [str(one["location"]) for one in partitions if one.get("location")]
+        copies, outside = list[Copy](), list[str]()
+        for one in order:
+            if not self._is_same(one, name, table):
+                continue
+            view = SnapshotFiles(self._files, self._listed, self._root, str(one), folder)
+            if faults := readable.file_faults(table, view, rows=True):
+                outside += [fault.path for fault in faults if not view.has(fault.path)]
+            elif table_format(table) != "delta" or not readable.lost(table, view):
+                absent = tuple(readable.folder_faults(places, view))
+                copies.append(Copy(str(one), folder, table_format(table) != "iceberg", absent=absent))
+                if not absent:
+                    break
+        if copies:
+            return min(copies, key=lambda copy: len(copy.absent))
+        if outside:
+            return f"only {folder} comes back, and {outside[0]} is not in it"
+        return f"no snapshot has it{_oldest(order)}"
+
+    def _is_same(self, snapshot: Snapshot, name: Name, table: Document) -> bool:
+        """Tell whether a snapshot has the files of this table, and not of another one of its name."""
+        if table_format(table) == "iceberg" or snapshot.commit == self._entry.id[: len(snapshot.commit)]:
+            # No two metadata files of Iceberg have the same name.
+            return True
+        other = self._said(snapshot.commit, name)
+        return other is not None and _identity(other) == _identity(table)
+
+
+def _identity(table: Document) -> tuple[Any, ...]:
+    """Return what no two tables of a name have in common, nor two partitions."""
+    return location(table), table.get("location"), table.get(CREATED)
+
+
+def bring(node: Node, copies: Sequence[Copy]) -> None:
+    """Copy files out of snapshots; LakehouseError where one of these is gone, or HDFS has no room."""
+    told(node, "bring", {"tables": [one.asked for one in copies]})
 
 
 class SnapshotFiles:
-    """The files of HDFS as `readable.Files`: below the root as a snapshot has them."""
+    """The files of HDFS as `readable.Files`: those of a folder below the root as a snapshot has them."""
 
-    def __init__(self, files: Files, root: str, snapshot: str) -> None:
-        self._files, self._root, self._snapshot = files, root, snapshot
-        # Many files are in one folder.
-        self._listed = cache(files.sizes)
+    def __init__(self, files: Files, listed: Listed, root: str, snapshot: str, folder: str) -> None:
+        """`listed` returns the sizes of what is in a folder by name: many files are in one."""
+        self._files, self._listed = files, listed
+        self._root, self._snapshot, self._folder = root, snapshot, folder
 
     def holds(self, uri: str) -> bool:
         """Tell whether a URI belongs to HDFS."""
@@ -88,55 +123,29 @@ class SnapshotFiles:
         """Return the names in a folder."""
         return list(self._listed(self.place(uri)))
 
+    def has(self, uri: str) -> bool:
+        """Tell whether a URI is of the folder."""
+        path = shared_files.path(uri)
+        return path == self._folder or path.startswith(f"{self._folder}/")
+
     def place(self, uri: str) -> str:
         """Return the path of what a URI was in the snapshot."""
         path = shared_files.path(uri)
         below = path.removeprefix(f"{self._root}/")
-        return path if below == path else f"{self._root}/.snapshot/{self._snapshot}/{below}"
-
-
-def _folders(document: Document) -> Iterator[str]:
-    """Give the folders in which the files of a table or a partition are."""
-    parameters = document.get("parameters") or {}
-    if table_format(document) == "iceberg":
-        pointer = shared_files.path(str(parameters["metadata_location"]))
-        yield pointer.rpartition("/")[0]
-        yield from (shared_files.path(str(parameters[key])) for key in _PLACES if parameters.get(key))
-        yield from shared_files.folders(document)[1:]
-    else:
-        yield from shared_files.folders(document)
-
-
-def _tops(places: Iterator[str]) -> list[str]:
-    """Return folders without those that are in another one."""
-    found: list[str] = []
-    for place in sorted(set(places)):
-        if not (found and place.startswith(f"{found[-1]}/")):
-            found.append(place)
-    return found
-
-
-def _has(view: SnapshotFiles, documents: Sequence[Document]) -> bool:
-    return not any(readable.file_faults(one, view, rows=True) for one in documents)
+        return f"{self._root}/.snapshot/{self._snapshot}/{below}" if self.has(path) else path
 
 
 def _oldest(every: Sequence[Snapshot]) -> str:
     if not every:
         return "; there is none (catalog_snapshots_enabled)"
-    moment = time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(every[0].time))
+    moment = time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(min(every).time))
     return f"; the oldest is of {moment}"
 
 
-def _judged(question: Mapping[str, Any], lack: Mapping[str, Any]) -> Copy | str:
+def _counted(copy: Copy, lack: Mapping[str, Any]) -> Copy | str:
     if lack["stranger"]:
-        return f"{lack['stranger']} is not in {question['snapshot']}: move it away first"
-    return Copy(
-        snapshot=question["snapshot"],
-        folders=tuple(question["folders"]),
-        alone=question["alone"],
-        files=int(lack["files"]),
-        bytes=int(lack["bytes"]),
-    )
+        return f"{lack['stranger']} is not in {copy.snapshot}: move it away first"
+    return replace(copy, files=int(lack["files"]), bytes=int(lack["bytes"]))
 
 
 def _want_room(copies: Sequence[Copy], room: int) -> None:

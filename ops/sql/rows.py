@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +12,8 @@ from rich.cells import cell_len
 from lakehouse.terminal import LINES, printable
 
 Value = Any
+# A cell with one of these is quoted.
+_QUOTED = frozenset(',"\r\n')
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,21 @@ def table(results: Sequence[Rows]) -> str:
 def as_csv(results: Sequence[Rows]) -> str:
     """Return CSV with a line of names (RFC 4180, but with newlines alone), an empty line between statements.
 
-    What is null is an empty field. Values are as they are: for a terminal see `csv_for_terminal`.
+    What is null is an empty field, and an empty text a pair of quotes, as PostgreSQL's COPY has them. Values
+    are as they are: for a terminal see `csv_for_terminal`.
     """
-    texts = []
-    for rows in results:
-        if rows.columns:
-            lines = [rows.columns, *(["" if one is None else text(one) for one in row] for row in rows.rows)]
-            texts.append("".join(map(_csv_line, lines)))
-    return "\n".join(texts)
+    return "\n".join(
+        "".join(f"{','.join(map(_field, line))}\n" for line in (rows.columns, *rows.rows))
+        for rows in results
+        if rows.columns
+    )
 
 
-def _csv_line(cells: Sequence[str]) -> str:
-    # Python quotes a cell that has a character of its line terminator: a carriage return must be quoted too.
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\r\n").writerow(cells)
-    return out.getvalue().removesuffix("\r\n") + "\n"
+def _field(value: Value) -> str:
+    if value is None:
+        return ""
+    shown = text(value)
+    return '"{}"'.format(shown.replace('"', '""')) if not shown or set(shown) & _QUOTED else shown
 
 
 def csv_for_terminal(results: Sequence[Rows]) -> str:

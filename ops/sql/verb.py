@@ -84,7 +84,7 @@ def _statements(arguments: argparse.Namespace) -> list[str] | None:
             raise UsageError("no statement, and no terminal for a session; -f - reads stdin")
         return None
     text = arguments.statement if arguments.file is None else _read(arguments.file)
-    found = statements.split(text)
+    found = statements.split(text, arguments.engine)
     if not found:
         raise UsageError("no statement in it")
     return found

@@ -200,8 +200,8 @@ def owned(hdfs: WebHdfs, path: str) -> list[str]:
     return [str(status[key]) for key in ("owner", "group", "permission")]
 
 
-def _halves(hdfs: WebHdfs, folder: str) -> list[str]:
-    return [name for name in hdfs.names(folder) if name.startswith(".restored-")]
+def _unfinished(hdfs: WebHdfs, root: str) -> list[str]:
+    return [name for name in hdfs.names(root) if name.startswith(".restored-")]
 
 
 def test_an_undo_that_is_killed_on_its_way_is_completed_by_resume(
@@ -209,16 +209,20 @@ def test_an_undo_that_is_killed_on_its_way_is_completed_by_resume(
 ) -> None:
     """The command is killed, and the program that copies on the host."""
     schema, _, _ = many.partition(".")
+    root = str(database.variable("lakehouse_root"))
     folder = f"{_folder(trino, schema)}/many"
     commit, before = verb.committed(), owned(hdfs, folder)
     trino.sql(f"drop table hive.{many}")
     above, _, name = folder.rpartition("/")
     with verb.started("catalog", "restore", commit, many, "--yes") as killed:
-        [half] = wait_for("the first file", lambda: _halves(hdfs, above), seconds=60)
-        wait_for("some files", lambda: hdfs.names(f"{above}/{half}"), seconds=60)
+        [private] = wait_for("the first file", lambda: _unfinished(hdfs, root), seconds=60)
+        copied = f"{root}/{private}{folder.removeprefix(root)}"
+        wait_for("some files", lambda: hdfs.names(copied), seconds=60)
         killed.kill()
     _interrupt(database)
-    assert 0 < len(hdfs.names(f"{above}/{half}")) < FILES
+    assert 0 < len(hdfs.names(copied)) < FILES
+    # Nobody reads a table before it is whole, nor what its owner would not show.
+    assert owned(hdfs, f"{root}/{private}")[2] == "700"
     assert name not in hdfs.names(above)
     last = verb.json("runs")["runs"][-1]
     said = verb.json("resume", last["run"], "--yes")
@@ -226,7 +230,7 @@ def test_an_undo_that_is_killed_on_its_way_is_completed_by_resume(
     assert trino.value(f"select count(*) from hive.{many}") == FILES
     assert len(hdfs.names(folder)) == FILES
     assert owned(hdfs, folder) == before
-    assert _halves(hdfs, above) == []
+    assert _unfinished(hdfs, root) == []
 
 
 def test_a_table_has_another_name_now_or_its_snapshot_is_gone(
@@ -268,41 +272,132 @@ def warehouse(hdfs: WebHdfs) -> Iterator[tuple[Warehouse, str]]:
     hdfs.call("DELETE", "DELETE", path, recursive="true")
 
 
+def _write(hdfs: WebHdfs, root: str, *names: str) -> None:
+    for name in names:
+        hdfs.write(f"{root}/{name}", BytesIO(name.encode()), len(name.encode()), replication="2")
+
+
+def _remove(hdfs: WebHdfs, *paths: str) -> None:
+    for path in paths:
+        hdfs.call("DELETE", "DELETE", path, recursive="true")
+
+
 def test_only_what_is_lacking_comes_back_as_it_was(warehouse: tuple[Warehouse, str], hdfs: WebHdfs) -> None:
     own, root = warehouse
-    for name in ("d/t/a", "d/t/ä b%20", "d/t/p=1/c", "d/other"):
-        hdfs.write(f"{root}/{name}", BytesIO(name.encode()), len(name.encode()), replication="2")
+    _write(hdfs, root, "d/t/a", "d/t/ä b%20", "d/t/p=1/c", "d/t/closed", "d/other")
     hdfs.call("PUT", "SETOWNER", f"{root}/d/t/p=1", owner="ann", group="staff")
-    hdfs.call("PUT", "SETPERMISSION", f"{root}/d/t/p=1", permission="1750")
-    hdfs.call("PUT", "SETACL", f"{root}/d/t/a", aclspec="user::rw-,group::r--,other::---,user:eve:r--")
-    before = {path: hdfs.status(f"{root}/d/t/{path}") for path in ("", "a", "ä b%20", "p=1", "p=1/c")}
-    made = str(own.make("a" * 40))
-    assert own.lack(made, [f"{root}/d/t"], alone=True).entries == ()
+    for path, mode in {"d/t/p=1": "1750", "d/t/a": "640", "d/t/closed": "0", "d/t": "70"}.items():
+        hdfs.call("PUT", "SETPERMISSION", f"{root}/{path}", permission=mode)
+    lists = {
+        # With a mask that is narrower than its entries.
+        "a": "user::rw-,group::r--,mask::r--,other::---,user:eve:rw-",
+        "p=1": "user::rwx,group::r-x,other::---,default:user::rwx,default:group::r-x,default:other::---",
+    }
+    for path, entries in lists.items():
+        hdfs.call("PUT", "SETACL", f"{root}/d/t/{path}", aclspec=entries)
 
-    hdfs.call("DELETE", "DELETE", f"{root}/d", recursive="true")
-    lack = own.lack(made, [f"{root}/d/t"], alone=True)
-    assert len(lack.files) == 3
+    def access(path: str) -> Any:
+        return hdfs.call("GET", "GETACLSTATUS", f"{root}/d/t/{path}")["AclStatus"]
+
+    before = {path: hdfs.status(f"{root}/d/t/{path}".rstrip("/")) for path in ("", "a", "ä b%20", "closed")}
+    before |= {path: hdfs.status(f"{root}/d/t/{path}") for path in ("p=1", "p=1/c")}
+    allowed = {path: access(path) for path in lists}
+    made = str(own.make("a" * 40))
+    assert own.lack(made, f"{root}/d/t", alone=True).entries == ()
+
+    _remove(hdfs, f"{root}/d")
+    lack = own.lack(made, f"{root}/d/t", alone=True)
+    assert (len(lack.files), lack.whole) == (4, ["d/t"])
     assert lack.bytes == 2 * sum(one.length for one in lack.files)
     own.bring(made, lack)
     kept = ("owner", "group", "permission", "length", "replication", "type")
     for path, status in before.items():
-        now = hdfs.status(f"{root}/d/t/{path}")
+        now = hdfs.status(f"{root}/d/t/{path}".rstrip("/"))
         assert now
         assert status
-        assert {key: now[key] for key in kept} == {key: status[key] for key in kept}
+        assert {key: now[key] for key in kept} == {key: status[key] for key in kept}, path
         assert status["type"] == "DIRECTORY" or now["modificationTime"] == status["modificationTime"]
-    acl = hdfs.call("GET", "GETACLSTATUS", f"{root}/d/t/a")["AclStatus"]["entries"]
-    assert "user:eve:r--" in acl
+    assert {path: access(path) for path in lists} == allowed
     assert hdfs.read(f"{root}/d/t/ä b%20").decode() == "d/t/ä b%20"
     assert hdfs.status(f"{root}/d/other") is None
+    assert _unfinished(hdfs, root) == []
     # A second time nothing is lacking.
-    assert own.lack(made, [f"{root}/d/t"], alone=True).entries == ()
+    assert own.lack(made, f"{root}/d/t", alone=True).entries == ()
 
     hdfs.write(f"{root}/d/t/new", BytesIO(b"1"), 1)
-    assert own.lack(made, [f"{root}/d/t"], alone=True).stranger == f"{root}/d/t/new"
-    assert own.lack(made, [f"{root}/d/t"], alone=False).stranger == ""
+    assert own.lack(made, f"{root}/d/t", alone=True).stranger == f"{root}/d/t/new"
+    assert own.lack(made, f"{root}/d/t", alone=False).stranger == ""
     hdfs.write(f"{root}/d/t/a", BytesIO(b"other"), 5)
-    assert own.lack(made, [f"{root}/d/t"], alone=False).stranger == f"{root}/d/t/a"
+    assert own.lack(made, f"{root}/d/t", alone=False).stranger == f"{root}/d/t/a"
+
+
+def test_what_is_partly_there_is_completed(warehouse: tuple[Warehouse, str], hdfs: WebHdfs) -> None:
+    """A table whose folder was left, with and without some of its files."""
+    own, root = warehouse
+    files = ["t/metadata/1.metadata.json", "t/metadata/m.avro", "t/data/1", "t/_delta_log/0.json", "t/rows"]
+    _write(hdfs, root, *files)
+    made = str(own.make("a" * 40))
+    for gone in (["t/data"], ["t/_delta_log", "t/rows"], ["t/metadata/1.metadata.json", "t/data"]):
+        _remove(hdfs, *(f"{root}/{path}" for path in gone))
+        lack = own.lack(made, f"{root}/t", alone=True)
+        assert len(lack.files) == len(gone)
+        own.bring(made, lack)
+        assert own.lack(made, f"{root}/t", alone=True).entries == ()
+        assert [hdfs.read(f"{root}/{path}").decode() for path in files] == files
+
+
+def test_a_place_that_somebody_has_taken_meanwhile_is_left_as_it_is(
+    warehouse: tuple[Warehouse, str], hdfs: WebHdfs
+) -> None:
+    own, root = warehouse
+    _write(hdfs, root, "t/a", "u/a", "u/b")
+    made = str(own.make("a" * 40))
+    _remove(hdfs, f"{root}/t", f"{root}/u/a")
+    lacks = [own.lack(made, f"{root}/{name}", alone=True) for name in ("t", "u")]
+    hdfs.call("PUT", "MKDIRS", f"{root}/t")
+    hdfs.write(f"{root}/u/a", BytesIO(b"new"), 3)
+    for lack in lacks:
+        with pytest.raises(LakehouseError, match=r"^HDFS: RENAME .*(exist|empty)"):
+            own.bring(made, lack)
+    assert (hdfs.names(f"{root}/t"), hdfs.read(f"{root}/u/a")) == ([], b"new")
+
+
+def test_what_somebody_else_put_where_copies_are_made_is_not_taken_for_one(
+    warehouse: tuple[Warehouse, str], hdfs: WebHdfs
+) -> None:
+    own, root = warehouse
+    _write(hdfs, root, "t/a", "t/b")
+    made = str(own.make("a" * 40))
+    forged = f"{root}/.restored-{made}"
+    times = hdfs.status(f"{root}/t/a") or {}
+    _remove(hdfs, f"{root}/t")
+    hdfs.write(f"{forged}/t/a", BytesIO(b"x/x"), 3)
+    hdfs.call("PUT", "SETTIMES", f"{forged}/t/a", modificationtime=str(times["modificationTime"]))
+    hdfs.call("PUT", "SETOWNER", forged, owner="eve", group="eve")
+    hdfs.write(f"{root}/.restored-history-20260102T030405Z-aaaaaaaaaaaa/t/a", BytesIO(b"old"), 3)
+    own.bring(made, own.lack(made, f"{root}/t", alone=True))
+    assert hdfs.read(f"{root}/t/a") == b"t/a"
+    assert _unfinished(hdfs, root) == []
+
+
+def test_no_room_is_a_line_and_the_next_run_completes_it(
+    warehouse: tuple[Warehouse, str], hdfs: WebHdfs, cluster: Inventory, machines: Machines
+) -> None:
+    own, root = warehouse
+    _write(hdfs, root, "d/t/a", "d/t/b")
+    made = str(own.make("a" * 40))
+    _remove(hdfs, f"{root}/d/t")
+    namenode = machines[cluster.group("namenode")[0].name]
+    admin = f"runuser -u {hdfs.user} -- hdfs dfsadmin"
+    namenode.run(f"{admin} -setSpaceQuota 1 {root}")
+    try:
+        with pytest.raises(LakehouseError, match=r"^HDFS: .*quota"):
+            own.bring(made, own.lack(made, f"{root}/d/t", alone=True))
+        assert hdfs.names(f"{root}/d") == []
+    finally:
+        namenode.run(f"{admin} -clrSpaceQuota {root}")
+    own.bring(made, own.lack(made, f"{root}/d/t", alone=True))
+    assert sorted(hdfs.names(f"{root}/d/t")) == ["a", "b"]
 
 
 def test_snapshots_go_when_none_are_wanted_and_those_of_others_stay(
@@ -318,9 +413,9 @@ def test_snapshots_go_when_none_are_wanted_and_those_of_others_stay(
     assert own.snapshots() == []
     assert hdfs.names(f"{root}/.snapshot") == ["20260102T030405Z"]
     with pytest.raises(LakehouseError, match="is gone"):
-        own.lack(str(first), [f"{root}/t"], alone=True)
+        own.lack(str(first), f"{root}/t", alone=True)
     with pytest.raises(LakehouseError, match=f"is not below {root}"):
-        own.lack("history-20260102T030405Z-aaaaaaaaaaaa", ["/elsewhere/t"], alone=True)
+        own.lack("history-20260102T030405Z-aaaaaaaaaaaa", "/elsewhere/t", alone=True)
 
 
 def test_a_folder_of_which_nobody_may_make_snapshots_is_a_line(hdfs: WebHdfs) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from lakehouse.dev.drills import long_tests
 from lakehouse.run import ROOT
-
-_MARK = "pytest.mark.longdrill"
 
 
 @cache
@@ -24,16 +22,6 @@ def functions() -> frozenset[str]:
 @cache
 def drills(path: Path) -> Mapping[str, bool]:
     """The test functions of a file by name, and whether they are left to `make drills`."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    everything = _drill(node for node in body if isinstance(node, ast.Assign))
-    found = {}
-    for node in body:
-        group = isinstance(node, ast.ClassDef) and _drill(node.decorator_list)
-        for one in node.body if isinstance(node, ast.ClassDef) else [node]:
-            if isinstance(one, ast.FunctionDef) and one.name.startswith("test_"):
-                found[one.name] = everything or group or _drill(one.decorator_list)
-    return found
-
-
-def _drill(marks: Iterable[ast.AST]) -> bool:
-    return any(_MARK in ast.unparse(mark) for mark in marks)
+    text = path.read_text(encoding="utf-8")
+    long = long_tests(text)
+    return {name: name in long for name in re.findall(r"^ *def (test_\w+)\(", text, re.MULTILINE)}

@@ -222,6 +222,8 @@ ANSWER = '{"value": {"label": "l"}}'
         ("printf 'one\\ntwo\\n%s\\n' '{answer}'", ""),
         ('printf \'one\\n{{"why": "no room"}}\\n\'', "no room"),
         ("echo one; echo broken >&2; exit 3", "does not answer: broken"),
+        ("echo '{{\"value\": 1}}'; echo cut >&2; exit 255", "does not answer: cut"),
+        ('echo \'{{"table": "t"}}\'; echo cut >&2; exit 255', "does not answer: cut"),
         ("exec yes", "more than a backup holds"),
         ("head -c 1000000 /dev/zero", "more than a backup holds"),
         ("exec sleep 60", "does not answer: exit -9"),

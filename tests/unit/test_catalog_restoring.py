@@ -10,7 +10,7 @@ import pytest
 from lakehouse.catalog import build, documents, names, restoring
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
-from lakehouse.catalog.restoring import Wanted
+from lakehouse.catalog.restoring import Copy, Wanted
 from tests.unit.catalog_files import Complete
 
 ROOT = "hdfs://lake/d"
@@ -92,6 +92,33 @@ def test_a_dropped_database_comes_back_parents_first() -> None:
 def test_one_table_takes_its_database_along_and_nothing_beside_it() -> None:
     then = {"one": hive("one"), "other": hive("other")}
     assert planned({}, then, "d.one", database=False) == ["+ database hive.d", "+ table hive.d.one"]
+
+
+def undone(now: Tables, then: Tables, copies: Mapping[str, Copy], days: Collection[str] = ()) -> list[str]:
+    """Return the plan where no folder of the commit is there, and snapshots have some of the tables."""
+    overlay = Overlay(None)
+    trees = tree(overlay, now), tree(overlay, then, days)
+    missing = {said["storage"]["location"] for said in then.values()}
+    found = {names.parse(name): copy for name, copy in copies.items()}
+    wanted = Wanted(trees[1], names.parse("d"))
+    return list(map(str, restoring.plan(overlay, trees[0], wanted, Complete(missing), lambda _: found)))
+
+
+def test_a_dropped_table_comes_back_out_of_a_snapshot_without_what_that_lacks() -> None:
+    gone = f"{ROOT}/days/ds=2"
+    copy = Copy("s1", "/d/days", alone=True, files=3, absent=(gone,))
+    assert undone({}, {"days": hive("days"), "one": hive("one")}, {"d.days": copy}, ["1", "2"]) == [
+        "+ table hive.d.days: 3 files come back from s1",
+        f"! table hive.d.one: {ROOT}/one is not there",
+        "+ partition hive.d.days/ds=1",
+        f"! partition hive.d.days/ds=2: {gone} is neither there nor in the snapshot of its table",
+    ]
+
+
+def test_no_files_come_back_into_the_folder_of_another_table() -> None:
+    other = hive("other", storage=hive("one")["storage"], type="MANAGED_TABLE")
+    [line, *_] = undone({"other": other}, {"one": hive("one")}, {"d.one": Copy("s1", "/d/one", alone=True)})
+    assert line.startswith("! table hive.d.one: hive.d.other uses its files (/d/one), and ")
 
 
 def test_what_holds_a_table_is_not_altered_for_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,26 @@ RESULTS = """\
 <testcase classname="x" name="test_all_comes_back" time="3"><failure message="no">gone</failure></testcase>
 </testsuite></testsuites>
 """
-TODAY = "2026-11-25, commit 1234567, 2 cores"
+TODAY = drills.Run("2026-11-25", "1234567", "2 cores")
+TESTS = """import pytest
+
+pytestmark = [pytest.mark.longdrill]
+
+def test_a_node_dies(): {0}
+def test_all_comes_back(): pass
+"""
 
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A page that is not there yet, and two drills that have results."""
     monkeypatch.setattr(drills, "_RESULTS", tmp_path)
+    monkeypatch.setattr(drills, "_TESTS", tmp_path)
+    (tmp_path / "cluster").mkdir()
     for name in ("scale", "kills"):
-        drills.Drill(drills.NODES, name).results.write_text(RESULTS, encoding="utf-8")
+        one = drills.Drill(drills.NODES, name)
+        one.results.write_text(RESULTS, encoding="utf-8")
+        one.path.write_text(TESTS.format("pass"), encoding="utf-8")
     return tmp_path / "page.md"
 
 
@@ -38,32 +50,56 @@ def sections(page: Path) -> dict[str, list[str]]:
 
 
 def test_a_section_says_when_what_and_how_it_ended(page: Path) -> None:
-    drills.record(drills.Drill(drills.NODES, "scale"), TODAY, page)
+    scale = drills.Drill(drills.NODES, "scale")
+    drills.record(scale, TODAY, page)
+    dies, comes = scale.tests.values()
     assert sections(page) == {
         "scale, on nodes": [
-            f"{TODAY}.",
-            "| Drill | Result | Took | Measured |",
-            "|---|---|---|---|",
-            "| a node dies (alpha1) | passed | 72 s | back in 51 s |",
-            "| all comes back | failed | 3 s | - |",
+            "2 cores.",
+            "| Drill | Result | Took | Run | Commit | Measured | Test |",
+            "|---|---|---|---|---|---|---|",
+            f"| a node dies (alpha1) | passed | 72 s | 2026-11-25 | 1234567 | back in 51 s | {dies} |",
+            f"| all comes back | failed | 3 s | 2026-11-25 | 1234567 | - | {comes} |",
         ]
     }
 
 
-def test_the_sections_of_others_stay_in_the_order_of_a_run(page: Path) -> None:
-    for name, when in {"scale": "yesterday", "kills": TODAY}.items():
-        drills.record(drills.Drill(drills.NODES, name), when, page)
+def test_the_rows_of_others_stay_in_the_order_of_a_run(page: Path) -> None:
+    for name, day in {"scale": "2026-11-24", "kills": "2026-11-25"}.items():
+        drills.record(drills.Drill(drills.NODES, name), replace(TODAY, day=day), page)
     before = sections(page)
-    assert {title: lines[0] for title, lines in before.items()} == {
-        "kills, on nodes": f"{TODAY}.",
-        "scale, on nodes": "yesterday.",
-    }
+    assert list(before) == ["kills, on nodes", "scale, on nodes"]
     drills.record(drills.Drill(drills.NODES, "scale"), TODAY, page)
     assert sections(page) == before | {"scale, on nodes": before["kills, on nodes"]}
 
 
+def test_a_test_that_runs_alone_leaves_the_rows_of_its_file(page: Path) -> None:
+    scale = drills.Drill(drills.NODES, "scale")
+    drills.record(scale, TODAY, page)
+    alone = re.sub(
+        r"<testcase classname=\"x\" name=\"test_a.*?</testcase>\n", "", RESULTS, count=1, flags=re.S
+    )
+    scale.results.write_text(alone, encoding="utf-8")
+    drills.record(scale, replace(TODAY, day="2026-11-26"), page)
+    days = [row.split(" | ")[3] for row in sections(page)["scale, on nodes"][3:]]
+    assert days == ["2026-11-25", "2026-11-26"]
+
+
+def test_a_drill_is_due_until_each_of_its_tests_has_passed_as_it_is(page: Path) -> None:
+    scale, kills = (drills.Drill(drills.NODES, name) for name in ("scale", "kills"))
+    both = ["test_a_node_dies", "test_all_comes_back"]
+    assert drills.due(page) == {kills: both, scale: both}
+    drills.record(scale, TODAY, page)
+    assert drills.due(page) == {kills: both, scale: both[1:]}
+    scale.results.write_text(re.sub("<failure.*</failure>", "", RESULTS), encoding="utf-8")
+    drills.record(scale, TODAY, page)
+    assert drills.due(page) == {kills: both}
+    scale.path.write_text(TESTS.format("assert True"), encoding="utf-8")
+    assert drills.due(page) == {kills: both, scale: both[:1]}
+
+
 def test_a_drill_that_is_gone_has_no_section(page: Path) -> None:
-    page.write_text("# Drills\n\n## flights, on nodes\n\nyesterday.\n", encoding="utf-8")
+    page.write_text("# Drills\n\n## flights, on nodes\n\n2 cores.\n", encoding="utf-8")
     drills.record(drills.Drill(drills.NODES, "scale"), TODAY, page)
     assert list(sections(page)) == ["scale, on nodes"]
 
@@ -93,9 +129,10 @@ def test_every_long_drill_is_run() -> None:
 
 
 def test_it_says_when_on_which_commit_and_machine() -> None:
+    now = drills.circumstances()
     assert re.fullmatch(
-        r"\d{4}-\d\d-\d\d, commit [0-9a-f]{7,}( with changes)?, \d+ cores, \d+ GiB, \S+, .+",
-        drills.circumstances(),
+        r"\d{4}-\d\d-\d\d, [0-9a-f]{7,}( with changes)?, \d+ cores, \d+ GiB, \S+, .+",
+        f"{now.day}, {now.commit}, {now.machine}",
     )
 
 

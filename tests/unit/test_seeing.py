@@ -185,25 +185,87 @@ class TestExec:
         assert facts[:3] == ("3 of 4 hosts chosen", "2 answered", "1 succeeded")
 
 
-class TestStatements:
-    """SQL is taken apart where it ends, and nowhere else."""
+ROUTINE = """\
+FUNCTION f(x integer) RETURNS integer
+BEGIN
+  DECLARE y integer DEFAULT CASE WHEN x > 1 THEN 1 ELSE 2 END;
+  IF x > 1 THEN SET y = 1; END IF;
+  CASE x WHEN 1 THEN SET y = 2; END CASE;
+  RETURN y;
+END"""
+SCRIPT = """\
+BEGIN
+  DECLARE n INT DEFAULT 0;
+  l: BEGIN SELECT CASE n WHEN 0 THEN 'END' END; END l;
+  WHILE n < 2 DO SET n = n + 1; END WHILE;
+END"""
+JOB = "STATEMENT SET BEGIN INSERT INTO a SELECT 1; INSERT INTO b SELECT 2; END"
+EVERY = ("trino", "spark", "flink")
 
+
+class TestStatements:
+    """SQL is taken apart where a statement ends for its engine, and is as it was."""
+
+    @pytest.mark.parametrize("engine", EVERY)
     @pytest.mark.parametrize(
         ("text", "found"),
         [
             ("SELECT 1", ["SELECT 1"]),
             ("a; b ;\n; c;", ["a", "b", "c"]),
-            ("SELECT ';', \";\", `;` -- ; no\n, 2 /* ; */; b", ["SELECT ';', \";\", `;`  \n, 2", "b"]),
-            ("SELECT 'it''s; so'", ["SELECT 'it''s; so'"]),
+            ("SELECT ';', \";\", `;`; b", ["SELECT ';', \";\", `;`", "b"]),
+            ("SELECT 'it''s; so', `a``;`", ["SELECT 'it''s; so', `a``;`"]),
             ("SELECT /*+ BROADCAST(a) */ 1 - 2 / 3", ["SELECT /*+ BROADCAST(a) */ 1 - 2 / 3"]),
             ("SELECT 'never closed ; x", ["SELECT 'never closed ; x"]),
+            ('SELECT begin, "end" FROM t; b', ['SELECT begin, "end" FROM t', "b"]),
+            ("SELECT CASE a WHEN 1 THEN 2 END; b", ["SELECT CASE a WHEN 1 THEN 2 END", "b"]),
+            ("SELECT '\u00df\U0001f600;\x00'; b", ["SELECT '\u00df\U0001f600;\x00'", "b"]),
             (" -- nothing\n/* here */ ;", []),
+            ("", []),
         ],
     )
     def test_a_semicolon_in_a_text_a_name_or_a_comment_ends_nothing(
-        self, text: str, found: list[str]
+        self, engine: str, text: str, found: list[str]
     ) -> None:
-        assert statements.split(text) == found
+        assert statements.split(text, engine) == found
+
+    @pytest.mark.parametrize(
+        ("engine", "text"),
+        [
+            ("trino", "SELECT 1 -- ; no\n, 2 /* ; /* */"),
+            ("trino", "SELECT 'C:\\'"),
+            ("trino", f"WITH {ROUTINE} SELECT f(1), begin"),
+            ("trino", f"WITH {ROUTINE}, {ROUTINE.replace('f(', 'g(')} SELECT f(1)"),
+            ("trino", f"CREATE OR REPLACE {ROUTINE}"),
+            ("spark", "SELECT 1 -- ; no \\\n; still\n, 2"),
+            ("spark", r"SELECT 'it\'s /* a note */ here' AS x"),
+            ("spark", "SELECT 'it\\'s; ok', \"say \\\"; \", 'a\\\\'"),
+            ("spark", "SELECT r'C:\\', R\"\\;\\\""),
+            ("spark", "SELECT 1 /* a /* b; */ c; */ + 1"),
+            ("spark", "SELECT 1 /* a /*+ b */ + 1"),
+            ("spark", SCRIPT),
+            ("spark", f"outer: {SCRIPT}"),
+            ("spark", SCRIPT.lower()),
+            ("flink", f"EXECUTE {JOB}"),
+            ("flink", f"EXPLAIN {JOB}"),
+            ("flink", r"SELECT 'C:\'"),
+        ],
+    )
+    def test_the_grammar_of_the_engine_says_where_it_ends(self, engine: str, text: str) -> None:
+        assert statements.split(f"{text}; SELECT 2;", engine) == [text, "SELECT 2"]
+
+    def test_the_client_of_flink_gets_no_comments(self) -> None:
+        """It takes a semicolon at the end of a line for the end of a statement, also in a comment."""
+        assert statements.split("SELECT 1 -- why;\n+ 1 /* ;\n */; b", "flink") == ["SELECT 1  \n+ 1", "b"]
+        assert statements.split("BEGIN STATEMENT SET; INSERT INTO a SELECT 1; END;", "flink") == [
+            "BEGIN STATEMENT SET", "INSERT INTO a SELECT 1", "END",
+        ]  # fmt: skip
+
+    @pytest.mark.parametrize("engine", EVERY)
+    @pytest.mark.parametrize(
+        "text", ["'" * 20_001, "/*" * 20_000, "BEGIN " * 20_000, "--" * 20_000, "\\'" * 20_000, "r'" * 9_999]
+    )
+    def test_no_text_takes_long(self, engine: str, text: str) -> None:
+        assert len(statements.split(text, engine)) <= 1
 
 
 class TestRows:
@@ -219,6 +281,7 @@ class TestRows:
 
     def test_csv_has_names_and_quotes_and_leaves_null_empty(self) -> None:
         assert rows.as_csv(self.RESULTS) == 'id,名\n1,"a,b"\n,"say ""x""\n"\n'
+        assert rows.as_csv([Rows(("a", "b"), (("", None), ("\r", [None])))]) == 'a,b\n"",\n"\r",[null]\n'
 
     def test_programs_get_values_with_their_types(self) -> None:
         assert json.loads(json.dumps(rows.documents(self.RESULTS)))[0] == {

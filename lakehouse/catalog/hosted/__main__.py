@@ -82,18 +82,18 @@ def _lack(settings: Settings, _: Store, asked: Mapping[str, Any]) -> dict[str, A
 
 
 def _bring(settings: Settings, _: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy what a table lacks of a snapshot."""
-    warehouse = _warehouse(settings, settings.superuser)
+    """Copy what tables lack, each of a snapshot; no snapshot goes before all of them are there."""
+    warehouse, files = _warehouse(settings, settings.superuser), 0
     with _copying(settings).open("w") as file:
         if not locks.hold(file, _COPY_SECONDS):
             raise LakehouseError("another copy out of a snapshot is at work", "the same command")
-        lack = warehouse.lack(**asked["table"])
-        if lack.stranger:
-            raise LakehouseError(
-                f"{lack.stranger} is not in {asked['table']['snapshot']}", "the same command"
-            )
-        warehouse.bring(asked["table"]["snapshot"], lack)
-    return lack.json()
+        for one in asked["tables"]:
+            lack = warehouse.lack(**one)
+            if lack.stranger:
+                raise LakehouseError(f"{lack.stranger} is not in {one['snapshot']}", "the same command")
+            warehouse.bring(one["snapshot"], lack)
+            files += len(lack.files)
+    return {"files": files}
 
 
 def _give(_: Settings, store: Store, asked: Mapping[str, Any]) -> None:

@@ -22,26 +22,33 @@ from plugins.module_utils.lakehouse.hdfs_tree import Entry
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _AT_ONCE = 8
+_PRIVATE = "700"
 # What says of a table that its files are there comes last.
 _POINTERS = (re.compile(r"\.avro$|(^|/)_delta_log(/|$)"), re.compile(r"\.metadata\.json$"))
 
 
 @dataclass(frozen=True)
 class Lack:
-    """What a table lacks of its folders in a snapshot: entries by path below the root, parents first.
+    """What a table lacks of its folder in a snapshot: entries by path below the root, parents first.
 
-    `stranger` is a file of those folders that the snapshot does not have, empty where there is none. `whole`
-    are those folders of which nothing is there.
+    `above` are the folders over it that are gone. `stranger` is a file of the folder that the snapshot does
+    not have, empty where there is none.
     """
 
+    above: tuple[Entry, ...] = ()
     entries: tuple[Entry, ...] = ()
     stranger: str = ""
-    whole: tuple[str, ...] = ()
 
     @property
     def files(self) -> list[Entry]:
         """The files among the entries."""
         return [one for one in self.entries if not one.directory]
+
+    @property
+    def whole(self) -> list[str]:
+        """The paths of the topmost folders among the entries: of these nothing is there."""
+        missing = {one.path for one in self.entries if one.directory}
+        return sorted(path for path in missing if path.rpartition("/")[0] not in missing)
 
     @property
     def bytes(self) -> int:
@@ -67,10 +74,12 @@ class Warehouse:
     def make(self, commit: str) -> Snapshot:
         """Make a snapshot for a commit by its id."""
         made = snapshots.of(commit, time.time())
-        # A person and the clock may be there in the same second.
-        if made not in self.snapshots():
-            with _hdfs_errors():
-                self._hdfs.call("PUT", "CREATESNAPSHOT", self._root, snapshotname=str(made))
+        try:
+            self._hdfs.call("PUT", "CREATESNAPSHOT", self._root, snapshotname=str(made))
+        except WebHdfsError as error:
+            # A person and the clock may be there in the same second.
+            if made not in self.snapshots():
+                raise _error(error) from error
         return made
 
     def forget(self, *, hours: int, days: int) -> None:
@@ -79,82 +88,101 @@ class Warehouse:
             with _hdfs_errors():
                 self._hdfs.call("DELETE", "DELETESNAPSHOT", self._root, snapshotname=str(one))
 
-    def lack(self, snapshot: str, folders: Sequence[str], *, alone: bool) -> Lack:
-        """Return what some folders, by their paths in HDFS, lack of a snapshot; with those above them.
+    def lack(self, snapshot: str, folder: str, *, alone: bool) -> Lack:
+        """Return what a folder, by its path in HDFS, lacks of a snapshot; with those above it.
 
-        With `alone` they may hold nothing that the snapshot does not have: their files are the table.
+        With `alone` it may hold nothing that the snapshot does not have: its files are the table.
         """
-        [known], places = snapshots.known([snapshot]), [self._below(folder) for folder in folders]
+        [known], place = snapshots.known([snapshot]), self._below(folder)
+        source, strangers = f"{self._root}/.snapshot/{known}", list[str]()
         with _hdfs_errors():
-            if self._hdfs.status(f"{self._root}/.snapshot/{known}") is None:
+            if self._hdfs.status(source) is None:
                 raise LakehouseError(f"the snapshot {known} of {self._root} is gone", "the same command")
-        entries, strangers = dict[str, Entry](), list[str]()
-        with _hdfs_errors():
-            for folder in places:
-                source = self._walked(f".snapshot/{known}/{folder}")
-                there = self._walked(folder)
-                for path, entry in source.items():
-                    if path not in there:
-                        whole = f"{folder}/{path}".rstrip("/")
-                        entries[whole] = replace(entry, path=whole)
-                    elif not _alike(entry, there[path]):
-                        strangers.append(f"{folder}/{path}")
-                if alone:
-                    others = (entry for path, entry in there.items() if path not in source)
-                    strangers += [f"{folder}/{entry.path}" for entry in others if _is_read(entry)]
-                for above in hdfs_tree.upwards(folder)[:-1] if source else ():
-                    if above not in entries and self._hdfs.status(f"{self._root}/{above}") is None:
-                        path = f"{self._root}/.snapshot/{known}/{above}"
-                        if missing := hdfs_tree.entry(self._hdfs, path, above):
-                            entries[above] = missing
-        ordered = tuple(entries[path] for path in sorted(entries))
-        stranger = f"{self._root}/{strangers[0]}" if strangers else ""
-        return Lack(ordered, stranger, tuple(place for place in places if place in entries))
+            kept, there = self._walked(f".snapshot/{known}/{place}"), self._walked(place)
+            entries = [
+                replace(entry, path=f"{place}/{path}".rstrip("/"))
+                for path, entry in kept.items()
+                if path not in there
+            ]
+            strangers += [path for path in kept if path in there and not _alike(kept[path], there[path])]
+            if alone:
+                strangers += [path for path in there if path not in kept and _is_read(there[path])]
+            above = [
+                missing
+                for path in (hdfs_tree.upwards(place)[:-1] if entries and not there else ())
+                if self._hdfs.status(f"{self._root}/{path}") is None
+                and (missing := hdfs_tree.entry(self._hdfs, f"{source}/{path}", path))
+            ]
+        stranger = f"{folder}/{min(strangers)}" if strangers else ""
+        return Lack(tuple(above), tuple(sorted(entries, key=lambda one: one.path)), stranger)
 
     def bring(self, snapshot: str, lack: Lack) -> None:
-        """Copy what is lacking out of a snapshot.
+        """Copy what is lacking out of a snapshot, data before what names it.
 
-        A folder of which nothing is there gets its name when all of it is there: a reader, or the next run of
-        this command, would take half of one for the table.
+        Each file, and each folder of which nothing is there, is copied into a folder that nobody else reads
+        or writes, and gets its place when all of it is there: a reader, or the next run of this command,
+        would take half of one for the table. LakehouseError where something else has got the place meanwhile.
         """
-        whole = {place: [entry for entry in lack.entries if _is_in(entry, place)] for place in lack.whole}
-        rest = [entry for entry in lack.entries if not any(_is_in(entry, place) for place in lack.whole)]
+        whole = {path: [one for one in lack.entries if _is_in(one, path)] for path in lack.whole}
+        single = [one for one in lack.files if not any(_is_in(one, path) for path in whole)]
         with _hdfs_errors():
-            self._merge(snapshot, rest, "", "")
-            for place in sorted(lack.whole, key=lambda place: max(map(_rank, whole[place]))):
-                unfinished = f"{hdfs_tree.half(place)}-{snapshot}"
-                copied = self._walked(unfinished)
-                # A copy that was killed: a folder may lack its owner, a file has all or another name.
-                lacking = [
-                    entry
-                    for entry in whole[place]
-                    if entry.directory
-                    or (copy := copied.get(entry.path[len(place) + 1 :])) is None
-                    or not _alike(entry, copy)
-                ]
-                self._merge(snapshot, lacking, place, unfinished)
-                hdfs_tree.rename(self._hdfs, f"{self._root}/{unfinished}", f"{self._root}/{place}")
+            for entry in lack.above:
+                self._hdfs.call("PUT", "MKDIRS", f"{self._root}/{entry.path}")
+                hdfs_tree.own(self._hdfs, f"{self._root}/{entry.path}", entry)
+            private = self._private(snapshot)
+            # Of a copy that was killed.
+            copied = self._walked(private)
 
-    def _merge(self, snapshot: str, entries: Sequence[Entry], place: str, other: str) -> None:
-        """Copy entries out of a snapshot; those of the folder `place` into another one."""
+            def place(path: str) -> None:
+                hdfs_tree.rename(self._hdfs, f"{self._root}/{private}/{path}", f"{self._root}/{path}")
+
+            for rank in range(len(_POINTERS) + 1):
+                files = [one for one in single if _rank(one) == rank]
+                self._copy(snapshot, files, private, copied)
+                with ThreadPoolExecutor(_AT_ONCE) as pool:
+                    list(pool.map(place, [one.path for one in files]))
+                for path, entries in whole.items():
+                    if max(map(_rank, entries)) == rank:
+                        self._copy(snapshot, entries, private, copied)
+                        place(path)
+            self._hdfs.call("DELETE", "DELETE", f"{self._root}/{private}", recursive="true")
+
+    def _private(self, snapshot: str) -> str:
+        """Return the folder of a copy, below the root; those of others are removed."""
+        name = f"{hdfs_tree.HALF}{snapshot}"
+        for path in self._hdfs.names(self._root):
+            other = path.removeprefix(hdfs_tree.HALF)
+            # One that somebody else has made may have anything in it.
+            if other != path and snapshots.known([other]) and not (path == name and self._is_own(path)):
+                self._hdfs.call("DELETE", "DELETE", f"{self._root}/{path}", recursive="true")
+        self._hdfs.call("PUT", "MKDIRS", f"{self._root}/{name}", permission=_PRIVATE)
+        return name
+
+    def _is_own(self, path: str) -> bool:
+        status = self._hdfs.status(f"{self._root}/{path}") or {}
+        return (status.get("owner"), status.get("permission")) == (self._hdfs.user, _PRIVATE)
+
+    def _copy(
+        self, snapshot: str, entries: Sequence[Entry], private: str, copied: Mapping[str, Entry]
+    ) -> None:
+        """Copy entries out of a snapshot into a folder, but for files that it has."""
         folders = [entry for entry in entries if entry.directory]
-        files = [entry for entry in entries if not entry.directory]
-
-        def target(entry: Entry) -> str:
-            return f"{self._root}/{other}{entry.path.removeprefix(place)}"
+        files = [
+            entry
+            for entry in entries
+            if not entry.directory and ((done := copied.get(entry.path)) is None or not _alike(entry, done))
+        ]
 
         def copy(entry: Entry) -> None:
             with self._hdfs.reading(f"{self._root}/.snapshot/{snapshot}/{entry.path}") as stream:
-                hdfs_tree.put(self._hdfs, target(entry), stream, entry)
+                hdfs_tree.put(self._hdfs, f"{self._root}/{private}/{entry.path}", stream, entry)
 
         for folder in folders:
-            self._hdfs.call("PUT", "MKDIRS", target(folder))
+            self._hdfs.call("PUT", "MKDIRS", f"{self._root}/{private}/{folder.path}")
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for rank in range(len(_POINTERS) + 1):
-                list(pool.map(copy, [entry for entry in files if _rank(entry) == rank]))
-        # Deepest first, for an owner may take away what is needed to reach what is in a folder.
-        for folder in reversed(folders):
-            hdfs_tree.own(self._hdfs, target(folder), folder)
+            list(pool.map(copy, files))
+        for folder in folders:
+            hdfs_tree.own(self._hdfs, f"{self._root}/{private}/{folder.path}", folder)
 
     def room(self) -> int:
         """Return the bytes that HDFS has left, of which each replica takes its own."""
@@ -197,4 +225,8 @@ def _hdfs_errors() -> Iterator[None]:
     try:
         yield
     except (WebHdfsError, checked_document.DocumentError) as error:
-        raise LakehouseError(f"HDFS: {error}", f"{PROGRAM} status") from error
+        raise _error(error) from error
+
+
+def _error(error: Exception) -> LakehouseError:
+    return LakehouseError(f"HDFS: {error}", f"{PROGRAM} status")

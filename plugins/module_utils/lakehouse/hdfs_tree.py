@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from plugins.module_utils.lakehouse import checked_document
-from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 _AT_ONCE = 8
 # Before the name of what is not whole yet.
@@ -127,18 +127,22 @@ def half(path: str) -> str:
 
 
 def put(hdfs: WebHdfs, path: str, stream: IO[bytes], entry: Entry) -> None:
-    """Write a file as an entry describes it; it gets its name when all of it is there."""
+    """Write a file as an entry describes it; it gets its name when all of it is there.
+
+    WebHdfsError where there is a file of that name by then.
+    """
     unfinished = half(path)
-    hdfs.write(unfinished, stream, entry.length, replication=str(entry.replication))
+    # Whose mode is not there yet: nobody else reads it.
+    hdfs.write(unfinished, stream, entry.length, replication=str(entry.replication), permission="600")
     own(hdfs, unfinished, entry)
     hdfs.call("PUT", "SETTIMES", unfinished, modificationtime=str(entry.modified))
     rename(hdfs, unfinished, path)
 
 
 def rename(hdfs: WebHdfs, path: str, to: str) -> None:
-    """Give a file or folder another path; WebHdfsError where HDFS refuses."""
-    if not hdfs.call("PUT", "RENAME", path, destination=to)["boolean"]:
-        raise WebHdfsError(f"RENAME {to}: HDFS refuses to put it there")
+    """Give a file or folder another path; WebHdfsError where there is something already."""
+    # Without the option HDFS puts it into a folder of that path.
+    hdfs.call("PUT", "RENAME", path, destination=to, renameoptions="NONE")
 
 
 def own(hdfs: WebHdfs, path: str, entry: Entry) -> None:
@@ -146,11 +150,14 @@ def own(hdfs: WebHdfs, path: str, entry: Entry) -> None:
     hdfs.call("PUT", "SETOWNER", path, owner=entry.owner, group=entry.group)
     hdfs.call("PUT", "SETPERMISSION", path, permission=entry.permission)
     if entry.acl:
-        base = [f"{who}::{_bits(entry.permission, place)}" for place, who in ((-3, "user"), (-1, "other"))]
-        named = [one for one in entry.acl if not one.startswith(("user::", "other::"))]
-        hdfs.call("PUT", "SETACL", path, aclspec=",".join([*base, *named]))
+        # The digit of the group is the mask of named entries; HDFS computes a wider one where none is said.
+        named = any(not one.startswith("default:") for one in entry.acl)
+        classes = ((-3, "user"), (-2, "mask" if named else "group"), (-1, "other"))
+        base = [f"{who}::{_bits(entry.permission, place)}" for place, who in classes]
+        hdfs.call("PUT", "SETACL", path, aclspec=",".join([*base, *entry.acl]))
 
 
 def _bits(permission: str, place: int) -> str:
-    value = int(permission[place])
+    # HDFS leaves out zeros in front.
+    value = int(permission.zfill(3)[place])
     return "".join(letter if value & bit else "-" for letter, bit in (("r", 4), ("w", 2), ("x", 1)))
