@@ -1,7 +1,7 @@
 """The metadata of an Iceberg table whose files are at other paths: copies that name them there.
 
-A metadata file, its current snapshot's manifest list and that one's manifests name files by whole paths. Pure:
-bytes in, bytes out.
+A metadata file, its current snapshot's manifest list and that one's manifests name files by whole paths.
+Pure: bytes in, bytes out.
 """
 
 from __future__ import annotations

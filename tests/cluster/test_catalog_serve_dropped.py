@@ -1,20 +1,21 @@
-"""`lakehouse catalog serve`: files that were deleted since the commit are read out of its snapshot of HDFS."""
+"""`lakehouse catalog serve`: engines read files that were deleted since the commit out of its snapshot."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
-from pyiceberg.catalog.hive import HiveCatalog
 
 from lakehouse.catalog import snapshots
 from lakehouse.inventory import Inventory
+from lakehouse.metastore import Metastore, Options
 from ops.clients import Files
 from ops.status import placement
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from testbed.engines import EngineError
+from testbed.engines.flink import Flink
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines
@@ -72,7 +73,14 @@ def past_rows(client: Machine, uri: str, *statements: str) -> list[str]:
 
 
 def test_dropped_tables_of_each_format_are_read(  # noqa: PLR0913, PLR0917 -- fixtures
-    verb: Verb, trino: Trino, schema: str, uri: str, client: Machine, hdfs: WebHdfs, root: str
+    cluster: Inventory,
+    verb: Verb,
+    trino: Trino,
+    schema: str,
+    uri: str,
+    client: Machine,
+    hdfs: WebHdfs,
+    root: str,
 ) -> None:
     spark(
         verb,
@@ -121,31 +129,61 @@ def test_dropped_tables_of_each_format_are_read(  # noqa: PLR0913, PLR0917 -- fi
                 f"select count(*) from {schema}.days where regionkey = 1",
                 f"select count(*) from iceberg_past.{schema}.ice where regionkey = 1",
             ) == ["89", "1225", "5", "10"]
-            table = HiveCatalog("past", uri=uri).load_table((schema, "ice"))
-            assert f"{root}-served/" in table.metadata_location
-            files = [task.file.file_path for task in table.scan(row_filter="regionkey = 1").plan_files()]
-            assert files
-            assert all(f"{root}/.snapshot/history-" in file for file in files)
-            protected(hdfs, root, table.metadata_location)
+            assert python_rows(client, uri, f"{schema}.ice") == 10
+            assert flink_count(cluster, uri, f"{schema}.ice WHERE regionkey = 1") == 10
+            with Metastore(uri, Options(user="nobody")) as metastore:
+                copy = metastore.call("get_table", schema, "ice").parameters["metadata_location"]
+            assert f"{root}-served/" in copy
+            protected(hdfs, root, copy)
     finally:
         trino.sql(f"drop table if exists hive.{schema}.days")
 
 
+def python_rows(client: Machine, uri: str, table: str) -> int:
+    """Return what PyIceberg counts of a table, as the Python clients of a node read it."""
+    program = "; ".join(
+        (
+            "import lakehouse_clients",
+            "from pyiceberg.catalog.hive import HiveCatalog",
+            "lakehouse_clients.connect()",
+            "files = {'py-io-impl': 'lakehouse_clients.file_io.HdfsFileIO'}",
+            f"past = HiveCatalog('past', uri='{uri}', **files)",
+            f"print(past.load_table('{table}').scan(row_filter='regionkey = 1').to_arrow().num_rows)",
+        )
+    )
+    person = client.variable("lakehouse_users")["spark"]
+    return int(client.run("runuser -u %s -- lakehouse-python -c %s", person, program).split()[-1])
+
+
+def flink_count(cluster: Inventory, uri: str, table: str) -> int:
+    """Return how many rows Flink counts of a table, in a catalog of the served metastore."""
+    [host] = cluster.group("flink_jobmanager")
+    address = f"http://{host.address}:{host.variables['lakehouse_ports']['flink_sql_gateway']}"
+    conf = f"{host.variables['lakehouse_config_dir']}/hadoop"
+    with closing(Flink.connect(address)) as flink:
+        flink.run(
+            "CREATE CATALOG past WITH ('type' = 'iceberg', 'catalog-type' = 'hive',"
+            f" 'cache-enabled' = 'false', 'uri' = '{uri}', 'hadoop-conf-dir' = '{conf}')"
+        )
+        [[count]] = flink.run(f"SELECT count(*) FROM past.{table}")
+    return int(count)
+
+
 def protected(hdfs: WebHdfs, root: str, copy: str) -> None:
-    """Expect of a copy and each folder above it the owner, group and mode of its original."""
-    path = copy.partition("://")[2].partition("/")[2]
-    [_, snapshot, below] = f"/{path}".removeprefix(f"{root}-served/").split("/", 2)
-    session = f"/{path}".removesuffix(f"/{below}")
-    for count in range(below.count("/") + 2):
-        part = "/".join(below.split("/")[:count])
-        pair = [
-            hdfs.status(f"{place}/{part}".rstrip("/"))
-            for place in (session, f"{root}/.snapshot/{snapshot}" if part else root)
-        ]
-        [there, original] = [
-            [one[key] for key in ("owner", "group", "permission")] for one in pair if one
-        ]
-        assert there == original, part
+    """Expect of a copy and each folder above it its original's owner, group and mode, without writing."""
+    path = f"/{copy.partition('://')[2].partition('/')[2]}"
+    _, snapshot, below = path.removeprefix(f"{root}-served/").split("/", 2)
+    own, words = path.removesuffix(f"/{below}"), below.split("/")
+    pairs = [(own, root)] + [
+        (f"{own}/{part}", f"{root}/.snapshot/{snapshot}/{part}")
+        for part in ("/".join(words[:count]) for count in range(1, len(words) + 1))
+    ]
+    for copied, original in pairs:
+        there, before = hdfs.status(copied), hdfs.status(original)
+        assert there
+        assert before
+        assert (there["owner"], there["group"]) == (before["owner"], before["group"]), copied
+        assert int(there["permission"], 8) == int(before["permission"], 8) & 0o555, copied
 
 
 def test_a_state_that_has_expired_is_read(  # noqa: PLR0913, PLR0917 -- fixtures

@@ -100,9 +100,7 @@ def moved(uri: str) -> str:
 def entries(content: bytes) -> list[dict[str, Any]]:
     """What PyIceberg reads of a manifest: every field."""
     found = manifests.named("m").fetch_manifest_entry(manifests._Contents(content), discard_deleted=False)
-    return [
-        {"entry": entry._data[:4], "file": entry.data_file._data} for entry in found
-    ]
+    return [{"entry": entry._data[:4], "file": entry.data_file._data} for entry in found]
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate"])
@@ -159,7 +157,9 @@ def test_a_metadata_file_changes_in_its_current_snapshot_and_statistics_alone() 
     assert found == document
 
 
-def container(schema: Any, block: bytes, count: int = 1, codec: str = "null", sync: bytes = b"s" * 16) -> bytes:
+def container(
+    schema: Any, block: bytes, count: int = 1, codec: str = "null", sync: bytes = b"s" * 16
+) -> bytes:
     header = b"Obj\x01" + b"\x04"
     for key, value in (("avro.schema", json.dumps(schema).encode()), ("avro.codec", codec.encode())):
         for text in (key.encode(), value):
@@ -216,7 +216,10 @@ def test_many_items_without_bytes_take_no_time() -> None:
     schema = {
         "type": "record",
         "name": "r",
-        "fields": [{"name": "n", "type": {"type": "array", "items": "null"}}, {"name": "a", "type": "string"}],
+        "fields": [
+            {"name": "n", "type": {"type": "array", "items": "null"}},
+            {"name": "a", "type": "string"},
+        ],
     }
     block = avro._zigzag(2**60) + b"\x00" + b"\x02a"
     assert list(avro.read(container(schema, block), [("a",), ("missing",)])) == [("a", None)]

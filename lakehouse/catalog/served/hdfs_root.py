@@ -34,7 +34,7 @@ class HdfsRoot:
         return View(self, str(snapshot or ""))
 
     def below(self, uri: str) -> str | None:
-        """Return the path below the root of what a URI means; None for what is elsewhere, or in a snapshot."""
+        """Return the path below the root of a URI; None for what is elsewhere, or in a snapshot."""
         path = path_of(uri)
         if path is None or not path.startswith(f"{self.root}/") or not is_path(path):
             return None

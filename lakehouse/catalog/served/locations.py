@@ -1,7 +1,7 @@
 """Where engines find the files of a commit's tables: in HDFS as it is now, or in a snapshot of it.
 
-The commit's own snapshot has the rows of then. Where there is none, files that are still there are read, and of
-others the snapshots that were made next.
+The commit's own snapshot has the rows of then. Without one, engines read the files that are still there, and
+those of the snapshots before and after the commit.
 """
 
 from __future__ import annotations
@@ -155,21 +155,18 @@ class SnapshotLocations:
             restore = f"lakehouse catalog restore {self._entry.short} {name}"
             raise self._refused(
                 name,
-                "its files are in a snapshot alone, and it has position deletes, which name data files by path;"
+                "its files are in a snapshot alone, and its position deletes name data files by path;"
                 f" {restore} brings it back",
             ) from None
         return {**document, "parameters": {**parameters, "metadata_location": copy}}
 
     def _missing(self, pointer: str, view: View) -> str:
         """Return a metadata file, manifest list or manifest that a view lacks; empty where it has all."""
-        for files in (
-            lambda: (pointer,),
-            lambda: self._manifest_list(pointer, view),
-            lambda: self._manifests(self._manifest_list(pointer, view), view),
-        ):
-            if missing := view.missing(files()):
-                return missing[0]
-        return ""
+        if view.missing([pointer]):
+            return pointer
+        manifest_lists = self._manifest_list(pointer, view)
+        missing = view.missing(manifest_lists) or view.missing(self._manifests(manifest_lists, view))
+        return missing[0] if missing else ""
 
     def _read_manifest_list(self, pointer: str, view: View) -> tuple[str, ...]:
         """Return the URI of the manifest list that a metadata file names; none before the first row."""
@@ -194,7 +191,7 @@ class SnapshotLocations:
         return tuple(found)
 
     def _views(self) -> list[View]:
-        """Return where files are looked for: the commit's own snapshots, the newest first, now, and others."""
+        """Return where files may be: the commit's own snapshots, the newest first, now, and others."""
         order = self._order()
         own = [one for one in order if one.commit == self._entry.id[: len(one.commit)]]
         return [

@@ -1,7 +1,7 @@
 """Copies of Iceberg metadata in HDFS, whose paths lead into a snapshot; they go when the server ends.
 
-A copy is as protected as its original: it lies in folders that have the owners, modes and access control lists of
-those above the original.
+A copy is as protected as its original: it lies in folders that have the owners, modes and access control
+lists of those above the original, and only HDFS's superuser writes there.
 """
 
 from __future__ import annotations
@@ -18,9 +18,14 @@ from lakehouse.catalog.moved_metadata import Moved
 from lakehouse.catalog.served.hdfs_root import HdfsRoot, View
 from lakehouse.errors import LakehouseError
 from plugins.module_utils.lakehouse import hdfs_tree
-from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
+from plugins.module_utils.lakehouse.hdfs_tree import Entry
+from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfsError
 
 _AT_ONCE = 2
+
+
+# For all who are not HDFS's superuser.
+_READ = 0o555
 
 
 class MetadataCopies:
@@ -59,7 +64,7 @@ class MetadataCopies:
                 self._delete(f"{self._above}/{self._session}")
 
     def clean(self, report: Callable[[str], object]) -> None:
-        """Remove what servers that were killed have left: copies of this session, or whose snapshot is gone."""
+        """Remove what killed servers have left: copies of this session, and those whose snapshot is gone."""
         try:
             known = {str(snapshot) for snapshot in self._hdfs_root.snapshots()}
             for session in self._hdfs.names(self._above):
@@ -70,6 +75,9 @@ class MetadataCopies:
                     continue
                 for name in names - known:
                     self._delete(f"{folder}/{name}")
+        except NoAnswerError:
+            # Where HDFS is silent, each read of a table says so; the next start removes them.
+            return
         except WebHdfsError as error:
             report(f"DEGRADED catalog.files copies of an earlier server are not removed: {error}")
 
@@ -107,8 +115,10 @@ class MetadataCopies:
             raise LakehouseError(f"{uri} is not in {view.snapshot}")
         with self._lock:
             self._make_folders(folder, below.rpartition("/")[0], view)
+        # Two states of a table may have the same manifest.
         if self._hdfs.status(path) is None:
-            hdfs_tree.put(self._hdfs, path, io.BytesIO(content), replace(original, length=len(content)))
+            copy = replace(_read_only(original), length=len(content))
+            hdfs_tree.put(self._hdfs, path, io.BytesIO(content), copy)
         return Moved(self._hdfs_root.uri(uri, path), len(content))
 
     def _make_folders(self, folder: str, below: str, view: View) -> None:
@@ -127,8 +137,15 @@ class MetadataCopies:
         self._hdfs.call("PUT", "MKDIRS", path)
         # A new folder gets the list of the one above it, of which its original may have nothing.
         self._hdfs.call("PUT", "REMOVEACL", path)
-        hdfs_tree.own(self._hdfs, path, entry)
+        # A file gets its original's list, and not one of its folder.
+        acl = tuple(one for one in entry.acl if not one.startswith("default:"))
+        hdfs_tree.own(self._hdfs, path, replace(_read_only(entry), acl=acl))
         self._folders.add(path)
 
     def _delete(self, path: str) -> None:
         self._hdfs.call("DELETE", "DELETE", path, recursive="true")
+
+
+def _read_only(entry: Entry) -> Entry:
+    """Return an entry that nobody may write; the digit of the group is the mask of its list."""
+    return replace(entry, permission=f"{int(entry.permission, 8) & _READ:03o}")

@@ -144,7 +144,9 @@ class Tables(Request):
 
         def partition() -> Document | None:
             first = next(iter(self.past.partitions(name)), None)
-            return first and self.past.partition(Name(name.catalog, name.database, name.table, first))
+            if first is None:
+                return None
+            return self.past.partition(Name(name.catalog, name.database, name.table, first))
 
         document = self.locations.table(name, self.table(name), partition)
         return objects.table(name, document, self.lost, self.past.volatile(name))
