@@ -160,12 +160,17 @@ def flink_count(cluster: Inventory, uri: str, table: str) -> int:
     [host] = cluster.group("flink_jobmanager")
     address = f"http://{host.address}:{host.variables['lakehouse_ports']['flink_sql_gateway']}"
     conf = f"{host.variables['lakehouse_config_dir']}/hadoop"
+    # A catalog is one of all sessions.
+    name = f"past_{secrets.token_hex(4)}"
     with closing(Flink.connect(address)) as flink:
         flink.run(
-            "CREATE CATALOG past WITH ('type' = 'iceberg', 'catalog-type' = 'hive',"
+            f"CREATE CATALOG {name} WITH ('type' = 'iceberg', 'catalog-type' = 'hive',"
             f" 'cache-enabled' = 'false', 'uri' = '{uri}', 'hadoop-conf-dir' = '{conf}')"
         )
-        [[count]] = flink.run(f"SELECT count(*) FROM past.{table}")
+        try:
+            [[count]] = flink.run(f"SELECT count(*) FROM {name}.{table}")
+        finally:
+            flink.run(f"DROP CATALOG {name}")
     return int(count)
 
 
