@@ -153,7 +153,7 @@ def iceberg(place: str, files: Files) -> dict[str, Any]:
 
     Raises DamagedError where it is missing, or cannot be read or understood.
     """
-    return _read(place, files, _metadata) or {}
+    return _read(place, files, parse_metadata) or {}
 
 
 def _read(path: str, files: Files, parse: Callable[[bytes], T]) -> T | None:
@@ -181,7 +181,7 @@ def _check(path: str, files: Files) -> None:
         raise DamagedError(_refused(path, error)) from error
 
 
-def _metadata(content: bytes) -> dict[str, Any]:
+def parse_metadata(content: bytes) -> dict[str, Any]:
     """Return the metadata of an Iceberg table; ValueError where it is none."""
     try:
         # The writer's codec, whatever the name says.
@@ -237,7 +237,7 @@ class _Iceberg:
 
     def faults(self, place: str) -> Iterator[FileFault]:
         """Give what is wrong with a metadata file, and with the files of its current snapshot."""
-        metadata = yield from self._parsed(place, _metadata)
+        metadata = yield from self._parsed(place, parse_metadata)
         current = snapshot(metadata) if metadata else None
         if current is None:
             return

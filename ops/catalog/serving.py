@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import argparse
 import json
+import secrets
 import signal
+import socket
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from ipaddress import ip_address
 
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.served.handler import Handler
+from lakehouse.catalog.served.hdfs_root import HdfsRoot
+from lakehouse.catalog.served.locations import LiveLocations, Locations, SnapshotLocations
+from lakehouse.catalog.served.metadata_copies import MetadataCopies
 from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import COMMAND, Server
 from lakehouse.catalog.served.told import Told
 from lakehouse.catalog.store import Entry
+from lakehouse.errors import LakehouseError
 from lakehouse.interruption import raised, terminated
 from lakehouse.listening import LOOPBACK
 from lakehouse.terminal import printable
 from lakehouse.validation.finding import Finding, Level
 from ops import tell
+from ops.catalog import targets
 from ops.catalog.opened import opened
 
 
@@ -28,14 +37,39 @@ def main(arguments: argparse.Namespace) -> int:
 
     Raises LakehouseError where the commit or the address is wrong, before anything is served.
     """
-    with raised(terminated, [signal.SIGTERM]), opened(arguments) as (store, target):
+    with (
+        raised(terminated, [signal.SIGTERM]),
+        opened(arguments) as (store, target),
+        ExitStack() as stack,
+    ):
         entry = store.resolve(arguments.commit)
         past = Past(store, entry.tree)
-        handler = Handler(Request(past, entry, Told(tell.progress), int(time.time())), tell.progress)
+        locations = stack.enter_context(_locations(arguments, entry))
+        asked = Request(past, entry, Told(tell.progress), int(time.time()), locations)
+        handler = Handler(asked, tell.progress)
         with Server(arguments.address, arguments.port, lambda: handler, report=tell.progress) as server:
             _say(arguments, server, entry, target)
             server.serve_forever()
     return 0
+
+
+@contextmanager
+def _locations(arguments: argparse.Namespace, entry: Entry) -> Iterator[Locations]:
+    """Give where the files of a commit are: in HDFS and its snapshots, if this is the commit's cluster."""
+    try:
+        target = targets.choose(arguments)
+        # A repository of your own may be of another cluster: it is served without files.
+        is_own = entry.facts.get("Cluster") == target.name
+        hdfs_root = HdfsRoot(target.files().hdfs, target.root) if is_own else None
+    except LakehouseError as error:
+        tell.progress(f"DEGRADED catalog.files HDFS cannot be read, nor its snapshots: {error}")
+        hdfs_root = None
+    if hdfs_root is None:
+        yield LiveLocations()
+        return
+    with closing(MetadataCopies(hdfs_root, f"{socket.gethostname()}-{secrets.token_hex(8)}")) as copies:
+        copies.clean(tell.progress)
+        yield SnapshotLocations(hdfs_root, copies, entry, tell.progress)
 
 
 def _say(arguments: argparse.Namespace, server: Server, entry: Entry, target: str) -> None:

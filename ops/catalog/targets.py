@@ -43,6 +43,8 @@ class Target:
     look: str
     query: str
     recover: str
+    # The folder of HDFS above all tables.
+    root: str
     node: shared.Node | None
     source: Callable[[], Source]
     files: Callable[[], Files]
@@ -80,6 +82,7 @@ def machines(cluster: Cluster) -> Target:
         look=f".venv/bin/lakehouse status -i {path}",
         query=f".venv/bin/lakehouse exec -i {path} postgresql -- runuser -u postgres -- {psql}",
         recover=f".venv/bin/lakehouse restore --table ... -i {path}",
+        root=str(cluster.variable("lakehouse_root")),
         node=shared.node(cluster),
         source=cache(partial(live.source, cluster)),
         files=partial(Files.of, cluster),
@@ -98,6 +101,7 @@ def stack(settings: Settings) -> Target:
         query=f"{_call(settings)} exec {_DATABASE} psql {shlex.join(asked)}",
         # Nobody makes backups of containers.
         recover=".venv/bin/lakehouse catalog log ... --target compose",
+        root=str(shipped.defaults()["lakehouse_root"]),
         node=None,
         source=cache(partial(_source, settings)),
         files=lambda: _files(settings, inventory.load(settings.inventory)),

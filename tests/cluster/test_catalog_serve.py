@@ -32,7 +32,7 @@ class Past:
 
 
 @contextmanager
-def served(verb: Verb, commit: str, store: tuple[str, str], uri: str) -> Iterator[None]:
+def served(verb: Verb, commit: str, store: tuple[str, ...], uri: str) -> Iterator[None]:
     place = urlsplit(uri)
     where = ["--address", str(place.hostname), "--port", str(place.port)]
     with verb.started("catalog", "serve", commit, *store, *where, "--json") as process:
@@ -166,9 +166,10 @@ def test_the_service_of_the_cluster_follows_the_last_commit(
     trino.sql(f"create table hive.{schema}.days as select 41 a")
     verb.committed()
     trino.sql(f"drop table hive.{schema}.days")
-    then = _spark(client, *session, statement=f"show tables in {schema}")
+    then = _spark(client, *session, statement=f"show tables in {schema}; select a from {schema}.days")
     assert then.returncode == 0, then
     assert "days" in then.stdout, then
+    assert then.stdout.split()[-1] == "41", then
     verb.committed()
     now = _spark(client, *session, statement=f"show tables in {schema}")
     assert now.returncode == 0, now

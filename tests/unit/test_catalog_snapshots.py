@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -11,7 +14,10 @@ from lakehouse import locks
 from lakehouse.catalog import snapshots
 from lakehouse.catalog.hosted import __main__ as hosted
 from lakehouse.catalog.hosted.layout import Settings
+from lakehouse.catalog.hosted.warehouse import Warehouse as RealWarehouse
 from lakehouse.catalog.snapshots import Snapshot
+from lakehouse.catalog.store import Entry, Store
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 HOUR, DAY = 3600, 86400
 NOW = 1_795_000_000 // DAY * DAY + 12 * HOUR
@@ -104,8 +110,31 @@ class Warehouse:
         self.asked.append(f"make {commit}")
         return "made"
 
-    def forget(self, *, hours: int, days: int) -> None:
-        self.asked.append(f"forget {hours} {days}")
+    def forget(self, *, hours: int, days: int, served: object) -> None:
+        self.asked.append(f"forget {hours} {days} {served}")
+
+
+class Hdfs:
+    """Snapshots by name."""
+
+    def __init__(self, every: Sequence[Snapshot]) -> None:
+        self.every = [str(one) for one in every]
+
+    def names(self, _: str) -> list[str]:
+        return self.every
+
+    def call(self, _: str, operation: str, __: str, *, snapshotname: str) -> None:
+        assert operation == "DELETESNAPSHOT"
+        self.every = [one for one in self.every if one != snapshotname]
+
+
+@pytest.mark.parametrize(("hours", "kept"), [(1, [0, 2]), (0, [])])
+def test_the_snapshot_of_a_served_commit_stays_while_any_are_kept(hours: int, kept: list[int]) -> None:
+    every = [snapshots.of(COMMIT, 100), snapshots.of(OTHER, 200), snapshots.of(OTHER, time.time())]
+    hdfs = Hdfs(every)
+    served = Entry(COMMIT, "", (), "", 100, "")
+    RealWarehouse(cast(WebHdfs, hdfs), "/r").forget(hours=hours, days=0, served=served)
+    assert hdfs.every == [str(every[number]) for number in kept]
 
 
 @pytest.mark.parametrize("hours", [0, 24])
@@ -116,12 +145,12 @@ def test_no_snapshot_goes_while_files_are_copied_out_of_one(
     monkeypatch.setattr(hosted, "_warehouse", lambda *_: warehouse)
     settings = Settings(
         cluster="kit", folder=str(tmp_path), keep_days=1, psql=[], namenode="", superuser="", root="/r",
-        owner="hive", snapshot_hours=hours, snapshot_days=0, past_commit="", past_address="", past_port=0,
+        owner="hive", snapshot_hours=hours, snapshot_days=0, past_commit="gone", past_address="", past_port=0,
     )  # fmt: skip
     made = ["make c"] if hours else []
     with hosted._copying(settings).open("w") as copying:
         assert locks.hold(copying, 0)
-        hosted._snapshots(settings, "c")
+        hosted._snapshots(settings, Store.made(settings.repository), "c")
         assert warehouse.asked == made
-    hosted._snapshots(settings, "c")
-    assert warehouse.asked == [*made, *made, f"forget {hours} 0"]
+    hosted._snapshots(settings, Store.made(settings.repository), "c")
+    assert warehouse.asked == [*made, *made, f"forget {hours} 0 None"]

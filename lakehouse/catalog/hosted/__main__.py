@@ -24,7 +24,7 @@ from lakehouse.catalog import exchange, files, forgetting, keeping
 from lakehouse.catalog.hosted import local
 from lakehouse.catalog.hosted.layout import Settings, load
 from lakehouse.catalog.hosted.warehouse import Warehouse
-from lakehouse.catalog.store import Store
+from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import LakehouseError, UsageError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
@@ -45,22 +45,32 @@ def _commit(settings: Settings, store: Store, asked: Mapping[str, Any]) -> dict[
     if settings.has_snapshots:
         # After the commit: what it names is in the snapshot then. An unchanged catalog may have other rows.
         try:
-            kept["snapshot"] = _snapshots(settings, kept["commit"])
+            kept["snapshot"] = _snapshots(settings, store, kept["commit"])
         except LakehouseError as error:
             made = f"the catalog is kept in commit {kept['commit'][:12]}, without a snapshot of its files"
             raise LakehouseError(f"{made}: {error.message}", error.next_command) from error
     return kept
 
 
-def _snapshots(settings: Settings, commit: str) -> str:
+def _snapshots(settings: Settings, store: Store, commit: str) -> str:
     """Make a snapshot for a commit, where one is wanted, and remove those that need not be kept."""
     warehouse = _warehouse(settings, settings.owner)
     made = str(warehouse.make(commit)) if settings.has_snapshots else ""
     with _copying(settings).open("w") as file:
         # One that files are copied out of is needed until they are there; the next commit removes it.
         if locks.hold(file, 0):
-            warehouse.forget(hours=settings.snapshot_hours, days=settings.snapshot_days)
+            warehouse.forget(
+                hours=settings.snapshot_hours, days=settings.snapshot_days, served=_served(settings, store)
+            )
     return made
+
+
+def _served(settings: Settings, store: Store) -> Entry | None:
+    """Return the commit that the cluster's service serves; None where there is no such commit yet."""
+    try:
+        return store.resolve(settings.past_commit)
+    except LakehouseError:
+        return None
 
 
 def _copying(settings: Settings) -> Path:
@@ -114,7 +124,7 @@ def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
     if not settings.has_snapshots:
         # Those of before: the next time does it where HDFS does not answer now.
         with suppress(LakehouseError):
-            _snapshots(settings, kept["commit"])
+            _snapshots(settings, store, kept["commit"])
     return kept
 
 
@@ -140,7 +150,7 @@ def _serve(settings: Settings, _: Store, __: Mapping[str, Any]) -> None:
     # Thrift's bindings take longer to load than a commit takes.
     from lakehouse.catalog.hosted import serving  # noqa: PLC0415
 
-    serving.serve(settings.repository, settings.past_commit, settings.past_address, settings.past_port)
+    serving.serve(settings)
 
 
 def _waits(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, Any]:

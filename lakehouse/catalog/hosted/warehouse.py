@@ -15,6 +15,7 @@ from typing import Any
 
 from lakehouse.catalog import snapshots
 from lakehouse.catalog.snapshots import Snapshot
+from lakehouse.catalog.store import Entry as Commit
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import PROGRAM
 from plugins.module_utils.lakehouse import checked_document, hdfs_tree
@@ -82,9 +83,16 @@ class Warehouse:
                 raise _error(error) from error
         return made
 
-    def forget(self, *, hours: int, days: int) -> None:
-        """Remove the snapshots that need not be kept; all with 0 hours and 0 days."""
-        for one in snapshots.expired(self.snapshots(), time.time(), hours=hours, days=days):
+    def forget(self, *, hours: int, days: int, served: Commit | None = None) -> None:
+        """Remove the snapshots that need not be kept; all with 0 hours and 0 days.
+
+        Otherwise the one stays out of which the files of a served commit are read first.
+        """
+        every = self.snapshots()
+        kept = snapshots.places(every, served.id, served.time)[:1] if served and (hours or days) else []
+        for one in snapshots.expired(every, time.time(), hours=hours, days=days):
+            if one in kept:
+                continue
             with _hdfs_errors():
                 self._hdfs.call("DELETE", "DELETESNAPSHOT", self._root, snapshotname=str(one))
 

@@ -52,7 +52,10 @@ class Handler:
     """Each method of the interface, by the answer that there is, or by a refusal."""
 
     def __init__(self, asked: Request, report: Report) -> None:
-        groups = {group: group(asked.past, asked.entry, asked.lost, asked.began) for group in GROUPS}
+        groups = {
+            group: group(asked.past, asked.entry, asked.lost, asked.began, asked.locations)
+            for group in GROUPS
+        }
         for method in METHODS:
             group = ANSWERED.get(method)
             answer = getattr(groups[group], method) if group else _refusal(asked.entry, method)

@@ -163,14 +163,19 @@ class Partitions(Request):
     def _several(self, own: Name, names: Iterable[str]) -> list[Partition]:
         """Return those partitions that are there."""
         known = self.past.partitions(own)
-        return [self._made(own, one) for one in names if one in known]
+        wanted = [Name(own.catalog, own.database, own.table, one) for one in names if one in known]
+        documents = [said for one in wanted if (said := self.past.partition(one)) is not None]
+        located = self.locations.partitions(self.table(own), documents)
+        return [
+            objects.partition(name, document, self.lost, self.past.volatile_partition(name))
+            for name, document in zip(wanted, located, strict=True)
+        ]
 
     def _made(self, own: Name, partition: str) -> Partition:
+        for one in self._several(own, [partition]):
+            return one
         name = Name(own.catalog, own.database, own.table, partition)
-        said = self.past.partition(name)
-        if said is None:
-            raise NoSuchObjectException(f"{name} partition not found")
-        return objects.partition(name, said, self.lost, self.past.volatile_partition(name))
+        raise NoSuchObjectException(f"{name} partition not found")
 
     def _expression(self) -> MetaException:
         return MetaException(

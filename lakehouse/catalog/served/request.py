@@ -14,6 +14,7 @@ from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import DEFAULT_CATALOG, Name
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.patterns import with_gaps
+from lakehouse.catalog.served.locations import LiveLocations, Locations
 from lakehouse.catalog.store import Entry
 
 _One = TypeVar("_One")
@@ -28,6 +29,7 @@ class Request:
     lost: Lost
     # When the server began, for whoever asks how long it lives.
     began: int = field(default=0)
+    locations: Locations = field(default_factory=LiveLocations)
 
     def table(self, name: Name) -> Document:
         """Return the document of a table; NoSuchObjectException where it is not there."""

@@ -29,6 +29,7 @@ from hive_metastore.ttypes import (
 
 from lakehouse.catalog.bindings import objects
 from lakehouse.catalog.bindings.constraints import Constraints, constraints
+from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.served.request import Request, matching, place, table
 
@@ -59,10 +60,12 @@ class Tables(Request):
         ]
 
     def get_table(self, database: str, name: str) -> Table:
-        return self._made(table(database, name))
+        return self._located(table(database, name))
 
     def get_table_req(self, request: GetTableRequest) -> GetTableResult:
-        return GetTableResult(self._made(table(request.dbName, request.tblName, request.catName)))
+        return GetTableResult(self._located(table(request.dbName, request.tblName, request.catName)))
+
+    # Engines list tables by these, and ask for the one that they read alone: HDFS is not asked for many.
 
     def get_table_objects_by_name(self, database: str, names: list[str]) -> list[Table]:
         return self._several(place(database), names)
@@ -75,7 +78,7 @@ class Tables(Request):
         return GetTablesResult(self._several(above, names))
 
     def get_fields(self, database: str, name: str) -> list[FieldSchema]:
-        return list(self.get_table(database, name).sd.cols)
+        return list(self._made(table(database, name)).sd.cols)
 
     def get_fields_with_environment_context(self, database: str, name: str, _: Any) -> list[FieldSchema]:
         return self.get_fields(database, name)
@@ -85,7 +88,7 @@ class Tables(Request):
         return GetFieldsResponse(list(found.sd.cols))
 
     def get_schema(self, database: str, name: str) -> list[FieldSchema]:
-        return _schema(self.get_table(database, name))
+        return _schema(self._made(table(database, name)))
 
     def get_schema_with_environment_context(self, database: str, name: str, _: Any) -> list[FieldSchema]:
         return self.get_schema(database, name)
@@ -135,6 +138,18 @@ class Tables(Request):
 
     def _made(self, name: Name) -> Table:
         return objects.table(name, self.table(name), self.lost, self.past.volatile(name))
+
+    def _located(self, name: Name) -> Table:
+        """Return a table with the places of its files."""
+
+        def partition() -> Document | None:
+            first = next(iter(self.past.partitions(name)), None)
+            if first is None:
+                return None
+            return self.past.partition(Name(name.catalog, name.database, name.table, first))
+
+        document = self.locations.table(name, self.table(name), partition)
+        return objects.table(name, document, self.lost, self.past.volatile(name))
 
     def _several(self, above: Name, names: Iterable[str]) -> list[Table]:
         """Return those tables that are there."""

@@ -1,0 +1,341 @@
+"""Avro object container files: a few fields of each record, read or replaced; every other byte is copied.
+
+The fields that a writer has added beside the known ones stay as they are. Standard library only: a commit is
+served on hosts that have no PyIceberg.
+Reference: https://avro.apache.org/docs/1.12.0/specification/
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# A field of a record, by the names of the records' fields that lead to it.
+Field = tuple[str, ...]
+# The values of the wanted fields of a record, in their order; None for null and where no such field is.
+Values = tuple[Any, ...]
+
+_MAGIC = b"Obj\x01"
+_SYNC_BYTES = 16
+# Of all blocks of a file, unpacked: any writer of a table writes it, and a small one may unpack to any size.
+MOST_BYTES = 512 << 20
+_MOST_BLOCK_BYTES = 16 << 20
+# Of a schema; one that names types in types, each twice, has as many as it likes.
+_MOST_TYPES = 10_000
+_VARINT_BITS = 63
+_SEVEN_BITS, _MORE = 0x7F, 0x80
+_SIZES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+
+
+class DamagedAvroError(ValueError):
+    """The content is no Avro file, or one that this cannot read."""
+
+
+@dataclass
+class _Span:
+    """Where the value of a field is in a block."""
+
+    start: int
+    end: int
+    value: Any
+
+
+# Goes over a value of a type at a position; returns the position behind it, and notes the wanted fields.
+_Walk = Callable[[bytes, int, dict[int, _Span]], int]
+
+
+def read(content: bytes, fields: Sequence[Field]) -> Iterator[Values]:
+    """Give the fields of each record, strings as text and numbers as int; DamagedAvroError."""
+    container = _Container(content, fields)
+    for count, block in container.blocks():
+        for spans in container.records(count, block):
+            yield _values(spans, fields)
+
+
+def replaced(content: bytes, fields: Sequence[Field], replace: Callable[[Values], Values]) -> bytes:
+    """Return a file whose records have other values in some fields; DamagedAvroError.
+
+    `replace` gets the values of a record, and returns as many; one that was None stays so.
+    """
+    container = _Container(content, fields)
+    packed = [content[: container.start]]
+    for count, block in container.blocks():
+        pieces, copied = [], 0
+        for spans in container.records(count, block):
+            values = replace(_values(spans, fields))
+            for number in sorted(spans, key=lambda number: spans[number].start):
+                span = spans[number]
+                pieces += [block[copied : span.start], _encoded(values[number])]
+                copied = span.end
+        pieces.append(block[copied:])
+        data = container.pack(b"".join(pieces))
+        packed += [_zigzag(count), _zigzag(len(data)), data, container.sync]
+    return b"".join(packed)
+
+
+def _values(spans: Mapping[int, _Span], fields: Sequence[Field]) -> Values:
+    return tuple(spans[number].value if number in spans else None for number in range(len(fields)))
+
+
+class _Container:
+    """The header of a file, and its blocks."""
+
+    def __init__(self, content: bytes, fields: Sequence[Field]) -> None:
+        if not content.startswith(_MAGIC):
+            raise DamagedAvroError("it is no Avro file")
+        self._content = content
+        try:
+            header, position = _mapping(content, len(_MAGIC))
+            schema = json.loads(header["avro.schema"])
+            self._walk = _Types().walk(schema, dict(enumerate(fields)))
+        except (LookupError, TypeError, ValueError, RecursionError) as error:
+            raise DamagedAvroError(f"its header cannot be read: {type(error).__name__}: {error}") from error
+        self._codec = header.get("avro.codec", b"null").decode(errors="replace")
+        if self._codec not in {"null", "deflate"}:
+            raise DamagedAvroError(f"it is compressed by {self._codec}; deflate and null can be read")
+        self.start = position + _SYNC_BYTES
+        self.sync = content[position : self.start]
+
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
+        """Give each block, unpacked, with the number of its records."""
+        position, left = self.start, MOST_BYTES
+        while position < len(self._content):
+            count, position = _number(self._content, position)
+            size, position = _length(self._content, position)
+            block = self._unpack(self._content[position : position + size], min(left, _MOST_BLOCK_BYTES))
+            left -= len(block)
+            position += size
+            if self._content[position : position + _SYNC_BYTES] != self.sync:
+                raise DamagedAvroError("a block does not end where it should")
+            position += _SYNC_BYTES
+            # A record has at least a byte: no engine writes one without fields.
+            if not 0 <= count <= len(block):
+                raise DamagedAvroError(f"a block of {len(block)} bytes says that it has {count} records")
+            yield count, block
+
+    def records(self, count: int, block: bytes) -> Iterator[dict[int, _Span]]:
+        """Give where the wanted fields are in each of so many records of a block."""
+        position = 0
+        for _ in range(count):
+            spans: dict[int, _Span] = {}
+            try:
+                position = self._walk(block, position, spans)
+            except (LookupError, UnicodeDecodeError, RecursionError) as error:
+                raise DamagedAvroError(f"a record cannot be read: {type(error).__name__}") from error
+            if position > len(block):
+                raise DamagedAvroError("a record is longer than its block")
+            yield spans
+        if position != len(block):
+            raise DamagedAvroError("a block is longer than its records")
+
+    def pack(self, block: bytes) -> bytes:
+        """Return a block as this file has it."""
+        if self._codec == "null":
+            return block
+        packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        return packer.compress(block) + packer.flush()
+
+    def _unpack(self, data: bytes, most: int) -> bytes:
+        if self._codec == "null":
+            block = data
+        else:
+            unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+            try:
+                block = unpacker.decompress(data, most + 1)
+            except zlib.error as error:
+                raise DamagedAvroError(str(error)) from error
+        if len(block) > most:
+            raise DamagedAvroError(
+                f"it unpacks to more than {MOST_BYTES >> 20} MiB, or a block to {_MOST_BLOCK_BYTES >> 20} MiB"
+            )
+        return block
+
+
+class _Types:
+    """Makes of a schema what goes over its values."""
+
+    def __init__(self) -> None:
+        # By name: a type is defined once, and named where it is used again.
+        self._named: dict[str, Any] = {}
+        self._left = _MOST_TYPES
+
+    def walk(self, schema: Any, wanted: Mapping[int, Field]) -> _Walk:
+        """Return what goes over a value; `wanted` are fields by their numbers, empty for the value itself."""
+        self._left -= 1
+        if self._left < 0:
+            raise DamagedAvroError(f"its schema has more than {_MOST_TYPES} types")
+        kind = schema["type"] if isinstance(schema, dict) else schema
+        if isinstance(kind, list):
+            return self._union(kind, wanted)
+        if isinstance(kind, dict):
+            return self.walk(kind, wanted)
+        if isinstance(kind, str) and kind in self._named:
+            return self.walk(self._named[kind], wanted)
+        if isinstance(schema, dict) and isinstance(name := schema.get("name"), str):
+            walk = self._compound(str(kind), schema, wanted)
+            # Afterwards: a type that contains itself is none that this can go over.
+            self._named.setdefault(name, schema)
+            return walk
+        return self._compound(str(kind), schema, wanted)
+
+    def _compound(self, kind: str, schema: Any, wanted: Mapping[int, Field]) -> _Walk:
+        if kind == "record":
+            return self._record(schema["fields"], wanted)
+        if [field for field in wanted.values() if field]:
+            raise DamagedAvroError(f"{'.'.join(next(iter(wanted.values())))} is in no record")
+        if kind == "array":
+            return _items([self.walk(schema["items"], {})])
+        if kind == "map":
+            return _items([_text, self.walk(schema["values"], {})])
+        if kind == "fixed":
+            return _fixed(int(schema["size"]))
+        if kind in _SIZES:
+            return _fixed(_SIZES[kind])
+        walk, value = _VALUES[kind]
+        return _noted(walk, value, wanted)
+
+    def _record(self, fields: Sequence[Any], wanted: Mapping[int, Field]) -> _Walk:
+        below: dict[str, dict[int, Field]] = {}
+        for number, field in wanted.items():
+            below.setdefault(field[0] if field else "", {})[number] = field[1:]
+        walks = [self.walk(one["type"], below.get(one["name"], {})) for one in fields]
+
+        def walk(block: bytes, position: int, spans: dict[int, _Span]) -> int:
+            for one in walks:
+                position = one(block, position, spans)
+            return position
+
+        return walk
+
+    def _union(self, branches: Sequence[Any], wanted: Mapping[int, Field]) -> _Walk:
+        walks = [self.walk(one, {} if one == "null" else wanted) for one in branches]
+
+        def walk(block: bytes, position: int, spans: dict[int, _Span]) -> int:
+            branch, position = _number(block, position)
+            if branch < 0:
+                raise DamagedAvroError(f"a union has no branch {branch}")
+            return walks[branch](block, position, spans)
+
+        return walk
+
+
+def _noted(walk: _Walk, value: Callable[[bytes, int], tuple[Any, int]], wanted: Mapping[int, Field]) -> _Walk:
+    """Return what goes over a value, and notes it if it is wanted."""
+    if not wanted:
+        return walk
+    numbers = list(wanted)
+
+    def note(block: bytes, position: int, spans: dict[int, _Span]) -> int:
+        found, end = value(block, position)
+        for number in numbers:
+            spans[number] = _Span(position, end, found)
+        return end
+
+    return note
+
+
+def _items(walks: Sequence[_Walk]) -> _Walk:
+    """Return what goes over the blocks of an array or a map."""
+
+    def walk(block: bytes, position: int, spans: dict[int, _Span]) -> int:
+        while True:
+            count, position = _number(block, position)
+            if count == 0:
+                return position
+            if count < 0:
+                # The bytes of the items are said, too.
+                size, position = _length(block, position)
+                position += size
+                continue
+            for _ in range(count):
+                start = position
+                for one in walks:
+                    position = one(block, position, spans)
+                if position == start:
+                    # Items of no bytes, as many as the block likes.
+                    break
+
+    return walk
+
+
+def _fixed(size: int) -> _Walk:
+    if size < 0:
+        raise DamagedAvroError(f"a type has {size} bytes")
+    return lambda _, position, __: position + size
+
+
+def _integer(block: bytes, position: int, _: dict[int, _Span]) -> int:
+    while block[position] & _MORE:
+        position += 1
+    return position + 1
+
+
+def _text(block: bytes, position: int, _: dict[int, _Span]) -> int:
+    size, position = _length(block, position)
+    return position + size
+
+
+def _number(block: bytes, position: int) -> tuple[int, int]:
+    found = shift = 0
+    while True:
+        byte = block[position]
+        position += 1
+        found |= (byte & _SEVEN_BITS) << shift
+        if not byte & _MORE:
+            return (found >> 1) ^ -(found & 1), position
+        shift += 7
+        if shift > _VARINT_BITS:
+            raise DamagedAvroError("a number is too long")
+
+
+def _length(block: bytes, position: int) -> tuple[int, int]:
+    size, position = _number(block, position)
+    if not 0 <= size <= len(block) - position:
+        raise DamagedAvroError("a value is longer than what it is in")
+    return size, position
+
+
+def _string(block: bytes, position: int) -> tuple[str, int]:
+    size, position = _length(block, position)
+    return block[position : position + size].decode(), position + size
+
+
+_VALUES: Mapping[str, tuple[_Walk, Callable[[bytes, int], tuple[Any, int]]]] = {
+    **dict.fromkeys(("int", "long", "enum"), (_integer, _number)),
+    **dict.fromkeys(("bytes", "string"), (_text, _string)),
+}
+
+
+def _mapping(content: bytes, position: int) -> tuple[dict[str, bytes], int]:
+    found: dict[str, bytes] = {}
+    while True:
+        count, position = _number(content, position)
+        if count == 0:
+            return found, position
+        if count < 0:
+            _, position = _number(content, position)
+        for _ in range(min(abs(count), len(content))):
+            key, position = _string(content, position)
+            size, position = _length(content, position)
+            found[key] = content[position : position + size]
+            position += size
+
+
+def _encoded(value: str | int) -> bytes:
+    if isinstance(value, int):
+        return _zigzag(value)
+    text = value.encode()
+    return _zigzag(len(text)) + text
+
+
+def _zigzag(value: int) -> bytes:
+    left = (value << 1) ^ (value >> _VARINT_BITS)
+    found = bytearray()
+    while left & ~_SEVEN_BITS:
+        found.append(left & _SEVEN_BITS | _MORE)
+        left >>= 7
+    found.append(left)
+    return bytes(found)
