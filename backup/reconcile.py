@@ -7,7 +7,6 @@ import urllib.error
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
@@ -15,7 +14,7 @@ from backup import tree
 from backup.config import BackupError, Settings, new_name
 from backup.manifest import Backup
 from backup.tree import Entry
-from plugins.module_utils.lakehouse.hdfs_tree import own, put, room, upwards
+from plugins.module_utils.lakehouse.hdfs_tree import Staging, inode, own, room, upwards
 from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs, WebHdfsError
 
 _AT_ONCE = 4
@@ -78,25 +77,20 @@ def reconcile(
     there = _there(settings, hdfs, tops)
     what = plan(wanted, there, _lost(settings), keep=keep)
     place = _set_aside(settings, hdfs, what.aside) if what.aside else ""
+    staging = _staging(settings, hdfs)
     for folder in what.folders:
-        hdfs.call("PUT", "MKDIRS", _path(settings, folder.path))
+        staging.make(_path(settings, folder.path), folder)
+
+    def write(entry: Entry) -> None:
+        with (backup.files / sources.get(entry.path, entry.path)).open("rb") as stream:
+            staging.put(_path(settings, entry.path), stream, entry)
+
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(
-            pool.map(
-                lambda entry: _write(
-                    settings, hdfs, backup.files / sources.get(entry.path, entry.path), entry
-                ),
-                what.files,
-            )
-        )
-    again = [
-        entry
-        for path, entry in wanted.items()
-        if entry.directory and (path in there or entry in what.folders)
-    ]
-    for entry in again:
-        if entry != there.get(entry.path):
-            own(hdfs, _path(settings, entry.path), entry)
+        list(pool.map(write, what.files))
+    made = {folder.path for folder in what.folders}
+    for path, entry in wanted.items():
+        if entry.directory and path not in made and entry != there[path]:
+            own(hdfs, inode(there[path]), entry)
     written = sum(entry.length for entry in what.files)
     return {"written": len(what.files), "bytes": written, "aside": len(what.aside), "place": place}
 
@@ -130,11 +124,11 @@ def below(entries: Mapping[str, Entry], tops: tuple[str, ...]) -> dict[str, Entr
 def make(settings: Settings, backup: Backup, folders: Iterable[str]) -> None:
     """Make folders as they were, with those above them; one that is there stays as it is."""
     hdfs = _hdfs(settings)
+    staging = _staging(settings, hdfs)
     for path in sorted({path for folder in folders if folder for path in upwards(folder)}):
         entry = backup.entries.get(path)
         if entry is not None and hdfs.status(_path(settings, path)) is None:
-            hdfs.call("PUT", "MKDIRS", _path(settings, path))
-            own(hdfs, _path(settings, entry.path), entry)
+            staging.make(_path(settings, path), entry)
 
 
 def _there(settings: Settings, hdfs: WebHdfs, tops: tuple[str, ...]) -> dict[str, Entry]:
@@ -200,9 +194,10 @@ def _set_aside(settings: Settings, hdfs: WebHdfs, paths: tuple[str, ...]) -> str
     return place
 
 
-def _write(settings: Settings, hdfs: WebHdfs, source: Path, entry: Entry) -> None:
-    with source.open("rb") as stream:
-        put(hdfs, _path(settings, entry.path), stream, entry)
+def _staging(settings: Settings, hdfs: WebHdfs) -> Staging:
+    staging = Staging(hdfs, settings.root)
+    staging.open()
+    return staging
 
 
 def _hdfs(settings: Settings) -> WebHdfs:

@@ -200,8 +200,12 @@ def owned(hdfs: WebHdfs, path: str) -> list[str]:
     return [str(status[key]) for key in ("owner", "group", "permission")]
 
 
-def _unfinished(hdfs: WebHdfs, root: str) -> list[str]:
-    return [name for name in hdfs.names(root) if name.startswith(".restored-")]
+def _staging(root: str) -> str:
+    return f"{root}-restored"
+
+
+def _newest(hdfs: WebHdfs, root: str) -> str:
+    return str(snapshots.known(hdfs.names(f"{root}/.snapshot"))[-1])
 
 
 def test_an_undo_that_is_killed_on_its_way_is_completed_by_resume(
@@ -215,14 +219,13 @@ def test_an_undo_that_is_killed_on_its_way_is_completed_by_resume(
     trino.sql(f"drop table hive.{many}")
     above, _, name = folder.rpartition("/")
     with verb.started("catalog", "restore", commit, many, "--yes") as killed:
-        [private] = wait_for("the first file", lambda: _unfinished(hdfs, root), seconds=60)
-        copied = f"{root}/{private}{folder.removeprefix(root)}"
+        copied = f"{_staging(root)}/{_newest(hdfs, root)}{folder.removeprefix(root)}"
         wait_for("some files", lambda: hdfs.names(copied), seconds=60)
         killed.kill()
     _interrupt(database)
     assert 0 < len(hdfs.names(copied)) < FILES
     # Nobody reads a table before it is whole, nor what its owner would not show.
-    assert owned(hdfs, f"{root}/{private}")[2] == "700"
+    assert owned(hdfs, _staging(root)) == [hdfs.user, owned(hdfs, _staging(root))[1], "700"]
     assert name not in hdfs.names(above)
     last = verb.json("runs")["runs"][-1]
     said = verb.json("resume", last["run"], "--yes")
@@ -230,7 +233,7 @@ def test_an_undo_that_is_killed_on_its_way_is_completed_by_resume(
     assert trino.value(f"select count(*) from hive.{many}") == FILES
     assert len(hdfs.names(folder)) == FILES
     assert owned(hdfs, folder) == before
-    assert _unfinished(hdfs, root) == []
+    assert hdfs.status(_staging(root)) is None
 
 
 def test_a_table_has_another_name_now_or_its_snapshot_is_gone(
@@ -307,7 +310,7 @@ def test_only_what_is_lacking_comes_back_as_it_was(warehouse: tuple[Warehouse, s
 
     _remove(hdfs, f"{root}/d")
     lack = own.lack(made, f"{root}/d/t", alone=True)
-    assert (len(lack.files), lack.whole) == (4, ["d/t"])
+    assert (len(lack.files), lack.whole) == (4, ["d"])
     assert lack.bytes == 2 * sum(one.length for one in lack.files)
     own.bring(made, lack)
     kept = ("owner", "group", "permission", "length", "replication", "type")
@@ -320,7 +323,7 @@ def test_only_what_is_lacking_comes_back_as_it_was(warehouse: tuple[Warehouse, s
     assert {path: access(path) for path in lists} == allowed
     assert hdfs.read(f"{root}/d/t/ä b%20").decode() == "d/t/ä b%20"
     assert hdfs.status(f"{root}/d/other") is None
-    assert _unfinished(hdfs, root) == []
+    assert hdfs.status(_staging(root)) is None
     # A second time nothing is lacking.
     assert own.lack(made, f"{root}/d/t", alone=True).entries == ()
 
@@ -362,22 +365,29 @@ def test_a_place_that_somebody_has_taken_meanwhile_is_left_as_it_is(
     assert (hdfs.names(f"{root}/t"), hdfs.read(f"{root}/u/a")) == ([], b"new")
 
 
-def test_what_somebody_else_put_where_copies_are_made_is_not_taken_for_one(
+def test_copies_are_made_where_the_superuser_alone_may_write(
     warehouse: tuple[Warehouse, str], hdfs: WebHdfs
 ) -> None:
     own, root = warehouse
     _write(hdfs, root, "t/a", "t/b")
     made = str(own.make("a" * 40))
-    forged = f"{root}/.restored-{made}"
-    times = hdfs.status(f"{root}/t/a") or {}
+    lack = own.lack(made, f"{root}/t", alone=True)
+    assert lack.entries == ()
     _remove(hdfs, f"{root}/t")
-    hdfs.write(f"{forged}/t/a", BytesIO(b"x/x"), 3)
-    hdfs.call("PUT", "SETTIMES", f"{forged}/t/a", modificationtime=str(times["modificationTime"]))
-    hdfs.call("PUT", "SETOWNER", forged, owner="eve", group="eve")
-    hdfs.write(f"{root}/.restored-history-20260102T030405Z-aaaaaaaaaaaa/t/a", BytesIO(b"old"), 3)
-    own.bring(made, own.lack(made, f"{root}/t", alone=True))
+    lack = own.lack(made, f"{root}/t", alone=True)
+    hdfs.call("PUT", "MKDIRS", _staging(root))
+    hdfs.call("PUT", "SETOWNER", _staging(root), owner="eve", group="eve")
+    with pytest.raises(
+        LakehouseError, match=f"^HDFS: {_staging(root)} is not {hdfs.user}'s alone: remove it"
+    ):
+        own.bring(made, lack)
+    _remove(hdfs, _staging(root))
+    # What another copy has left goes.
+    hdfs.call("PUT", "MKDIRS", _staging(root), permission="700")
+    hdfs.write(f"{_staging(root)}/history-20260102T030405Z-aaaaaaaaaaaa/t/a", BytesIO(b"old"), 3)
+    own.bring(made, lack)
     assert hdfs.read(f"{root}/t/a") == b"t/a"
-    assert _unfinished(hdfs, root) == []
+    assert hdfs.status(_staging(root)) is None
 
 
 def test_no_room_is_a_line_and_the_next_run_completes_it(

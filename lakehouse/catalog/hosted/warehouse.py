@@ -19,24 +19,21 @@ from lakehouse.catalog.store import Entry as Commit
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import PROGRAM
 from plugins.module_utils.lakehouse import checked_document, hdfs_tree
-from plugins.module_utils.lakehouse.hdfs_tree import Entry
+from plugins.module_utils.lakehouse.hdfs_tree import Entry, Staging
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _AT_ONCE = 8
-_PRIVATE = "700"
 # What says of a table that its files are there comes last.
 _POINTERS = (re.compile(r"\.avro$|(^|/)_delta_log(/|$)"), re.compile(r"\.metadata\.json$"))
 
 
 @dataclass(frozen=True)
 class Lack:
-    """What a table lacks of its folder in a snapshot: entries by path below the root, parents first.
+    """What a table lacks of its folder in a snapshot, and of those above: by path below the root.
 
-    `above` are the folders over it that are gone. `stranger` is a file of the folder that the snapshot does
-    not have, empty where there is none.
+    `stranger` is a file of the folder that the snapshot does not have, empty where there is none.
     """
 
-    above: tuple[Entry, ...] = ()
     entries: tuple[Entry, ...] = ()
     stranger: str = ""
 
@@ -115,14 +112,14 @@ class Warehouse:
             strangers += [path for path in kept if path in there and not _alike(kept[path], there[path])]
             if alone:
                 strangers += [path for path in there if path not in kept and _is_read(there[path])]
-            above = [
+            entries += [
                 missing
                 for path in (hdfs_tree.upwards(place)[:-1] if entries and not there else ())
                 if self._hdfs.status(f"{self._root}/{path}") is None
                 and (missing := hdfs_tree.entry(self._hdfs, f"{source}/{path}", path))
             ]
         stranger = f"{folder}/{min(strangers)}" if strangers else ""
-        return Lack(tuple(above), tuple(sorted(entries, key=lambda one: one.path)), stranger)
+        return Lack(tuple(sorted(entries, key=lambda one: one.path)), stranger)
 
     def bring(self, snapshot: str, lack: Lack) -> None:
         """Copy what is lacking out of a snapshot, data before what names it.
@@ -133,47 +130,43 @@ class Warehouse:
         """
         whole = {path: [one for one in lack.entries if _is_in(one, path)] for path in lack.whole}
         single = [one for one in lack.files if not any(_is_in(one, path) for path in whole)]
+        staging = Staging(self._hdfs, self._root)
         with _hdfs_errors():
-            for entry in lack.above:
-                self._hdfs.call("PUT", "MKDIRS", f"{self._root}/{entry.path}")
-                hdfs_tree.own(self._hdfs, f"{self._root}/{entry.path}", entry)
-            private = self._private(snapshot)
+            staging.open()
+            place = self._emptied(staging, snapshot)
             # Of a copy that was killed.
-            copied = self._walked(private)
+            copied = {} if self._hdfs.status(place) is None else hdfs_tree.walk(self._hdfs, place)
 
-            def place(path: str) -> None:
-                hdfs_tree.rename(self._hdfs, f"{self._root}/{private}/{path}", f"{self._root}/{path}")
+            def ready(path: str) -> None:
+                hdfs_tree.rename(self._hdfs, f"{place}/{path}", f"{self._root}/{path}")
 
             for rank in range(len(_POINTERS) + 1):
                 files = [one for one in single if _rank(one) == rank]
-                self._copy(snapshot, files, private, copied)
+                self._copy(snapshot, files, staging, place, copied)
                 with ThreadPoolExecutor(_AT_ONCE) as pool:
-                    list(pool.map(place, [one.path for one in files]))
+                    list(pool.map(ready, [one.path for one in files]))
                 for path, entries in whole.items():
                     if max(map(_rank, entries)) == rank:
-                        self._copy(snapshot, entries, private, copied)
-                        place(path)
-            self._hdfs.call("DELETE", "DELETE", f"{self._root}/{private}", recursive="true")
+                        self._copy(snapshot, entries, staging, place, copied)
+                        ready(path)
+            self._hdfs.call("DELETE", "DELETE", staging.path, recursive="true")
 
-    def _private(self, snapshot: str) -> str:
-        """Return the folder of a copy, below the root; those of others are removed."""
-        name = f"{hdfs_tree.HALF}{snapshot}"
-        for path in self._hdfs.names(self._root):
-            other = path.removeprefix(hdfs_tree.HALF)
-            # One that somebody else has made may have anything in it.
-            if other != path and snapshots.known([other]) and not (path == name and self._is_own(path)):
-                self._hdfs.call("DELETE", "DELETE", f"{self._root}/{path}", recursive="true")
-        self._hdfs.call("PUT", "MKDIRS", f"{self._root}/{name}", permission=_PRIVATE)
-        return name
-
-    def _is_own(self, path: str) -> bool:
-        status = self._hdfs.status(f"{self._root}/{path}") or {}
-        return (status.get("owner"), status.get("permission")) == (self._hdfs.user, _PRIVATE)
+    def _emptied(self, staging: Staging, snapshot: str) -> str:
+        """Return where files of a snapshot are copied to, without what is left of copies out of others."""
+        for name in self._hdfs.names(staging.path):
+            if name != snapshot:
+                self._hdfs.call("DELETE", "DELETE", f"{staging.path}/{name}", recursive="true")
+        return f"{staging.path}/{snapshot}"
 
     def _copy(
-        self, snapshot: str, entries: Sequence[Entry], private: str, copied: Mapping[str, Entry]
+        self,
+        snapshot: str,
+        entries: Sequence[Entry],
+        staging: Staging,
+        place: str,
+        copied: Mapping[str, Entry],
     ) -> None:
-        """Copy entries out of a snapshot into a folder, but for files that it has."""
+        """Copy entries out of a snapshot to a place, but for files that are there."""
         folders = [entry for entry in entries if entry.directory]
         files = [
             entry
@@ -183,14 +176,16 @@ class Warehouse:
 
         def copy(entry: Entry) -> None:
             with self._hdfs.reading(f"{self._root}/.snapshot/{snapshot}/{entry.path}") as stream:
-                hdfs_tree.put(self._hdfs, f"{self._root}/{private}/{entry.path}", stream, entry)
+                staging.put(f"{place}/{entry.path}", stream, entry)
 
         for folder in folders:
-            self._hdfs.call("PUT", "MKDIRS", f"{self._root}/{private}/{folder.path}")
+            self._hdfs.call("PUT", "MKDIRS", f"{place}/{folder.path}")
+        for parent in {f"{place}/{entry.path}".rpartition("/")[0] for entry in files}:
+            self._hdfs.call("PUT", "MKDIRS", parent)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(copy, files))
         for folder in folders:
-            hdfs_tree.own(self._hdfs, f"{self._root}/{private}/{folder.path}", folder)
+            hdfs_tree.own(self._hdfs, f"{place}/{folder.path}", folder)
 
     def room(self) -> int:
         """Return the bytes that HDFS has left, of which each replica takes its own."""

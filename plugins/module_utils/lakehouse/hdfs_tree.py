@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from plugins.module_utils.lakehouse import checked_document
-from plugins.module_utils.lakehouse.webhdfs import WebHdfs
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
 
 _AT_ONCE = 8
-# Before the name of what is not whole yet.
-HALF = ".restored-"
+_PRIVATE = "700"
 
 
 @dataclass(frozen=True)
@@ -120,23 +120,53 @@ def room(entries: Iterable[Entry]) -> int:
     return sum(entry.length * max(entry.replication, 1) for entry in entries)
 
 
-def half(path: str) -> str:
-    """Return the name beside a path for what is not whole yet; no engine reads it."""
-    folder, slash, name = path.rpartition("/")
-    return f"{folder}{slash}{HALF}{name}"
+class Staging:
+    """A folder at the top of HDFS in which files and folders are made that come back below a root.
 
-
-def put(hdfs: WebHdfs, path: str, stream: IO[bytes], entry: Entry) -> None:
-    """Write a file as an entry describes it; it gets its name when all of it is there.
-
-    WebHdfsError where there is a file of that name by then.
+    The superuser alone may write there. Whoever may write the folder above could put something else where a
+    file was just made, and have the superuser give that away.
     """
-    unfinished = half(path)
-    # Whose mode is not there yet: nobody else reads it.
-    hdfs.write(unfinished, stream, entry.length, replication=str(entry.replication), permission="600")
-    own(hdfs, unfinished, entry)
-    hdfs.call("PUT", "SETTIMES", unfinished, modificationtime=str(entry.modified))
-    rename(hdfs, unfinished, path)
+
+    def __init__(self, hdfs: WebHdfs, root: str) -> None:
+        self._hdfs = hdfs
+        self.path = f"/{root.strip('/').replace('/', '-')}-restored"
+
+    def open(self) -> None:
+        """Make the folder; WebHdfsError where somebody else has made one of its name."""
+        self._hdfs.call("PUT", "MKDIRS", self.path, permission=_PRIVATE)
+        status = self._hdfs.status(self.path) or {}
+        if (status.get("owner"), status.get("permission")) != (self._hdfs.user, _PRIVATE):
+            raise WebHdfsError(f"{self.path} is not {self._hdfs.user}'s alone: remove it")
+
+    def put(self, path: str, stream: IO[bytes], entry: Entry) -> None:
+        """Write a file as an entry describes it; it gets its path when all of it is there.
+
+        WebHdfsError where there is something of that path by then.
+        """
+        put(self._hdfs, path, stream, entry, made=self._made(path))
+
+    def make(self, path: str, entry: Entry) -> None:
+        """Make a folder as an entry describes it; WebHdfsError where there is something of that path."""
+        made = self._made(path)
+        self._hdfs.call("PUT", "MKDIRS", made)
+        own(self._hdfs, made, entry)
+        rename(self._hdfs, made, path)
+
+    def _made(self, path: str) -> str:
+        return f"{self.path}/{hashlib.sha256(path.encode()).hexdigest()}"
+
+
+def put(hdfs: WebHdfs, path: str, stream: IO[bytes], entry: Entry, *, made: str) -> None:
+    """Write a file as an entry describes it, first as `made`, where the superuser alone may write."""
+    hdfs.write(made, stream, entry.length, replication=str(entry.replication))
+    own(hdfs, made, entry)
+    hdfs.call("PUT", "SETTIMES", made, modificationtime=str(entry.modified))
+    rename(hdfs, made, path)
+
+
+def inode(entry: Entry) -> str:
+    """Return the path of an entry that stays its own, wherever somebody moves it meanwhile."""
+    return f"/.reserved/.inodes/{entry.file_id}"
 
 
 def rename(hdfs: WebHdfs, path: str, to: str) -> None:
