@@ -32,12 +32,7 @@ ITS_LINE = (
 )
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML in which `!undefined x` stands for a template that misses x."""
-
-
-_Loader.add_constructor("!undefined", lambda _, node: Undefined(str(node.value)))
-TABLE = yaml.load((Path(__file__).parent / "data/wrong_inventories.yml").read_text("utf-8"), Loader=_Loader)  # noqa: S506
+TABLE = yaml.safe_load((Path(__file__).parent / "data/wrong_inventories.yml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -89,12 +84,17 @@ def spoilt(sound: Inventory, row: Mapping[str, Any], **more: Any) -> Inventory:
     hosts = []
     for host in (*sound.hosts, *new):
         said = {**row.get("all", {}), **more, **row.get("hosts", {}).get(host.name, {})}
-        own = {name: shipped.table(name, value) for name, value in said.items()}
+        own = {name: shipped.table(name, _valued(value)) for name, value in said.items()}
         variables = {name: value for name, value in {**host.variables, **own}.items() if value is not None}
         members = frozenset(group for group, names in groups.items() if host.name in names)
         name = row.get("rename", {}).get(host.name, host.name)
         hosts.append(Host(name, str(variables.get("ansible_host", "")), members, variables))
     return replace(sound, hosts=tuple(hosts))
+
+
+def _valued(value: Any) -> Any:
+    """Return a value of the table, of which `{undefined: x}` stands for a template that misses x."""
+    return Undefined(value["undefined"]) if isinstance(value, dict) and set(value) == {"undefined"} else value
 
 
 def written(row: Mapping[str, Any], folder: Path) -> Path | None:

@@ -9,6 +9,7 @@ CREATE CATALOG `iceberg` WITH (
   'catalog-type' = 'hive',
   'hadoop-conf-dir' = '/etc/hadoop',
   'type' = 'iceberg',
+  'unique-table-location' = 'true',
   'uri' = 'thrift://cpu-node1:9083',
   'warehouse' = 'hdfs://lakehouse/lakehouse/iceberg'
 );

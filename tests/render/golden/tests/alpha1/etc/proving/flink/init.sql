@@ -9,6 +9,7 @@ CREATE CATALOG `iceberg` WITH (
   'catalog-type' = 'hive',
   'hadoop-conf-dir' = '/etc/proving/hadoop',
   'type' = 'iceberg',
+  'unique-table-location' = 'true',
   'uri' = 'thrift://beta2:19083',
   'warehouse' = 'hdfs://proving/ground/iceberg'
 );
