@@ -1,0 +1,167 @@
+"""Tables of Hive's own formats, made by each engine and read by each: values are kept, and found."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+
+from matrix.cross.dialects import DIALECTS
+from matrix.cross.engines import FLINK, SPARK, SQL_ENGINES, TRINO, Engines
+from matrix.cross.limits import marks, wrong
+from testbed.databases import Databases, Table
+from testbed.formats import HIVE_ORC, HIVE_PARQUET, Format
+
+# What follows the columns, of which the last one has a folder for each of its values.
+CLAUSES = {
+    SPARK: "PARTITIONED BY (p STRING) STORED AS {format}",
+    TRINO: "WITH (format = '{format}', partitioned_by = ARRAY['p'])",
+    FLINK: "PARTITIONED BY (p) WITH ('connector' = 'hive', 'hive.storage.file-format' = '{lower}')",
+}
+PARTITION = {SPARK: "", TRINO: ", p VARCHAR", FLINK: ", p STRING"}
+MOMENT = {SPARK: "TIMESTAMP", TRINO: "TIMESTAMP(6)", FLINK: "TIMESTAMP(9)"}
+LAST, BEFORE_1970, JULIAN = (
+    "9999-12-31 23:59:59.999999", "1969-12-31 23:59:59.999999", "1000-01-01 12:00:00.000001",
+)  # fmt: skip
+# By column, of one row after the other. The name of a folder must escape most of the last ones.
+VALUES: dict[str, tuple[str | None, ...]] = {
+    "moment": ("2024-05-01 10:00:00.123456", LAST, BEFORE_1970, JULIAN, None),
+    "code": ("ab", "", "a b c", "it's", None),
+    "word": ("ab", "", "a b c", "it's", None),
+    "p": ("a b/c", "it's", "%2F:#?=", "%", None),
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Values of a column that are not kept, or not found, between some writers and readers."""
+
+    column: str
+    values: tuple[str | None, ...]
+    formats: tuple[Format, ...] = (HIVE_PARQUET, HIVE_ORC)
+    writers: tuple[str, ...] = SQL_ENGINES
+    readers: tuple[str, ...] = SQL_ENGINES
+
+
+DIFFERENCES = (
+    # ORC keeps seconds and what is left of them apart, and its writers round the first towards 1970.
+    Difference("moment", (BEFORE_1970,), formats=(HIVE_ORC,)),
+    # Two calendars, and nothing in a file says which one it is.
+    Difference("moment", (JULIAN,), formats=(HIVE_PARQUET,), writers=(FLINK,), readers=(SPARK, TRINO)),
+    Difference("moment", (JULIAN,), formats=(HIVE_PARQUET,), writers=(SPARK, TRINO), readers=(FLINK,)),
+    Difference("moment", (JULIAN,), formats=(HIVE_ORC,), writers=(TRINO,), readers=(SPARK, FLINK)),
+    Difference("moment", (JULIAN,), formats=(HIVE_ORC,), writers=(SPARK, FLINK), readers=(TRINO,)),
+    Difference("moment", (JULIAN,), formats=(HIVE_ORC,), writers=(SPARK, FLINK), readers=(FLINK,)),
+    # Flink compares text of a fixed length with the blanks in the file, and the names of folders.
+    Difference("code", ("ab", "", "a b c", "it's"), (HIVE_PARQUET,), writers=(SPARK,), readers=(FLINK,)),
+    Difference("p", ("it's", None), readers=(FLINK,)),
+)
+LIMIT = wrong("some values are read otherwise, or not found", "docs/across-engines.md#hive-tables")
+
+
+def different(fmt: Format, writer: str, reader: str) -> set[tuple[str, str | None]]:
+    """Return the columns with the values in which two engines are known to differ."""
+    return {
+        (one.column, value)
+        for one in DIFFERENCES
+        if fmt in one.formats and writer in one.writers and reader in one.readers
+        for value in one.values
+    }
+
+
+PAIRS = [
+    pytest.param(
+        fmt, writer, reader,
+        id=f"{fmt}-{writer}-{reader}", marks=marks(LIMIT if different(fmt, writer, reader) else None),
+    )
+    for fmt in (HIVE_PARQUET, HIVE_ORC)
+    for writer in SQL_ENGINES
+    for reader in SQL_ENGINES
+]  # fmt: skip
+
+
+def row(engine: str, number: int, values: Iterable[str | None]) -> str:
+    """Spell a row of texts; Flink takes no bare null there."""
+    return f"({number}, {', '.join(DIALECTS[engine].text('null' if one is None else one) for one in values)})"
+
+
+def condition(engine: str, column: str, value: str | None) -> str:
+    """Spell what finds a value."""
+    if value is None:
+        return f"{column} IS NULL"
+    text = DIALECTS[engine].text(value)
+    return f"{column} = {f'TIMESTAMP {text}' if column == 'moment' else text}"
+
+
+@pytest.fixture(scope="module")
+def written(_engines: Engines, matrix_databases: Databases) -> Callable[[Format, str], Table]:
+    """Give the table into which a writer has put the rows."""
+
+    @cache
+    def write(fmt: Format, writer: str) -> Table:
+        table = matrix_databases.table(fmt, f"{fmt.prefix}_kept_by_{writer}")
+        clause = CLAUSES[writer].format(format=fmt.prefix.upper(), lower=fmt.prefix)
+        columns = f"id INT, moment {MOMENT[writer]}, code CHAR(6), word VARCHAR(6){PARTITION[writer]}"
+        _engines.sql(writer, f"CREATE TABLE {table.full(writer)} ({columns}) {clause}")
+        rows = ", ".join(row(writer, *one) for one in enumerate(zip(*VALUES.values(), strict=True)))
+        kinds = zip(VALUES, (MOMENT[writer], "CHAR(6)", "VARCHAR(6)", "VARCHAR(20)"), strict=True)
+        casts = ", ".join(f"CAST(nullif({name}, 'null') AS {kind})" for name, kind in kinds)
+        _engines.sql(
+            writer,
+            f"INSERT INTO {table.full(writer)} SELECT id, {casts}"
+            f" FROM (VALUES {rows}) AS x (id, {', '.join(VALUES)})",
+        )
+        return table
+
+    return write
+
+
+def spelt(column: str, value: Any) -> str | None:
+    """Spell a value as it went in: text of a fixed length is filled with blanks."""
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=None).isoformat(" ", "microseconds")
+    return str(value).rstrip(" ") if column == "code" and value is not None else value
+
+
+def found(engines: Engines, reader: str, table: Table, conditions: Sequence[str]) -> list[list[int]]:
+    """Return the rows that each condition finds."""
+    if reader == FLINK:
+        # Each part of a union wants 512 buffers. A condition skips folders, and no part of a file.
+        whole = [one for one in conditions if not one.startswith("p ")]
+        cases = ", ".join(f"CASE WHEN {one} THEN 1 ELSE 0 END" for one in whole)
+        rows = engines.sql(reader, f"SELECT id, {cases} FROM {table.full(reader)}")
+        told = {one: [int(row[0]) for row in rows if row[place]] for place, one in enumerate(whole, 1)}
+        for one in conditions:
+            if one not in told:
+                query = f"SELECT id FROM {table.full(reader)} WHERE {one}"
+                told[one] = [int(number) for (number,) in engines.sql(reader, query)]
+        return [told[one] for one in conditions]
+    queries = [
+        f"SELECT {place} AS cell, id FROM {table.full(reader)} WHERE {one}"
+        for place, one in enumerate(conditions)
+    ]
+    answers: list[list[int]] = [[] for _ in conditions]
+    for place, number in engines.sql(reader, " UNION ALL ".join(queries)):
+        answers[int(place)].append(int(number))
+    return answers
+
+
+@pytest.mark.operation("values kept by {writer}", engine="{reader}")
+@pytest.mark.parametrize(("fmt", "writer", "reader"), PAIRS)
+def test_values_are_read_and_found_as_they_were_written(
+    fmt: Format, writer: str, reader: str, written: Callable[[Format, str], Table], engines: Engines
+) -> None:
+    table = written(fmt, writer)
+    read = {int(one[0]): one[1:] for one in engines.read(reader, table, ["id", *VALUES])}
+    cells = [(column, number, value) for column in VALUES for number, value in enumerate(VALUES[column])]
+    answers = found(engines, reader, table, [condition(reader, column, value) for column, _, value in cells])
+    differ = {}
+    for place, (column, number, value) in enumerate(cells):
+        seen = spelt(column, read[number][list(VALUES).index(column)])
+        if seen != value or answers[place] != [number]:
+            differ[column, value] = f"read as {seen!r}, found in {answers[place]} and not in {[number]}"
+    assert set(differ) == different(fmt, writer, reader), differ
