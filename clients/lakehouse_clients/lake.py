@@ -174,7 +174,7 @@ class Lake:
                 data,
                 mode="error",
                 storage_options=dict(self.settings.hdfs),
-                writer_properties=delta.writer_properties(data.schema),
+                writer_properties=delta.writer_properties(data),
             )
             client.create_table(metastore.delta_row(parsed, path, self.settings.user))
         return self.delta(f"{parsed.database}.{parsed.table}").version()
@@ -193,7 +193,7 @@ class Lake:
         if parsed.format == "delta":
             folder = self.delta(f"{parsed.database}.{parsed.table}")
             delta.require_readable(name, folder)
-            write_deltalake(folder, data, mode=mode, writer_properties=delta.writer_properties(data.schema))
+            write_deltalake(folder, data, mode=mode, writer_properties=delta.writer_properties(data))
             return folder.version()
         table = self._iceberg_table(parsed)
         write: Callable[[pa.Table], None] = getattr(table, mode)
