@@ -239,15 +239,6 @@ print(sorted(row.id for row in table.toDF().collect()))
     assert said.splitlines()[-1] == "[2, 3]"
 
 
-def test_what_the_metastore_refuses_is_one_line_in_its_words(client: Client, database: str) -> None:
-    said = client.runs(
-        f"{CONNECT}import pyarrow as pa\n"
-        f"try: lake.create('iceberg.{database}.twice', pa.table({{'Body': ['a'], 'body': ['b']}}))\n"
-        "except lakehouse_clients.ClientError as error: print(error)"
-    )
-    assert re.fullmatch(r"the metastore refuses: .*body.*; next: .*", said.strip())
-
-
 def test_every_snippet_of_the_page_runs_as_printed(client: Client, spare: str) -> None:
     """One after the other in one program, as a reader types them; only the database has a name of its own."""
     snippets = SNIPPET.findall(PAGE.read_text(encoding="utf-8"))

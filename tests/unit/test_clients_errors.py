@@ -12,9 +12,9 @@ from lakehouse_clients import ClientError, Lake, Settings
 from lakehouse_clients.errors import DeniedError, refusals_in_one_line
 from thrift.transport.TTransport import TTransportException
 
-WORDS = "Body and body are one column to Hive"
+WORDS = "Add request failed : INSERT INTO COLUMNS_V2"
 SETTINGS = Settings("thrift://127.0.0.1:1", "hdfs://none/lake", "ada", "members")
-ROWS = pa.table({"Body": ["a"], "body": ["b"]})
+ROWS = pa.table({"body": ["a"]})
 
 CALLS: dict[str, tuple[Any, ...]] = {
     "create": ("iceberg.db.t", ROWS),
@@ -61,6 +61,12 @@ def test_every_exception_of_the_metastore_is_one_line(kind: type[Exception]) -> 
     assert str(raised.value) == (
         "the metastore refuses: no such thing; next: change what it names, and run it again"
     )
+
+
+@pytest.mark.parametrize("kind", ["iceberg", "delta"])
+def test_columns_that_are_one_to_the_metastore_are_named(refused: Lake, kind: str) -> None:
+    with pytest.raises(ClientError, match="the columns Body and body are one to the metastore"):
+        refused.create(f"{kind}.db.t", pa.table({"Body": ["a"], "id": [1], "body": ["b"]}))
 
 
 def test_a_metastore_that_does_not_answer_is_one_line() -> None:
