@@ -6,6 +6,8 @@ from typing import Any
 
 from pyiceberg.catalog.hive import HiveCatalog, _HiveClient
 
+from lakehouse_clients.tables import ExactCreateTransaction, Table
+
 _LOCATION = "location"
 
 
@@ -31,3 +33,11 @@ class Catalog(HiveCatalog):
         database = self.identifier_to_database(namespace)
         default = {_LOCATION: f"{self.properties['warehouse']}/{database}"}
         super().create_namespace(namespace, default | dict(properties or {}))
+
+    def _convert_hive_into_iceberg(self, table: Any) -> Table:
+        """Return the table of a row of the metastore; all that returns a table comes through here."""
+        return Table.of(super()._convert_hive_into_iceberg(table))
+
+    def create_table_transaction(self, *arguments: Any, **options: Any) -> ExactCreateTransaction:
+        """Return a transaction that creates a table: the parameters of `create_table`."""
+        return ExactCreateTransaction(self._create_staged_table(*arguments, **options))

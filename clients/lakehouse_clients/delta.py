@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import ColumnProperties, DeltaTable, QueryBuilder, WriterProperties
+from deltalake.table import TableMerger, TableOptimizer
 
 from lakehouse_clients.arrow import plain
 from lakehouse_clients.errors import ClientError
@@ -21,6 +23,9 @@ READ_RIGHT = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "v2C
 
 # deltalake keeps a column's smallest and largest value as floating-point numbers, which hold 15 digits.
 _EXACT_DIGITS = 15
+
+# More rows than a table has.
+_EVERY_ROW = 2**63 - 1
 
 # The process in which delta-rs has started its threads: they do not live on in a forked child.
 _started: list[int] = []
@@ -54,8 +59,40 @@ def in_hdfs(name: str, path: str) -> str:
     return path
 
 
+class Optimizer(TableOptimizer):
+    """delta-rs' ways to write a table's files anew, with the statistics that `writer_properties` leaves."""
+
+    def compact(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Write small files together."""
+        return super().compact(*arguments, **_careful(self.table, options))
+
+    def z_order(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Write rows that are alike into one file."""
+        return super().z_order(*arguments, **_careful(self.table, options))
+
+
 class Table(DeltaTable):
-    """delta-rs' table, less the ways of reading that give NULL for every renamed column without a word."""
+    """delta-rs' table, less the ways of reading that give NULL for every renamed column without a word.
+
+    What it writes has the statistics that `writer_properties` leaves.
+    """
+
+    def delete(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Delete the rows for which the predicate is TRUE."""
+        return super().delete(*arguments, **_careful(self, options))
+
+    def update(self, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Update the rows for which the predicate is TRUE."""
+        return super().update(*arguments, **_careful(self, options))
+
+    def merge(self, *arguments: Any, **options: Any) -> TableMerger:
+        """Return delta-rs' merge."""
+        return super().merge(*arguments, **_careful(self, options))
+
+    @property
+    def optimize(self) -> Optimizer:
+        """Return delta-rs' optimizer."""
+        return Optimizer(self)
 
     def to_pyarrow_dataset(self, *arguments: Any, **options: Any) -> Any:
         """Return deltalake's dataset; ClientError if the table has column mapping.
@@ -114,18 +151,36 @@ def require_readable(name: str, table: DeltaTable) -> None:
         raise ClientError(why, "read it with Spark")
 
 
-def writer_properties(schema: pa.Schema) -> WriterProperties:
-    """Return how to write columns: decimals of more than 15 digits without their smallest and largest value.
+def writer_properties(rows: pa.Table | pa.Schema) -> WriterProperties:
+    """Return how to write rows: which columns without their smallest and largest value.
 
-    deltalake 1.6.6 rounds those, and every engine then skips files that hold what it looks for.
+    Of decimals of more than 15 digits deltalake 1.6.6 rounds them; of floating-point columns it omits NaN:
+    every engine then skips files that hold what it looks for, and an update by delta-rs replaces NaN where
+    the other numbers are equal. A schema does not say where NaN is: all such columns are meant.
     """
+    schema = rows.schema if isinstance(rows, pa.Table) else rows
     inexact = [
         field.name
         for field in schema
-        if pa.types.is_decimal(field.type) and field.type.precision > _EXACT_DIGITS
+        if (pa.types.is_decimal(field.type) and field.type.precision > _EXACT_DIGITS)
+        or (pa.types.is_floating(field.type) and _has_nan(rows, field.name))
     ]
     without = ColumnProperties(statistics_enabled="NONE")
     return WriterProperties(column_properties=dict.fromkeys(inexact, without))
+
+
+def _floating(table: DeltaTable) -> list[str]:
+    schema = pa.schema(table.schema().to_arrow())
+    return [field.name for field in schema if pa.types.is_floating(field.type)]
+
+
+def _has_nan(rows: pa.Table | pa.Schema, name: str) -> bool:
+    return isinstance(rows, pa.Schema) or bool(pc.any(pc.is_nan(rows[name])).as_py())
+
+
+def _careful(table: DeltaTable, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a call that writes, with `writer_properties` unless the caller has set them."""
+    return {"writer_properties": writer_properties(pa.schema(table.schema().to_arrow())), **options}
 
 
 def read(table: DeltaTable, columns: Sequence[str] | None, where: str | None) -> pa.Table:
@@ -134,8 +189,12 @@ def read(table: DeltaTable, columns: Sequence[str] | None, where: str | None) ->
     It goes through DataFusion: deltalake's own `to_pyarrow_table` gives NULL for every renamed column.
     """
     chosen = ", ".join(quoted(column) for column in columns) if columns else "*"
+    source = "lake"
+    if where and any(column.lower() in where.lower() for column in _floating(table)):
+        # No condition passes a limit: compared with a file's smallest and largest value, it would miss NaN.
+        source = f"(SELECT * FROM lake LIMIT {_EVERY_ROW}) AS lake"  # noqa: S608 (a constant)
     condition = f" WHERE {where}" if where else ""
-    query = f"SELECT {chosen} FROM lake{condition}"  # noqa: S608 (whoever reads may read all of it)
+    query = f"SELECT {chosen} FROM {source}{condition}"  # noqa: S608 (whoever reads may read all of it)
     return plain(QueryBuilder().register("lake", table).execute(query).read_all())
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Literal
+
+from thrift.Thrift import TException
 
 # HDFS's refusal, as each library quotes it: in a Java trace, in a Rust error, in a MetaException.
 _DENIED = re.compile(r'user=(?P<user>[^,\s]+), access=(?P<access>\w+), inode=\\*"(?P<place>[^"\\]+)')
@@ -37,14 +38,35 @@ def denial(text: str, group: str) -> DeniedError | None:
     )
 
 
-@contextmanager
-def refusals_in_one_line(group: str) -> Iterator[None]:
-    """Raise DeniedError in place of whatever a library makes of HDFS's refusal."""
-    try:
-        yield
-    except ClientError:
-        raise
-    except BaseException as error:  # a panic of Rust is no Exception
-        if denied := denial(str(error), group):
-            raise denied from None
-        raise
+def metastore_refusal(error: BaseException) -> ClientError | None:
+    """Return what the metastore answered in one line, or that it did not; None if the error is another's."""
+    if not isinstance(error, TException):
+        return None
+    words = " ".join(str(getattr(error, "message", None) or error).split())
+    if type(error).__module__.startswith("thrift."):
+        return ClientError(
+            f"the metastore does not answer: {words}", "on its host: systemctl status hive-metastore"
+        )
+    return ClientError(f"the metastore refuses: {words}", "change what it names, and run it again")
+
+
+class refusals_in_one_line:  # noqa: N801 (it is called as a function is)
+    """Raise ClientError in place of whatever a library makes of a refusal of HDFS or of the metastore.
+
+    A class, because a generator of `contextmanager` sets the traceback of each exception, and Thrift's refuse
+    that: their own words would be lost.
+    """
+
+    def __init__(self, group: str) -> None:
+        self.group = group
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> Literal[False]:
+        """Raise the refusal in one line; let everything else pass. A panic of Rust is no Exception."""
+        if error is None or isinstance(error, ClientError):
+            return False
+        if refused := denial(str(error), self.group) or metastore_refusal(error):
+            raise refused from None
+        return False

@@ -18,7 +18,7 @@ from pyiceberg.table import Table as IcebergTable
 from lakehouse_clients import delta, file_io, metastore
 from lakehouse_clients.catalog import Catalog
 from lakehouse_clients.errors import ClientError, refusals_in_one_line
-from lakehouse_clients.names import Name, split_query
+from lakehouse_clients.names import Name, require_columns_of_hive, split_query
 from lakehouse_clients.settings import USER_VARIABLE, Settings
 
 _FILE_IO = f"{file_io.__name__}.{file_io.HdfsFileIO.__name__}"
@@ -161,9 +161,11 @@ class Lake:
     def create(self, name: str, data: pa.Table) -> int:
         """Create a table with these columns and rows, seen by every engine; return its first version.
 
-        It lies in its database's folder. Raises what the library raises if the table exists.
+        It lies in its database's folder. Raises ClientError for columns that differ in capitals alone, and
+        what the library raises if the table exists.
         """
         parsed = Name.parse(name)
+        require_columns_of_hive(parsed, data.column_names)
         if parsed.format == "iceberg":
             self.iceberg.create_table(parsed.identifier, schema=data.schema)
             return self.append(name, data)
@@ -174,7 +176,7 @@ class Lake:
                 data,
                 mode="error",
                 storage_options=dict(self.settings.hdfs),
-                writer_properties=delta.writer_properties(data.schema),
+                writer_properties=delta.writer_properties(data),
             )
             client.create_table(metastore.delta_row(parsed, path, self.settings.user))
         return self.delta(f"{parsed.database}.{parsed.table}").version()
@@ -193,7 +195,7 @@ class Lake:
         if parsed.format == "delta":
             folder = self.delta(f"{parsed.database}.{parsed.table}")
             delta.require_readable(name, folder)
-            write_deltalake(folder, data, mode=mode, writer_properties=delta.writer_properties(data.schema))
+            write_deltalake(folder, data, mode=mode, writer_properties=delta.writer_properties(data))
             return folder.version()
         table = self._iceberg_table(parsed)
         write: Callable[[pa.Table], None] = getattr(table, mode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lakehouse_clients.errors import ClientError
@@ -40,6 +41,17 @@ class Name:
 
     def __str__(self) -> str:
         return f"{self.format}.{self.database}.{self.table}"
+
+
+def require_columns_of_hive(table: Name, columns: Iterable[str]) -> None:
+    """Raise ClientError if two columns differ in capitals alone, which the metastore and SQL take for one."""
+    seen: dict[str, str] = {}
+    for column in columns:
+        if other := seen.get(column.lower()):
+            raise ClientError(
+                f"{table}: the columns {other} and {column} are one to the metastore and to SQL", "rename one"
+            )
+        seen[column.lower()] = column
 
 
 def split_query(query: str) -> tuple[str, list[Name]]:

@@ -39,7 +39,7 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Layer:
-    """Files of a release that are placed by the same rule: copied `into` a folder, or unpacked.
+    """Files of a release that are placed by the same rule: copied `into` a folder, unpacked, or both.
 
     `wheels` is the minor version of Python for which PyPI's built packages are taken; None: no wheels.
     `sources` are the kit's own, which become a jar with the layer's name; its artifact is the compiler.
@@ -237,8 +237,8 @@ class _Reader:
         section = self._section(
             entry, where, {"from"}, {"closure", "wheels", "compile", "into", "unpack", "drop", "expand"}
         )
-        if ("into" in section) == ("unpack" in section):
-            raise self._error(where, "needs either `into` or `unpack`")
+        if not section.keys() & {"into", "unpack"}:
+            raise self._error(where, "needs `into` or `unpack`")
         if "compile" in section and not (len(section["from"]) == 1 and "into" in section):
             raise self._error(where, "needs one compiler in `from`, and `into` for its jar")
         roots = tuple(self._coordinate(text, f"{where}.from") for text in section["from"])

@@ -183,6 +183,7 @@ def _placed(layer: Layer, artifact: Artifact, file: Path) -> Iterator[_Member]:
     if layer.into is not None:
         with file.open("rb") as stream:
             yield _Member(PurePosixPath(layer.into, file.name), artifact.size, False, stream)
+    if not layer.unpack:
         return
     read = _read_zip if artifact.coordinate.type in {"jar", "zip", "whl"} else _read_tar
     for member in read(file):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.transforms import MonthTransform
 from pyiceberg.types import LongType, StringType
 
 from matrix.operations import BOB, FAY
@@ -79,7 +79,7 @@ def widen_column(lake: Any, names: Names) -> None:
 def partition_evolution(lake: Any, names: Names) -> None:
     table = lake.iceberg.load_table(names.short)
     with table.update_spec() as change:
-        change.add_field("day", IdentityTransform(), "by_day")
+        change.add_field("day", MonthTransform(), "by_month")
     table.append(frame(FAY))
 
 

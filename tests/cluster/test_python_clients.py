@@ -40,6 +40,40 @@ if not (child := os.fork()):
     os._exit(0 if lake.arrow("iceberg.nycflights.flights", ["carrier"]).num_rows == 336776 else 3)
 print(os.waitpid(child, 0)[1])
 """
+# Rows before 1970, after, and of NULL; one is updated, one deleted, one appended.
+WRITTEN = """
+import datetime as dt, pyarrow as pa, lakehouse_clients
+lake = lakehouse_clients.connect()
+at = [dt.datetime(1969, 12, 31, 23), dt.datetime(2024, 2, 29), None, dt.datetime(2025, 1, 1)]
+rows = pa.table(
+    {{"id": [1, 2, 3, 4], "k": ["abc", "old", "gone", None], "ts": pa.array(at, pa.timestamp("us"))}}
+)
+for name in {names}:
+    lake.append(name, rows.slice(0, 3))
+    table = lake.iceberg.load_table(name.removeprefix("iceberg."))
+    table.upsert(rows.slice(1, 1).set_column(1, "k", pa.array(["new"])), join_cols=["id"])
+    table.delete("k = 'gone'")
+    lake.append(name, rows.slice(3))
+"""
+CONDITIONS = """
+import math, pyarrow as pa, lakehouse_clients
+lake = lakehouse_clients.connect()
+texts = pa.table({{"k": pa.array(["a", "b", "", "it's", None], pa.string())}})
+numbers = pa.table({{"x": pa.array([1.0, 2.0, math.nan, None], pa.float64())}})
+for table, rows, condition, found in [
+    ("iceberg.{database}.k", texts, "k != 'a'", 3),
+    ("iceberg.{database}.x", numbers, "not (x = 1.0)", 2),
+    ("delta.{database}.d", pa.table({{"x": [1.0, math.nan]}}), "x > 5.0", 1),
+]:
+    parts = [rows.slice(each, 1) for each in range(len(rows))] if "iceberg" in table else [rows]
+    lake.create(table, parts[0])
+    for part in parts[1:]:
+        lake.append(table, part)
+    assert lake.arrow(table, filter=condition).num_rows == found, condition
+    name = table.partition(".")[2]
+    (lake.delta(name) if "delta" in table else lake.iceberg.load_table(name)).delete(condition)
+    assert lake.arrow(table, filter=condition).num_rows == 0, condition
+"""
 
 
 class Client:
@@ -141,6 +175,68 @@ def test_spark_sees_what_a_client_wrote_and_the_client_what_spark_wrote(
         1,
         1,
     ]
+
+
+def test_tables_of_spark_with_every_partitioning_are_written(client: Client, database: str) -> None:
+    parts = ["years(ts)", "months(ts)", "days(ts)", "hours(ts)", "bucket(4, id)", "truncate(2, k)"]
+    names = [f"iceberg.{database}.by_{part.partition('(')[0]}" for part in parts]
+    client.spark(
+        ";".join(
+            f"CREATE TABLE {name} (id BIGINT, k STRING, ts TIMESTAMP_NTZ) USING iceberg"
+            f" PARTITIONED BY ({part})"
+            for name, part in zip(names, parts, strict=True)
+        )
+    )
+    client.runs(WRITTEN.format(names=names))
+    left = client.spark(
+        ";".join(f"SELECT concat_ws('-', id, k, year(ts)) FROM {name} ORDER BY id" for name in names)
+    )
+    assert left == ["1-abc-1969", "2-new-2024", "4-2025"] * len(names)
+
+
+def test_a_condition_deletes_what_it_finds_and_other_engines_keep_the_rest(
+    client: Client, database: str
+) -> None:
+    """A file for each row, so that statistics alone decide."""
+    client.runs(CONDITIONS.format(database=database))
+    said = client.spark(
+        ";".join(
+            f"SELECT coalesce(CAST({column} AS STRING), 'none') FROM {name} ORDER BY 1"
+            for column, name in [
+                ("k", f"iceberg.{database}.k"),
+                ("x", f"iceberg.{database}.x"),
+                ("x", f"spark_catalog.{database}.d"),
+            ]
+        )
+    )
+    assert said == ["a", "none", "1.0", "none", "1.0"]
+
+
+def test_deltas_module_for_python_works_with_spark_submit(client: Client, database: str) -> None:
+    """Also in a program with folders of its own on Python's path."""
+    client.runs(
+        f"{CONNECT}import pyarrow as pa\nlake.create('delta.{database}.merged', pa.table({{'id': [1, 2]}}))"
+    )
+    program = f"""
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.config("spark.eventLog.enabled", "false").getOrCreate()
+table = DeltaTable.forName(spark, "{database}.merged")
+new = spark.range(2, 4).alias("new")
+table.alias("old").merge(new, "old.id = new.id").whenNotMatchedInsertAll().execute()
+table.delete("id = 1")
+print(sorted(row.id for row in table.toDF().collect()))
+"""
+    with client.machine.scratch("kit-delta-module") as folder:
+        path = f"{folder}/merge.py"
+        client.machine.run("printf %%s %s > %s", program, path)
+        said = client.machine.run(
+            "cd / && runuser -u %s -- env PYTHONPATH=%s spark-submit %s 2>/dev/null",
+            client.user,
+            folder,
+            path,
+        )
+    assert said.splitlines()[-1] == "[2, 3]"
 
 
 def test_every_snippet_of_the_page_runs_as_printed(client: Client, spare: str) -> None:

@@ -127,6 +127,17 @@ def test_a_variable_that_the_caller_has_set_wins(print_template: Print, template
     assert done.stdout == "mine\n"
 
 
+@pytest.mark.parametrize(("mine", "found"), [(None, "/with '$HOME"), ("/mine", "/mine:/with '$HOME")])
+def test_a_list_of_paths_begins_with_those_of_the_caller(
+    print_template: Print, mine: str | None, found: str
+) -> None:
+    text = print_template("spark-env.sh.j2", environment={}, paths={"PLACES": "/with '$HOME"})
+    caller = {"PATH": os.environ["PATH"], **({"PLACES": mine} if mine else {})}
+    script = text + "printenv PLACES\n"
+    done = subprocess.run(["sh", "-euc", script], env=caller, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{found}\n"
+
+
 def test_a_line_break_in_a_secret_is_refused(print_template: Print) -> None:
     with pytest.raises(AnsibleError, match="cannot hold a line break"):
         print_template("environment.j2", environment={"SECRET": "one\nUser=root"})

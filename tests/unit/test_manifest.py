@@ -77,7 +77,7 @@ def test_versions_are_filled_into_coordinates_and_packages(tmp_path: Path) -> No
     [
         ('tool: "1.2.3"', "tool: 1.2", "versions tool: 1.2 must be quoted"),
         ("into: lib", "into: lib, inot: x", "components.tool.layers.jars has unknown inot"),
-        (", into: lib", "", "components.tool.layers.jars needs either `into` or `unpack`"),
+        (", into: lib", "", "components.tool.layers.jars needs `into` or `unpack`"),
         ("pairs: []", "", "versions.yml lacks pairs"),
         ("{tool_minor}", "{toool}", "names a version that is not among `versions`"),
         ('java: "21"', 'java: "21', "not YAML"),

@@ -110,6 +110,16 @@ def test_the_tree_is_what_the_layers_say(tmp_path: Path) -> None:
     }
 
 
+def test_a_file_may_lie_in_the_release_and_be_unpacked_too(tmp_path: Path) -> None:
+    layer = """{from: ["g:engine:1"], into: jars, unpack: {pkg: python/pkg}, drop: [pkg/tests/*]}"""
+    jar = zipped({"pkg/tables.py": b"t", "pkg/tests/test.py": b"x", "Engine.class": b"c"})
+    bill, cache = bill_of(tmp_path, {"g:engine:1": jar}, {"both": layer})
+    assert tree(releases.ensure(bill, "app", cache)) == {
+        "jars/engine-1.jar": jar,
+        "python/pkg/tables.py": b"t",
+    }
+
+
 def test_members_belong_to_root_and_have_no_time(tmp_path: Path) -> None:
     with tarfile.open(releases.ensure(*_app(tmp_path))) as tar:
         members = {info.name: info for info in tar}

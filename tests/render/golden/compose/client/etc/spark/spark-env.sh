@@ -1,5 +1,6 @@
 # Managed by the lakehouse kit: a change made here is lost at the next run.
-# A value that the caller has set wins: every unit and every user may name its own.
+# A value that the caller has set wins, and comes first where it is a list of paths: every unit and every user may
+# name its own.
 [ -n "${HADOOP_CONF_DIR:-}" ] || HADOOP_CONF_DIR=/etc/hadoop
 export HADOOP_CONF_DIR
 [ -n "${JAVA_HOME:-}" ] || JAVA_HOME=/usr/lib/jvm/java-21-openjdk-amd64
@@ -14,3 +15,5 @@ export SPARK_HOME
 export SPARK_LOCAL_DIRS
 [ -n "${SPARK_LOCAL_IP:-}" ] || SPARK_LOCAL_IP=client
 export SPARK_LOCAL_IP
+PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}"/opt/spark/current/python
+export PYTHONPATH
