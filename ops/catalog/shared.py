@@ -101,8 +101,10 @@ def node(cluster: Cluster) -> Node | None:
                 install = f"make lakehouse INVENTORY={cluster.inventory.path}"
                 if answer.value == _NOT_FOUND:
                     raise LakehouseError(f"{host.name} keeps no history yet", install)
-                why = answer.why or f"{PROGRAM} ended with {answer.value}"
-                raise LakehouseError(f"{host.name}: {why}", command("doctor", cluster.inventory.path))
+                if answer.value is not None:
+                    why = f"{PROGRAM} ended with {answer.value}: it may be of another version of the kit"
+                    raise LakehouseError(f"{host.name}: {why}", install)
+                raise LakehouseError(f"{host.name}: {answer.why}", command("doctor", cluster.inventory.path))
             yield head, stdout
 
     return run

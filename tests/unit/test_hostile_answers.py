@@ -38,7 +38,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
 from ops import fsck, hosts, logs, remote, tell
-from ops.answer import Answer
+from ops.answer import Answer, unknown
 from ops.bundle import archive, collector, items, verb
 from ops.bundle.mask import Masker
 from ops.catalog import pinning, shared
@@ -714,7 +714,7 @@ def test_a_file_that_a_host_shows_is_no_other_part_of_its_answer(tmp_path: Path)
 def test_an_answer_of_many_marks_is_read_once() -> None:
     """In a process of its own, which is ended: it took hours."""
     program = """
-from ops.answer import Answer
+from ops.answer import Answer, unknown
 from ops.probing import Reply
 from ops.status import questions
 text = "@@lakehouse a\\n" * 1_000_000
@@ -789,3 +789,29 @@ def test_a_table_that_is_not_in_hdfs_is_not_opened(place: str) -> None:
     client = SimpleNamespace(get_database=lambda _: SimpleNamespace(locationUri=place))
     with pytest.raises(ClientError, match="not in HDFS"):
         metastore.new_table_path(client, clients.Name.parse("delta.d.t"))
+
+
+# A program of the history that answers nothing
+
+
+@pytest.mark.parametrize(
+    ("ended", "said", "following"),
+    [
+        (Answer(127), "keeps no history yet", "make lakehouse"),
+        (Answer(1), "ended with 1: it may be of another version of the kit", "make lakehouse"),
+        (unknown("no end after 5 s"), "no end after 5 s", "lakehouse doctor"),
+    ],
+)
+def test_a_program_without_an_answer_is_a_line_with_what_to_do(
+    cluster: Cluster, ended: Answer[int], said: str, following: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def output(*_: object) -> Iterator[tuple[IO[bytes], Callable[[], Answer[int]]]]:
+        yield io.BytesIO(), lambda: ended
+
+    monkeypatch.setattr(remote, "output", output)
+    node = shared.node(cluster)
+    assert node
+    with pytest.raises(LakehouseError, match=said) as raised:
+        shared.told(node, "bring", {"tables": []})
+    assert following in str(raised.value.next_command)
