@@ -116,8 +116,9 @@ public class GuardedStore extends ObjectStore {
     }
   }
 
-  private void requireOwnPlace(Set<String> paths, Places.Item item, Places.Item stored) throws MetaException {
-    if (!overlaps && !paths.isEmpty()) {
+  private void requireOwnPlace(
+      Set<String> paths, Map<String, String> parameters, Places.Item item, Places.Item stored) throws MetaException {
+    if (!overlaps && !paths.isEmpty() && !Places.shares(parameters)) {
       onConnection("locations could not be compared", connection -> {
         Places.require(connection, paths, item, stored);
         return null;
@@ -152,7 +153,7 @@ public class GuardedStore extends ObjectStore {
       write(db.getLocationUri());
     }
     Places.Item item = Places.Item.of(catalog(db), db);
-    requireOwnPlace(Places.of(db), item, item);
+    requireOwnPlace(Places.of(db), db.getParameters(), item, item);
     super.createDatabase(db);
   }
 
@@ -165,7 +166,7 @@ public class GuardedStore extends ObjectStore {
     Set<String> paths = Places.of(db);
     Database stored = getDatabase(cat, name);
     paths.removeAll(Places.of(stored));
-    requireOwnPlace(paths, Places.Item.of(cat, db), Places.Item.of(cat, stored));
+    requireOwnPlace(paths, db.getParameters(), Places.Item.of(cat, db), Places.Item.of(cat, stored));
     return super.alterDatabase(cat, name, db);
   }
 
@@ -200,7 +201,7 @@ public class GuardedStore extends ObjectStore {
 
   private void requireOwnPlace(Table table) throws MetaException {
     Places.Item item = Places.Item.of(table);
-    requireOwnPlace(Places.of(table), item, item);
+    requireOwnPlace(Places.of(table), table.getParameters(), item, item);
   }
 
   @Override
@@ -225,7 +226,7 @@ public class GuardedStore extends ObjectStore {
     if (stored != null) {
       Set<String> paths = Places.of(table);
       paths.removeAll(Places.of(stored));
-      requireOwnPlace(paths, Places.Item.of(table), Places.Item.of(stored));
+      requireOwnPlace(paths, table.getParameters(), Places.Item.of(table), Places.Item.of(stored));
     }
     requireCurrent(cat, db, name, table);
     super.alterTable(cat, db, name, table);

@@ -100,12 +100,11 @@ final class Places {
     }
   }
 
-  /** The paths of a table's folders: none for a view or for a table that may share its files. */
+  /** The paths of a table's folders: none for a view. */
   static Set<String> of(Table table) {
     Set<String> paths = new LinkedHashSet<>();
     StorageDescriptor storage = table.getSd();
-    if (storage == null || TableType.VIRTUAL_VIEW.toString().equals(table.getTableType())
-        || shares(table.getParameters())) {
+    if (storage == null || TableType.VIRTUAL_VIEW.toString().equals(table.getTableType())) {
       return paths;
     }
     if (storage.getLocation() != null && !storage.getLocation().endsWith(PLACEHOLDER)) {
@@ -129,16 +128,17 @@ final class Places {
     return paths;
   }
 
-  /** The path of a database's folder: none for one that may share its files, or that all others are in. */
+  /** The path of a database's folder: none for the default one, in which all others are. */
   static Set<String> of(Database database) {
     Set<String> paths = new LinkedHashSet<>();
-    if (!shares(database.getParameters()) && !database.getName().equalsIgnoreCase(Warehouse.DEFAULT_DATABASE_NAME)) {
+    if (!database.getName().equalsIgnoreCase(Warehouse.DEFAULT_DATABASE_NAME)) {
       add(paths, database.getLocationUri());
     }
     return paths;
   }
 
-  private static boolean shares(Map<String, String> parameters) {
+  /** Whether a table or database of these parameters may share its files. */
+  static boolean shares(Map<String, String> parameters) {
     return "true".equalsIgnoreCase(parameters(parameters).get(SHARED));
   }
 
