@@ -148,7 +148,11 @@ final class Places {
 
   private static void add(Set<String> paths, String place) {
     if (place != null && !place.isEmpty()) {
-      paths.add(path(new Path(place)));
+      try {
+        paths.add(path(new Path(place)));
+      } catch (IllegalArgumentException error) {
+        return; // a property of another meaning: it names no folder
+      }
     }
   }
 

@@ -291,7 +291,7 @@ def test_spark_gives_the_next_table_another_folder(
     with ground.client() as client, pytest.raises(NoSuchObjectException):
         client.get_table(ground.a, "mine")
     assert len(set(places(ground, iceberg_schema))) == 2
-    trino.sql(f"INSERT INTO {database}.o VALUES 2")
+    trino.sql(f"INSERT INTO {database}.o VALUES 2")  # noqa: S608 -- names of the test
     trino.sql(f"DROP TABLE {database}.o_old")
     assert trino.value(f"SELECT a FROM {database}.o") == 2  # noqa: S608 -- names of the test
 
