@@ -9,6 +9,7 @@ from typing import Any
 WRONG = "wrong rows"
 CUT = "cut values"
 REFUSED = "refused"
+LOST = "lost files"
 UNKNOWN = "unknown"
 
 
@@ -16,9 +17,9 @@ UNKNOWN = "unknown"
 class Risk:
     """One feature of a table: what other engines make of it, and the upstream issue that explains it.
 
-    `effect` is WRONG (no error, other rows), CUT (no error, less precise values), REFUSED (an error), or
-    UNKNOWN (the table's metadata could not be read, so nobody can say). `newer` is one that an older library
-    of the format may not know.
+    `effect` is WRONG (no error, other rows), CUT (no error, less precise values), REFUSED (an error), LOST (a
+    DROP removes another's files), or UNKNOWN (the table's metadata could not be read, so nobody can say).
+    `newer` is one that an older library of the format may not know.
     """
 
     feature: str

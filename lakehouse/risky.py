@@ -6,7 +6,7 @@ import io
 import json
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -22,8 +22,9 @@ from thrift.Thrift import TException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from lakehouse.catalog.shared_files import SHARED, Place, overlaps, places
 from lakehouse.errors import LakehouseError
-from lakehouse.features import CUT, UNKNOWN, Risk, delta_risks, iceberg_risks
+from lakehouse.features import CUT, LOST, UNKNOWN, Risk, delta_risks, iceberg_risks
 from lakehouse.report import record
 from lakehouse.report.record import Record
 
@@ -36,7 +37,7 @@ _ACTIONS = ("protocol", "metaData")
 
 @dataclass(frozen=True)
 class Finding:
-    """A table (`database.name`) of a format, and one risk that it carries."""
+    """A table (`database.name`) of a format, or a database, and one risk that it carries."""
 
     table: str
     format: str
@@ -95,10 +96,11 @@ def find(endpoints: Path) -> list[Finding]:
     addresses = {name: host.text("address") for name, host in data["hosts"].items()}
     files = Files(data["namenode"].text("http"), user, addresses)
     try:
-        tables = list(_tables(data["metastore"], user))
+        databases, tables = _catalog(data["metastore"], user)
         # Each table is a handful of small requests that mostly wait.
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return [finding for found in pool.map(partial(judge, files=files), tables) for finding in found]
+            judged = [finding for found in pool.map(partial(judge, files=files), tables) for finding in found]
+        return judged + shared_locations(databases, tables)
     except (TException, requests.RequestException) as error:
         raise LakehouseError(f"the cluster does not answer: {error}", "make lakehouse") from None
 
@@ -114,6 +116,30 @@ def judge(table: Any, files: Files) -> list[Finding]:
         why = " ".join(str(error).split()) or type(error).__name__
         risks = [Risk("metadata", UNKNOWN, f"it cannot be read: {why}", "DESCRIBE TABLE EXTENDED in Spark")]
     return [Finding(name, kind, risk) for risk in risks]
+
+
+def shared_locations(databases: Sequence[Any], tables: Sequence[Any]) -> list[Finding]:
+    """Return a finding for each table or database whose location equals or lies in another one's."""
+    known = [
+        place
+        for one in databases
+        for place in places(one.name, "", {"parameters": one.parameters or {}}, [one.locationUri])
+    ]
+    for one in tables:
+        document = {"type": one.tableType, "parameters": one.parameters or {}}
+        properties = (one.sd.serdeInfo.parameters if one.sd and one.sd.serdeInfo else None) or {}
+        locations = [one.sd.location if one.sd else None, properties.get("path")]
+        known += places(one.dbName, one.tableName, document, locations)
+    return [_overlap(*pair) for pair in overlaps(known)]
+
+
+def _overlap(place: Place, other: Place) -> Finding:
+    name = f"{place.database}.{place.table}" if place.table else place.database
+    relation = "is" if place.path == other.path else "lies in"
+    consequence = f"{place.path} {relation} the location of {other}: to drop one removes files of the other"
+    action = f"copy one to a location of its own, or set {SHARED}=true (docs/limits.md)"
+    kind = (format_of(place.document["parameters"]) or "hive") if place.table else "database"
+    return Finding(name, kind, Risk("location", LOST, consequence, action))
 
 
 def summary(findings: Sequence[Finding]) -> list[str]:
@@ -176,16 +202,19 @@ def _iceberg(table: Any, files: Files) -> list[Risk]:
 _JUDGES: Mapping[str, Callable[[Any, Files], list[Risk]]] = {"delta": _delta, "iceberg": _iceberg}
 
 
-def _tables(metastore: Record, user: str) -> Iterator[Any]:
-    """Yield what the metastore knows about every table."""
+def _catalog(metastore: Record, user: str) -> tuple[list[Any], list[Any]]:
+    """Return what the metastore knows about every database, and about every table."""
     transport = TBufferedTransport(socket := TSocket(metastore.text("address"), metastore.count("port")))
     socket.setTimeout(_SECONDS * 1000)
     transport.open()
     try:
         client = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
         client.set_ugi(user, [])
+        databases, tables = [], []
         for database in sorted(client.get_all_databases()):
+            databases.append(client.get_database(database))
             names = sorted(client.get_all_tables(database))
-            yield from client.get_table_objects_by_name(database, names)
+            tables += client.get_table_objects_by_name(database, names)
+        return databases, tables
     finally:
         transport.close()

@@ -36,10 +36,12 @@ public class GuardedStore extends ObjectStore {
   private static final Field MANAGER = manager();
 
   private Guard guard;
+  private boolean overlaps;
 
   @Override
   public void setConf(Configuration conf) {
     guard = new Guard(conf);
+    overlaps = conf.getBoolean("lakehouse.metastore.overlapping.locations", false);
     super.setConf(conf);
   }
 
@@ -114,6 +116,16 @@ public class GuardedStore extends ObjectStore {
     }
   }
 
+  private void requireOwnPlace(
+      Set<String> paths, Map<String, String> parameters, Places.Item item, Places.Item stored) throws MetaException {
+    if (!overlaps && !paths.isEmpty() && !Places.shares(parameters)) {
+      onConnection("locations could not be compared", connection -> {
+        Places.require(connection, paths, item, stored);
+        return null;
+      });
+    }
+  }
+
   // --- Catalogs, databases, types ---
 
   @Override
@@ -140,6 +152,8 @@ public class GuardedStore extends ObjectStore {
     if (db.getLocationUri() != null) {
       write(db.getLocationUri());
     }
+    Places.Item item = Places.Item.of(catalog(db), db);
+    requireOwnPlace(Places.of(db), db.getParameters(), item, item);
     super.createDatabase(db);
   }
 
@@ -149,6 +163,10 @@ public class GuardedStore extends ObjectStore {
     if (db.getLocationUri() != null) {
       write(db.getLocationUri());
     }
+    Set<String> paths = Places.of(db);
+    Database stored = getDatabase(cat, name);
+    paths.removeAll(Places.of(stored));
+    requireOwnPlace(paths, db.getParameters(), Places.Item.of(cat, db), Places.Item.of(cat, stored));
     return super.alterDatabase(cat, name, db);
   }
 
@@ -177,7 +195,13 @@ public class GuardedStore extends ObjectStore {
   public void createTable(Table table) throws InvalidObjectException, MetaException {
     writeDatabase(Guard.catalog(table), table.getDbName());
     writeTable(table);
+    requireOwnPlace(table);
     super.createTable(table);
+  }
+
+  private void requireOwnPlace(Table table) throws MetaException {
+    Places.Item item = Places.Item.of(table);
+    requireOwnPlace(Places.of(table), table.getParameters(), item, item);
   }
 
   @Override
@@ -196,6 +220,13 @@ public class GuardedStore extends ObjectStore {
     if (!(db.equalsIgnoreCase(table.getDbName()) && name.equalsIgnoreCase(table.getTableName()))) {
       writeDatabase(cat, db);
       writeDatabase(Guard.catalog(table), table.getDbName());
+    }
+    // Before the table's row is locked, as every call takes the two.
+    Table stored = getTable(cat, db, name);
+    if (stored != null) {
+      Set<String> paths = Places.of(table);
+      paths.removeAll(Places.of(stored));
+      requireOwnPlace(paths, table.getParameters(), Places.Item.of(table), Places.Item.of(stored));
     }
     requireCurrent(cat, db, name, table);
     super.alterTable(cat, db, name, table);
@@ -226,17 +257,27 @@ public class GuardedStore extends ObjectStore {
     String lock = "SELECT t.\"TBL_ID\" FROM \"TBLS\" t JOIN \"DBS\" d ON d.\"DB_ID\" = t.\"DB_ID\""
         + " WHERE d.\"CTLG_NAME\" = ? AND d.\"NAME\" = ? AND t.\"TBL_NAME\" = ? FOR NO KEY UPDATE OF t";
     String read = "SELECT \"PARAM_VALUE\" FROM \"TABLE_PARAMS\" WHERE \"PARAM_KEY\" = '" + LOCATION + "' AND \"TBL_ID\" = ?";
+    return onConnection("the current " + LOCATION + " could not be read", connection -> {
+      Long id = (Long) first(connection, lock, normalizeIdentifier(cat), normalizeIdentifier(db), normalizeIdentifier(name));
+      return id == null ? null : (String) first(connection, read, id);
+    });
+  }
+
+  private interface Query<T> {
+    T run(Connection connection) throws SQLException, MetaException;
+  }
+
+  /** What a query finds on the connection of this call's transaction. */
+  private <T> T onConnection(String failure, Query<T> query) throws MetaException {
     try {
       JDOConnection own = ((PersistenceManager) MANAGER.get(this)).getDataStoreConnection();
       try {
-        Connection connection = (Connection) own.getNativeConnection();
-        Long id = (Long) first(connection, lock, normalizeIdentifier(cat), normalizeIdentifier(db), normalizeIdentifier(name));
-        return id == null ? null : (String) first(connection, read, id);
+        return query.run((Connection) own.getNativeConnection());
       } finally {
         own.close();
       }
     } catch (IllegalAccessException | SQLException error) {
-      throw new MetaException("the current " + LOCATION + " could not be read: " + error.getMessage());
+      throw new MetaException(failure + ": " + error.getMessage());
     }
   }
 
@@ -411,6 +452,7 @@ public class GuardedStore extends ObjectStore {
       throws InvalidObjectException, MetaException {
     writeDatabase(Guard.catalog(table), table.getDbName());
     writeTable(table);
+    requireOwnPlace(table);
     for (SQLPrimaryKey key : listed(primaryKeys)) {
       writeOther(table, key.getTable_db(), key.getTable_name());
     }
@@ -522,6 +564,10 @@ public class GuardedStore extends ObjectStore {
       throws MetaException, NoSuchObjectException, InvalidObjectException, InvalidInputException {
     writeDatabase(cat, db);
     super.dropFunction(cat, db, name);
+  }
+
+  private static String catalog(Database database) {
+    return database.isSetCatalogName() ? database.getCatalogName() : Warehouse.DEFAULT_CATALOG_NAME;
   }
 
   private String catalog(Function function) {

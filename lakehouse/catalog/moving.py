@@ -13,6 +13,7 @@ from lakehouse.catalog.documents import Document, digest, line, pretty, table_fo
 from lakehouse.catalog.names import Name, escaped
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.restoring import SELF_DESCRIBED, TRANSACTIONAL, Deed, Step, is_transactional
+from lakehouse.catalog.shared_files import SHARED
 from lakehouse.catalog.store import Writer
 from lakehouse.errors import UsageError
 
@@ -20,8 +21,8 @@ _LINES = ".jsonl"
 _NEW = re.compile(r"[a-z0-9_]+")
 _DATABASE = "database.json"
 _SECOND = "two tables of {} on the same files"
-# Whoever drops a table of a clone leaves the files, which are the other one's.
-_NOT_OURS = {"EXTERNAL": "TRUE", "external.table.purge": "FALSE"}
+# A DROP of a clone's table leaves the files, which are the other one's; the metastore lets it share them.
+_NOT_OURS = {"EXTERNAL": "TRUE", "external.table.purge": "FALSE", SHARED: "true"}
 # Makes another document of one in a file of this name.
 _Change = Callable[[str, Document], Document]
 

@@ -12,7 +12,7 @@ from lakehouse.catalog.documents import Document, table_format
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.past import Past
 from lakehouse.catalog.readable import FileFault, Files
-from lakehouse.catalog.shared_files import TablePlaces, User, folders, is_plain_external
+from lakehouse.catalog.shared_files import TablePlaces, User, folders, may_share
 from lakehouse.catalog.store import Reader
 from plugins.module_utils.lakehouse.counting import counted
 
@@ -223,7 +223,8 @@ def _place(step: Step) -> tuple[bool, int, Name]:
 class _Sharing:
     """Leaves alone what would get the files of another table: a DROP or an expiry of one removes the other's.
 
-    Two external tables of Hive's own formats may share files as they do in the commit: no DROP removes any.
+    Two external tables of Hive's own formats may share files as they do in the commit, for no DROP removes
+    any, and so may a table that shares on purpose.
     """
 
     before: Past
@@ -275,13 +276,7 @@ class _Sharing:
     def _may_share(self, one: Name, other: Name, places: TablePlaces) -> bool:
         """Tell whether two tables may use the same files, as they do in the commit."""
         then, now, live = self.after.said(one), self.after.said(other), places.document(other)
-        return bool(
-            then
-            and now
-            and live
-            and all(map(is_plain_external, (then, now, live)))
-            and folders(now) == folders(live)
-        )
+        return bool(then and now and live and may_share(then, now, live) and folders(now) == folders(live))
 
 
 def _is_left(step: Step) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from lakehouse.catalog.documents import Document, location, table_format
 from lakehouse.catalog.names import Name
@@ -13,6 +13,16 @@ from lakehouse.catalog.names import Name
 # HDFS is one file system, whatever name of it a place has.
 _HDFS = re.compile(r"(?:hdfs:)?(?://[^/]*)?(?P<path>/.*)")
 _SLASHES = re.compile(r"(?<!:)/{2,}")
+# The parameter of a table or database that shares its files on purpose; the metastore's guard knows it too.
+SHARED = "lakehouse.shared-location"
+# What decides whether a table may share its files.
+PARAMETERS = (
+    SHARED, "external.table.purge", "table_type", "metadata_location", "spark.sql.sources.provider",
+)  # fmt: skip
+# Spark's stand-in for the folder of a table whose files are elsewhere.
+PLACEHOLDER = "-__PLACEHOLDER__"
+# All other databases are below its folder, and no engine drops it.
+_DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -82,12 +92,83 @@ def folders(document: Document) -> list[str]:
     return [path(str(one)) for one in (pointer, place) if one]
 
 
+def may_share(*documents: Document) -> bool:
+    """Tell whether tables may have the same files: no DROP removes any, or one of them shares on purpose."""
+    return all(map(is_plain_external, documents)) or any(map(is_shared, documents))
+
+
+def is_shared(document: Document) -> bool:
+    """Tell whether a table or database shares its files on purpose."""
+    return _is_true(document, SHARED)
+
+
 def is_plain_external(document: Document) -> bool:
     """Tell whether no DROP and no expiry of a table removes its files: Hive's own format, external."""
-    parameters = document.get("parameters", {})
-    purged = str(parameters.get("external.table.purge") or "").lower() == "true"
-    external = document.get("type") == "EXTERNAL_TABLE"
-    return external and not purged and table_format(document) == "hive"
+    return _is_kept(document) and table_format(document) == "hive"
+
+
+def _is_kept(document: Document) -> bool:
+    purged = _is_true(document, "external.table.purge")
+    return document.get("type") == "EXTERNAL_TABLE" and not purged
+
+
+def _is_true(document: Document, parameter: str) -> bool:
+    return str(document.get("parameters", {}).get(parameter) or "").lower() == "true"
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A folder of a table or database (`table` is empty) by its path in HDFS, and the document of its owner.
+
+    Of the document it takes the type and the parameters.
+    """
+
+    path: str
+    database: str
+    table: str
+    document: Document = field(compare=False, hash=False)
+
+    def __str__(self) -> str:
+        return f"table {self.database}.{self.table}" if self.table else f"database {self.database}"
+
+    def may_be_in(self, other: Place) -> bool:
+        """Tell whether this place may be equal to `other` or below it."""
+        below = self.path != other.path
+        if (
+            not other.table
+            and below
+            and other.database in {_DEFAULT, *([self.database] if self.table else [])}
+        ):
+            return True
+        if not self.table or not other.table:
+            return is_shared(self.document) or is_shared(other.document)
+        both = self.document, other.document
+        same_delta = all(_is_kept(one) and table_format(one) == "delta" for one in both) and not below
+        return same_delta or may_share(*both)
+
+
+def overlaps(places: Iterable[Place]) -> Iterator[tuple[Place, Place]]:
+    """Give each place that is equal to another owner's or below it, with the nearest such one above.
+
+    The cost is linear, but for owners that may share one folder.
+    """
+    above: list[Place] = []
+    for place in sorted(set(places), key=lambda one: (one.path.split("/"), one)):
+        while above and not f"{place.path}/".startswith(f"{above[-1].path}/"):
+            above.pop()
+        own = place.database, place.table
+        others = (one for one in reversed(above) if (one.database, one.table) != own)
+        if found := next((one for one in others if not place.may_be_in(one)), None):
+            yield place, found
+        above.append(place)
+
+
+def places(database: str, table: str, document: Document, locations: Sequence[str | None]) -> list[Place]:
+    """Return the places of a table or database of these locations: none for a view."""
+    if table and table_format(document) == "view":
+        return []
+    real = [one for one in locations if one and not one.endswith(PLACEHOLDER)]
+    return [Place(path(one), database, table, document) for one in real]
 
 
 def path(uri: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lakehouse import release_files, written_files
 from lakehouse import services as catalogue
+from lakehouse.catalog.shared_files import PARAMETERS
 from lakehouse.inventory import Host
 from ops.probing import Http, Question, Sql, Thrift
 from ops.status import placement, questions
@@ -72,6 +73,40 @@ UNION ALL SELECT 'misplaced', count(*)::text FROM (
   UNION ALL SELECT "DB_LOCATION_URI" FROM "DBS"
 ) places WHERE place ~ '^(file:|/|hdfs://[^/]+:[0-9]+/)'
 """
+# Tables and databases whose folder equals or is in another one's, and those others: but for tables of their
+# own database, and for what is in the default one. lakehouse/catalog/shared_files.py decides which may.
+_OVERLAPS = r"""
+SELECT 'jit', set_config('jit', 'off', false);
+WITH places AS MATERIALIZED (
+  SELECT "NAME" AS database, '' AS name, '' AS kind, "DB_ID" AS id, "DB_LOCATION_URI" AS place FROM "DBS"
+  UNION ALL SELECT d."NAME", t."TBL_NAME", t."TBL_TYPE", t."TBL_ID", unnest(ARRAY[s."LOCATION", (
+      SELECT "PARAM_VALUE" FROM "SERDE_PARAMS" p
+        WHERE p."SERDE_ID" = s."SERDE_ID" AND p."PARAM_KEY" = 'path')])
+    FROM "TBLS" t JOIN "DBS" d USING ("DB_ID") JOIN "SDS" s USING ("SD_ID")
+    WHERE t."TBL_TYPE" <> 'VIRTUAL_VIEW'
+), o AS MATERIALIZED (
+  SELECT database, name, kind, id, place,
+      rtrim(regexp_replace(regexp_replace(place, '^(hdfs:)?(//[^/]*)?', ''), '/{2,}', '/', 'g'), '/') AS path
+    FROM places WHERE place <> '' AND place NOT LIKE '%-\_\_PLACEHOLDER\_\_'
+), pairs AS MATERIALIZED (
+  SELECT one.name AS one_name, one.id AS one_id, two.name AS two_name, two.id AS two_id
+    FROM o one CROSS JOIN LATERAL generate_series(1, cardinality(string_to_array(one.path, '/'))) part
+    JOIN o two ON two.path = array_to_string((string_to_array(one.path, '/'))[:part], '/')
+      AND (two.database, two.name) <> (one.database, one.name)
+    WHERE NOT (two.name = '' AND two.path <> one.path AND (two.database = 'default'
+      OR one.name <> '' AND two.database = one.database))
+    LIMIT 10000 -- what PostgreSQL reckons with, too
+), ids AS (
+  SELECT one_name = '' AS is_database, one_id AS id FROM pairs UNION SELECT two_name = '', two_id FROM pairs
+)
+SELECT 'overlaps', coalesce(jsonb_agg(DISTINCT jsonb_build_object(
+    'location', place, 'database', database, 'table', name, 'type', kind, 'parameters', coalesce(
+      (SELECT jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FROM (
+        SELECT "PARAM_KEY", "PARAM_VALUE" FROM "TABLE_PARAMS" WHERE "TBL_ID" = id AND name <> ''
+        UNION ALL SELECT "PARAM_KEY", "PARAM_VALUE" FROM "DATABASE_PARAMS" WHERE "DB_ID" = id AND name = ''
+      ) parameters WHERE "PARAM_KEY" IN (:keys)), '{}'))), '[]')::text
+  FROM o WHERE (name = '', id) IN (SELECT is_database, id FROM ids)
+"""
 # Prints a unit's properties, its process's limits and memory, and when each file that it reads changed last,
 # or a link on the way to it: those of systemd, and those of which its role says so in the unit (X-Reads).
 SHOW = r"""
@@ -123,6 +158,7 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
         yield "login", questions.as_root(login)
     if "postgresql" in names:
         yield "catalog", questions.psql(host, _SQL)
+        yield "overlaps", questions.psql(host, _OVERLAPS.replace(":keys", str(PARAMETERS)[1:-1]))
         yield "connections", questions.server_psql(host, _CONNECTIONS)
         if host.variables["lakehouse_backup_enabled"]:
             yield "archive", questions.server_psql(host, _ARCHIVE)

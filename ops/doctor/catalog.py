@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 from lakehouse import yamlfile
+from lakehouse.catalog.shared_files import overlaps, places
 from lakehouse.run import ROOT
 from lakehouse.validation.finding import Level
 from ops.answer import Answer, unknown
@@ -168,6 +170,23 @@ def _locations(seen: Seen) -> Iterator[Case]:
     return _of_rows(seen, misplaced)
 
 
+def _overlaps(seen: Seen) -> Iterator[Case]:
+    def shared(rows: Mapping[str, str]) -> Iterator[Fault]:
+        known = (
+            place
+            for one in json.loads(rows["overlaps"])
+            for place in places(one["database"], one["table"], one, [one["location"]])
+        )
+        if found := list(overlaps(known)):
+            place, other = found[0]
+            more = f", and {len(found) - 1} more" if found[1:] else ""
+            relation = "has" if place.path == other.path else "lies in"
+            fact = f"{place} {relation} the location of {other}{more}: to drop one removes files of the other"
+            yield Fault(fact, seen.lakehouse("risky-tables"), "a location of its own", Level.WARNING)
+
+    return _of_rows(seen, shared, "overlaps")
+
+
 CHECKS = (
     Check("metastore.calls", "some calls of the metastore fail", _calls),
     Check("metastore.login", "PostgreSQL refuses the password of the metastore", _login),
@@ -188,6 +207,12 @@ CHECKS = (
         "a table lies on a local disk, or names a host",
         _locations,
         "copy the table to a location with the nameservice, and drop this one",
+    ),
+    Check(
+        "metastore.overlaps",
+        "a table or database has the location of another one, or lies in it",
+        _overlaps,
+        "copy one of them to a location of its own",
     ),
     Check(
         "postgresql.connections",

@@ -29,6 +29,7 @@ from hive_metastore.ttypes import (
 
 from lakehouse import inventory
 from lakehouse.catalog import hooks
+from lakehouse.catalog.shared_files import SHARED
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
 from ops.clients import Files
@@ -269,7 +270,7 @@ def test_a_table_with_places_of_skewed_values_is_as_it_was(
     table.tableName, table.partitionKeys = "skewed", []
     table.sd.location = f"{table.sd.location}/ds=1"
     table.sd.skewedInfo = SkewedInfo(["a"], [["1"]], {("1",): f"{table.sd.location}/a=1"})
-    table.tableType, table.parameters = "EXTERNAL_TABLE", {"EXTERNAL": "TRUE"}
+    table.tableType, table.parameters = "EXTERNAL_TABLE", {"EXTERNAL": "TRUE", SHARED: "true"}
     metastore.call("create_table", table)
     commit = verb.committed(*store)
     there = metastore.call("get_table", tables, "skewed")

@@ -90,6 +90,7 @@ class Told:
             "checkpoint": "Id=hdfs-checkpoint.timer\nActiveState=active\nResult=success\n\n"
                           "Id=hdfs-checkpoint.service\nActiveState=inactive\nResult=success\n",
             "catalog": "schema|3.1.0\nlock_seconds|\nmisplaced|0\n",
+            "overlaps": "overlaps|[]\n",
             "connections": "used|41\nallowed|97\n",
             "archive": "mode|on\nfailing|false\nwaiting|0\n",
             "backup": json.dumps({"good": "20270115T040000Z", "why": ""}),
@@ -347,6 +348,18 @@ def without(document: str, index: int) -> Fault:
 
 
 W, F = Level.WARNING, Level.FAULT
+OVERLAP = json.dumps(
+    [
+        {
+            "database": "d",
+            "table": name,
+            "location": "hdfs://lake/d/o",
+            "type": "MANAGED_TABLE",
+            "parameters": {},
+        }
+        for name in ("o", "o_old")
+    ]
+)
 FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (part(N2, "space", "1000 600 /", "1000 40 /"), W, "node.disk", N2, "4 % of the disk of / is available"),
     (part(N2, "space", "1000 600 /", "1000 20 /"), F, "node.disk", N2, "2 % of the disk of / is available"),
@@ -446,6 +459,8 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
      N1, "silent for 1320 s"),
     (part(N1, "catalog", "misplaced|0", "misplaced|3"), W, "metastore.locations",
      N1, "3 tables or databases are on"),
+    (part(N1, "overlaps", "[]", OVERLAP), W, "metastore.overlaps",
+     N1, "table d.o_old has the location of table d.o: to drop one"),
     (element("spark", 1, "state", "DEAD"), F, "spark.workers",
      N2, "its spark_worker runs, and spark_master on"),
     (without("trino_nodes", 0), F, "trino.workers",

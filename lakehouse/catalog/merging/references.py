@@ -14,7 +14,7 @@ from lakehouse.catalog import build
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.merging.sides import Three
 from lakehouse.catalog.names import Name, plain
-from lakehouse.catalog.shared_files import TablePlaces, is_plain_external
+from lakehouse.catalog.shared_files import TablePlaces, may_share
 from lakehouse.catalog.store import Reader
 
 # As KEY_CONSTRAINTS numbers them; a document leaves out zero.
@@ -237,7 +237,7 @@ def _same_files(documents: Mapping[Name, Document]) -> Iterator[Misfit]:
     for name, said in documents.items():
         for user in places.users(said):
             both = said, documents[user.table]
-            if user.table < name and not all(map(is_plain_external, both)):
+            if user.table < name and not may_share(*both):
                 why = f"{user.table} would have the same files ({user.path})"
                 yield Misfit(name, "files", why, (user.table, name))
 

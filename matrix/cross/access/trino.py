@@ -119,7 +119,7 @@ class _Words:
 
     @property
     def alias(self) -> str:
-        """A name for what shares its files with the table, so that it must be forgotten, not dropped."""
+        """A name for the table's files; it is forgotten, not dropped, at the end."""
         name = f"alias_{suffix()}"
         self.ground.at_the_end(lambda: self.ground.forget(self.db, name))
         return name
@@ -162,6 +162,13 @@ class _Words:
     @property
     def location(self) -> str:
         return f"hdfs://{self.ground.endpoints.nameservice}{self.ground.location(self.table)}"
+
+    @property
+    def forgotten(self) -> str:
+        """Where the table is, as arguments of a procedure; the metastore no longer knows it."""
+        arguments = f"'{self.location}', '{self.metadata}'"
+        self.ground.forget(self.db, self.name)
+        return arguments
 
     @property
     def metadata(self) -> str:
@@ -218,8 +225,9 @@ ICEBERG: Mapping[str, Act] = {
         "ALTER TABLE iceberg.{t}"
         " EXECUTE add_files_from_table(schema_name => '{db}', table_name => '{source}')"
     ),
+    # Forgotten before, since the metastore lets no second table have its folder.
     "`CALL register_table`": said(
-        "CALL iceberg.system.register_table('{db}', '{alias}', '{location}', '{metadata}')"
+        "CALL iceberg.system.register_table('{db}', '{alias}', {forgotten})", fresh=True
     ),
     "`CALL unregister_table`": said("CALL iceberg.system.unregister_table('{db}', '{name}')", fresh=True),
     "`CALL migrate`": said("CALL iceberg.system.migrate('{db}', '{name}')", make=of_hive, fresh=True),
