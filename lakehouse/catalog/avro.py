@@ -166,7 +166,7 @@ class _Types:
         """Return what goes over a value; `wanted` are fields by their numbers, empty for the value itself."""
         self._left -= 1
         if self._left < 0:
-            raise DamagedAvroError(f"its schema has more than {_MOST_TYPES} types")
+            raise DamagedAvroError(f"its schema is longer than {_MOST_TYPES}")
         kind = schema["type"] if isinstance(schema, dict) else schema
         if isinstance(kind, list):
             return self._union(kind, wanted)
@@ -263,7 +263,7 @@ def _items(walks: Sequence[_Walk]) -> _Walk:
 
 def _fixed(size: int) -> _Walk:
     if size < 0:
-        raise DamagedAvroError(f"a type has {size} bytes")
+        raise DamagedAvroError(f"a type has a size of {size}")
     return lambda _, position, __: position + size
 
 

@@ -158,7 +158,7 @@ class Masker:
     def _cut(self, line: str) -> str:
         """Return the beginning of a line. Nobody would know the half of a secret."""
         left_out = len(line) - _LINE
-        return f"{self._unknown(line)[:_LINE]} ({left_out} more letters of this line are left out)"
+        return f"{self._unknown(line)[:_LINE]} (the other letters of this line are left out: {left_out})"
 
     def _is_secret(self, name: str, value: str) -> bool:
         return name in self._names or secret_words.is_secret(name, value)

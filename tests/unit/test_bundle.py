@@ -351,7 +351,7 @@ def test_a_very_long_line_is_cut_before_it_is_searched() -> None:
     line = f"INFO password=abc123 {'x' * 8168}abc1245 {'x' * 100_000}"
     masked = Masker(["abc1245"]).text("files/var/log/a.log", f"{line}\nnext\n")
     assert "abc1" not in masked
-    assert masked.endswith("more letters of this line are left out)\nnext\n")
+    assert re.search(r"letters of this line are left out: \d+\)\nnext\n\Z", masked)
     assert len(masked) < 10_000
 
 

@@ -255,7 +255,9 @@ def test_position_deletes_and_damage_are_one_line(
     locations: SnapshotLocations, hdfs: Hdfs, reports: list[str]
 ) -> None:
     table = iceberg_table(hdfs, OWN, POSITIONS)
-    with pytest.raises(MetaException, match=f"catalog restore {COMMIT[:12]} {NAME} brings it back"):
+    with pytest.raises(
+        MetaException, match=f"to bring it back: .venv/bin/lakehouse catalog restore {COMMIT[:12]} {NAME}"
+    ):
         pointer(locations, table)
     hdfs.put("/root/t/metadata/list.avro", b"no avro", OWN)
     assert len(reports) == 1

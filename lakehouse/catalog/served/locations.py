@@ -21,6 +21,7 @@ from lakehouse.catalog.served.hdfs_root import HdfsRoot, View
 from lakehouse.catalog.served.metadata_copies import MetadataCopies
 from lakehouse.catalog.store import Entry
 from lakehouse.errors import LakehouseError
+from lakehouse.next_command import PROGRAM
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfsError
 
 _TABLES = 1024
@@ -152,11 +153,11 @@ class SnapshotLocations:
         try:
             copy = self._copies.get(str(parameters["metadata_location"]), view)
         except PositionDeletesError:
-            restore = f"lakehouse catalog restore {self._entry.short} {name}"
+            restore = f"{PROGRAM} catalog restore {self._entry.short} {name}"
             raise self._refused(
                 name,
                 "its files are in a snapshot alone, and its position deletes name data files by path;"
-                f" {restore} brings it back",
+                f" to bring it back: {restore}",
             ) from None
         return {**document, "parameters": {**parameters, "metadata_location": copy}}
 
