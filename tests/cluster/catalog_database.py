@@ -47,9 +47,9 @@ def partitions(machine: Machine, database: str, table: str, letters: int) -> Ite
     ids = f"generate_series({first}, {last}) id"
     # Names that the caller made, and numbers.
     own = (
-        '(select t."TBL_ID" own, s."CD_ID", s."LOCATION" from "TBLS" t'
+        '(select t."TBL_ID" own, s."CD_ID", s."LOCATION" from "TBLS" t'  # noqa: S608
         ' join "DBS" d using ("DB_ID") join "SDS" s using ("SD_ID")'
-        f" where d.\"NAME\" = '{database}' and t.\"TBL_NAME\" = '{table}') s"  # noqa: S608
+        f" where d.\"NAME\" = '{database}' and t.\"TBL_NAME\" = '{table}') s"
     )
     rows = {
         "SERDES": ('"SERDE_ID"', f"id from {ids}"),
