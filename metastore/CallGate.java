@@ -86,14 +86,23 @@ final class CallGate implements InvocationHandler {
     Connections.begin(!method.getName().equals("set_ugi"));
     try {
       check(method.getName(), ARGUMENTS.computeIfAbsent(method, CallGate::names), arguments);
-      return method.invoke(handler, arguments);
+      Object answer = method.invoke(handler, arguments);
+      if (Answers.isRefused()) {
+        throw new InvocationTargetException(null);
+      }
+      return answer;
     } catch (MetaException refusal) {
       HiveMetaStore.LOG.warn("{} refused: {}", method.getName(), refusal.getMessage());
       throw declared(method, refusal);
     } catch (InvocationTargetException error) {
-      Throwable cause = error.getCause();
-      if (cause instanceof StackOverflowError) { // a filter is parsed and compiled by recursion
-        MetaException refusal = new MetaException("a condition of the request has too many parts; ask in parts");
+      // Whatever Hive made of it: it read no further.
+      Throwable cause = Answers.isRefused() ? Connections.answer().refusal() : error.getCause();
+      String sentence =
+          cause instanceof StackOverflowError // a filter is parsed and compiled by recursion
+              ? "a condition of the request has too many parts; ask in parts"
+              : cause instanceof Answers.Refused ? cause.getMessage() : null;
+      if (sentence != null) {
+        MetaException refusal = new MetaException(sentence);
         HiveMetaStore.LOG.warn("{} refused: {}", method.getName(), refusal.getMessage());
         throw declared(method, refusal);
       }

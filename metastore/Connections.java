@@ -37,10 +37,12 @@ final class Connections implements TServerEventHandler {
   private final int most;
   private final int mostOfHost;
   private final int mostUnnamed;
+  private final Answers answers;
   private final Method cleanup;
 
-  /** For a server with so many threads, and so many sessions of the database. */
-  Connections(int threads, int sessions) throws ReflectiveOperationException {
+  /** For a server with so many threads, so many sessions of the database, and a bound of what answers hold. */
+  Connections(int threads, int sessions, Answers answers) throws ReflectiveOperationException {
+    this.answers = answers;
     most = Math.max(1, threads - Math.max(1, threads / SPARE));
     mostOfHost = Math.max(1, sessions - LEFT);
     mostUnnamed = Math.max(1, sessions / 2);
@@ -54,6 +56,7 @@ final class Connections implements TServerEventHandler {
     private final TUGIContainingTransport transport;
     private final BoundedProtocol request;
     private final InetAddress address;
+    private final Answers.Answer answer = answers.new Answer(this::isNamed, Connections.this::endUnread);
     private State state = State.IDLE; // guarded by the lock of Connections
     private long idleSince = System.nanoTime();
 
@@ -82,9 +85,11 @@ final class Connections implements TServerEventHandler {
         }
         state = State.CALLING;
       }
+      answer.begin();
     }
 
     void end() {
+      answer.end();
       synchronized (Connections.this) {
         state = State.IDLE;
         idleSince = System.nanoTime();
@@ -110,6 +115,12 @@ final class Connections implements TServerEventHandler {
   /** The call of this thread has ended. Its answer is left to be sent, which a client can delay for ever. */
   static void end() {
     OWN.get().end();
+  }
+
+  /** What the call of this thread is answered; null if the metastore itself acts. */
+  static Answers.Answer answer() {
+    Connection own = OWN.get();
+    return own == null ? null : own.answer;
   }
 
   /** Ends idle connections until there is a thread for a new one, or none is idle. */
@@ -139,6 +150,14 @@ final class Connections implements TServerEventHandler {
         .filter(one -> one.state == State.IDLE && one.request.isStalled())
         .min(Comparator.comparing(Connection::isNamed).thenComparing(one -> -one.request.held()))
         .ifPresent(one -> close(one, "since its request has not arrived whole, and others need what it holds"));
+  }
+
+  /** Ends the connection whose answer holds the most, of those whose client has had its time to read it. */
+  synchronized void endUnread() {
+    open.stream()
+        .filter(one -> one.state == State.IDLE && one.answer.isUnread())
+        .min(Comparator.comparing(Connection::isNamed).thenComparing(one -> -one.answer.held()))
+        .ifPresent(one -> close(one, "since its answer has not been read, and others need what it holds"));
   }
 
   private void close(Connection connection, String why) {
@@ -174,6 +193,7 @@ final class Connections implements TServerEventHandler {
     OWN.remove();
     if (context != null) {
       open.remove(context);
+      ((Connection) context).answer.release();
     }
     ((BoundedProtocol) in).release();
     try {

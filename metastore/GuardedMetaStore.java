@@ -29,6 +29,8 @@ public final class GuardedMetaStore {
   private static final int MOST_NESTED = 64;
   /** All requests that are read or answered may hold this part of the heap, and one of them half of that. */
   private static final int PART_OF_HEAP = 3;
+  /** All answers may hold this part: fuller, and the collector of garbage takes the time of the calls. */
+  private static final double PART_OF_ANSWERS = 0.4;
 
   private GuardedMetaStore() {}
 
@@ -41,6 +43,7 @@ public final class GuardedMetaStore {
     // Clients can read values of the configuration: ${env.X} must not turn into what a variable holds.
     Configuration.setRestrictSystemPropertiesDefault(true);
     Configuration conf = MetastoreConf.newMetastoreConf();
+    CountedDriver.use(conf);
     if (MetastoreConf.getBoolVar(conf, ConfVars.METRICS_ENABLED)) {
       Metrics.initialize(conf);
     }
@@ -59,8 +62,9 @@ public final class GuardedMetaStore {
   private static TServer server(Configuration conf, int port) throws Exception {
     IHMSHandler handler = RetryingHMSHandler.getProxy(conf, new HMSHandler("metastore", conf, false), false);
     int threads = MetastoreConf.getIntVar(conf, ConfVars.SERVER_MAX_THREADS);
-    Connections connections =
-        new Connections(threads, MetastoreConf.getIntVar(conf, ConfVars.CONNECTION_POOLING_MAX_CONNECTIONS));
+    int sessions = MetastoreConf.getIntVar(conf, ConfVars.CONNECTION_POOLING_MAX_CONNECTIONS);
+    Answers answers = new Answers((long) (Runtime.getRuntime().maxMemory() * PART_OF_ANSWERS), sessions);
+    Connections connections = new Connections(threads, sessions, answers);
     TServerSocket socket =
         new TServerSocketKeepAlive(SecurityUtils.getServerSocket(null, port)) {
           @Override
@@ -84,6 +88,7 @@ public final class GuardedMetaStore {
                     ((BoundedProtocol) in).refuse(out, refusal.getMessage());
                     return true;
                   } finally {
+                    Connections.answer().release();
                     ((BoundedProtocol) in).release();
                   }
                 })

@@ -15,10 +15,13 @@ import java.util.Objects;
 import java.util.Set;
 import javax.jdo.PersistenceManager;
 import javax.jdo.datastore.JDOConnection;
+import javax.jdo.listener.InstanceLifecycleEvent;
+import javax.jdo.listener.LoadLifecycleListener;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsAction;
 import org.apache.hadoop.hive.metastore.api.*;
+import org.apache.hadoop.hive.metastore.model.MPartition;
 import org.apache.hadoop.hive.metastore.partition.spec.PartitionSpecProxy;
 
 /**
@@ -34,6 +37,9 @@ public class GuardedStore extends ObjectStore {
   /** Readers look for these as they are written here: beside or instead of them, another spelling misleads people. */
   private static final Set<String> EXACT = Set.of(LOCATION, REPLACED, "table_type");
   private static final Field MANAGER = manager();
+  /** Bytes of the heap, measured. */
+  private static final int OBJECT = 1_100;
+  private static final int COLUMN = 32;
 
   private Guard guard;
   private boolean overlaps;
@@ -43,6 +49,23 @@ public class GuardedStore extends ObjectStore {
     guard = new Guard(conf);
     overlaps = conf.getBoolean("lakehouse.metastore.overlapping.locations", false);
     super.setConf(conf);
+    try {
+      PersistenceManager manager = (PersistenceManager) MANAGER.get(this);
+      if (manager != null) {
+        manager.addInstanceLifecycleListener((LoadLifecycleListener) GuardedStore::count, (Class<?>[]) null);
+      }
+    } catch (IllegalAccessException error) {
+      throw new IllegalStateException(error);
+    }
+  }
+
+  /** What the objects of DataNucleus hold beside what was read from the database for them. */
+  private static void count(InstanceLifecycleEvent event) {
+    Answers.count(OBJECT);
+    if (event.getPersistentInstance() instanceof MPartition partition && partition.getSd() != null) {
+      // Hive copies the table's columns into each of its partitions.
+      Answers.count((long) COLUMN * partition.getSd().getCD().getCols().size());
+    }
   }
 
   /** Hive's field with the session of the transaction: the connection of a call is found through it alone. */
@@ -377,6 +400,21 @@ public class GuardedStore extends ObjectStore {
       }
     }
     return super.listPartitionValues(cat, db, name, columns, distinct, filter, ascending, order, most);
+  }
+
+  @Override
+  public List<Partition> getPartitionsWithAuth(
+      String cat, String db, String name, short most, String user, List<String> groups)
+      throws MetaException, InvalidObjectException {
+    Table table = getTable(cat, db, name);
+    if (table != null && !"TRUE".equalsIgnoreCase(table.getParameters().get("PARTITION_LEVEL_PRIVILEGE"))) {
+      try {
+        return getPartitions(cat, db, name, most);
+      } catch (NoSuchObjectException error) { // it was dropped just now
+        throw new MetaException(error.getMessage());
+      }
+    }
+    return super.getPartitionsWithAuth(cat, db, name, most, user, groups); // asks for each partition alone
   }
 
   private void writePartitions(String cat, String db, String name, List<Partition> parts) throws MetaException {

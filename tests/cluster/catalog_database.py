@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,6 +10,7 @@ from testbed.waiting import wait_for
 from tests.cluster.machines import Machine
 
 SECONDS = 60
+_PROPERTIES, _LONGEST_VALUE = 6, 4_000
 _HOLDER = "kit-holds-a-table"
 _HELD = f"application_name = '{_HOLDER}'"
 _PSQL = "runuser -u %s -- psql -XAtq -p %s -U %s -d %s"
@@ -34,6 +36,47 @@ def held(machine: Machine, table: str, mode: str) -> Iterator[None]:
         finally:
             # The server does not see that a client has gone while its query sleeps.
             sql(machine, ended)
+
+
+@contextmanager
+def partitions(machine: Machine, database: str, table: str, letters: int) -> Iterator[None]:
+    """Give a table with one partition column partitions that have so many letters in their properties."""
+    # The metastore numbers its rows upwards from 1.
+    last = -secrets.randbelow(10**12)
+    first = last - letters // (_PROPERTIES * _LONGEST_VALUE)
+    ids = f"generate_series({first}, {last}) id"
+    # Names that the caller made, and numbers.
+    own = (
+        '(select t."TBL_ID" own, s."CD_ID", s."LOCATION" from "TBLS" t'  # noqa: S608
+        ' join "DBS" d using ("DB_ID") join "SDS" s using ("SD_ID")'
+        f" where d.\"NAME\" = '{database}' and t.\"TBL_NAME\" = '{table}') s"
+    )
+    rows = {
+        "SERDES": ('"SERDE_ID"', f"id from {ids}"),
+        "SDS": (
+            '"SD_ID", "SERDE_ID", "CD_ID", "IS_COMPRESSED", "IS_STOREDASSUBDIRECTORIES",'
+            ' "NUM_BUCKETS", "LOCATION"',
+            f'id, id, s."CD_ID", false, false, -1, s."LOCATION" || id from {ids}, {own}',
+        ),
+        "PARTITIONS": (
+            '"PART_ID", "SD_ID", "TBL_ID", "CREATE_TIME", "LAST_ACCESS_TIME", "PART_NAME"',
+            f"id, id, s.own, 0, 0, 'day=' || id from {ids}, {own}",
+        ),
+        "PARTITION_KEY_VALS": ('"PART_ID", "PART_KEY_VAL", "INTEGER_IDX"', f"id, id::text, 0 from {ids}"),
+        "PARTITION_PARAMS": (
+            '"PART_ID", "PARAM_KEY", "PARAM_VALUE"',
+            f"id, 'p' || key, repeat('x', {_LONGEST_VALUE})"
+            f" from {ids}, generate_series(1, {_PROPERTIES}) key",
+        ),
+    }
+    try:
+        for name, (columns, values) in rows.items():
+            sql(machine, f'insert into "{name}" ({columns}) select {values}; analyze "{name}"')
+        yield
+    finally:
+        for name, (columns, _) in reversed(rows.items()):
+            key = columns.partition(",")[0]
+            sql(machine, f'delete from "{name}" where {key} between {first} and {last}')  # noqa: S608
 
 
 def waiting(machine: Machine) -> int:

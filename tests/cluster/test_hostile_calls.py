@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import socket
 import struct
@@ -17,6 +18,7 @@ from hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     CommitTxnRequest,
     Database,
+    FieldSchema,
     FireEventRequest,
     FireEventRequestData,
     HeartbeatTxnRangeRequest,
@@ -36,7 +38,7 @@ from thrift.transport.TTransport import TBufferedTransport
 from testbed.namenode import NameNode
 from testbed.waiting import wait_for
 from tests.cluster import hostile
-from tests.cluster.catalog_database import held, sql, waiting
+from tests.cluster.catalog_database import held, partitions, sql, waiting
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.metastore_port import connected, iceberg_table, in_thread
 
@@ -58,6 +60,14 @@ BATCH = 1_000
 CONNECTIONS = 230
 # More than its sessions of the database (hive_metastore_pool_size).
 QUESTIONS = 30
+QUESTIONERS = 5
+TOO_LARGE = (
+    "the answer would hold more than N MiB of the metastore's memory; ask for parts of it:"
+    " by a filter, or for names first and then by names"
+)
+OTHERS_FIRST = (
+    "other answers hold the memory that the metastore has for them; retry, or ask for less at a time"
+)
 CALL = struct.pack(">I", 0x80010001)
 
 
@@ -569,3 +579,41 @@ def test_requests_that_never_end_keep_no_others_out(node: Machine) -> None:
                 one.sendall(long_list(b"get_table_objects_by_name", size))
         with connected(*address(node), user_of(node, MEMBER)) as member:
             assert member.get_table_objects_by_name("default", names) == []
+
+
+@pytest.fixture
+def large_table(node: Machine, database_host: Machine, table: str) -> Iterator[str]:
+    """The database of a table `large`, whose partitions together take more of the heap than answers may."""
+    made = iceberg_table(table, "large", "v1")
+    made.parameters, made.partitionKeys = {"EXTERNAL": "TRUE"}, [FieldSchema("day", "string", None)]
+    with connected(*address(node), user_of(node, MEMBER)) as member:
+        member.create_table(made)
+    heap = re.search(r"-Xmx(\d+)m", node.run("systemctl cat hive-metastore"))
+    assert heap is not None
+    with partitions(database_host, table, "large", int(heap.group(1)) * 2**20 // 2):
+        yield table
+
+
+def test_answers_that_would_fill_the_heap_are_refused_and_others_come(
+    node: Machine, large_table: str
+) -> None:
+    """Five such calls of a client without a name ended the daemon."""
+    refusals: list[str] = []
+
+    def ask() -> None:
+        with connected(*address(node), None) as client, pytest.raises(MetaException) as refusal:
+            client.get_partitions(large_table, "large", -1)
+        refusals.append(refusal.value.message)
+
+    pid = node.run("systemctl show --property=MainPID --value hive-metastore")
+    asking = [in_thread(ask) for _ in range(QUESTIONERS)]
+    with connected(*address(node), user_of(node, MEMBER)) as member:
+        names = member.get_partition_names(large_table, "large", 20)
+        assert len(member.get_partitions_by_names(large_table, "large", names)) == len(names) > 0
+    for thread, _ in asking:
+        thread.join(60)
+    assert [error for _, errors in asking for error in errors] == []
+    assert len(refusals) == QUESTIONERS
+    assert {re.sub(r"\d+ MiB", "N MiB", refusal) for refusal in refusals} <= {TOO_LARGE, OTHERS_FIRST}
+    assert any("would hold more than" in refusal for refusal in refusals)
+    assert node.run("systemctl show --property=MainPID --value hive-metastore") == pid
