@@ -127,13 +127,14 @@ def compose_down(arguments: argparse.Namespace) -> int:
 
 
 def risky_tables(arguments: argparse.Namespace) -> int:
-    """Print the tables that another engine reads wrongly; 1 if there are any."""
+    """Print the tables that another engine reads wrongly, or that share a location; 1 if there are any."""
     target = _target(arguments)
     run.playbook("endpoints", target.inventory, environment=target.environment)
     findings = risky.find(run.BUILD / "endpoints.json")
     for line in risky.summary(findings):
         print(line)  # noqa: T201 -- this is the verb's answer
-    return int(any(finding.risk.effect in {features.WRONG, features.UNKNOWN} for finding in findings))
+    serious = {features.WRONG, features.LOST, features.UNKNOWN}
+    return int(any(finding.risk.effect in serious for finding in findings))
 
 
 def bench(arguments: argparse.Namespace) -> int:
