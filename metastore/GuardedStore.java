@@ -62,8 +62,9 @@ public class GuardedStore extends ObjectStore {
   /** What the objects of DataNucleus hold beside what was read from the database for them. */
   private static void count(InstanceLifecycleEvent event) {
     Answers.count(OBJECT);
-    if (event.getPersistentInstance() instanceof MPartition partition && partition.getSd() != null) {
-      // Hive copies the table's columns into each of its partitions.
+    // Hive copies the table's columns into each of its partitions, and takes them away from one that it drops.
+    if (event.getPersistentInstance() instanceof MPartition partition
+        && partition.getSd() != null && partition.getSd().getCD() != null) {
       Answers.count((long) COLUMN * partition.getSd().getCD().getCols().size());
     }
   }
