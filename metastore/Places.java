@@ -71,8 +71,8 @@ final class Places {
           + " WHERE (path = ANY(?) OR path = ? OR starts_with(path, ?))"
           // itself
           + " AND NOT (catalog = ? AND database = ? AND name IS NOT DISTINCT FROM ?)"
-          // its own database, or a table of this one; and the default database, in whose folder all others are
-          + " AND NOT (name IS NULL AND catalog = ? AND database IN (?, 'default') AND path = ANY(?))"
+          // its own database, or a table of this one; and the default database of a catalog: all others are in its folder
+          + " AND NOT (name IS NULL AND (database = 'default' OR catalog = ? AND database = ?) AND path = ANY(?))"
           + " AND NOT (name IS NOT NULL AND ? AND catalog = ? AND database = ? AND starts_with(path, ?))"
           + " AND NOT (? AND " + PLAIN + ")"
           + " AND NOT (? AND path = ? AND " + DELTA + ")"
