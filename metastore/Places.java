@@ -120,8 +120,10 @@ final class Places {
     }
     String metadata = parameters(table.getParameters()).get(METADATA);
     if (metadata != null && !metadata.isEmpty()) {
+      // Trino writes the table's own folder there while it migrates one.
+      String file = path(new Path(metadata)) + "/";
       Path folder = new Path(metadata).getParent();
-      if (folder != null && paths.stream().noneMatch(above -> (path(folder) + "/").startsWith(above + "/"))) {
+      if (folder != null && paths.stream().noneMatch(above -> file.startsWith(above + "/"))) {
         paths.add(path(folder));
       }
     }

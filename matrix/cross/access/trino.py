@@ -36,6 +36,13 @@ def of_hive(ground: Ground) -> Table:
     return table
 
 
+def of_forgotten(ground: Ground) -> Table:
+    """Make a table that the metastore no longer knows: it lets no second one have a table's folder."""
+    table = ground.makers["iceberg"].databases.found(of_trino(ground))
+    ground.forget(table.database, table.name)
+    return table
+
+
 def of_view(ground: Ground) -> Table:
     """Make a Hive table, and beside it a view of Trino that shows it."""
     table = of_hive(ground)
@@ -165,16 +172,9 @@ class _Words:
 
     @property
     def forgotten(self) -> str:
-        """Where the table is, as arguments of a procedure; the metastore no longer knows it."""
-        arguments = f"'{self.location}', '{self.metadata}'"
-        self.ground.forget(self.db, self.name)
-        return arguments
-
-    @property
-    def metadata(self) -> str:
-        """The newest metadata file's name."""
-        names = self.ground.namenode.names(f"{self.ground.location(self.table)}/metadata")
-        return max(name for name in names if name.endswith(".metadata.json"))
+        """Where a forgotten table is, as arguments of a procedure."""
+        names = self.ground.namenode.names(f"{self.table.path}/metadata")
+        return f"'{self.table.uri}', '{max(name for name in names if name.endswith('.metadata.json'))}'"
 
 
 def _orphan(ground: Ground, table: Table) -> None:
@@ -225,9 +225,8 @@ ICEBERG: Mapping[str, Act] = {
         "ALTER TABLE iceberg.{t}"
         " EXECUTE add_files_from_table(schema_name => '{db}', table_name => '{source}')"
     ),
-    # Forgotten before, since the metastore lets no second table have its folder.
     "`CALL register_table`": said(
-        "CALL iceberg.system.register_table('{db}', '{alias}', {forgotten})", fresh=True
+        "CALL iceberg.system.register_table('{db}', '{alias}', {forgotten})", make=of_forgotten, fresh=True
     ),
     "`CALL unregister_table`": said("CALL iceberg.system.unregister_table('{db}', '{name}')", fresh=True),
     "`CALL migrate`": said("CALL iceberg.system.migrate('{db}', '{name}')", make=of_hive, fresh=True),
