@@ -197,7 +197,10 @@ def test_a_streaming_job_keeps_its_checkpoints_savepoint_and_history_in_hdfs(  #
             {"flink_config": {"taskmanager.memory.process.size": "4g"}},
             "remove it and set flink_taskmanager_memory_mb",
         ),
-        ({"flink_taskmanager_memory_mb": 10**6}, "flink_taskmanager_memory_mb is 1000000, and the node has"),
+        (
+            {"flink_taskmanager_memory_mb": 10**6},
+            "flink_taskmanager_memory_mb is 1000000, and node_memory_mb is",
+        ),
         ({"flink_parallelism": 1000}, "flink_parallelism is 1000 with"),
     ],
 )
