@@ -16,8 +16,9 @@ import pytest
 from lakehouse import inventory
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
-from ops.clients import MetastoreSession
+from ops.clients import Files, MetastoreSession
 from ops.status import placement
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from testbed.engines.trino import Trino
 from testbed.namenode import NameNode
 from tests.cluster.changing import Verb
@@ -151,3 +152,15 @@ def schema(trino: Trino, coordinator: Machine) -> Iterator[str]:
     for (table,) in trino.sql(f"show tables from iceberg.{name}"):
         trino.sql(f"drop table iceberg.{name}.{table}")
     trino.sql(f"drop schema hive.{name}")
+
+
+@pytest.fixture
+def hdfs(cluster: Inventory) -> WebHdfs:
+    """The NameNode, as HDFS's superuser."""
+    return Files.of(placement.read(cluster)).hdfs
+
+
+@pytest.fixture
+def root(cluster: Inventory) -> str:
+    """The folder of HDFS above all tables."""
+    return str(cluster.hosts[0].variables["lakehouse_root"])

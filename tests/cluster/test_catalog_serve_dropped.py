@@ -11,8 +11,6 @@ import pytest
 from lakehouse.catalog import snapshots
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore, Options
-from ops.clients import Files
-from ops.status import placement
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from testbed.engines import EngineError
 from testbed.engines.flink import Flink
@@ -32,17 +30,6 @@ def uri(cluster: Inventory) -> str:
     if not found:
         pytest.skip("this inventory names no served commit")
     return found
-
-
-@pytest.fixture
-def hdfs(cluster: Inventory) -> WebHdfs:
-    """The NameNode, as HDFS's superuser."""
-    return Files.of(placement.read(cluster)).hdfs
-
-
-@pytest.fixture
-def root(cluster: Inventory) -> str:
-    return str(cluster.hosts[0].variables["lakehouse_root"])
 
 
 @pytest.fixture

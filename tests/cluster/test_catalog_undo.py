@@ -18,8 +18,6 @@ from lakehouse.catalog import snapshots
 from lakehouse.catalog.hosted.warehouse import Warehouse
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Inventory
-from ops.clients import Files
-from ops.status import placement
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from testbed.engines.flink import Flink
 from testbed.engines.trino import Trino
@@ -32,17 +30,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 FILES, SECONDS = 1_000, 60
 REFUSED = 3
-
-
-@pytest.fixture
-def hdfs(cluster: Inventory) -> WebHdfs:
-    """The NameNode, as HDFS's superuser."""
-    return Files.of(placement.read(cluster)).hdfs
-
-
-@pytest.fixture
-def root(cluster: Inventory) -> str:
-    return str(cluster.hosts[0].variables["lakehouse_root"])
 
 
 @pytest.fixture

@@ -178,10 +178,10 @@ class Warehouse:
             with self._hdfs.reading(f"{self._root}/.snapshot/{snapshot}/{entry.path}") as stream:
                 staging.put(f"{place}/{entry.path}", stream, entry)
 
-        for folder in folders:
-            self._hdfs.call("PUT", "MKDIRS", f"{place}/{folder.path}")
-        for parent in {f"{place}/{entry.path}".rpartition("/")[0] for entry in files}:
-            self._hdfs.call("PUT", "MKDIRS", parent)
+        made = [folder.path for folder in folders]
+        above = {entry.path.rpartition("/")[0] for entry in files}
+        for path in (*made, *above.difference(made)):
+            self._hdfs.call("PUT", "MKDIRS", f"{place}/{path}".rstrip("/"))
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(copy, files))
         for folder in folders:
