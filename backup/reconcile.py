@@ -195,7 +195,7 @@ def _set_aside(settings: Settings, hdfs: WebHdfs, paths: tuple[str, ...]) -> str
 
 
 def _staging(settings: Settings, hdfs: WebHdfs) -> Staging:
-    staging = Staging(hdfs, settings.root)
+    staging = Staging(hdfs, settings.root, "restore")
     staging.open()
     return staging
 

@@ -86,7 +86,7 @@ final class CallGate implements InvocationHandler {
     Connections.begin(!method.getName().equals("set_ugi"));
     try {
       check(method.getName(), ARGUMENTS.computeIfAbsent(method, CallGate::names), arguments);
-      Object answer = method.invoke(handler, arguments);
+      Object answer = Creations.inTurn(method.getName(), arguments, () -> method.invoke(handler, arguments));
       if (Answers.isRefused()) {
         throw new InvocationTargetException(null);
       }

@@ -103,6 +103,7 @@ def script(host: Host, service: Service, since: str | None, lines: int, *, follo
     """Return what shows the journal of a service's unit, and the last lines of its files if there are any.
 
     Of a file nobody knows when a line was written: `since` leaves those out that have not changed since.
+    The service's account reads its own files: it may have linked one of them, or a folder, to root's.
     """
     unit = shlex.quote(f"{placement.unit(service)}.service")
     journal = f"journalctl --quiet --no-pager --utc --no-hostname -o short-iso-precise -n {lines} -u {unit}"
@@ -114,9 +115,9 @@ def script(host: Host, service: Service, since: str | None, lines: int, *, follo
     if not globs:
         return f"exec {journal} --follow" if follow else f"exec {journal}"
     tail = f"tail -v -n {lines}"
-    if follow:
-        return f"{files} | xargs -r -0 {tail} -F -- 2>/dev/null & {journal} --follow; wait"
-    return f"{journal}; {files} | xargs -r -0 {tail} --"
+    read = f"{files} | xargs -r -0 {tail} " + ("-F -- 2>/dev/null" if follow else "--")
+    as_owner = shlex.join(["runuser", "-u", placement.account(service, host), "--", "sh", "-c", read])
+    return f"cd /; {as_owner} & {journal} --follow; wait" if follow else f"cd /; {journal}; {as_owner}"
 
 
 def _dated(since: str) -> str:

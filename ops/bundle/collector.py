@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import os
+import pwd
 import signal
 import stat
 import subprocess
@@ -16,6 +17,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -83,8 +85,39 @@ def threads(unit: str) -> bytes:
 def files(pattern: str) -> Iterator[Path]:
     """Give the regular files of a pattern, in which two stars stand for any folders."""
     for path in sorted(Path("/").glob(pattern.lstrip("/"))):
-        if path.is_file() and not path.is_symlink():
+        # Not of what a link leads to, which may be out of reach.
+        if stat.S_ISREG(path.lstat().st_mode):
             yield path
+
+
+def read_as(account: str, patterns: list[str], most: int) -> Iterator[tuple[Path, bytes, int]]:
+    """Give the path, the last bytes and the size of each file of some patterns, with an account's rights."""
+    with acting(account):
+        for path in (path for pattern in patterns for path in files(pattern)):
+            try:
+                data, size = tail(path, most)
+            except OSError as error:
+                data, size = f"{error}\n".encode(), 0
+            yield path, data, size
+
+
+@contextmanager
+def acting(account: str) -> Iterator[None]:
+    """Have the process reach what an account may reach, and be root again at the end."""
+    person = pwd.getpwnam(account)
+    if person.pw_uid == os.geteuid():
+        yield
+        return
+    groups = os.getgroups()
+    os.initgroups(account, person.pw_gid)
+    os.setegid(person.pw_gid)
+    os.seteuid(person.pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(os.getuid())
+        os.setegid(os.getgid())
+        os.setgroups(groups)
 
 
 def collected(request: dict[str, Any]) -> Iterator[tuple[str, bytes, int]]:
@@ -93,12 +126,8 @@ def collected(request: dict[str, Any]) -> Iterator[tuple[str, bytes, int]]:
     for name, script in request["shell"].items():
         said = shell(script, request["seconds"])
         yield name, bounded(said, most, end=True), len(said)
-    for pattern in request["files"]:
-        for path in files(pattern):
-            try:
-                data, size = tail(path, most)
-            except OSError as error:
-                data, size = f"{error}\n".encode(), 0
+    for account, patterns in request["files"].items():
+        for path, data, size in read_as(account, patterns, most):
             yield f"files{path}", data, size
     for unit in request["threads"]:
         dump = threads(unit)

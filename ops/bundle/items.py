@@ -39,7 +39,7 @@ def request(cluster: Cluster, host: Host, lines: int = LINES, most: int = BYTES)
         | dict(_units(services))
         | journals
         | {"journal/kernel.txt": journal("-k", lines)},
-        "files": [*secret_files(host), *configuration(host, services), *_logs(host, services)],
+        "files": {"root": [*secret_files(host), *configuration(host, services)], **_logs(host, services)},
         "threads": [placement.unit(service) for service in services if service.name not in _NO_JVM],
         "bytes": most,
         "seconds": SECONDS,
@@ -48,7 +48,13 @@ def request(cluster: Cluster, host: Host, lines: int = LINES, most: int = BYTES)
 
 def secrets(host: Host) -> dict[str, Any]:
     """Return the request for the files that hold secrets, alone."""
-    return {"shell": {}, "files": secret_files(host), "threads": [], "bytes": BYTES, "seconds": SECONDS}
+    return {
+        "shell": {},
+        "files": {"root": secret_files(host)},
+        "threads": [],
+        "bytes": BYTES,
+        "seconds": SECONDS,
+    }
 
 
 def secret_files(host: Host) -> list[str]:
@@ -70,9 +76,13 @@ def journal(of: str, lines: int) -> str:
     return f"journalctl -q --no-pager --utc -o short-iso-precise -n {lines} {of}"
 
 
-def _logs(host: Host, services: tuple[Service, ...]) -> Iterator[str]:
+def _logs(host: Host, services: tuple[Service, ...]) -> dict[str, list[str]]:
+    """Return the files of services by the account that reads them: it may have linked one to root's."""
+    found: dict[str, list[str]] = {}
     for service in services:
-        yield from placement.logs(service, host)
+        if paths := placement.logs(service, host):
+            found.setdefault(placement.account(service, host), []).extend(paths)
+    return found
 
 
 def _machine(host: Host) -> Iterator[tuple[str, str]]:

@@ -121,6 +121,11 @@ def logs(service: Service, host: Host) -> list[str]:
     return [Template(path).render(words) for path in service.logs]
 
 
+def account(service: Service, host: Host) -> str:
+    """Return the Unix account that a service's files belong to; PostgreSQL's is Debian's."""
+    return str(host.variables["lakehouse_users"][service.user]) if service.user else "postgres"
+
+
 @cache
 def bill() -> Any:
     """The bill of materials, as it stands: only its versions are wanted."""

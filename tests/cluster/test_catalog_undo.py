@@ -188,7 +188,7 @@ def owned(hdfs: WebHdfs, path: str) -> list[str]:
 
 
 def _staging(root: str) -> str:
-    return f"{root}-restored"
+    return f"{root}-undo"
 
 
 def _newest(hdfs: WebHdfs, root: str) -> str:

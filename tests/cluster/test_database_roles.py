@@ -94,6 +94,7 @@ def test_the_metastores_role_owns_nothing_and_makes_nothing(metastore: Metastore
         assert metastore.run(metastore.role, owned).strip() == "0", catalog
     for statement in (
         "create table public.kit_mine ()",
+        "create temporary table kit_mine ()",
         "create schema kit_mine",
         "create view public.kit_mine as select 1",
         "create function public.kit_mine() returns int language sql as 'select 1'",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
@@ -11,7 +12,13 @@ from typing import Any
 
 import pytest
 from hive_metastore.ThriftHiveMetastore import Client
-from hive_metastore.ttypes import Database, MetaException, NoSuchObjectException, Table
+from hive_metastore.ttypes import (
+    AlreadyExistsException,
+    Database,
+    MetaException,
+    NoSuchObjectException,
+    Table,
+)
 
 from lakehouse.inventory import Inventory
 from testbed.engines.flink import Flink
@@ -27,7 +34,7 @@ pytestmark = pytest.mark.cluster
 
 SHARED = "lakehouse.shared-location"
 SETTING = "lakehouse.metastore.overlapping.locations"
-AT_ONCE = 6
+AT_ONCE, ROUNDS = 6, 20
 
 
 @dataclass(frozen=True)
@@ -224,6 +231,26 @@ def test_of_two_tables_for_one_folder_at_the_same_moment_one_is_made(ground: Gro
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         assert sum(pool.map(attempt, range(AT_ONCE))) == 1
+
+
+def test_of_creations_at_the_same_moment_the_refused_ones_remove_no_folder(ground: Ground) -> None:
+    """Hive makes the folder before the row, and removes it where the row is refused."""
+    names = [f"m{number}" for number in range(ROUNDS)]
+
+    def attempt(name: str) -> bool:
+        table = ground.table(ground.a, name, folder_of(ground, name))
+        table.tableType, table.parameters = "MANAGED_TABLE", {}
+        with ground.client() as client, suppress(AlreadyExistsException):
+            client.create_table(table)
+            return True
+        return False
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        made = Counter(name for name in names for was_made in pool.map(attempt, [name] * AT_ONCE) if was_made)
+    superuser, folder = ground.machine.variable("lakehouse_users")["hdfs"], f"{ground.root}/{ground.a}"
+    there = ground.machine.run("cd / && runuser -u %s -- hdfs dfs -ls -C %s", superuser, folder).split()
+    assert made == dict.fromkeys(names, 1)
+    assert {folder_of(ground, name) for name in names} <= set(there)
 
 
 @pytest.mark.parametrize("party", ["reader", "outsider"])

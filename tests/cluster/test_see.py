@@ -235,10 +235,10 @@ def test_a_silent_host_is_named_by_every_verb(path: str, cluster: Inventory) -> 
 
 
 @contextmanager
-def planted(machine: Machine, file: str, text: str) -> Iterator[None]:
+def planted(machine: Machine, file: str, text: str, owner: str = "root") -> Iterator[None]:
     """A file that was not there before, for a while; no argument list tells what is in it."""
     place, said = shlex.quote(file), list[Line]()
-    script = f"test ! -e {place} && umask 077 && {{ cat; echo; }} > {place}"
+    script = f"test ! -e {place} && umask 077 && {{ cat; echo; }} > {place} && chown {owner} {place}"
     ended = remote.run({machine.name: script}, [machine.host], said.append, LIMIT_SECONDS, text)
     assert ended == {machine.name: Answer(0)}, said
     try:
@@ -247,10 +247,26 @@ def planted(machine: Machine, file: str, text: str) -> Iterator[None]:
         machine.run("rm -f %s", file)
 
 
+@contextmanager
+def linked(machine: Machine, work: str, text: str) -> Iterator[None]:
+    """A file that only root may read, and a link by which Spark's account names it as a file of its own."""
+    folder, link = f"/root/kit-{text[:8]}", f"{work}/app-{text[:8]}"
+    machine.run("mkdir -m 0700 %s && echo %s > %s", folder, text, f"{folder}/stdout")
+    script = 'mkdir "$0" && ln -s "$1" "$0/0"'
+    account = machine.variable("lakehouse_users")["spark"]
+    machine.run("runuser -u %s -- sh -c %s %s %s", account, script, link, folder)
+    try:
+        yield
+    finally:
+        machine.run("rm -rf %s %s", link, folder)
+
+
 def test_no_secret_of_any_kind_is_in_a_bundle(path: str, cluster: Inventory, machines: Machines) -> None:
     """Fakes of every kind in the configuration and the logs of a node, and the cluster's own passwords."""
     machine = machines[cluster.group("trino_coordinator")[0].name]
-    config, data = machine.variable("lakehouse_config_dir"), machine.variable("lakehouse_data_dir")
+    config, data, users = map(
+        machine.variable, ("lakehouse_config_dir", "lakehouse_data_dir", "lakehouse_users")
+    )
     fakes = {
         name: f"Fk{secrets.token_hex(8)}/+x;&,<' x"
         for name in ("env", "pgpass", "plain", "url", "xml", "block", "shell", "sql", "json")
@@ -276,8 +292,10 @@ def test_no_secret_of_any_kind_is_in_a_bundle(path: str, cluster: Inventory, mac
         planted(machine, f"{config}/trino/kit.env", f'KIT_FAKE="{fakes["env"]}"'),
         planted(machine, "/root/.pgpass", f"db:5432:x:ada:{fakes['pgpass']}"),
         planted(machine, f"{config}/trino/kit-fake.txt", f"connection-password={fakes['plain']}"),
-        planted(machine, f"{data}/trino/var/log/kit-fake.log", log),
+        planted(machine, f"{data}/trino/var/log/kit-fake.log", log, users["trino"]),
+        linked(machine, f"{data}/spark/work", text=(of_root := secrets.token_hex(16))),
     ):
+        logs = see("logs", path, "spark_worker", "--host", machine.host.name)
         said = see("support-bundle", path, "--size", str(MIB), "--json")
     document = json.loads(said.out)
     found = ROOT / document["archive"]
@@ -294,6 +312,7 @@ def test_no_secret_of_any_kind_is_in_a_bundle(path: str, cluster: Inventory, mac
         for name, value in [*fakes.items(), *((f"own {number}", one) for number, one in enumerate(own))]
     }
     assert {name: files for name, files in places.items() if files} == {}
+    assert of_root not in everything + logs.out
     assert document["masked"] >= len(own) + len(fakes)
     assert "known ********" in everything
     for host in cluster.hosts:

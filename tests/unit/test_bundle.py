@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import getpass
 import io
 import json
 import os
@@ -297,7 +298,8 @@ def test_a_host_sends_what_is_asked_and_says_what_it_had(tmp_path: Path) -> None
     (tmp_path / "a.log").write_text("first line\nlast line\n", encoding="utf-8")
     (tmp_path / "link").symlink_to("a.log")
     request = {
-        "shell": {"machine/word.txt": "echo word; exit 4"}, "files": [f"{tmp_path}/*"], "threads": [],
+        "shell": {"machine/word.txt": "echo word; exit 4"},
+        "files": {getpass.getuser(): [f"{tmp_path}/*"]}, "threads": [],
         "bytes": 12, "seconds": 5,
     }  # fmt: skip
     sent = io.BytesIO()

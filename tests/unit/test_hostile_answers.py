@@ -760,8 +760,9 @@ def test_a_log_of_any_name_is_one_file(
         (tmp_path / "logs" / name).write_text(f"line of {name!r}\n", encoding="utf-8")
     monkeypatch.setattr(placement, "logs", lambda *_: [f"{tmp_path}/logs/*.log"])
     monkeypatch.setattr(placement, "unit", lambda _: "x")
+    monkeypatch.setattr(placement, "account", lambda *_: "ada")
     line = logs.script(cast("Host", None), cast("Any", None), None, 5, follow=False)
-    script = f"journalctl() {{ :; }}\n{line}"
+    script = f'journalctl() {{ :; }}; runuser() {{ [ "$2" = ada ] && shift 3 && "$@"; }}\n{line}'
     shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
     assert all(f"line of {name!r}" in shown for name in names)
     assert "secret\n" not in shown.replace("secret.log", "")

@@ -26,7 +26,8 @@ SERVICES = load().services
 
 
 def host(name: str, *groups: str) -> Host:
-    return Host(name, "10.0.0.1", frozenset(groups), {"lakehouse_data_dir": "/data"})
+    variables = {"lakehouse_data_dir": "/data", "lakehouse_users": {"spark": "sparky"}}
+    return Host(name, "10.0.0.1", frozenset(groups), variables)
 
 
 @pytest.fixture
@@ -107,8 +108,10 @@ class TestLogs:
     def test_the_journal_and_the_files_of_a_service_are_asked(self) -> None:
         asked = logs.script(host("n1"), SERVICES["spark_worker"], "-600s", 7, follow=False)
         assert "-n 7 -u spark-worker.service --since=-600s" in asked
-        assert "/data/spark/work/app-" in asked
-        assert "-newermt '600 seconds ago'" in asked
+        assert "; runuser -u sparky -- sh -c " in asked
+        read = shlex.split(asked)[-1]
+        assert read.startswith("find '/data/spark/work/app-'*")
+        assert "-newermt '600 seconds ago'" in read
         assert "tail" not in logs.script(host("n1"), SERVICES["namenode"], None, 7, follow=False)
 
     def test_lines_have_their_host_before_them_where_there_are_several(

@@ -130,7 +130,7 @@ class Warehouse:
         """
         whole = {path: [one for one in lack.entries if _is_in(one, path)] for path in lack.whole}
         single = [one for one in lack.files if not any(_is_in(one, path) for path in whole)]
-        staging = Staging(self._hdfs, self._root)
+        staging = Staging(self._hdfs, self._root, "undo")
         with _hdfs_errors():
             staging.open()
             place = self._emptied(staging, snapshot)

@@ -124,12 +124,12 @@ class Staging:
     """A folder at the top of HDFS in which files and folders are made that come back below a root.
 
     The superuser alone may write there. Whoever may write the folder above could put something else where a
-    file was just made, and have the superuser give that away.
+    file was just made, and have the superuser give that away. Each command has a folder of its own.
     """
 
-    def __init__(self, hdfs: WebHdfs, root: str) -> None:
+    def __init__(self, hdfs: WebHdfs, root: str, command: str) -> None:
         self._hdfs = hdfs
-        self.path = f"/{root.strip('/').replace('/', '-')}-restored"
+        self.path = f"/{root.strip('/').replace('/', '-')}-{command}"
 
     def open(self) -> None:
         """Make the folder; WebHdfsError where somebody else has made one of its name."""

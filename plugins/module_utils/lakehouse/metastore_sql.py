@@ -24,7 +24,7 @@ create index if not exists "IDX_RUNTIME_STATS_CREATE_TIME" on public."RUNTIME_ST
 """
 # psql runs the statement that it gets back; a database of another kit has no such function.
 CLOSE = "select 'select lakehouse.close()' where to_regprocedure('lakehouse.close()') is not null \\gexec\n"
-# A temporary table cannot stand for one of the catalog's, nor can a schema with the name of the role.
+# Neither a schema with the name of the role nor one of a session can stand before the catalog's.
 SEARCH_PATH = "public, pg_temp"
 # Deleting rows must not turn a database that is closed into one that is open: only tables and schemas count,
 # and the metastore's role can neither drop nor make one once it is closed.
@@ -146,8 +146,8 @@ def owned(database: str, user: str, owner: str) -> str:
     name, role = identifier(database), identifier(user)
     return (
         f"begin; alter database {name} owner to {identifier(owner)};"
-        f" revoke all on database {name} from public;"
-        f" grant connect, temporary on database {name} to {role};"
+        f" revoke all on database {name} from public; revoke temporary on database {name} from {role};"
+        f" grant connect on database {name} to {role};"
         f" alter database {name} set search_path = {SEARCH_PATH}; commit;"
     )
 
@@ -161,7 +161,7 @@ def is_owned(database: str, user: str, owner: str) -> str:
     and 'search_path={SEARCH_PATH}' = any (s.setconfig)
     and not has_database_privilege('public', d.oid, 'connect')
     and has_database_privilege({role}, d.oid, 'connect')
-    and has_database_privilege({role}, d.oid, 'temporary'))"""
+    and not has_database_privilege({role}, d.oid, 'temporary'))"""
 
 
 def is_settled(database: str, user: str, owner: str) -> str:
