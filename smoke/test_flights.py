@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
 
 import pytest
 
 from pipeline import parsing, sample_tables
 from pipeline.load_flights import TARGETS
 from pipeline.sources import AIRLINES, PLANES, WEATHER, Source
+from testbed.databases import location
 from testbed.endpoints import Endpoints
 from testbed.engines.spark import Spark
 from testbed.metastore import Connection
@@ -61,10 +63,7 @@ def test_sample_table(spark: Spark, endpoints: Endpoints, sample: sample_tables.
     stored, computed = f"SELECT * FROM {sample.full_name}", sample.query
     other = f"({stored} EXCEPT ALL ({computed})) UNION ALL (({computed}) EXCEPT ALL {stored})"
     spark.expect(other, [])
-    with Connection(endpoints.metastore, endpoints.users["spark"], (endpoints.group,)) as client:
-        found = client.get_table(*sample.name.split("."))
-    place = found.sd.serdeInfo.parameters.get("path") or found.sd.location
-    assert place == f"{endpoints.warehouse}/{sample.folder}"
+    assert location(endpoints, *sample.name.split(".")) == f"{endpoints.warehouse}/{sample.folder}"
 
 
 @pytest.mark.operation("real data")
@@ -79,7 +78,7 @@ def test_a_database_lies_in_its_folder(endpoints: Endpoints, name: str, folder: 
 def test_the_flights_are_replicated(ledger: Ledger, endpoints: Endpoints) -> None:
     for target in TARGETS:
         for name in ROWS:
-            folder = f"{endpoints.root}/{target.folder}/{name}"
+            folder = urlsplit(location(endpoints, target.database, name)).path
             placement = ledger.measure(f"{target.database}.{name}", target.format, folder)
             assert placement, f"{folder}: no block"
 

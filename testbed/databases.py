@@ -46,6 +46,13 @@ class Table:
         return template.format(table=self, short=self.short, **values)
 
 
+def location(endpoints: Endpoints, database: str, name: str) -> str:
+    """Return the URI of a table's folder; empty for a view. NoSuchObjectException where there is no table."""
+    with Connection(endpoints.metastore, endpoints.users["hdfs"]) as client:
+        storage = client.get_table(database, name).sd
+    return str(storage.serdeInfo.parameters.get("path") or storage.location or "")
+
+
 @dataclass(frozen=True)
 class Databases:
     """The databases of a run of a suite; each of `formats` stands for its family."""
@@ -74,12 +81,10 @@ class Databases:
 
     def found(self, table: Table) -> Table:
         """Return a table with its real folder: engines put a word of their own into its name."""
-        with Connection(self.endpoints.metastore, self.endpoints.users["hdfs"]) as client:
-            try:
-                entry = client.get_table(table.database, table.name)
-            except NoSuchObjectException:
-                return table
-        uri = entry.sd.serdeInfo.parameters.get("path") or entry.sd.location
+        try:
+            uri = location(self.endpoints, table.database, table.name)
+        except NoSuchObjectException:
+            return table
         return replace(table, path=urlsplit(uri).path, uri=uri) if uri else table
 
     def create(self, spark: Spark) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 
 from matrix.tpch.load import Target
@@ -10,6 +12,7 @@ from matrix.tpch.reference import Reference
 from matrix.tpch.runner import STREAMS, Runner, Task
 from matrix.tpch.source import Source
 from testbed import evidence
+from testbed.databases import location
 from testbed.endpoints import Endpoints
 from testbed.engines.spark import Spark
 from testbed.formats import Format
@@ -59,7 +62,7 @@ def test_the_tables_are_replicated(
 ) -> None:
     target = Target(fmt)
     for table in source.tables:
-        folder = f"{endpoints.root}/{target.folder}/{table}"
+        folder = urlsplit(location(endpoints, target.database, table)).path
         placement = ledger.measure(f"{target.database}.{table}", fmt.name, folder)
         assert placement, f"{folder}: no block"
         assert placement.complete, f"{folder}: {placement}; written by this run: {loaded[fmt]}"
