@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 from pyiceberg.catalog.hive import HiveCatalog, _HiveClient
 
@@ -33,6 +34,10 @@ class Catalog(HiveCatalog):
         database = self.identifier_to_database(namespace)
         default = {_LOCATION: f"{self.properties['warehouse']}/{database}"}
         super().create_namespace(namespace, default | dict(properties or {}))
+
+    def _get_default_warehouse_location(self, database_name: str, table_name: str) -> str:
+        """Return the folder of a new table, and of no other: a renamed one keeps the folder of its name."""
+        return f"{super()._get_default_warehouse_location(database_name, table_name)}-{uuid4().hex}"
 
     def _convert_hive_into_iceberg(self, table: Any) -> Table:
         """Return the table of a row of the metastore; all that returns a table comes through here."""

@@ -323,7 +323,7 @@ def test_spark_gives_the_next_table_another_folder(
     assert trino.value(f"SELECT a FROM {database}.o") == 2  # noqa: S608 -- names of the test
 
 
-def test_pyiceberg_gets_one_line(
+def test_pyiceberg_gives_the_next_table_another_folder(
     machines: Machines, cluster: Inventory, trino: Trino, iceberg_schema: str, ground: Ground
 ) -> None:
     said = on_a_client(machines, cluster).runs(
@@ -333,10 +333,10 @@ def test_pyiceberg_gets_one_line(
         f"old = lake.iceberg.create_table('{iceberg_schema}.o', schema)\n"
         f"lake.iceberg.rename_table('{iceberg_schema}.o', '{iceberg_schema}.o_old')\n"
         "try:\n"
-        f"    lake.iceberg.create_table('{iceberg_schema}.o', schema)\n"
+        f"    lake.iceberg.create_table('{iceberg_schema}.o', schema, location=old.location())\n"
         "except Exception as error:\n"
         "    print(error)\n"
-        f"lake.iceberg.create_table('{iceberg_schema}.o', schema, location=old.location() + '_2')\n"
+        f"lake.iceberg.create_table('{iceberg_schema}.o', schema)\n"
     )
     assert f"is the location of table {iceberg_schema}.o_old" in said
     assert len(set(places(ground, iceberg_schema))) == 2
