@@ -165,3 +165,27 @@ def test_values_are_read_and_found_as_they_were_written(
         if seen != value or answers[place] != [number]:
             differ[column, value] = f"read as {seen!r}, found in {answers[place]} and not in {[number]}"
     assert set(differ) == different(fmt, writer, reader), differ
+
+
+ORC = {SPARK: "STORED AS ORC", TRINO: "WITH (format = 'ORC')", FLINK: CLAUSES[FLINK].partition(") ")[2]}
+
+
+@pytest.mark.operation("changes by others", engine="{owner}")
+@pytest.mark.parametrize("owner", SQL_ENGINES)
+def test_a_session_that_has_read_a_table_sees_what_others_change(
+    owner: str, engines: Engines, matrix_databases: Databases
+) -> None:
+    """Rows of each engine, and a column less in the middle: a session keeps what it knows of a table."""
+    table = matrix_databases.table(HIVE_ORC, f"changed_of_{owner}")
+    clause = ORC[owner].format(lower="orc")
+    engines.sql(owner, f"CREATE TABLE {table.full(owner)} (a INT, b VARCHAR(8), c VARCHAR(8)) {clause}")
+    rows: list[tuple[Any, ...]] = []
+    for number, writer in enumerate(SQL_ENGINES):
+        values = f"SELECT {number}, CAST('gone' AS VARCHAR(8)), CAST('kept' AS VARCHAR(8))"
+        engines.sql(writer, f"INSERT INTO {table.full(writer)} {values}")
+        rows.append((number, "gone", "kept"))
+        for reader in SQL_ENGINES:
+            assert sorted(engines.read(reader, table)) == rows, (writer, reader)
+    engines.sql(TRINO, f"ALTER TABLE {table.full(TRINO)} DROP COLUMN b")
+    for reader in SQL_ENGINES:
+        assert sorted(engines.read(reader, table)) == [(a, c) for a, _, c in rows], reader

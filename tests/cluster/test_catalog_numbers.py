@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
+import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 from hive_metastore.ttypes import Partition
 
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
+from ops.catalog.shared import PROGRAM
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines
@@ -21,6 +25,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 Record = Callable[[str, object], None]
 PARTITIONS, TABLES = 500, 1_000
 RESTORE_SECONDS, MORE_SECONDS = 60.0, 2.0
+MANY_PARTITIONS, TURNS, MOST_WITH_SNAPSHOT = 5_000, 5, 1.1
 # Once for the first answer of a session, and once for the seconds.
 ASKS = """
 import sys, time
@@ -44,17 +49,22 @@ def days(trino: Trino, schema: str) -> Iterator[str]:
     trino.sql(f"drop table if exists hive.{schema}.days")
 
 
-def test_a_database_with_many_partitions_is_restored_within_a_minute(  # noqa: PLR0913, PLR0917 -- fixtures
-    verb: Verb, store: tuple[str, str], metastore: Metastore, trino: Trino, days: str, record_property: Record
-) -> None:
+def add_partitions(metastore: Metastore, days: str, numbers: Iterable[int]) -> None:
     database, table = days.split(".")
     [first] = metastore.partitions(database, table, ["ds=first"])
     made: list[Partition] = []
-    for number in range(PARTITIONS - 1):
+    for number in numbers:
         one = copy.deepcopy(first)
         one.values, one.sd.location = [str(number)], f"{first.sd.location[: -len('first')]}{number}"
         made.append(one)
     metastore.call("add_partitions", made)
+
+
+def test_a_database_with_many_partitions_is_restored_within_a_minute(  # noqa: PLR0913, PLR0917 -- fixtures
+    verb: Verb, store: tuple[str, str], metastore: Metastore, trino: Trino, days: str, record_property: Record
+) -> None:
+    database, table = days.split(".")
+    add_partitions(metastore, days, range(PARTITIONS - 1))
     commit = verb.committed(*store)
     metastore.call("drop_table", database, table, False)
     metastore.call("drop_database", database, False, False)
@@ -109,3 +119,29 @@ def listed(client: Machine, database: str, *options: str) -> float:
     [_, found, seconds] = next(line for line in said.splitlines() if line.startswith("FOUND")).split()
     assert int(found) == TABLES
     return float(seconds)
+
+
+def test_a_snapshot_of_the_files_adds_little_to_a_commit(
+    cluster: Inventory, machines: Machines, metastore: Metastore, days: str, record_property: Record
+) -> None:
+    """Commits with and without one take turns, and the middle ones are compared."""
+    for first in range(0, MANY_PARTITIONS, PARTITIONS):
+        add_partitions(metastore, days, range(first, first + PARTITIONS))
+    host = machines[cluster.group("postgresql")[0].name]
+    [settings] = re.findall(r"--settings[\s\\]+(\S+)", host.run("cat %s", PROGRAM))
+    written = host.run("cat %s", settings)
+    without = json.dumps(json.loads(written) | {"snapshot_hours": 0, "snapshot_days": 0})
+    user = host.variable("lakehouse_users")["hive"]
+    line = f"TIMEFORMAT=%R; time (echo {{}} | runuser -u {user} -- {PROGRAM} commit) 2>&1"
+    took: dict[str, list[float]] = {written: [], without: []}
+    try:
+        for text in (written, without) * TURNS:
+            host.run("printf %%s %s > %s", text, settings)
+            took[text].append(float(host.run("cd / && bash -c %s 2>&1", line).split()[-1]))
+    finally:
+        host.run("printf %%s %s > %s", written, settings)
+    with_one, alone = (statistics.median(seconds) for seconds in took.values())
+    record_property(
+        "note", f"{MANY_PARTITIONS} partitions in {with_one:.2f} s, {alone:.2f} s without a snapshot"
+    )
+    assert with_one <= alone * MOST_WITH_SNAPSHOT
