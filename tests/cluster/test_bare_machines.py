@@ -29,9 +29,12 @@ COPY = "backups.tar"
 
 
 @pytest.fixture
-def table(trino: Trino, iceberg_schema: str) -> str:
-    """A table with two rows."""
-    name = f"iceberg.{iceberg_schema}.kept"
+def table(verb: Verb, trino: Trino, iceberg_schema: str) -> str:
+    """A table with two rows; HDFS has a snapshot with the files of another one, which was dropped."""
+    name, dropped = f"iceberg.{iceberg_schema}.kept", f"iceberg.{iceberg_schema}.dropped"
+    trino.sql(f"CREATE TABLE {dropped} AS SELECT 1 AS id")
+    verb.committed()
+    trino.sql(f"DROP TABLE {dropped}")
     trino.sql(f"CREATE TABLE {name} AS SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS t (id, word)")
     return name
 
