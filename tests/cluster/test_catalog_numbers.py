@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 Record = Callable[[str, object], None]
 PARTITIONS, TABLES = 500, 1_000
 RESTORE_SECONDS, MORE_SECONDS = 60.0, 2.0
-MANY_PARTITIONS, TURNS, MOST_WITH_SNAPSHOT = 5_000, 5, 1.1
+MANY_PARTITIONS, TURNS, MOST_WITH_SNAPSHOT = 20_000, 5, 1.1
 # Once for the first answer of a session, and once for the seconds.
 ASKS = """
 import sys, time
