@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from importlib.metadata import distributions
 from itertools import product
@@ -203,6 +204,16 @@ class TestDeclarations:
         with pytest.raises(AssertionError) as found:
             PROOFS[operations.ROWS](scene)
         assert verdict(cell, "", str(found.value))
+
+    @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.behind], ids=str)
+    def test_what_an_engine_refuses_for_another_reason_than_the_kits_has_a_limit_of_its_own(
+        self, cell: Cell
+    ) -> None:
+        """What is withheld is explained by Trino's writes to HDFS, and by nothing else that Trino says."""
+        assert cell.behind
+        of_hdfs = re.search(r"hdfs|transaction log", cell.behind.reason)
+        assert bool(cell.behind.limit) == (cell.behind.refuses and not of_hdfs)
+        assert cell.behind.limit != cell.limit
 
     @pytest.mark.parametrize(("fmt", "other"), [("iceberg", "delta"), ("delta", "iceberg")])
     def test_no_limit_of_one_format_is_explained_by_the_other(self, fmt: str, other: str) -> None:
