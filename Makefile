@@ -94,7 +94,7 @@ risky-tables: tools ## List tables that another engine reads wrongly or not at a
 	@$(LAKEHOUSE) risky-tables $(SUITE_ARGS)
 
 .PHONY: bench
-bench: tools ## Remove the local nodes, measure new ones beside a floor, and remove these, into build/bench/
+bench: tools ## Remove the local nodes, measure new ones beside a floor, and remove these, into build/bench/ and docs/numbers.yml
 	@$(LAKEHOUSE) bench $(SUITE_ARGS) $(CONFIRMED)
 
 .PHONY: bench-tpch
@@ -119,10 +119,10 @@ golden: tools-dev ## Write the expected renderings again
 
 .PHONY: docs
 docs: tools-dev ## Write the generated pages again
-	@python -m lakehouse.dev.roledocs && python -m matrix.markdown && python -m ops.doctor.failures
+	@python -m lakehouse.dev.roledocs && python -m lakehouse.dev.numbers && python -m matrix.markdown && python -m ops.doctor.failures
 
 .PHONY: readme
-readme: tools-dev ## Write the last run's output into the README
+readme: tools-dev ## Write the last run's output into the README, its seconds into docs/numbers.yml
 	@python -m lakehouse.dev.readme
 
 .PHONY: lock

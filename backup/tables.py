@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from backup.tree import Entry
-from plugins.module_utils.lakehouse import backup_manifest
+from plugins.module_utils.lakehouse.webhdfs import path_of
 
 _COMMIT = re.compile(r"_delta_log/(\d{20})(\.checkpoint\b.*\.parquet|\.json)$")
 
@@ -57,10 +57,10 @@ class Inside:
 
     def relative(self, uri: str) -> str | None:
         """Return the path below the root of a URI of HDFS; None for what is elsewhere."""
-        path = backup_manifest.path(uri)
+        path = path_of(uri)
         if path == self.root:
             return ""
-        return path.removeprefix(f"{self.root}/") if path.startswith(f"{self.root}/") else None
+        return path.removeprefix(f"{self.root}/") if path and path.startswith(f"{self.root}/") else None
 
     def below(self, folder: str) -> Iterator[Entry]:
         """Give the files of a folder and of those in it."""

@@ -138,7 +138,7 @@ def risky_tables(arguments: argparse.Namespace) -> int:
 
 
 def bench(arguments: argparse.Namespace) -> int:
-    """Measure what the README promises."""
+    """Measure the numbers of docs/numbers.yml."""
     if arguments.target == targets.COMPOSE:
         return measuring.measure_compose(dotenv.load(arguments.env_file))
     return measuring.measure(arguments.inventory, arguments.confirm)

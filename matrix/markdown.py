@@ -62,6 +62,7 @@ def withheld_table() -> str:
         if cell.behind and switch:
             itself = cell.behind
             words = f": `{itself.reason}`" if itself.reason else f", {itself.note}" if itself.note else ""
+            words += f" ([{label(itself.limit)}]({itself.limit}))" if itself.limit else ""
             where = f"{cell.engine} x {cell.format}, `{switch.setting}`"
             lines.append(
                 f"| {where} | {cell.operation.name} | {MARKS[itself.expected]} {itself.expected}{words} |"

@@ -16,6 +16,8 @@ ansible.module_utils.__path__.append(str(REPOSITORY / "plugins" / "module_utils"
 settings.register_profile(
     "kit", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
+# Other examples in each run, and many of them: for drills.
+settings.register_profile("drill", settings.get_profile("kit"), max_examples=1000, derandomize=False)
 settings.load_profile("kit")
 
 # A shell's background job ignores it, as would every program that a test interrupts.

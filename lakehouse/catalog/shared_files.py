@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from lakehouse.catalog.documents import Document, location, table_format
 from lakehouse.catalog.names import Name
+from plugins.module_utils.lakehouse.webhdfs import path_of
 
-# HDFS is one file system, whatever name of it a place has.
-_HDFS = re.compile(r"(?:hdfs:)?(?://[^/]*)?(?P<path>/.*)")
 _SLASHES = re.compile(r"(?<!:)/{2,}")
 # The parameter of a table or database that shares its files on purpose; the metastore's guard knows it too.
 SHARED = "lakehouse.shared-location"
@@ -87,9 +86,9 @@ class TablePlaces:
 def folders(document: Document) -> list[str]:
     """Return the metadata file and the folder of a table, or the folder of a partition, in one spelling."""
     # Of a partition it is beside the storage.
-    place = document.get("location") or location(document)
+    folder = document.get("location") or location(document)
     pointer = document["parameters"]["metadata_location"] if table_format(document) == "iceberg" else None
-    return [path(str(one)) for one in (pointer, place) if one]
+    return [normal_path(str(one)) for one in (pointer, folder) if one]
 
 
 def may_share(*documents: Document) -> bool:
@@ -168,10 +167,10 @@ def places(database: str, table: str, document: Document, locations: Sequence[st
     if table and table_format(document) == "view":
         return []
     real = [one for one in locations if one and not one.endswith(PLACEHOLDER)]
-    return [Place(path(one), database, table, document) for one in real]
+    return [Place(normal_path(one), database, table, document) for one in real]
 
 
-def path(uri: str) -> str:
-    """Return the path in HDFS of a URI, in one spelling."""
-    found = _HDFS.fullmatch(uri)
-    return _SLASHES.sub("/", found["path"] if found else uri).rstrip("/")
+def normal_path(uri: str) -> str:
+    """Return the path in HDFS of a URI, or the URI of another file system, in one spelling."""
+    path = path_of(uri)
+    return (_SLASHES.sub("/", uri) if path is None else path).rstrip("/")

@@ -35,7 +35,7 @@ def register(add: Add) -> None:
     )
     for suite in suites:
         suite.add_argument("selection", nargs="*", help="arguments for pytest")
-    measured = add("bench", "bench", "measure the times of docs/benchmarks.md, into build/bench/")
+    measured = add("bench", "bench", "measure the times of docs/benchmarks.md, into docs/numbers.yml")
     for removing in (tested, drilled, measured):
         removing.add_argument("--confirm", metavar="CLUSTER", help="name of the cluster that may be removed")
     risks = add(

@@ -1,4 +1,4 @@
-"""The numbers that the README promises, measured: times of nodes and of docker compose, idle memory."""
+"""The numbers of docs/numbers.yml, measured: times of nodes and of docker compose, idle memory."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from lakehouse import airgap, nodes, phases, run, verbs
+from lakehouse import airgap, nodes, phases, profile, run, verbs
 from lakehouse.compose.dotenv import Settings
-from lakehouse.dev import floor
+from lakehouse.dev import drills, floor, numbers
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import load
 from lakehouse.phases import Phases
@@ -76,6 +76,7 @@ def measure(inventory: str, typed: str | None = None) -> int:
     seconds = {phase.name: phase.seconds for phase in phases.read(verbs.PHASES)}
     write(
         run.BUILD / "bench" / "bench.json",
+        profile.of(inventory),
         seconds=seconds,
         kit_by_floor=round(seconds[KIT] / seconds[FLOOR], 2),
         times_as_fast_as_stock=by_stock,
@@ -137,6 +138,7 @@ def measure_compose(settings: Settings) -> int:
     starts = (phase.seconds for phase in took if phase.name == "compose")
     write(
         run.BUILD / "bench" / "compose.json",
+        "compose",
         seconds={
             **dict(zip(STARTS, starts, strict=True)),
             **{phase.name: phase.seconds for phase in took if phase.name in {"images", "smoke"}},
@@ -145,9 +147,11 @@ def measure_compose(settings: Settings) -> int:
     return int(not passed)
 
 
-def write(path: Path, **result: object) -> None:
-    """The result as data, and on the terminal."""
+def write(path: Path, what: str, **result: object) -> None:
+    """The result as data, on the terminal, and in the numbers that are kept: of a profile, or of compose."""
+    measured = dict(numbers.flat(f"{what} ", result))
     result = {"measured": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **result}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(path.read_text(encoding="utf-8"))  # noqa: T201 -- the verb's answer
+    numbers.record(measured, drills.circumstances())

@@ -1,4 +1,4 @@
-"""The output in the README: the excerpt of a real run, which was verified as a whole."""
+"""What a run that was verified as a whole leaves: its end in the README, its seconds among the numbers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 from lakehouse import run
+from lakehouse.dev import drills, numbers
 from lakehouse.errors import LakehouseError
 from lakehouse.report import EXCERPT
 
 README = run.ROOT / "README.md"
 _BLOCK = re.compile(r"(<!-- output:start[^\n]*-->\n```text\n)(.*?)(```\n<!-- output:end -->)", re.DOTALL)
+_PHASE = re.compile(r"^<== (\w+) ([\d.]+) s\n", re.MULTILINE)
 
 
 def output(readme: str) -> str:
@@ -22,19 +24,29 @@ def output(readme: str) -> str:
 
 
 def with_output(readme: str, excerpt: str) -> str:
-    """Return the README with the excerpt of a run; LakehouseError if that run is not all that is promised."""
+    """Return the README with the excerpt of a run, without its seconds, which `numbers.yml` alone holds.
+
+    LakehouseError if that run is not all that is promised.
+    """
     for needed in ("<== converge ", "<== matrix ", "the matrix: ", "VERIFIED: "):
         if not re.search(rf"^{needed}", excerpt, re.MULTILINE):
             raise LakehouseError(f"the last run has no line {needed.strip()!r}", "make test")
     output(readme)
-    return _BLOCK.sub(lambda found: found[1] + excerpt + found[3], readme)
+    shown = "".join(line for line in excerpt.splitlines(keepends=True) if not _PHASE.match(line))
+    return _BLOCK.sub(lambda found: found[1] + shown + found[3], readme)
+
+
+def phases(excerpt: str) -> dict[str, float]:
+    """Return the seconds of a run's phases by the keys of `numbers.yml`."""
+    return {f"run {name}": float(seconds) for name, seconds in _PHASE.findall(excerpt)}
 
 
 def main(path: Path = run.BUILD / "report" / EXCERPT) -> int:
-    """Write the README again."""
+    """Write the README again, and what the run took into the numbers."""
     try:
         excerpt = path.read_text(encoding="utf-8")
         README.write_text(with_output(README.read_text(encoding="utf-8"), excerpt), encoding="utf-8")
+        numbers.record(phases(excerpt), drills.circumstances())
     except FileNotFoundError:
         sys.stderr.write(f"{LakehouseError(f'{path} is missing: nothing has run', 'make test')}\n")
         return 1

@@ -142,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             _say(str(error))
         finally:
             shutil.rmtree(INVENTORY, ignore_errors=True)
-    write(run.BUILD / "bench" / "scale.json", seconds=result)
+    write(run.BUILD / "bench" / "scale.json", "scale", seconds=result)
     return int(not result)
 
 

@@ -52,15 +52,19 @@ class Engines:
         return tuple(key for key, names in met.items() if len(names - {TOGETHER}) > 1)
 
     @property
-    def declared(self) -> tuple[matrix.Cell, ...]:
-        """Everything that says beforehand how it ends: all cells, and the proofs of a limit."""
-        limits = (cell for cell in self.proofs.cells if any(case.expected for case in cell.cases))
-        return (*self.cells.cells, *limits)
+    def counts(self) -> dict[str, int]:
+        """How many cells look like what: the same in each part of the report, and without the limits."""
+        return counts(self.cells.cells)
+
+    @property
+    def limits(self) -> int:
+        """How many proofs across engines expect a limit."""
+        return limits(self.proofs.cells)
 
     @property
     def proven(self) -> int:
         """How many proofs there are beside those of a limit."""
-        return sum(not case.expected for cell in self.proofs.cells for case in cell.cases)
+        return unlimited(self.proofs.cells)
 
     @property
     def bad(self) -> int:
@@ -106,6 +110,16 @@ def counts(cells: Iterable[matrix.Cell]) -> dict[str, int]:
     """Return how many declared tests look like what, in the order of `MARKS`; none are left out."""
     looks = [look(case) for cell in cells for case in cell.cases if case.expected]
     return {name: looks.count(name) for name in (*MARKS, "skipped", "failed") if name in looks}
+
+
+def limits(proofs: Iterable[matrix.Cell]) -> int:
+    """Return how many proofs expect a limit."""
+    return sum(bool(case.expected) for cell in proofs for case in cell.cases)
+
+
+def unlimited(tests: Iterable[matrix.Cell]) -> int:
+    """Return how many proofs or queries expect no limit."""
+    return sum(not case.expected for cell in tests for case in cell.cases)
 
 
 def line(looks: Mapping[str, int]) -> str:

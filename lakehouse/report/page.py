@@ -49,7 +49,7 @@ def render(report: Report) -> str:
             bars=_bars(report.phases),
             total=_total(report.phases),
             engines=arranged,
-            counts=engines.counts(arranged.declared),
+            counts=arranged.counts,
         )
     )
 
@@ -68,7 +68,7 @@ def render_matrix(report: Report) -> str:
             NONE=NONE,
             shared=arranged.shared,
             members=_members(arranged),
-            counts=engines.counts(arranged.declared),
+            counts=arranged.counts,
             shown=engines.shown,
             marks=engines.MARKS | {"skipped": "∅", "failed": "✗"},
             words=engines.WORDS,

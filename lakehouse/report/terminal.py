@@ -48,7 +48,7 @@ def excerpt(report: Report) -> str:
 
 
 def _cells(report: Report) -> str:
-    looks = engines.counts(engines.arrange(report.cases).cells.cells)
+    looks = engines.arrange(report.cases).counts
     return engines.line(looks) if looks else ""
 
 
@@ -92,21 +92,19 @@ def _outcome(cell: Cell | None) -> Text:
 
 
 def _engines(report: Report) -> Table:
-    """One row per engine and format of the matrix: how much of what is declared is what, and other proofs."""
+    """One row per engine and format of the matrix: how its cells look, queries, proofs and limits."""
     arranged = engines.arrange(report.cases)
-    looks = engines.counts(arranged.declared)
+    looks = arranged.counts
     table = Table("engine", "format")
-    for heading in (*looks, "TPC-H", "proofs", "seconds"):
+    for heading in (*looks, "TPC-H", "proofs", "limits", "seconds"):
         table.add_column(heading, justify="right")
     kinds = (arranged.cells, arranged.answers, arranged.proofs)
     rows = dict.fromkeys(row for kind in kinds for row in kind.rows if row not in arranged.strangers)
     for row in rows:
         cells, answers, proofs = ([cell for cell in kind.cells if cell.row == row] for kind in kinds)
-        found = engines.counts((*cells, *proofs))
+        found = engines.counts(cells)
         numbers = [found.get(name, 0) for name in looks]
-        numbers += [
-            sum(not case.expected for cell in kind for case in cell.cases) for kind in (answers, proofs)
-        ]
+        numbers += [engines.unlimited(answers), engines.unlimited(proofs), engines.limits(proofs)]
         spent = sum(cell.seconds for cell in (*cells, *answers, *proofs))
         bad = any(cell.status.bad for cell in (*cells, *answers, *proofs))
         table.add_row(

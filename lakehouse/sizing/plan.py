@@ -162,7 +162,9 @@ def _flink(cluster: Cluster, shares: Mapping[str, Mapping[str, float]]) -> _Part
     }
     wide = _least(hosts, "flink_parallelism") or flink.parallelism(sum(tasks.values()))
     of = {host.name: _taskmanager(host, memory[host.name], tasks[host.name], wide) for host in hosts}
-    smallest = min(of.values(), key=lambda sizes: sizes["flink_taskmanager_memory_mb"], default=None)
+    # Of equal memory, the same one in whatever order hosts stand.
+    size = "flink_taskmanager_memory_mb"
+    smallest = min(of.values(), key=lambda sizes: (sizes[size], sorted(sizes.items())), default=None)
     if smallest is None:
         smallest = _taskmanager(Host("", 0, 1, frozenset()), engines.ENGINES["flink"].least, 1, wide)
     return _Part(of, smallest, {})

@@ -23,9 +23,9 @@ from hive_metastore.ttypes import (
     Table,
 )
 
+from lakehouse.catalog.shared_files import normal_path
 from lakehouse.metastore import Metastore
 from lakehouse.metastore.iceberg import iceberg_requests
-from plugins.module_utils.lakehouse import backup_manifest
 
 _AT_ONCE = 500
 _ALL = -1
@@ -101,17 +101,12 @@ class Catalog:
             self._call("add_partitions", list(some))
 
 
-def path(uri: str) -> str:
-    """Return the path of a place, however it is written."""
-    return backup_manifest.path(uri)
-
-
 def overlap(one: str, other: str) -> bool:
     """Tell whether two places are the same folder, or one is in the other; none overlaps with nothing."""
-    first, second = path(one), path(other)
-    if not first or not second:
+    if not one or not other:
         return False
-    return first == second or first.startswith(f"{second}/") or second.startswith(f"{first}/")
+    first, second = f"{normal_path(one)}/", f"{normal_path(other)}/"
+    return first.startswith(second) or second.startswith(first)
 
 
 def location(entry: Entry) -> str:
@@ -126,14 +121,14 @@ def renamed(entry: Entry, database: str, name: str, folder: str) -> dict[str, An
     changed = {**entry, "database": database, "name": name}
     if not folder:
         return changed
-    old, storage = path(location(entry)), dict(entry["storage"])
+    old, storage = normal_path(location(entry)), dict(entry["storage"])
     parameters = dict(storage["serde"]["parameters"])
     if "path" in parameters:
         parameters["path"] = folder
     changed["storage"] = {
         **storage,
         # Spark has a folder of its own here for a table whose files are at `path`.
-        "location": folder if path(storage["location"]) == old else storage["location"],
+        "location": folder if normal_path(storage["location"]) == old else storage["location"],
         "serde": {**storage["serde"], "parameters": parameters},
     }
     changed["partitions"] = [
@@ -141,7 +136,7 @@ def renamed(entry: Entry, database: str, name: str, folder: str) -> dict[str, An
             **one,
             "storage": {
                 **one["storage"],
-                "location": folder + path(one["storage"]["location"]).removeprefix(old),
+                "location": folder + normal_path(one["storage"]["location"]).removeprefix(old),
             },
         }
         for one in entry["partitions"]

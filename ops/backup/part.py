@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from lakehouse.catalog.shared_files import normal_path
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import PROGRAM, command
 from ops.backup import acting, catalog, engines
@@ -99,9 +100,9 @@ def beside(found: Mapping[str, Any], other: str) -> tuple[Wanted, str]:
     database, _, name = other.partition(".")
     old = catalog.location(entry)
     folder = f"{old.rpartition('/')[0]}/{name}" if row["format"] not in {_KEEPS_PLACE, "view"} else ""
-    inside = f"{catalog.path(old)}/"
+    inside = f"{normal_path(old)}/"
     if folder and not all(
-        catalog.path(one["storage"]["location"]).startswith(inside) for one in entry["partitions"]
+        normal_path(one["storage"]["location"]).startswith(inside) for one in entry["partitions"]
     ):
         raise LakehouseError(
             f"{row['database']}.{row['name']} has partitions outside of {old}: it cannot be copied",
@@ -182,7 +183,7 @@ def _planned(found: Mapping[str, Any], living: Living, request: Request) -> Work
         why = f"{users}, and two tables of the same files destroy each other"
         return work(refusal=Refusal(why, _way_out(found, wanted, path)))
     way = [] if resumed else in_the_way(wanted, live)
-    if other and not resumed and (way or (into and Files.of(cluster).exists(catalog.path(into)))):
+    if other and not resumed and (way or (into and Files.of(cluster).exists(into))):
         there = f"{other} exists" if way else f"{into} exists"
         return work(refusal=Refusal(there, f"{PROGRAM} restore {found['name']} {' '.join(words)} --as ..."))
     no_room = _room(living, found["room"]["copy" if into else "lacking"], path)
@@ -325,7 +326,7 @@ def _without_placeholder(living: Living, entry: Entry) -> None:
 
     Spark does so too. Only where it is empty: the call is not recursive.
     """
-    folder = catalog.path(str((entry["storage"] or {}).get("location") or ""))
+    folder = normal_path(str((entry["storage"] or {}).get("location") or ""))
     if folder.endswith(_PLACEHOLDER):
         with suppress(WebHdfsError):
             Files.of(living.cluster).hdfs.call("DELETE", "DELETE", folder, recursive="false")

@@ -53,7 +53,7 @@ class Undeleting:
     def _found(self, name: Name, documents: Sequence[Document], order: Sequence[Snapshot]) -> Copy | str:
         """Return a copy whose files are not counted yet, or why there is none."""
         table, *partitions = documents
-        folder = shared_files.path(str(table.get("location") or location(table)))
+        folder = shared_files.normal_path(str(table.get("location") or location(table)))
         if not folder.startswith(f"{self._root}/"):
             return f"snapshots are of {self._root}, and {folder} is not in it"
         places = [str(one["location"]) for one in partitions if one.get("location")]
@@ -125,12 +125,12 @@ class SnapshotFiles:
 
     def has(self, uri: str) -> bool:
         """Tell whether a URI is of the folder."""
-        path = shared_files.path(uri)
+        path = shared_files.normal_path(uri)
         return path == self._folder or path.startswith(f"{self._folder}/")
 
     def place(self, uri: str) -> str:
         """Return the path of what a URI was in the snapshot."""
-        path = shared_files.path(uri)
+        path = shared_files.normal_path(uri)
         below = path.removeprefix(f"{self._root}/")
         return f"{self._root}/.snapshot/{self._snapshot}/{below}" if self.has(path) else path
 

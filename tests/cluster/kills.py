@@ -83,10 +83,9 @@ class Kills:
             if self.kill(process):
                 self.landed.append(share)
             out, _ = process.communicate(timeout=SECONDS)
-        left = self._runs()[-1]
-        again = ["resume", left.id, *self.answer] if left.resumable else list(words)
+        again, state = self._again(words)
         done = self.verb.run(*again)
-        print(f"{' '.join(words)}: {share:.0%} of {seconds:.1f} s: {left.state}", done.stdout, sep="\n")  # noqa: T201 -- a failure is judged by it
+        print(f"{' '.join(words)}: {share:.0%} of {seconds:.1f} s: {state}", done.stdout, sep="\n")  # noqa: T201 -- a failure is judged by it
         assert done.returncode == 0, (words, share, out, done)
 
     def enough(self) -> str:
@@ -96,17 +95,31 @@ class Kills:
 
     def _first_step(self, words: Sequence[str]) -> tuple[subprocess.Popen[str], float]:
         """Start a verb; return it once its run has begun its first step, and when that was."""
-        before = {one.id for one in self._runs()}
+        has_begun = self._watch(words)
         process = self.verb.started(*words)
 
         def begun() -> bool:
             if process.poll() is not None:
                 raise AssertionError((words, *process.communicate()))
-            fresh = [one for one in self._runs() if one.id not in before]
-            return bool(fresh) and self.begun(fresh[-1])
+            return has_begun()
 
         wait_for(f"the first step of {words[0]}", begun, seconds=_BEGIN_SECONDS, pause=0.05)
         return process, time.monotonic()
+
+    def _watch(self, words: Sequence[str]) -> Callable[[], bool]:  # noqa: ARG002 -- for those without a journal
+        """Return what tells whether a run that is started after now has begun its first step."""
+        before = {one.id for one in self._runs()}
+
+        def begun() -> bool:
+            fresh = [one for one in self._runs() if one.id not in before]
+            return bool(fresh) and self.begun(fresh[-1])
+
+        return begun
+
+    def _again(self, words: Sequence[str]) -> tuple[Sequence[str], str]:
+        """Return the words that complete a run that was killed, and how it ended."""
+        left = self._runs()[-1]
+        return ["resume", left.id, *self.answer] if left.resumable else words, left.state
 
     def _runs(self) -> tuple[Run, ...]:
         return journal.runs(self._folder)

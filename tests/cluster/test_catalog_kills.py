@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-from random import Random
+import copy
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from ops.clients import MetastoreSession
-from ops.status import placement
+from lakehouse import locks
+from lakehouse.metastore import Metastore
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
+from tests.cluster.kills import SHARES, Kills
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill, pytest.mark.longdrill]
 
-# A seed chooses when, so that a failure comes again.
-SEEDS = range(10)
-COMMIT_SECONDS, RESTORE_SECONDS = 3, 5
+Note = Callable[[str, object], None]
 PARTITIONS = 60
+# So many more that a commit of them lasts as long as a kill can be timed.
+MORE, AT_ONCE = 3000, 500
+
+
+class Commits(Kills):
+    """Kills of commits, which no journal knows: their first step is the lock of the repository."""
+
+    def _watch(self, words: Sequence[str]) -> Callable[[], bool]:
+        lock = Path(words[words.index("--store") + 1]) / "lakehouse.lock"
+
+        def held() -> bool:
+            if not lock.exists():
+                return False
+            with lock.open("rb") as handle:
+                return not locks.hold(handle, 0)
+
+        return held
+
+    def _again(self, words: Sequence[str]) -> tuple[Sequence[str], str]:
+        return words, "killed"
 
 
 @pytest.fixture
@@ -31,42 +49,65 @@ def table(trino: Trino, schema: str) -> str:
     return f"{schema}.days"
 
 
-def killed(verb: Verb, seconds: float, *words: str) -> None:
-    process = verb.started(*words)
-    try:
-        process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+@pytest.fixture
+def large_table(table: str, metastore: Metastore) -> str:
+    """The table with many partitions that have no files."""
+    database, name = table.split(".")
+    [one] = metastore.partitions(database, name, ["ds=1"])
+    made = []
+    for number in range(MORE):
+        another = copy.deepcopy(one)
+        another.values, another.sd.location = [f"none-{number}"], f"{one.sd.location}-none-{number}"
+        made.append(another)
+    for first in range(0, MORE, AT_ONCE):
+        metastore.call("add_partitions", made[first : first + AT_ONCE])
+    return table
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_commit(verb: Verb, store: tuple[str, str], table: str, trino: Trino, seed: int) -> None:
-    chance = Random(seed)  # noqa: S311 -- no secret
-    if seed % 2:
-        # Of a history that there is already.
-        verb.committed(*store)
-        trino.sql(f"insert into hive.{table} values (0, '0')")
-    killed(verb, chance.uniform(0, COMMIT_SECONDS), "catalog", "commit", *store)
-    commit = verb.committed(*store)
-    verb.json("catalog", "fsck", *store)
-    verb.json("catalog", "diff", "--expect", commit, *store)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_restore(  # noqa: PLR0913, PLR0917 -- fixtures
-    verb: Verb, store: tuple[str, str], table: str, trino: Trino, cluster: Inventory, seed: int
+@pytest.mark.parametrize("history", ["none", "some"])
+def test_a_commit(  # noqa: PLR0913, PLR0917 -- fixtures
+    verb: Verb, tmp_path: Path, large_table: str, trino: Trino, history: str, record_property: Note
 ) -> None:
-    chance = Random(seed)  # noqa: S311 -- no secret
-    commit = verb.committed(*store)
-    with MetastoreSession(placement.read(cluster)) as metastore:
+    """The first one of a history reads the whole catalog, a later one the table that has changed."""
+    tries, number = Commits(verb), 0
+
+    def begun() -> list[str]:
+        nonlocal number
+        number += 1
+        store = tmp_path / f"catalog-{number}.git"
+        if history == "some":
+            verb.committed("--store", str(store))
+            trino.sql(f"insert into hive.{large_table} values ({number}, 'new-{number}')")
+        return ["--store", str(store)]
+
+    seconds = tries.measured(["catalog", "commit", *begun()])
+    for share in SHARES:
+        store = begun()
+        tries.at(share, seconds, ["catalog", "commit", *store])
+        verb.json("catalog", "fsck", *store)
+        verb.json("catalog", "diff", "--expect", "HEAD", *store)
+    record_property("note", f"{tries.enough()}, in runs of {seconds:.1f} s")
+
+
+def test_a_restore(  # noqa: PLR0913, PLR0917 -- fixtures
+    verb: Verb,
+    store: tuple[str, str],
+    table: str,
+    trino: Trino,
+    metastore: Metastore,
+    record_property: Note,
+) -> None:
+    tries, commit = Kills(verb), verb.committed(*store)
+    words = ["catalog", "restore", commit, table, *store, "--yes"]
+
+    def dropped() -> list[str]:
         metastore.call("drop_table", *table.split("."), False)
-    words = ("catalog", "restore", commit, table, *store, "--yes")
-    killed(verb, chance.uniform(0, RESTORE_SECONDS), *words)
-    listed = verb.json("runs")["runs"]
-    # One that was killed before it began left nothing to resume.
-    resumed = bool(listed) and listed[-1]["resumable"]
-    verb.json(*(("resume", "--yes") if resumed else words))
-    assert trino.value(f"select count(*) from hive.{table}") == PARTITIONS
-    verb.json("catalog", "diff", "--expect", commit, *store)
-    verb.json("catalog", "fsck", *store)
+        return words
+
+    seconds = tries.measured(dropped())
+    for share in SHARES:
+        tries.at(share, seconds, dropped())
+        assert trino.value(f"select count(*) from hive.{table}") == PARTITIONS
+        verb.json("catalog", "diff", "--expect", commit, *store)
+        verb.json("catalog", "fsck", *store)
+    record_property("note", f"{tries.enough()}, in runs of {seconds:.1f} s")

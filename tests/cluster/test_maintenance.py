@@ -6,12 +6,16 @@ import pytest
 
 from lakehouse.inventory import Host, Inventory
 from testbed.namenode import NameNode
+from testbed.waiting import wait_for
 from tests.cluster import changing
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machines
 from tests.cluster.playbooks import Ansible
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
+
+# The two minutes, and until the NameNode takes a silent DataNode for dead.
+OVER_SECONDS = 600
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +82,25 @@ def test_a_host_that_goes_while_a_person_is_asked_is_not_started(
         assert asked.code == 3, said
         assert f"{host.name} is in maintenance since the plan was shown; nothing was changed" in said
         assert str(machines[host.name].shell.run(running).stdout).strip() == "inactive"
+    finally:
+        back = verb.run("maintenance", host.name, "--end", "--yes")
+    assert back.returncode == 0, back
+    changing.healed(namenode)
+
+
+@pytest.mark.longdrill
+def test_hdfs_does_without_the_replicas_of_a_host_until_its_time_is_over(
+    verb: Verb, host: Host, machines: Machines, namenode: NameNode
+) -> None:
+    name, left = str(host.variables["lakehouse_cluster"]), "blocks that lack a replica"
+    try:
+        gone = verb.run("maintenance", host.name, "--for", "2m", "--confirm", name)
+        assert gone.returncode == 0, gone
+        assert namenode.state()["LowRedundancyBlocks"] == 0
+        # A boot starts what was stopped.
+        enabled = machines[host.name].run("systemctl is-enabled hdfs-datanode")
+        assert enabled.strip() == "enabled"
+        wait_for(left, lambda: namenode.state()["LowRedundancyBlocks"], seconds=OVER_SECONDS)
     finally:
         back = verb.run("maintenance", host.name, "--end", "--yes")
     assert back.returncode == 0, back

@@ -26,24 +26,31 @@ SEARCH = str(Path(__file__).with_name("find_secret.yml").relative_to(ROOT))
 
 @dataclass(frozen=True)
 class Secret:
-    """What find_secret.yml calls it; the machines of these groups have it in this file, under this name."""
+    """What find_secret.yml calls it; the machines of these groups have it in this file, under this name.
+
+    The file is below the folder of configuration where its path is not whole. Its `reader` is a user of the
+    catalogue or an account, and who else may read it.
+    """
 
     variable: str
     groups: frozenset[str]
     file: str
     name: str
+    reader: str
+    group: str = "root"
+    mode: str = "0o600"
 
     def path(self, machine: Machine) -> str | None:
         """Where it stands on a machine, None if nothing there reads it."""
         reads_it = self.groups & machine.host.groups
-        return f"{machine.variable('lakehouse_config_dir')}/{self.file}" if reads_it else None
+        return str(Path(machine.variable("lakehouse_config_dir"), self.file)) if reads_it else None
 
     def word(self, machines: Machines) -> str:
         """The secret itself, as the first machine that has it says; empty if none has."""
         words = (
             json.loads(machine.run("cat %s", path))[self.name]
             if path.endswith(".json")
-            else machine.run("sed -n 's/^%s=\"\\(.*\\)\"$/\\1/p' %s", self.name, path)
+            else machine.run('sed -En \'s/^%s="?([^"]*)"?$/\\1/p\' %s', self.name, path)
             for machine in machines.values()
             if (path := self.path(machine))
         )
@@ -52,9 +59,25 @@ class Secret:
 
 TRINO = frozenset({"trino_coordinator", "trino_workers"})
 SECRETS = (
-    Secret("lakehouse_database", frozenset({"metastore"}), "hive/credentials.json", credentials.PASSWORD),
-    Secret("lakehouse_federation", TRINO, "trino/trino.env", "TRINO_FEDERATION_PASSWORD"),
-    Secret("trino_shared_secret", TRINO, "trino/trino.env", "TRINO_SHARED_SECRET"),
+    Secret(
+        "lakehouse_database",
+        frozenset({"metastore"}),
+        "hive/credentials.json",
+        credentials.PASSWORD,
+        "hive",
+        mode="0o400",
+    ),
+    Secret("lakehouse_federation", TRINO, "trino/trino.env", "TRINO_FEDERATION_PASSWORD", "root"),
+    Secret("trino_shared_secret", TRINO, "trino/trino.env", "TRINO_SHARED_SECRET", "root"),
+    Secret(
+        "lakehouse_backup_passphrase",
+        frozenset({"postgresql"}),
+        "/etc/pgbackrest/pgbackrest.conf",
+        "repo1-cipher-pass",
+        "root",
+        "postgres",
+        "0o640",
+    ),
 )
 
 
@@ -94,8 +117,8 @@ def test_only_root_or_its_daemon_reads_that_file(secret: Secret, machines: Machi
     for machine in machines.values():
         if path := secret.path(machine):
             file = machine.shell.file(path)
-            hive = machine.variable("lakehouse_users")["hive"]
-            expected = (hive, "root", "0o400") if path.endswith(".json") else ("root", "root", "0o600")
+            reader = machine.variable("lakehouse_users").get(secret.reader, secret.reader)
+            expected = (reader, secret.group, secret.mode)
             assert (file.user, file.group, oct(file.mode)) == expected, machine.name
 
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from lakehouse.dev import numbers
 from lakehouse.inventory import Inventory
 from testbed.namenode import NameNode
 from testbed.tables import suffix
@@ -23,7 +24,7 @@ NEEDED = {"namenode", "metastore", "postgresql"}
 # Whatever becomes of the verb, a host that was made silent is not so for longer.
 LIMIT_SECONDS = 15
 # What the verb promises, and how it ends when somebody ends it.
-PROMISED_SECONDS, INTERRUPTED = 5, 130
+PROMISED_SECONDS, INTERRUPTED = numbers.most("`lakehouse status`"), 130
 BLOCKS = 8
 
 
@@ -51,6 +52,7 @@ def test_programs_learn_of_every_service_where_it_is_placed(path: str, cluster: 
     said = status(path, "--json")
     document = said.document
     assert (document["outcome"], document["findings"]) == ("OK", []), document
+    assert document["seconds"] <= PROMISED_SECONDS
     for placed in placements():
         for host in cluster.group(placed.group):
             units = [one["unit"] for one in document["hosts"][host.name]["services"].values()]

@@ -30,6 +30,7 @@ from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.coordinates import Coordinate
 from lakehouse.artifacts.manifest import Manifest
 from lakehouse.errors import LakehouseError
+from tests.unit import patience
 
 # Does what the generated POM asks for with files of MIRROR; writes one line per run to RUNS.
 STAND_IN = f"""#!{sys.executable}
@@ -303,7 +304,7 @@ def test_an_interrupted_fetch_leaves_nothing(jars: Bench) -> None:
     with child(jars, MAVEN_SECONDS="60") as process:
         wait_for(lambda: jars.maven_runs() == ["copy"])
         process.send_signal(signal.SIGINT)
-        process.wait(10)
+        process.wait(patience.SECONDS)
     maven_pid = int(jars.runs.read_text().split()[0])
     with pytest.raises(ProcessLookupError):
         os.kill(maven_pid, 0)
@@ -322,7 +323,7 @@ def test_the_leftover_of_a_killed_fetch_does_not_disturb(jars: Bench) -> None:
 
 def test_two_processes_fetch_once(jars: Bench) -> None:
     with child(jars, MAVEN_SECONDS="0.5") as one, child(jars, MAVEN_SECONDS="0.5") as two:
-        assert (one.wait(20), two.wait(20)) == (0, 0)
+        assert (one.wait(patience.SECONDS), two.wait(patience.SECONDS)) == (0, 0)
     assert jars.maven_runs() == ["copy"]
 
 
@@ -552,7 +553,7 @@ def child(bench: Bench, **environment: str) -> subprocess.Popen[bytes]:
     )
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 10) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = patience.SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

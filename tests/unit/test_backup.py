@@ -23,6 +23,7 @@ from lakehouse import cli, services
 from lakehouse.errors import LakehouseError
 from ops.backup import engines, postgresql, restore
 from plugins.lookup import configuration_archive
+from tests.unit import patience
 from tests.unit.backup_manifests import NAME, manifest
 
 
@@ -257,7 +258,9 @@ def test_a_recovery_is_waited_for_as_long_as_it_goes_on(
     log = tmp_path / "log"
     log.write_text("FATAL:  no such file\n")
     script = f"set -e\n{postgresql.recovered('unit', 5432, str(log))}"
-    done = subprocess.run(["sh", "-c", script], check=False, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(
+        ["sh", "-c", script], check=False, capture_output=True, text=True, timeout=patience.SECONDS
+    )
     assert (done.returncode, done.stdout) == (code, said), done
 
 
@@ -316,7 +319,7 @@ def test_a_host_of_backups_that_falls_silent_is_not_waited_for(tmp_path: Path) -
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/word/fsimage_1"
         done = subprocess.run(
             ["python3", "-c", restore._FETCH, url, str(tmp_path / "part"), "0.3"],
-            capture_output=True, text=True, check=False, timeout=20,
+            capture_output=True, text=True, check=False, timeout=patience.SECONDS,
         )  # fmt: skip
     assert done.returncode != 0
     assert "timed out" in done.stderr.splitlines()[-1]

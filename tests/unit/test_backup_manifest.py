@@ -19,6 +19,7 @@ from ops.backup import acting, engines, making, restore
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.checked_document import DocumentError
+from tests.unit import patience
 from tests.unit.backup_manifests import LABEL, NAME, manifest
 
 DIGEST = "0" * 64
@@ -269,7 +270,7 @@ def test_words_of_a_manifest_are_words_in_the_script_of_an_image(tmp_path: Path)
     (tmp_path / "bin" / "python3").chmod(0o755)
     subprocess.run(
         ["sh", "-c", f"PATH={shlex.quote(str(tmp_path))}/bin:$PATH; {programs}" + "\n".join(lines)],
-        capture_output=True, text=True, check=False, timeout=20,
+        capture_output=True, text=True, check=False, timeout=patience.SECONDS,
     )  # fmt: skip
     assert not (tmp_path / "owned").exists()
 

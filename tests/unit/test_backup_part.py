@@ -29,6 +29,7 @@ from ops.backup.catalog import Place
 from ops.backup.part import Wanted
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
+from tests.unit import patience
 from tests.unit.backup_manifests import manifest
 
 NAME = "20260102T030405Z"
@@ -251,16 +252,16 @@ def test_two_never_write_at_once(settings: Settings) -> None:
     def hold() -> None:
         with run.alone(settings):
             inside.set()
-            assert leave.wait(20)
+            assert leave.wait(patience.SECONDS)
 
     other = threading.Thread(target=hold)
     other.start()
-    assert inside.wait(20)
+    assert inside.wait(patience.SECONDS)
     with pytest.raises(BackupError, match="another backup or restore is at work"), run.alone(settings):
         pass
     leave.set()
     with run.alone(settings, 20.0):
-        other.join(20)
+        other.join(patience.SECONDS)
 
 
 # -- What is kept --

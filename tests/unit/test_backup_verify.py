@@ -23,7 +23,7 @@ from backup.config import BackupError, Settings, made_at
 from backup.manifest import Backup, Damage
 from backup.tree import Entry
 from lakehouse import inventory
-from ops.backup import acting, catalog, restore, verb
+from ops.backup import acting, restore, verb
 from ops.change.run import Running
 from ops.status import placement, reading
 from ops.status.placement import Cluster
@@ -382,23 +382,7 @@ def test_what_came_of_a_run_is_kept_on_a_full_disk(settings: Settings) -> None:
     assert list(settings.state.iterdir()) == [path]
 
 
-# -- Places and clocks --
-
-
-@pytest.mark.parametrize(
-    ("uri", "path"),
-    [
-        ("/lakehouse/d/a%3Ab", "/lakehouse/d/a%3Ab"),
-        ("hdfs://lake/lakehouse/d/a%3Ab/", "/lakehouse/d/a%3Ab"),
-        ("hdfs://lake/lakehouse/d/a?b#c", "/lakehouse/d/a?b#c"),
-        ("hdfs:/lakehouse/d", "/lakehouse/d"),
-        ("hdfs://lake", ""),
-        ("/lakehouse/ts=2026-01-01 10:00", "/lakehouse/ts=2026-01-01 10:00"),
-        ("", ""),
-    ],
-)
-def test_no_letter_of_a_place_stands_for_another(uri: str, path: str) -> None:
-    assert catalog.path(uri) == path
+# -- Clocks --
 
 
 class OneHost:

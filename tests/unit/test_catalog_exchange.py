@@ -29,7 +29,7 @@ from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.run import ROOT
 from ops.catalog import shared
 from testbed.waiting import wait_for
-from tests.unit import metastore_database
+from tests.unit import metastore_database, patience
 
 WHO = "Ann <ann@example.org>"
 DAY = 24 * 3600
@@ -435,7 +435,7 @@ def test_the_modules_that_the_role_installs_are_enough(tmp_path: Path, cluster: 
         entry = commit_catalog(node, "one")
     with serving(cluster, module) as said:
         served = f"HEAD is commit {entry.short} (one)"
-        wait_for("it serves", lambda: said() == [served], seconds=30)
+        wait_for("it serves", lambda: said() == [served], seconds=patience.SECONDS)
 
 
 def test_a_commit_that_is_not_there_is_said_once_and_served_when_it_is(tmp_path: Path) -> None:
@@ -444,10 +444,10 @@ def test_a_commit_that_is_not_there_is_said_once_and_served_when_it_is(tmp_path:
         entry = commit_catalog(node, "one")
         why = f"before: no commit, branch or tag of {cluster.repository}"
         missing = f"lakehouse_past_commit is not served yet: {why}"
-        wait_for("it is said", lambda: said() == [missing], seconds=30)
+        wait_for("it is said", lambda: said() == [missing], seconds=patience.SECONDS)
         node.references.add("tags/before", entry.id)
         served = [missing, f"before is commit {entry.short} (one)"]
-        wait_for("it is served", lambda: said() == served, seconds=30)
+        wait_for("it is served", lambda: said() == served, seconds=patience.SECONDS)
 
 
 def test_who_waits_for_a_commit_is_well_until_it_is_there(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from lakehouse.catalog.served.locations import SnapshotLocations
 from lakehouse.catalog.served.metadata_copies import MetadataCopies
 from lakehouse.catalog.store import Entry
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfs
-from tests.unit.test_catalog_moved_metadata import DATA, POSITIONS, manifest, manifest_list
+from tests.unit.iceberg_files import DATA, POSITIONS, manifest, manifest_list
 
 COMMIT = "c" * 40
 OWN, LATER = "history-20260102T030405Z-cccccccccccc", "history-20260102T040405Z-dddddddddddd"

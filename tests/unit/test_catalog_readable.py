@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,22 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyiceberg.io import InputFile, OutputFile, OutputStream
-from pyiceberg.manifest import (
-    DataFile,
-    DataFileContent,
-    FileFormat,
-    ManifestContent,
-    ManifestEntry,
-    ManifestEntryStatus,
-    ManifestFile,
-    write_manifest,
-    write_manifest_list,
-)
-from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
-from pyiceberg.schema import Schema
-from pyiceberg.typedef import Record
-from pyiceberg.types import IntegerType, NestedField
 
 from lakehouse.catalog import hooks, readable
 from lakehouse.catalog.names import Name
@@ -35,40 +18,11 @@ from lakehouse.errors import LakehouseError
 from ops import clients
 from ops.catalog import pinning
 from tests.unit.catalog_files import Files
+from tests.unit.iceberg_files import DATA, manifest, manifest_list
 
 DAY = 24 * 3600 * 1000
 NOW = 1_000 * DAY
-COUNTS: dict[str, Any] = dict.fromkeys(
-    (f"{state}_{what}_count" for state in ("added", "existing", "deleted") for what in ("files", "rows")), 0
-)
-ICEBERG_SCHEMA = Schema(NestedField(1, "a", IntegerType(), required=False))
 ORDERS = Name("hive", "sales", "orders")
-
-
-class Output(OutputFile):
-    """A file in memory, as PyIceberg writes it."""
-
-    content = b""
-
-    def __len__(self) -> int:
-        return len(self.content)
-
-    def exists(self) -> bool:
-        return False
-
-    def to_input_file(self) -> InputFile:
-        raise NotImplementedError
-
-    def create(self, overwrite: bool = False) -> OutputStream:  # noqa: ARG002 -- PyIceberg's signature
-        stream = io.BytesIO()
-        close = stream.close
-
-        def closed() -> None:
-            self.content = stream.getvalue()
-            close()
-
-        stream.close = closed  # type: ignore[method-assign]
-        return stream
 
 
 def metadata(*, age: int = 0, tag_days: int | None = None, number: int = 7) -> dict[str, Any]:
@@ -92,63 +46,13 @@ def test_an_iceberg_table_needs_its_metadata_and_the_list_of_its_snapshot() -> N
     assert readable.lost(said, Files(there)) == "snapshot 7 has expired: hdfs://c/list is not there"
 
 
-def manifest(*data: str) -> bytes:
-    """An Avro file with these data files, as PyIceberg writes it."""
-    out = Output("hdfs://c/m")
-    with write_manifest(2, UNPARTITIONED_PARTITION_SPEC, ICEBERG_SCHEMA, out, 7, "deflate") as writer:
-        for path in data:
-            writer.add_entry(
-                ManifestEntry.from_args(
-                    status=ManifestEntryStatus.ADDED,
-                    snapshot_id=7,
-                    data_file=DataFile.from_args(
-                        content=DataFileContent.DATA,
-                        file_path=path,
-                        file_format=FileFormat.PARQUET,
-                        partition=Record(),
-                        record_count=1,
-                        file_size_in_bytes=1,
-                        column_sizes={},
-                        value_counts={},
-                        null_value_counts={},
-                        nan_value_counts={},
-                        lower_bounds={},
-                        upper_bounds={},
-                    ),
-                )
-            )
-    return out.content
-
-
-def manifest_list(*manifests: str) -> bytes:
-    """An Avro file that names these manifests, as PyIceberg writes it."""
-    out = Output("hdfs://c/list")
-    with write_manifest_list(2, out, 7, None, 1, "deflate") as writer:
-        writer.add_manifests(
-            [
-                ManifestFile.from_args(
-                    manifest_path=path,
-                    manifest_length=1,
-                    partition_spec_id=0,
-                    content=ManifestContent.DATA,
-                    sequence_number=1,
-                    min_sequence_number=1,
-                    added_snapshot_id=7,
-                    **COUNTS,
-                )
-                for path in manifests
-            ]
-        )
-    return out.content
-
-
 def whole_table() -> dict[str, bytes]:
     """The files of an Iceberg table with two manifests."""
     return {
         "hdfs://c/1.metadata.json": json.dumps(metadata()).encode(),
         "hdfs://c/list": manifest_list("hdfs://c/m1", "hdfs://c/m2"),
-        "hdfs://c/m1": manifest("hdfs://c/d1"),
-        "hdfs://c/m2": manifest("hdfs://c/d2", "hdfs://c/d3"),
+        "hdfs://c/m1": manifest(("hdfs://c/d1", DATA)),
+        "hdfs://c/m2": manifest(("hdfs://c/d2", DATA), ("hdfs://c/d3", DATA)),
         **{f"hdfs://c/d{number}": b"rows" for number in (1, 2, 3)},
     }
 

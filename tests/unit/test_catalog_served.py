@@ -39,7 +39,7 @@ from lakehouse.catalog.store import Entry, Store
 from lakehouse.listening import LOOPBACK
 from lakehouse.metastore import model
 from lakehouse.run import ROOT
-from tests.unit import metastore_database
+from tests.unit import metastore_database, patience
 
 KINDS = Path(__file__).with_name("metastore_kinds.sql").read_text(encoding="utf-8")
 # Python's bindings cannot read a map whose keys are lists; Java's can.
@@ -368,7 +368,7 @@ def test_many_clients_at_once_get_their_own_answers(served: Served) -> None:
     "sent", [b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 64, b"\x80\x01\x00\x01\x7f\xff\xff\xff"]
 )
 def test_who_speaks_something_else_is_left_alone(served: Served, client: Any, sent: bytes) -> None:
-    with socket.create_connection((LOOPBACK, served.port), timeout=10) as stranger:
+    with socket.create_connection((LOOPBACK, served.port), timeout=patience.SECONDS) as stranger:
         stranger.sendall(sent)
         stranger.shutdown(socket.SHUT_WR)
         assert stranger.recv(100) == b""
@@ -414,7 +414,7 @@ def test_a_person_serves_a_commit_and_ends_it(history: Path) -> None:
             listed = HiveCatalog("past", uri=said["uri"]).list_tables("sales")
         finally:
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=patience.SECONDS)
     assert listed == [("sales", "ice")]
     assert (process.returncode, errors) == (128 + signal.SIGTERM, "")
 

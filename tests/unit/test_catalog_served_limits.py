@@ -20,8 +20,16 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 from lakehouse.catalog.served.server import Limits, Server
 from lakehouse.listening import LOOPBACK
 from testbed.waiting import wait_for
+from tests.unit import patience
 
-PATIENT = Limits(clients=3, idle_seconds=30, call_seconds=30, bytes=64 * 1024, elements=1000)
+# By itself it lets no client go in the time that a test waits.
+PATIENT = Limits(
+    clients=3,
+    idle_seconds=patience.LONGER,
+    call_seconds=patience.LONGER,
+    bytes=64 * 1024,
+    elements=1000,
+)
 CALL, STRING, LIST, STRUCT = 1, 11, 15, 12
 LONG = 5_000_000
 
@@ -76,7 +84,7 @@ def field(kind: int, value: bytes, number: int = 1) -> bytes:
 
 def remainder(port: int, sent: bytes) -> bytes:
     """Send bytes, keep the connection open, and return what comes until the server closes it."""
-    with socket.create_connection((LOOPBACK, port), timeout=20) as stranger:
+    with socket.create_connection((LOOPBACK, port), timeout=patience.SECONDS) as stranger:
         stranger.sendall(sent)
         return stranger.recv(100)
 
@@ -126,7 +134,8 @@ def test_a_length_takes_no_memory_before_its_bytes_are_there() -> None:
         tracemalloc.start()
         try:
             strangers = [
-                stack.enter_context(socket.create_connection((LOOPBACK, port), timeout=20)) for _ in range(30)
+                stack.enter_context(socket.create_connection((LOOPBACK, port), timeout=patience.SECONDS))
+                for _ in range(30)
             ]
             for stranger in strangers:
                 stranger.sendall(call(b"getMetaConf", field(STRING, struct.pack(">i", announced))))
@@ -145,7 +154,7 @@ def test_a_client_that_stops_within_a_call_is_let_go() -> None:
 def test_a_client_that_trickles_is_let_go() -> None:
     with (
         serving(replace(PATIENT, call_seconds=0.3)) as (port, _),
-        socket.create_connection((LOOPBACK, port), timeout=20) as stranger,
+        socket.create_connection((LOOPBACK, port), timeout=patience.SECONDS) as stranger,
     ):
         stranger.sendall(call(b"getMetaConf", field(STRING, struct.pack(">i", 60_000))))
 
@@ -159,11 +168,11 @@ def test_a_client_that_trickles_is_let_go() -> None:
             except OSError:
                 return True
 
-        assert wait_for("the connection is closed", closed, seconds=20, pause=0.01)
+        assert wait_for("the connection is closed", closed, seconds=patience.SECONDS, pause=0.01)
 
 
 def test_a_client_that_is_silent_is_let_go() -> None:
-    with serving(replace(PATIENT, idle_seconds=0.3)) as (port, _):
+    with serving(replace(PATIENT, idle_seconds=2)) as (port, _):
         assert remainder(port, b"") == b""
         with client(port) as other:
             assert other.get_all_databases() == other.get_all_databases() == ["sales"]
@@ -176,7 +185,7 @@ def test_a_client_that_takes_no_answer_is_let_go() -> None:
     with serving(replace(PATIENT, clients=1, call_seconds=0.3)) as (port, _):
         with socket.socket() as deaf:
             deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            deaf.settimeout(20)
+            deaf.settimeout(patience.SECONDS)
             deaf.connect((LOOPBACK, port))
             deaf.sendall(call(b"getMetaConf", field(STRING, struct.pack(">i", 1) + b"x") + b"\0"))
             received = 0
@@ -197,7 +206,7 @@ def served_again(port: int) -> bool:
         except (TTransportException, OSError):
             return False
 
-    return bool(wait_for("a client is let in", let_in, seconds=20))
+    return bool(wait_for("a client is let in", let_in, seconds=patience.SECONDS))
 
 
 def test_a_long_answer_arrives_whole(port: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lakehouse.dev import numbers
 from tests.render import rendering
 
 pytestmark = pytest.mark.longdrill
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.longdrill
 HOSTS = 50
 # The first two have what there is once, all others every service of a worker.
 WORKERS = ("datanodes", "spark_workers", "trino_workers", "flink_taskmanagers")
-SECONDS = 40
+SECONDS = numbers.most("render of 50 hosts")
 MACHINE = {"node_memory_mb": 256 * 1024, "node_cores": 64}
 
 

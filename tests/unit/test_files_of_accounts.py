@@ -14,9 +14,9 @@ import pytest
 
 from lakehouse.inventory import Host
 from ops.status import questions, reading
+from tests.unit import patience
 
 OWNER = "nobody"
-SECONDS = 20
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="root becomes the account")
 
 
@@ -37,7 +37,7 @@ def folder() -> Iterator[Path]:
 def read(monkeypatch: pytest.MonkeyPatch, folder: Path) -> str:
     monkeypatch.setattr(questions, "KEEPER", OWNER)
     command = ["sh", "-c", questions.last_backup(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=patience.SECONDS)
     return done.stdout
 
 

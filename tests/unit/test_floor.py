@@ -14,6 +14,7 @@ from lakehouse.dev.floor import imprint, probing, steps
 from lakehouse.dev.floor.steps import Step
 from lakehouse.dev.floor.taking import Taken
 from lakehouse.errors import LakehouseError
+from tests.unit import patience
 
 LISTS = """/etc
 /etc/systemd/system
@@ -164,7 +165,7 @@ class TestSteps:
 
     def test_a_step_follows_those_it_comes_after_and_runs_beside_the_others(self) -> None:
         done: list[str] = []
-        both = threading.Barrier(2, timeout=10)
+        both = threading.Barrier(2, timeout=patience.SECONDS)
 
         def work(name: str, wait: Callable[[], object] = lambda: None) -> Callable[[], None]:
             def turn() -> None:

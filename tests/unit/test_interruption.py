@@ -10,8 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from lakehouse.interruption import raised, terminated
-
-SECONDS = 5
+from tests.unit import patience
 
 
 def interrupt() -> None:
@@ -45,10 +44,10 @@ def after(work: Callable[[], object]) -> None:
     """Do something that is interrupted, and wait for what comes of it."""
     with raised(KeyboardInterrupt, [signal.SIGINT]):
         work()
-        until = time.monotonic() + SECONDS
+        until = time.monotonic() + patience.SECONDS
         while time.monotonic() < until:
             time.sleep(0.001)
-    pytest.fail(f"nothing was raised in {SECONDS} s")
+    pytest.fail(f"nothing was raised in {patience.SECONDS} s")
 
 
 @pytest.fixture

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from importlib.metadata import distributions
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -21,6 +23,7 @@ from matrix.recipes import RECIPES
 from matrix.recipes.recipe import Names
 from matrix.workers import Outcome, verdict
 from testbed import formats
+from testbed.engines.facade import Row
 from tests.unit.surface import KNOWN, surface
 
 NAMES = Names(
@@ -191,6 +194,26 @@ class TestDeclarations:
     @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.expected is not Expected.WORKS], ids=str)
     def test_what_does_not_work_says_why(self, cell: Cell) -> None:
         assert cell.limit or cell.design, "it has no limit: look for the upstream issue, or name the design"
+
+    @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.expected is Expected.WRONG], ids=str)
+    @pytest.mark.parametrize("got", [[], [(1, "a row of nobody")]])
+    def test_what_is_wrong_says_which_rows_are_read_instead(self, cell: Cell, got: list[Row]) -> None:
+        """Or the cell would go as declared whatever the engine reads."""
+        adapter = SimpleNamespace(read=lambda *_: got)
+        scene: Any = SimpleNamespace(cell=cell, table=None, adapter=adapter)
+        with pytest.raises(AssertionError) as found:
+            PROOFS[operations.ROWS](scene)
+        assert verdict(cell, "", str(found.value))
+
+    @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.behind], ids=str)
+    def test_what_an_engine_refuses_for_another_reason_than_the_kits_has_a_limit_of_its_own(
+        self, cell: Cell
+    ) -> None:
+        """What is withheld is explained by Trino's writes to HDFS, and by nothing else that Trino says."""
+        assert cell.behind
+        of_hdfs = re.search(r"hdfs|transaction log", cell.behind.reason)
+        assert bool(cell.behind.limit) == (cell.behind.refuses and not of_hdfs)
+        assert cell.behind.limit != cell.limit
 
     @pytest.mark.parametrize(("fmt", "other"), [("iceberg", "delta"), ("delta", "iceberg")])
     def test_no_limit_of_one_format_is_explained_by_the_other(self, fmt: str, other: str) -> None:

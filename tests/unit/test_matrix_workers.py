@@ -26,6 +26,7 @@ from testbed.engines.facade import Row
 from testbed.engines.spark import Spark
 from testbed.namenode import NameNode
 from testbed.placement import Placement
+from tests.unit import patience
 
 ENDPOINTS = cast("Endpoints", SimpleNamespace(root="/lake", warehouse="hdfs://name/lake"))
 
@@ -195,7 +196,7 @@ class TestWorkers:
         workers.close()
 
     def test_they_work_at_the_same_time(self) -> None:
-        both = threading.Barrier(2, timeout=10)
+        both = threading.Barrier(2, timeout=patience.SECONDS)
 
         def open_worker(_: str) -> Worker:
             both.wait()

@@ -13,11 +13,11 @@ from hive_metastore import ThriftHiveMetastore, ttypes
 from prometheus_client.parser import text_string_to_metric_families
 
 from lakehouse.metastore import Cached, Kind, Limits, Metastore, Options, Stale, UnavailableError, about
+from tests.unit import patience
 from tests.unit.metastore_fake import Catalog, Fake
 
 FAST = Options(rounds=1)
 LIMITS = Limits(ttl=60, refresh=0.5)
-_PATIENCE_SECONDS = 10
 
 
 class Clock:
@@ -42,7 +42,7 @@ def table(comment: str, name: str = "t") -> ttypes.Table:
 
 def becomes(condition: Callable[[], object], what: str) -> None:
     """Wait until it is so, for a while."""
-    until = time.monotonic() + _PATIENCE_SECONDS
+    until = time.monotonic() + patience.SECONDS
     while not condition():
         assert time.monotonic() < until, what
         threading.Event().wait(0.01)
@@ -98,7 +98,7 @@ class TestKept:
                 comment(client)
                 thread = next(one for one in threading.enumerate() if one.name == "metastore-cache")
                 assert thread.daemon
-            thread.join(_PATIENCE_SECONDS)
+            thread.join(patience.SECONDS)
             assert not thread.is_alive()
 
     def test_who_changes_what_was_given_changes_nothing_that_is_kept(self) -> None:

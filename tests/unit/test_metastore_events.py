@@ -27,11 +27,11 @@ from lakehouse.metastore import (
 )
 from lakehouse.metastore import events as read
 from lakehouse.metastore.about import EVERYTHING, Name
+from tests.unit import patience
 from tests.unit.metastore_fake import Fake
 
-_PATIENCE_SECONDS = 10
-# On a busy machine, too: without a deadline of its own a call ends after 10 or 20 seconds.
-LONG_BEFORE = 5.0
+# By itself it ends nothing: the deadline of a look has to.
+ENDLESS = Options(rounds=1, total=patience.LONGER, connect=patience.LONGER, read=patience.LONGER)
 LONG = Limits(ttl=3600)
 
 
@@ -59,7 +59,7 @@ class Followed:
 
 @contextmanager
 def followed(cursor: Path, fake: Fake) -> Iterator[Followed]:
-    with fake, Cached(Metastore(fake.uri, Options(rounds=1)), LONG) as cache:
+    with fake, Cached(Metastore(fake.uri, ENDLESS), LONG) as cache:
         yield Followed(fake, cache, Follower(cache, cursor), cursor)
 
 
@@ -155,12 +155,12 @@ class TestThread:
         looks: list[Look] = []
         with Follower(here.cache, here.cursor, every=0.01, report=looks.append):
             here.elsewhere("new")
-            until = time.monotonic() + _PATIENCE_SECONDS
+            until = time.monotonic() + patience.SECONDS
             while here.comment() != "new":
                 assert time.monotonic() < until, looks
             thread = next(one for one in threading.enumerate() if one.name == "metastore-events")
             assert thread.daemon
-        thread.join(_PATIENCE_SECONDS)
+        thread.join(patience.SECONDS)
         assert not thread.is_alive()
 
     def test_it_tells_what_keeps_it_from_the_log_and_goes_on(
@@ -168,17 +168,16 @@ class TestThread:
     ) -> None:
         here.fake.stop()
         with Follower(here.cache, here.cursor, every=0.01):
-            until = time.monotonic() + _PATIENCE_SECONDS
+            until = time.monotonic() + patience.SECONDS
             while caplog.text.count("the notification log cannot be read") < 2:
                 assert time.monotonic() < until, caplog.text
         assert here.fake.uri in caplog.text
         assert here.comment() == ""
 
     def test_a_look_ends_with_its_deadline(self, tmp_path: Path) -> None:
-        began = time.monotonic()
-        with followed(tmp_path / "cursor", Fake(silent=True)) as one, pytest.raises(DeadlineError):
+        silent = followed(tmp_path / "cursor", Fake(silent=True))
+        with patience.kept(), silent as one, pytest.raises(DeadlineError):
             one.follower.look(seconds=0.3)
-        assert time.monotonic() - began < LONG_BEFORE
 
 
 def event(kind: str, database: str | None, table: str | None, **more: str) -> ttypes.NotificationEvent:

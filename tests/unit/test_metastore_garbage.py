@@ -34,10 +34,10 @@ from lakehouse.metastore import (
 )
 from lakehouse.metastore.health import Step, check
 from lakehouse.metastore.options import endpoints
+from tests.unit import patience
 from tests.unit.metastore_fake import Catalog, Fake
 from tests.unit.metastore_garbage import EXCEPTIONS, GARBAGE, LISTS, STOP, Garble, field, of_body, parts, text
 
-_PATIENCE_SECONDS = 10
 ONCE = Options(rounds=1)
 # One that is never left alone, however often it fails.
 PATIENT = Options(rounds=1, failures=sys.maxsize)
@@ -303,7 +303,7 @@ class TestUsers:
 
 
 def wait_for(looks: list[Look], true: Callable[[], bool]) -> None:
-    until = time.monotonic() + _PATIENCE_SECONDS
+    until = time.monotonic() + patience.SECONDS
     while not true():
         assert time.monotonic() < until, looks
         threading.Event().wait(0.01)

@@ -22,9 +22,7 @@ from ops import hosts, probing
 from ops.answer import Answer
 from ops.probing import Http, Probe, Prober, Question, Session, Shell, Thrift
 from testbed.waiting import wait_for
-
-# A computer that is busy with other tests answers late; a bound is only so that a test ends.
-PATIENCE = 60
+from tests.unit import patience
 
 
 def host(**variables: object) -> Host:
@@ -60,10 +58,9 @@ def test_silent_machines_and_services_are_unknown_at_the_one_deadline(
         Http("http", f"http://127.0.0.1:{silent_ports[3]}/", {}),
         Thrift("thrift", "127.0.0.1", silent_ports[4], "get_all_databases"),
     ]
-    until = time.monotonic() + 3
-    answers = asker.ask(data, questions, until)
     # Nothing ever answers here: what waits for one of them never ends.
-    assert time.monotonic() <= until + PATIENCE
+    with patience.kept():
+        answers = asker.ask(data, questions, time.monotonic() + 3)
     assert answers.keys() == {one.name for one in questions}
     assert {answer.why[:13] for answer in answers.values()} == {"no answer in "}
 
@@ -73,7 +70,7 @@ def test_one_host_that_answers_is_known_beside_one_that_refuses(asker: Prober) -
         port = closed.getsockname()[1]
     data = {"@fake/n1": fake(echo="word"), "n2": {"ssh_hostname": "127.0.0.1", "ssh_port": port}}
     questions = [Shell("one", "@fake/n1", "echo word"), Shell("two", "n2", "true")]
-    answers = asker.ask(data, questions, time.monotonic() + PATIENCE)
+    answers = asker.ask(data, questions, time.monotonic() + patience.SECONDS)
     assert answers["one"].value is not None
     assert answers["one"].value.text == "word"
     assert not answers["two"].known
@@ -81,7 +78,7 @@ def test_one_host_that_answers_is_known_beside_one_that_refuses(asker: Prober) -
 
 def test_a_command_that_fails_in_silence_is_unknown(asker: Prober) -> None:
     data = {"@fake/n1": fake(broken={"stdout": "", "stderr": "sh: broken: not found", "success": False})}
-    answers = asker.ask(data, [Shell("one", "@fake/n1", "broken")], time.monotonic() + PATIENCE)
+    answers = asker.ask(data, [Shell("one", "@fake/n1", "broken")], time.monotonic() + patience.SECONDS)
     assert answers["one"].why == "sh: broken: not found"
 
 
@@ -114,7 +111,7 @@ def test_a_port_of_the_inventory_is_one_that_pyinfra_takes(asker: Prober) -> Non
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     found = hosts.connection(Host("n1", "127.0.0.1", frozenset(), {"ansible_port": str(port)}))
-    answers = asker.ask({"n1": found}, [Shell("one", "n1", "true")], time.monotonic() + PATIENCE)
+    answers = asker.ask({"n1": found}, [Shell("one", "n1", "true")], time.monotonic() + patience.SECONDS)
     assert not answers["one"].known
 
 
@@ -132,7 +129,7 @@ def session() -> Iterator[Session]:
 
 def test_a_session_is_asked_again_and_again(session: Session) -> None:
     for script, said in (("echo word", "word"), ("later", "again")):
-        answer = session.ask([Shell("one", "@fake/n1", script)], PATIENCE)["one"]
+        answer = session.ask([Shell("one", "@fake/n1", script)], patience.SECONDS)["one"]
         assert answer.value is not None
         assert answer.value.text == said
 
@@ -140,7 +137,7 @@ def test_a_session_is_asked_again_and_again(session: Session) -> None:
 def test_what_was_late_is_no_answer_to_the_next_question(session: Session, silent_ports: list[int]) -> None:
     slow = Http("one", f"http://127.0.0.1:{silent_ports[0]}/", {})
     assert session.ask([slow], 0.5)["one"].why.startswith("no answer in ")
-    answer = session.ask([Shell("one", "@fake/n1", "echo word")], PATIENCE)["one"]
+    answer = session.ask([Shell("one", "@fake/n1", "echo word")], patience.SECONDS)["one"]
     assert answer.value is not None
     assert answer.value.text == "word"
 
@@ -151,15 +148,15 @@ def test_who_ends_a_long_question_is_answered_at_once(session: Session, silent_p
     def ends(*_: object) -> None:
         raise KeyboardInterrupt
 
-    assert session.ask([Shell("one", "@fake/n1", "echo word")], PATIENCE)["one"].known
+    assert session.ask([Shell("one", "@fake/n1", "echo word")], patience.SECONDS)["one"].known
     before = signal.signal(signal.SIGALRM, ends)
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
         with pytest.raises(KeyboardInterrupt):
-            session.ask([Http("one", f"http://127.0.0.1:{silent_ports[0]}/", {})], 10 * PATIENCE)
+            session.ask([Http("one", f"http://127.0.0.1:{silent_ports[0]}/", {})], 10 * patience.SECONDS)
     finally:
         signal.signal(signal.SIGALRM, before)
-    answer = session.ask([Shell("one", "@fake/n1", "later")], PATIENCE)["one"]
+    answer = session.ask([Shell("one", "@fake/n1", "later")], patience.SECONDS)["one"]
     assert answer.value is not None
     assert answer.value.text == "again"
 
@@ -173,8 +170,8 @@ def test_another_child_repeats_what_the_one_before_it_did(tmp_path: Path) -> Non
         with pytest.raises(LakehouseError, match="pyinfra"):
             made.ask([Shell("one", "@local", "true")], 1)
         beat.unlink(missing_ok=True)
-        assert made.ask([Shell("one", "@local", "echo word")], PATIENCE)["one"].known
-        wait_for("a beat", beat.exists, seconds=30)
+        assert made.ask([Shell("one", "@local", "echo word")], patience.SECONDS)["one"].known
+        wait_for("a beat", beat.exists, seconds=patience.SECONDS)
 
 
 def test_a_session_whose_child_is_gone_is_one_line(session: Session) -> None:
@@ -194,15 +191,15 @@ def test_what_a_session_repeats_ends_with_the_program_that_asked(tmp_path: Path)
     beat = tmp_path / "beat"
     argv = [sys.executable, "-c", program]
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        wait_for("a first beat", beat.exists, seconds=30)
+        wait_for("a first beat", beat.exists, seconds=patience.SECONDS)
         first = beat.read_text()
-        wait_for("another one", lambda: beat.read_text() not in {"", first}, seconds=30)
+        wait_for("another one", lambda: beat.read_text() not in {"", first}, seconds=patience.SECONDS)
         process.kill()
 
     def silent() -> bool:
         return time.time() - beat.stat().st_mtime > 3
 
-    wait_for("no beat", silent, seconds=30)
+    wait_for("no beat", silent, seconds=patience.SECONDS)
 
 
 def test_a_probe_is_asked_as_a_play_does(session: Session, silent_ports: list[int]) -> None:

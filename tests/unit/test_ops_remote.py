@@ -10,6 +10,7 @@ from lakehouse.inventory import Host
 from ops import hosts, remote
 from ops.remote import Line
 from testbed.waiting import wait_for
+from tests.unit import patience
 
 ONE, TWO = (Host(name, f"10.0.0.{number}", frozenset(), {}) for number, name in enumerate(("n1", "n2"), 1))
 
@@ -23,7 +24,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def gone(pid: str) -> bool:
     """Wait until a process has ended; a busy machine may take seconds to do that."""
-    return wait_for("its end", lambda: not Path(f"/proc/{pid}").exists(), seconds=30)
+    return wait_for("its end", lambda: not Path(f"/proc/{pid}").exists(), seconds=patience.SECONDS)
 
 
 def test_each_host_says_its_lines_and_how_its_script_ended() -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from lakehouse.errors import LakehouseError
 from lakehouse.phases import Phase, Phases, read
+from tests.unit import patience
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_a_list_of_before_has_no_warnings(path: Path) -> None:
 
 def test_overlapping_phases_are_listed_by_their_start(path: Path) -> None:
     phases = Phases(path, Console(file=io.StringIO(), force_terminal=True, width=80))
-    inside = threading.Barrier(2, timeout=10)
+    inside = threading.Barrier(2, timeout=patience.SECONDS)
 
     def short() -> None:
         with phases.phase("nodes"):

@@ -15,6 +15,8 @@ import pytest
 from ansible.module_utils.lakehouse import probes
 from pyspark.sql.connect import proto
 
+from tests.unit import patience
+
 PAGES = {
     "/jmx": (200, json.dumps({"beans": [{"State": "active", "Live": 3, "Nodes": [1, 2]}]}).encode()),
     "/text": (200, b"it works"),
@@ -58,7 +60,7 @@ def service(talk: Callable[[socket.socket], None]) -> Iterator[dict[str, object]
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield {"host": "127.0.0.1", "port": listener.getsockname()[1]}
-        thread.join(timeout=5)
+        thread.join(timeout=patience.SECONDS)
 
 
 @pytest.fixture

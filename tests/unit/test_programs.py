@@ -10,6 +10,7 @@ from ansible.module_utils.lakehouse import programs
 from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 from testbed.waiting import wait_for
+from tests.unit import patience
 
 
 def test_output_errors_and_the_exit_code_come_back() -> None:
@@ -31,7 +32,7 @@ def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path) -> Non
     def is_gone() -> bool:
         return not child.exists() or child.read_text(encoding="utf-8").split()[2] == "Z"
 
-    wait_for("the child's end", is_gone, seconds=10, ignoring=(FileNotFoundError,))
+    wait_for("the child's end", is_gone, seconds=patience.SECONDS, ignoring=(FileNotFoundError,))
 
 
 def test_the_program_behind_runuser_is_the_one_that_is_named(

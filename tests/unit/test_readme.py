@@ -376,7 +376,15 @@ class TestOutput:
 
     def test_it_is_the_excerpt_of_the_last_run(self) -> None:
         text = README.read_text(encoding="utf-8")
-        assert readme.output(readme.with_output(text, self.GOOD)) == self.GOOD
+        shown = readme.output(readme.with_output(text, self.GOOD))
+        assert shown == "the matrix: 3 works\nVERIFIED: kit: 3 passed\n"
+
+    def test_its_seconds_stand_among_the_numbers_alone(self) -> None:
+        assert readme.phases(self.GOOD) == {"run converge": 1.0, "run matrix": 2.0}
+        for page in ("README.md", "CONTRIBUTING.md"):
+            assert not re.findall(
+                r"\b[\d.]+ (?:s|min|seconds|minutes)\b", (ROOT / page).read_text(encoding="utf-8")
+            )
 
     @pytest.mark.parametrize("line", GOOD.splitlines(keepends=True))
     def test_a_run_that_is_not_whole_or_not_verified_is_refused(self, line: str) -> None:

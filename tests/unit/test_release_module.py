@@ -24,6 +24,7 @@ from lakehouse.artifacts import manifest, releases
 from lakehouse.artifacts.cache import Cache
 from library import lakehouse_release as release
 from plugins.action.lakehouse_release import ActionModule
+from tests.unit import patience
 from tests.unit.test_releases import FILES, LAYERS, bill_of
 
 MODULE = Path(release.__file__)
@@ -220,7 +221,7 @@ def test_two_control_machines_install_one_after_the_other(tmp_path: Path) -> Non
     for one in both:
         one.start()
     for one in both:
-        one.join(20)
+        one.join(patience.SECONDS)
     assert sorted(one is None for one in did) == [False, True]
 
 

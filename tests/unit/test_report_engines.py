@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
@@ -78,16 +79,35 @@ def test_cells_are_counted() -> None:
     assert engines.counts(cells) == {"works": 1, "refused": 1, "absent": 1, "failed": 1}
 
 
-def test_the_proof_of_a_limit_looks_like_a_cell_and_is_counted_with_them() -> None:
+def test_the_proof_of_a_limit_looks_like_a_cell_and_is_counted_by_a_name_of_its_own() -> None:
     arranged = engines.arrange([REFUSED, PROOF, LIMIT])
     assert [cell.cases for cell in arranged.proofs.cells] == [(PROOF,), (LIMIT,)]
-    assert engines.counts(arranged.declared) == {"refused": 2}
-    assert arranged.proven == 1
+    assert (arranged.counts, arranged.proven, arranged.limits) == ({"refused": 1}, 1, 1)
     html = page.render_matrix(report(REFUSED, PROOF, LIMIT))
     assert '<td class="works"><a href="#evidence-2"' in html
     assert '<td class="refused"><a href="#evidence-3"' in html
     for text in ("✕ 1.5", "no such view", 'href="https://example.test/17858"', "refused, as declared"):
         assert text in html
+
+
+def test_every_part_of_the_report_counts_the_same_cells() -> None:
+    wrong = replace(REFUSED, operation="rename", expected="wrong")
+    cases = (case(), REFUSED, wrong, ABSENT, LIMIT, replace(LIMIT, expected="wrong"), PROOF)
+    run, printed = report(*cases), StringIO()
+    terminal.show(run, Path("x"), Console(file=printed, width=200))
+    [line] = [line for line in terminal.excerpt(run).splitlines() if line.startswith("the matrix: ")]
+    assert line == "the matrix: 1 works, 1 wrong, 1 refused, 1 absent"
+    assert line in printed.getvalue()
+    for html in (page.render(run), page.render_matrix(run)):
+        for count, name in (("1", "wrong"), ("1", "refused"), ("2", "limits across engines")):
+            assert re.search(rf"<li><b>{count}</b> {name}", html)
+    head, *rows = [
+        re.split(r"  +", row)
+        for row in printed.getvalue().splitlines()
+        if row.startswith(("engine", "trino"))
+    ]
+    assert head[2:] == ["works", "wrong", "refused", "absent", "TPC-H", "proofs", "limits", "seconds"]
+    assert [row[2:5] for row in rows if len(row) > 5] == [["1", "1", "1"]]
 
 
 def test_a_limit_that_is_none_any_more_fails_as_loudly() -> None:
@@ -177,7 +197,7 @@ def test_the_terminal_has_a_row_for_each_engine_and_format() -> None:
     cases = (REFUSED, ABSENT, ANSWER, PROOF, replace(LIMIT, engine="trino"))
     terminal.show(report(*cases), Path("x"), Console(file=printed, width=200))
     lines = [line.split() for line in printed.getvalue().splitlines()]
-    assert ["engine", "format", "refused", "absent", "TPC-H", "proofs", "seconds"] in lines
-    assert ["trino", "delta", "2", "3.0"] in lines
+    assert ["engine", "format", "refused", "absent", "TPC-H", "proofs", "limits", "seconds"] in lines
+    assert ["trino", "delta", "1", "1", "3.0"] in lines
     assert ["polars", "delta", "1", "1.5"] in lines
     assert not [line for line in lines if line[:1] == ["flink"]]

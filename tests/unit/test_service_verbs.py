@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from service import cli, run, spec, step
 
+from tests.unit import patience
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 TRUE = {"kind": "command", "argv": ["/bin/sh", "-c", "echo alive"], "prints": "alive"}
 FALSE = {"kind": "command", "argv": ["/bin/sh", "-c", "echo no; echo luck; exit 3"]}
@@ -149,7 +151,7 @@ class TestRun:
             "sys.exit(cli.main(['run', 'x']))",
         )  # fmt: skip
         with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
-            output, _ = process.communicate(timeout=30)
+            output, _ = process.communicate(timeout=patience.SECONDS)
         assert output == f"{process.pid} 1\n0027\n/usr\n"
 
     def test_an_unknown_unit_is_answered_with_the_known_ones(

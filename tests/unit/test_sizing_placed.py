@@ -220,6 +220,32 @@ def test_the_overcommits_of_local_nodes_are_what_decision_0036_says() -> None:
     assert planned("tests/inventory", 1.5, *both).gaps == ()
 
 
+# Values that all hosts share and that follow from the memory of each, by the key that the page names.
+SHARED = {"trino_query_max_memory_mb": "query.max-memory", "flink_parallelism": "parallelism.default"}
+
+
+@pytest.mark.parametrize(("memory", "cores"), [(16384, 4), (32768, 8), (65536, 16), (262144, 64)])
+@pytest.mark.parametrize("switch", ["spark_connect_enabled", "spark_thrift_enabled"])
+def test_a_server_that_is_switched_on_resizes_what_the_page_says(
+    memory: int, cores: int, switch: str
+) -> None:
+    hosts = inventory.load(run.ROOT / "inventory/three-node").hosts
+    off, on = (
+        plan(placed.cluster({of.name: placed.Machine(of.groups, said, memory, cores) for of in hosts}, {}))
+        for said in ({}, {switch: True})
+    )
+    assert on.gaps == ()
+    for of in hosts:
+        assert sum(on.processes[of.name].values()) <= 0.85 * memory
+        before, after = off.sizes[of.name], on.sizes[of.name]
+        changed = {name for name, size in before.items() if after[name] != size}
+        own = ("spark_", "trino_", "flink_") if "clients" in of.groups else ("spark_",)
+        assert {name for name in changed if not name.startswith(own)} <= SHARED.keys()
+    page = (run.ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    section = page.partition("A server that is switched on")[2].partition("\n\n")[0]
+    assert [key for key in SHARED.values() if f"`{key}`" not in section] == []
+
+
 @pytest.mark.parametrize(("cores", "options"), [(2, []), (4, ["2"]), (16, ["4"]), (64, ["8"]), (128, ["8"])])
 def test_a_daemon_is_told_of_fewer_processors_where_there_are_more(cores: int, options: list[str]) -> None:
     cluster = placed.cluster({"n1": placed.Machine(OF_NODE1, {}, 262144, cores)}, {})

@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from testbed.waiting import wait_for
+from tests.unit import patience
 
 
 def test_the_first_true_answer_is_returned() -> None:
     answers = iter([0, "", "here"])
-    assert wait_for("it", lambda: next(answers), seconds=5, pause=0) == "here"
+    assert wait_for("it", lambda: next(answers), seconds=patience.SECONDS, pause=0) == "here"
 
 
 def test_expected_errors_mean_not_yet() -> None:
@@ -19,7 +20,7 @@ def test_expected_errors_mean_not_yet() -> None:
             raise refusal
         return next(answers)
 
-    assert wait_for("it", ask, seconds=5, pause=0, ignoring=(OSError,)) == "here"
+    assert wait_for("it", ask, seconds=patience.SECONDS, pause=0, ignoring=(OSError,)) == "here"
 
 
 def test_the_deadline_names_what_and_the_last_answer() -> None:
@@ -34,4 +35,4 @@ def test_the_deadline_names_what_and_the_last_answer() -> None:
 
 def test_other_errors_end_the_wait() -> None:
     with pytest.raises(ZeroDivisionError):
-        wait_for("it", lambda: 1 // 0, seconds=5, ignoring=(OSError,))
+        wait_for("it", lambda: 1 // 0, seconds=patience.SECONDS, ignoring=(OSError,))

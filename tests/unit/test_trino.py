@@ -24,6 +24,7 @@ from lakehouse.validation import trino
 from lakehouse.validation.finding import Finding
 from plugins.module_utils.lakehouse import probes
 from tests.render import golden_files
+from tests.unit import patience
 
 Finder = Callable[[Host], list[Finding]]
 POSTGRESQL = {"connector.name": "postgresql", "connection-url": "jdbc:postgresql://db/x"}
@@ -279,7 +280,7 @@ def drain(tmp_path: Path) -> str:
     done = subprocess.run(
         [sys.executable, str(script), "--worker", nobody, "--coordinator", nobody, "--user", "t",
          "--pid", "1", "--seconds", "60"],
-        capture_output=True, text=True, check=True, timeout=20,
+        capture_output=True, text=True, check=True, timeout=patience.SECONDS,
     )  # fmt: skip
     return done.stdout
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 from ansible.module_utils.lakehouse import hdfs_upload
 from ansible.module_utils.lakehouse.hdfs_path import ensure
-from ansible.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError
+from ansible.module_utils.lakehouse.webhdfs import WebHdfs, WebHdfsError, path_of
 
 ROOT = "/webhdfs/v1"
 
@@ -129,6 +129,26 @@ def test_any_name_is_one_path(hdfs: WebHdfs, path: str) -> None:
     status = hdfs.status(path)
     assert status
     assert status["type"] == "DIRECTORY"
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("/lakehouse/d/a%3Ab", "/lakehouse/d/a%3Ab"),
+        ("hdfs://lake/lakehouse/d/a%3Ab/", "/lakehouse/d/a%3Ab"),
+        ("hdfs://lake/lakehouse/d/a?b#c", "/lakehouse/d/a?b#c"),
+        ("hdfs:/lakehouse/d", "/lakehouse/d"),
+        ("//lake/lakehouse/d", "/lakehouse/d"),
+        ("hdfs://lake//lakehouse///d//", "/lakehouse/d"),
+        ("/lakehouse/ts=2026-01-01 10:00", "/lakehouse/ts=2026-01-01 10:00"),
+        ("/lakehouse/a\nb", "/lakehouse/a\nb"),
+        ("hdfs://lake", "/"),
+        ("s3a://bucket/lakehouse/d", None),
+        ("file:/lakehouse/d", None),
+    ],
+)
+def test_a_uri_is_a_path_in_one_spelling(uri: str, path: str | None) -> None:
+    assert path_of(uri) == path
 
 
 def test_an_answer_without_a_body_is_empty(hdfs: WebHdfs) -> None:

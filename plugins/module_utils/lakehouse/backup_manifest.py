@@ -42,8 +42,6 @@ _PERMISSION = re.compile(r"[0-7]{3,4}")
 _FORMAT = re.compile(r"iceberg|delta|hive|view")
 _KIND = re.compile(r"text|whole|real|time")
 _IMAGE = re.compile(r"namenode/fsimage_(\d{1,20})")
-# Before the path of a place. Hadoop's Path reads neither %XX nor a question mark in it.
-_AUTHORITY = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(?://[^/]*)?(?=/|$)")
 
 
 def manifest(document: Any) -> dict[str, Any]:
@@ -137,11 +135,6 @@ def catalog_row(document: Any) -> tuple[str, dict[str, Any]]:
         raise DocumentError("the catalog: a row is neither a database, a table nor a partition")
     [(kind, row)] = document.items()
     return kind, dict(checked(row, _ROWS[kind], f"the catalog: {kind}"))
-
-
-def path(uri: str) -> str:
-    """Return the path of a place in HDFS, with a scheme or without: no letter of it stands for another."""
-    return _AUTHORITY.sub("", uri).rstrip("/")
 
 
 def image(parts: Mapping[str, str]) -> tuple[dict[str, str], int]:

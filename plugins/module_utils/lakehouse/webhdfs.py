@@ -6,6 +6,7 @@ Reference: the page "WebHDFS REST API" of the Hadoop release in versions.yml.
 from __future__ import annotations
 
 import json
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -22,6 +23,7 @@ MOST_BYTES = 256 << 20
 _REASON_BYTES = 1 << 16
 # Of a path (org.apache.hadoop.hdfs.server.common.HdfsServerConstants.MAX_PATH_LENGTH).
 _PATH_BYTES = 8000
+_URI = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://[^/]*)?(?P<path>.*)", re.DOTALL)
 
 
 class WebHdfsError(Exception):
@@ -48,12 +50,15 @@ def is_path(path: str) -> bool:
 
 
 def path_of(uri: str) -> str | None:
-    """Return the path in HDFS of a URI, or of a path; None for what is in another file system."""
-    scheme, slashes, rest = uri.partition("://")
-    if slashes and scheme != "hdfs":
+    """Return the path in HDFS of a URI, or of a path, in one spelling; None for another file system.
+
+    It is read as Hadoop's Path reads it: neither %XX nor a question mark stands for anything else, and HDFS
+    is one file system, whatever name of it a URI has.
+    """
+    found = _URI.fullmatch(uri)
+    if found is None or found["scheme"] not in {None, "hdfs"}:
         return None
-    path = rest.partition("/")[2] if slashes else uri
-    return "/" + "/".join(part for part in path.split("/") if part)
+    return "/" + "/".join(part for part in found["path"].split("/") if part)
 
 
 class WebHdfs:
