@@ -59,14 +59,16 @@ def promises() -> tuple[Promise, ...]:
         Promise(
             of=() if block["of"] == CATALOGS else tuple(block["of"]),
             connectors=tuple(block.get("connectors", ())),
-            **{
-                name: tuple(map(_spelt, value)) if isinstance(value, list) else value
-                for name, value in row.items()
-            },
+            **{name: _field(value) for name, value in row.items()},
         )
         for block in yamlfile.read(FILE)
         for row in block["settings"]
     )
+
+
+def _field(value: Any) -> Any:
+    """Return a field of a row: the values of a list are spelt as in a file."""
+    return tuple(map(_spelt, value)) if isinstance(value, list) else value
 
 
 def undone(host: Host, inventory: Inventory) -> list[Finding]:
