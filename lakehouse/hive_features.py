@@ -10,7 +10,7 @@ from typing import Any
 
 from lakehouse import hive_types
 from lakehouse.catalog.partition_names import NOTHING
-from lakehouse.features import FILTERED, FLINK, REFUSED, SPARK, SPREADS, TRINO, WRONG, Risk
+from lakehouse.features import CUT, FILTERED, FLINK, REFUSED, SPARK, SPREADS, TRINO, WRONG, Risk
 
 _PAGE = "docs/across-engines.md#hive-tables"
 _PROVIDER, _SCHEMA = "spark.sql.sources.provider", "spark.sql.sources.schema"
@@ -47,18 +47,22 @@ _ALTERED = Risk(
 )
 _SPARK_ONLY = Risk(
     "columns that Spark alone knows",
-    WRONG,
-    "Trino and Flink read a column `col`; make it with STORED AS",
+    REFUSED,
+    "Trino and Flink cannot read them; make the table with STORED AS",
     "docs/flink.md#hive-tables",
     engines=(TRINO, FLINK),
 )
 _NESTED = Risk(
-    "nested columns in Parquet",
+    "nested types in lists or maps of Parquet",
     REFUSED,
-    "Flink ends in an IndexOutOfBoundsException",
+    "Flink cannot read the table",
     _PAGE,
     engines=(FLINK,),
 )
+_EMPTY = Risk("lists or maps in Parquet", CUT, "Flink reads an empty one as null", _PAGE)
+_LISTED = re.compile(r"\b(?:array|map)<")
+# A nested type that is an element, a key or a value.
+_IN_LIST = re.compile(r"\b(?:array<|map<(?:[^<>,]+,)?)(?:array|map|struct|uniontype)<")
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,17 @@ def _risks(table: HiveTable) -> Iterator[Risk]:
         yield _QUOTE.of(quoted)
     if table.parameters.get(_PROVIDER, "").lower() not in _OTHERS:
         yield from _of_spark(table)
-    nested = [name for name, kind in table.columns if "<" in kind]
-    if nested and "parquet" in input_format:
+    if "parquet" in input_format:
+        yield from _lists(table.columns)
+
+
+def _lists(columns: Sequence[tuple[str, str]]) -> Iterator[Risk]:
+    """Judge lists and maps, by the names of their types."""
+    nested = [name for name, kind in columns if _IN_LIST.search(kind[: hive_types.MOST_CHARACTERS])]
+    if nested:
         yield _NESTED.of(nested)
+    elif listed := [name for name, kind in columns if _LISTED.search(kind[: hive_types.MOST_CHARACTERS])]:
+        yield _EMPTY.of(listed)
 
 
 def _of_spark(table: HiveTable) -> Iterator[Risk]:

@@ -46,7 +46,7 @@ _EQUALITY_DELETES = Risk(
 _DROPPED_SOURCE = Risk(
     "partitions of a dropped column",
     REFUSED,
-    "Trino and Flink cannot read it before Spark's rewrite_data_files with rewrite-all",
+    "Trino and Flink cannot read it before Spark's rewrite_data_files with rewrite-all, and one more commit",
     "https://github.com/apache/iceberg/issues/4563",
     engines=(TRINO, FLINK),
 )
@@ -71,9 +71,16 @@ _REUSED = Risk(
 _CAPITALS = Risk(
     "imported files with capitals",
     WRONG,
-    "all engines but Trino read nulls, and rewrite_data_files of Spark loses the values",
+    "Spark and Flink read nulls, and rewrite_data_files of Spark loses the values",
     _COPY,
-    engines=(SPARK, FLINK, *PYTHON),
+    engines=(SPARK, FLINK),
+)
+_CAPITALS_IN_PYTHON = Risk(
+    "imported files with capitals",
+    REFUSED,
+    "PyIceberg cannot read them, nor DuckDB and Polars through it",
+    _COPY,
+    engines=PYTHON,
 )
 _INT96 = Risk(
     "imported files with INT96", REFUSED, "Flink cannot read the table", _COPY, engines=(FLINK,)
@@ -91,6 +98,13 @@ _UNMAPPED = Risk(
     f"PyIceberg cannot read them, nor DuckDB and Polars through it; the table lacks {NAME_MAPPING}",
     _COPY,
     engines=PYTHON,
+)
+_UNMAPPED_IN_TRINO = Risk(
+    "imported files without name mapping",
+    WRONG,
+    f"Trino reads nulls, and Spark and Flink read columns by their places; the table lacks {NAME_MAPPING}",
+    _COPY,
+    engines=(TRINO,),
 )
 _IMPORTED = Risk(
     "imported files",
@@ -116,11 +130,13 @@ class ImportedFile:
 class Live:
     """What the current snapshot consists of, as far as it was read.
 
-    `specs` are the ids of the partition specs of its manifests; `escaped` are partition values that are the
+    `specs` are the ids of the partition specs of its manifests that have files, `all_specs` those of all: one
+    of deleted files alone is there until the next commit. `escaped` are partition values that are the
     escaped names of folders.
     """
 
     specs: frozenset[int] = frozenset()
+    all_specs: frozenset[int] = frozenset()
     imported: tuple[ImportedFile, ...] = ()
     escaped: tuple[str, ...] = ()
 
@@ -143,8 +159,10 @@ def iceberg_risks(metadata: Mapping[str, Any], live: Live) -> list[Risk]:
     if int(_summary(metadata).get("total-equality-deletes", 0)):
         found.append(_EQUALITY_DELETES)
     fields = list(_fields(_schema(metadata)))
-    if dropped := _dropped_sources(metadata, live.specs, {field.id for field in fields}):
-        found.append(_DROPPED_SOURCE.of(dropped))
+    ids = {field.id for field in fields}
+    if dropped := _dropped_sources(metadata, live.all_specs, ids):
+        engines = (TRINO, FLINK) if _dropped_sources(metadata, live.specs, ids) else (TRINO,)
+        found.append(replace(_DROPPED_SOURCE.of(dropped), engines=engines))
     if times := [field.path for field in fields if field.type == "time"]:
         found += [_TIME_IN_SPARK.of(times), _TIME_IN_FLINK.of(times)]
     return found + list(_of_imported(metadata, live))
@@ -188,7 +206,7 @@ def _of_imported(metadata: Mapping[str, Any], live: Live) -> Iterator[Risk]:
     if not live.imported:
         return
     if NAME_MAPPING not in (metadata.get("properties") or {}):
-        yield _UNMAPPED
+        yield from (_UNMAPPED_IN_TRINO, _UNMAPPED)
         return
     columns = frozenset().union(*(one.columns for one in live.imported))
     lost = sorted({path for one in live.imported for path in one.capitals})
@@ -196,6 +214,7 @@ def _of_imported(metadata: Mapping[str, Any], live: Live) -> Iterator[Risk]:
     reused = sorted(columns & _used_again(metadata))
     if lost:
         yield _CAPITALS.of(lost)
+        yield _CAPITALS_IN_PYTHON.of(lost)
     if times:
         yield _INT96.of(times)
     yield _REUSED.of(reused) if reused else _IMPORTED

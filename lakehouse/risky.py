@@ -66,19 +66,29 @@ class Finding:
 def find(endpoints: Path) -> list[Finding]:
     """Ask the cluster of `endpoints.json` for its risky tables; LakehouseError says what did not answer."""
     data = record.load(endpoints, "make lakehouse")
-    user = data["users"].text("hdfs")
-    addresses = {name: host.text("address") for name, host in data["hosts"].items()}
-    files = Files(WebHdfs(data["namenode"].text("http"), user, addresses))
-    try:
-        known = _catalog(data["metastore"], user)
-    except (TException, OSError) as error:
-        raise LakehouseError(f"the cluster does not answer: {error}", "make lakehouse") from None
+    known, files = _asked(data, _catalog), _files(data)
     # Each table is a handful of small requests that mostly wait.
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         judged = pool.map(
             lambda table: judge(table, files, known.partitions.get(_name(table), ())), known.tables
         )
         return [one for found in judged for one in found] + shared_locations(known.databases, known.tables)
+
+
+def of_table(endpoints: Path, database: str, name: str) -> list[Finding]:
+    """Return the risks of one table of the cluster, but for its location's; LakehouseError as `find`."""
+    data = record.load(endpoints, "make lakehouse")
+    known = _asked(data, lambda client: _of(client, [], client.get_table_objects_by_name(database, [name])))
+    return [
+        finding
+        for table in known.tables
+        for finding in judge(table, _files(data), known.partitions.get(_name(table), ()))
+    ]
+
+
+def _files(data: Record) -> Files:
+    addresses = {name: host.text("address") for name, host in data["hosts"].items()}
+    return Files(WebHdfs(data["namenode"].text("http"), data["users"].text("hdfs"), addresses))
 
 
 def judge(table: Any, files: Files, partitions: Sequence[str] | UnreadableError = ()) -> list[Finding]:
@@ -179,25 +189,41 @@ class _Catalog:
     partitions: Mapping[str, Sequence[str] | UnreadableError]
 
 
-def _catalog(metastore: Record, user: str) -> _Catalog:
-    """Ask the metastore about every database, every table, and the partitions of Hive tables."""
+def _asked(data: Record, ask: Callable[[Any], _Catalog]) -> _Catalog:
+    """Ask the metastore in a session of HDFS's superuser; LakehouseError where it does not answer."""
+    metastore = data["metastore"]
     transport = TBufferedTransport(socket := TSocket(metastore.text("address"), metastore.count("port")))
     socket.setTimeout(_SECONDS * 1000)
-    transport.open()
     try:
+        transport.open()
         protocol = TBinaryProtocol(transport, string_length_limit=_TEXT_BYTES, container_length_limit=_ITEMS)
         client = ThriftHiveMetastore.Client(protocol)
-        client.set_ugi(user, [])
-        databases, tables = [], []
-        for database in sorted(client.get_all_databases()):
-            databases.append(client.get_database(database))
-            names = sorted(client.get_all_tables(database))
-            for first in range(0, len(names), _TABLES):
-                tables += client.get_table_objects_by_name(database, names[first : first + _TABLES])
-        of_hive = [one for one in tables if one.partitionKeys and format_of(one.parameters or {}) is None]
-        return _Catalog(databases, tables, {_name(one): _partitions(client, one) for one in of_hive})
+        client.set_ugi(data["users"].text("hdfs"), [])
+        return ask(client)
+    except (TException, OSError) as error:
+        raise LakehouseError(f"the cluster does not answer: {error}", "make lakehouse") from None
     finally:
         transport.close()
+
+
+def _catalog(client: Any) -> _Catalog:
+    """Return every database, every table, and the partitions of Hive tables."""
+    databases, tables = [], []
+    for database in sorted(client.get_all_databases()):
+        try:
+            databases.append(client.get_database(database))
+        except NoSuchObjectException:
+            # It was dropped meanwhile.
+            continue
+        names = sorted(client.get_all_tables(database))
+        for first in range(0, len(names), _TABLES):
+            tables += client.get_table_objects_by_name(database, names[first : first + _TABLES])
+    return _of(client, databases, tables)
+
+
+def _of(client: Any, databases: list[Any], tables: list[Any]) -> _Catalog:
+    of_hive = [one for one in tables if one.partitionKeys and format_of(one.parameters or {}) is None]
+    return _Catalog(databases, tables, {_name(one): _partitions(client, one) for one in of_hive})
 
 
 def _partitions(client: Any, table: Any) -> Sequence[str] | UnreadableError:

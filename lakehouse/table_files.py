@@ -12,6 +12,7 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -148,10 +149,12 @@ def live(metadata: Mapping[str, Any], files: Files) -> Live:
         # Old writers of format 1 name the manifests themselves.
         specs = frozenset(int(spec["spec-id"]) for spec in metadata.get("partition-specs") or ())
         return _live(metadata, files, specs, [str(path) for path in snapshot.get("manifests") or ()])
-    rows = [row for row in _parsed(str(listed), files, _listed) if _has_files(row)]
+    every = _parsed(str(listed), files, _listed)
+    rows = [row for row in every if _has_files(row)]
     rows.sort(key=lambda row: row[3] or 0)
     manifests = [str(row[0]) for row in rows if (row[2] or 0) == _OF_ROWS]
-    return _live(metadata, files, frozenset(int(row[1] or 0) for row in rows), manifests)
+    found = _live(metadata, files, frozenset(int(row[1] or 0) for row in rows), manifests)
+    return replace(found, all_specs=frozenset(int(row[1] or 0) for row in every))
 
 
 def _live(metadata: Mapping[str, Any], files: Files, specs: frozenset[int], manifests: Sequence[str]) -> Live:
@@ -171,7 +174,7 @@ def _live(metadata: Mapping[str, Any], files: Files, specs: frozenset[int], mani
         for name, value in values.items()
         if _ESCAPED.search(value) and f"/{name}={value}/" in path
     )
-    return Live(specs, tuple(one for one in imported if one), tuple(dict.fromkeys(escaped)))
+    return Live(specs, specs, tuple(one for one in imported if one), tuple(dict.fromkeys(escaped)))
 
 
 def _outside(

@@ -282,19 +282,21 @@ def test_a_delta_log_that_cannot_be_understood_is_one_line(contents: dict[str, b
 DAY = {"id": 2, "name": "p", "required": False, "type": "string"}
 
 
-def test_files_of_a_partition_whose_column_is_dropped() -> None:
-    [risk] = of_iceberg(Written(data=[("hdfs://lake/t/data/p=a/1.parquet", "a")]).files())
-    assert (risk.feature, risk.effect) == ("partitions of a dropped column: p", REFUSED)
-    assert set(risk.engines) == {TRINO, FLINK}
-    assert "rewrite_data_files" in risk.consequence
+@pytest.mark.parametrize(("live_files", "engines"), [(1, (TRINO, FLINK)), (0, (TRINO,))])
+def test_manifests_with_a_partition_whose_column_is_dropped(
+    live_files: int, engines: tuple[str, ...]
+) -> None:
+    """Trino reads one, too, in which all files are deleted: it is there until the next commit."""
+    risks = of_iceberg(Written(live_files=live_files).files())
+    assert [(risk.feature, risk.effect) for risk in risks] == [("partitions of a dropped column: p", REFUSED)]
+    assert risks[0].engines == engines
+    assert "rewrite_data_files" in risks[0].consequence
 
 
 @pytest.mark.parametrize(
     "written",
     [
         Written(schema=[*Written().schema, DAY]),
-        # What it was rewritten to has no partitions: of the old manifest deleted files are left alone.
-        Written(live_files=0),
         Written(changes={"current-snapshot-id": -1}),
         Written(changes={"partition-specs": [{"spec-id": 1, "fields": [
             {"name": "p", "transform": "void", "source-id": 2, "field-id": 1000}]}]}),
@@ -355,12 +357,13 @@ def test_imported_files_are_wrong_once_a_name_is_used_again() -> None:
     assert (risk.feature, risk.effect, risk.engines) == ("imported files: id", WRONG, OF_ICEBERG)
 
 
-def test_imported_columns_with_capitals_are_null_for_all_but_trino() -> None:
-    first, _ = imported(packed(CAPITAL_FILE))
+def test_imported_columns_with_capitals_are_null_or_refused_but_for_trino() -> None:
+    first, second, _ = imported(packed(CAPITAL_FILE))
     assert (first.feature, first.effect) == (
         "imported files with capitals: many.element.B, st.A", WRONG,
     )  # fmt: skip
-    assert set(first.engines) == set(OF_ICEBERG) - {TRINO}
+    assert first.engines == (SPARK, FLINK)
+    assert (second.effect, second.engines) == (REFUSED, PYTHON)
 
 
 def test_imported_times_of_96_bits_are_refused_by_flink() -> None:
@@ -372,9 +375,9 @@ def test_imported_times_of_96_bits_are_refused_by_flink() -> None:
     assert first.engines == (FLINK,)
 
 
-def test_files_without_ids_and_without_a_name_mapping_are_refused_in_python() -> None:
-    [risk] = imported(packed(PLAIN_FILE), unmapped=True)
-    assert (risk.effect, risk.engines) == (REFUSED, PYTHON)
+def test_files_without_ids_and_without_a_name_mapping_are_null_or_refused() -> None:
+    risks = imported(packed(PLAIN_FILE), unmapped=True)
+    assert [(risk.effect, risk.engines) for risk in risks] == [(WRONG, (TRINO,)), (REFUSED, PYTHON)]
 
 
 def test_a_partition_that_is_the_name_of_a_folder_is_wrong_everywhere() -> None:
@@ -492,12 +495,30 @@ def test_spark_reads_a_hive_table_as_the_metastore_has_it(provider: str) -> None
 def test_a_table_of_which_others_see_a_stand_in() -> None:
     table = HiveTable({"spark.sql.sources.provider": "json"}, [("col", "array<string>")], [], "x")
     [risk] = hive_risks(table)
-    assert (risk.effect, risk.engines) == (WRONG, (TRINO, FLINK))
+    assert (risk.effect, risk.engines) == (REFUSED, (TRINO, FLINK))
 
 
-def test_nested_columns_in_parquet_are_refused_by_flink() -> None:
-    [risk] = hive_risks(HiveTable({}, [("s", "struct<a:int>")], [], PARQUET))
-    assert (risk.effect, risk.engines) == (REFUSED, (FLINK,))
+@pytest.mark.parametrize(
+    ("kind", "effects"),
+    [
+        ("struct<a:int,b:struct<c:int>>", []),
+        ("array<int>", [CUT]),
+        ("struct<a:map<string,int>>", [CUT]),
+        ("array<struct<a:int>>", [REFUSED]),
+        ("struct<a:array<array<int>>>", [REFUSED]),
+        ("map<string,array<int>>", [REFUSED]),
+        ("map<struct<a:int>,int>", [REFUSED]),
+    ],
+)
+def test_lists_and_maps_in_parquet_are_for_flink_as_far_as_they_are_plain(
+    kind: str, effects: list[str]
+) -> None:
+    found = {
+        form: hive_risks(HiveTable({}, [("s", kind)], [], form)) for form in (PARQUET, "x.OrcInputFormat")
+    }
+    assert [risk.effect for risk in found[PARQUET]] == effects
+    assert found["x.OrcInputFormat"] == []
+    assert all(risk.engines == ((FLINK,) if risk.effect == REFUSED else ()) for risk in found[PARQUET])
 
 
 @pytest.mark.parametrize("schema", ["{", "[]", '{"fields": 1}', '{"fields": [{}]}'])
