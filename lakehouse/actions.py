@@ -133,8 +133,7 @@ def risky_tables(arguments: argparse.Namespace) -> int:
     findings = risky.find(run.BUILD / "endpoints.json")
     for line in risky.summary(findings):
         print(line)  # noqa: T201 -- this is the verb's answer
-    serious = {features.WRONG, features.LOST, features.UNKNOWN}
-    return int(any(finding.risk.effect in serious for finding in findings))
+    return int(any(finding.risk.effect in features.SERIOUS for finding in findings))
 
 
 def bench(arguments: argparse.Namespace) -> int:

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 WRONG = "wrong rows"
+FILTERED = "wrong filters"
 CUT = "cut values"
+LATER = "wrong later"
 REFUSED = "refused"
+SPREADS = "refused, and other tables with it"
 LOST = "lost files"
 UNKNOWN = "unknown"
+# What a run of the check ends with 1 for.
+SERIOUS = frozenset({WRONG, FILTERED, SPREADS, LOST, UNKNOWN})
+SPARK, TRINO, FLINK, PYICEBERG, DELTA_RS, DUCKDB, POLARS = (
+    "spark", "trino", "flink", "pyiceberg", "delta-rs", "duckdb", "polars",
+)  # fmt: skip
+# DuckDB and Polars read Iceberg tables through PyIceberg.
+PYTHON = (PYICEBERG, DUCKDB, POLARS)
+OF_ICEBERG = (SPARK, TRINO, FLINK, *PYTHON)
+OF_DELTA = (SPARK, TRINO, DELTA_RS, DUCKDB, POLARS)
+OF_HIVE = (SPARK, TRINO, FLINK)
+# Of the names that a line shows: a schema may have thousands, each as long as its writer likes.
+_SHOWN_NAMES, _SHOWN_LETTERS = 5, 60
 
 
 @dataclass(frozen=True)
 class Risk:
-    """One feature of a table: what other engines make of it, and the upstream issue that explains it.
+    """One feature of a table: what engines make of it, and the upstream issue or the command that helps.
 
-    `effect` is WRONG (no error, other rows), CUT (no error, less precise values), REFUSED (an error), LOST (a
-    DROP removes another's files), or UNKNOWN (the table's metadata could not be read, so nobody can say).
+    `effect` is WRONG (no error, other rows), FILTERED (no error, a filter misses rows), CUT (no error, less
+    precise values), LATER (right until the table is changed), REFUSED (an error), SPREADS (an error, also for
+    who lists the columns of other tables), LOST (a DROP removes another's files), or UNKNOWN (the table's
+    metadata could not be read, so nobody can say).
     `newer` is one that an older library of the format may not know.
+    `engines` are those of which a whole read of the table has this effect; none where it depends on the call.
     """
 
     feature: str
@@ -27,6 +45,20 @@ class Risk:
     consequence: str
     link: str
     newer: bool = False
+    engines: tuple[str, ...] = ()
+
+    def of(self, names: Sequence[str]) -> Risk:
+        """Return the risk with the names of what it is about, as many as a line shows."""
+        if not names:
+            return self
+        shown = [name if len(name) <= _SHOWN_LETTERS else f"{name[:_SHOWN_LETTERS]}..." for name in names]
+        more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+        return replace(self, feature=f"{self.feature}: {', '.join(shown[:_SHOWN_NAMES])}{more}")
+
+
+def predicted(risks: Sequence[Risk], engine: str) -> set[str]:
+    """Return the effects that a whole read of a table by an engine has; none if it reads it rightly."""
+    return {risk.effect for risk in risks if engine in risk.engines}
 
 
 _TRINO = "https://github.com/trinodb/trino/issues/"
@@ -43,6 +75,7 @@ _WIDENED = Risk(
     WRONG,
     "Trino leaves a widened column out of the table without an error",
     "https://github.com/trinodb/trino/pull/22458",
+    engines=(TRINO,),
 )
 _MAPPED = Risk(
     "columnMapping",
@@ -55,20 +88,17 @@ _MILLISECONDS = Risk(
     CUT,
     "Trino shows milliseconds of a Delta timestamp that has microseconds",
     f"{_TRINO}20359",
+    engines=(TRINO,),
 )
-_FORMAT_V3 = Risk(
-    "format-version 3",
+_NEW_PROTOCOL = Risk(
+    "protocol",
     REFUSED,
-    "Trino 476 cannot read the table",
-    "https://github.com/trinodb/trino/pull/27786",
+    "engines refuse a reader version above 3",
+    "https://github.com/delta-io/delta/blob/master/PROTOCOL.md#table-features",
     newer=True,
+    engines=OF_DELTA,
 )
-_EQUALITY_DELETES = Risk(
-    "equality deletes",
-    REFUSED,
-    "PyIceberg cannot read the table, nor DuckDB and Polars through it; optimize it in Trino",
-    "https://github.com/apache/iceberg-python/issues/1210",
-)
+_READER_VERSION = 3
 # What every engine of the kit reads as Spark does.
 _DELTA_HARMLESS = frozenset({
     "appendOnly", "changeDataFeed", "checkConstraints", "columnMapping", "deletionVectors", "domainMetadata",
@@ -84,37 +114,25 @@ def delta_risks(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> lis
     """
     # A checkpoint is a table of columns: what a legacy protocol lacks is null there, not absent.
     readers, writers = protocol.get("readerFeatures") or (), protocol.get("writerFeatures") or ()
+    if int(protocol.get("minReaderVersion") or 1) > _READER_VERSION:
+        return [_NEW_PROTOCOL]
     features = {*readers, *writers}
     configuration = metadata.get("configuration") or {}
     fields = list(_fields(metadata.get("schema", {})))
     found = [risk for name, risk in _DELTA_FEATURES.items() if name in features]
     widened = [path for path, field in fields if field.get("metadata", {}).get("delta.typeChanges")]
     if widened or features & {"typeWidening", "typeWidening-preview"}:
-        found.append(_named(_WIDENED, widened))
+        found.append(_WIDENED.of(widened))
     if configuration.get("delta.columnMapping.mode", "none") != "none":
         found.append(_MAPPED)
     if fine := [path for path, field in fields if field.get("type") == "timestamp"]:
-        found.append(_named(_MILLISECONDS, fine))
+        found.append(_MILLISECONDS.of(fine))
     unknown = sorted(set(readers) - _DELTA_HARMLESS)
     return found + [
         Risk(name, REFUSED, "engines refuse a reader feature that they do not know",
              "https://github.com/delta-io/delta/blob/master/PROTOCOL.md#table-features", newer=True)
         for name in unknown
     ]  # fmt: skip
-
-
-def iceberg_risks(metadata: Mapping[str, Any]) -> list[Risk]:
-    """Judge an Iceberg table by its metadata file."""
-    found = [_FORMAT_V3] if metadata.get("format-version", 1) > 2 else []  # noqa: PLR2004 -- what engines share
-    current = metadata.get("current-snapshot-id")
-    snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata.get("snapshots", ())}
-    summary = snapshots.get(current, {}).get("summary", {})
-    return found + ([_EQUALITY_DELETES] if int(summary.get("total-equality-deletes", 0)) else [])
-
-
-def _named(risk: Risk, columns: Sequence[str]) -> Risk:
-    name = f"{risk.feature}: {', '.join(columns)}" if columns else risk.feature
-    return Risk(name, risk.effect, risk.consequence, risk.link)
 
 
 def _fields(kind: Any, path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-import io
-import json
-import posixpath
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
 
-import requests
+import pyarrow as pa
 from hive_metastore import ThriftHiveMetastore
-from pyarrow import parquet
+from hive_metastore.ttypes import MetaException, NoSuchObjectException
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.Thrift import TException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from lakehouse import table_files
+from lakehouse.catalog.partition_names import NOTHING
+from lakehouse.catalog.readable import DamagedError, UnreadableError
 from lakehouse.catalog.shared_files import SHARED, Place, overlaps, places
 from lakehouse.errors import LakehouseError
-from lakehouse.features import CUT, LOST, UNKNOWN, Risk, delta_risks, iceberg_risks
+from lakehouse.features import CUT, LATER, LOST, UNKNOWN, Risk, delta_risks
+from lakehouse.hive_features import HiveTable, hive_risks, type_risks
+from lakehouse.iceberg_features import Live, iceberg_risks, is_known
 from lakehouse.report import record
 from lakehouse.report.record import Record
+from lakehouse.table_files import Files
+from lakehouse.terminal import printable
+from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 _SECONDS = 30
 _AT_ONCE = 8
-_COMMIT = re.compile(r"^(?P<version>\d{20})\.json$")
-_CHECKPOINT = re.compile(r"^(?P<version>\d{20})\.checkpoint(\.[\w-]+)*\.parquet$")
-_ACTIONS = ("protocol", "metaData")
+# Of one call to the metastore: tables with everything that it knows of them, and names of partitions.
+_TABLES, _PARTITIONS = 300, 10_000
+# Of one answer of the metastore: it lets tables have any text, and as many columns as they like.
+_TEXT_BYTES, _ITEMS = 64 << 20, 1_000_000
+# Of a reason, in letters.
+_SHOWN = 300
+# What is wrong with a table, when its metadata is not what it should be.
+_OF_ONE_TABLE = (
+    DamagedError, UnreadableError, LookupError, TypeError, ValueError, AttributeError, RecursionError,
+    OSError, pa.ArrowException,
+)  # fmt: skip
+HIVE, VIEW = "hive", "view"
+# Effects that many tables share without harm until something is done: their tables share a line.
+_SHARED_LINES = (CUT, LATER)
+_MEND = "lakehouse catalog restore, or drop it with Spark or Trino (docs/limits.md)"
 
 
 @dataclass(frozen=True)
@@ -45,77 +59,66 @@ class Finding:
 
     def __str__(self) -> str:
         risk = self.risk
-        return f"{self.table} ({self.format}) {risk.feature}: {risk.effect}: {risk.consequence}; {risk.link}"
-
-
-class Files:
-    """HDFS by HTTP as the user who may read everything; `addresses` are those of the machines by name."""
-
-    def __init__(self, http: str, user: str, addresses: Mapping[str, str]) -> None:
-        self._http = http
-        self._user = user
-        self._addresses = addresses
-        self._session = requests.Session()
-
-    def names(self, folder: str) -> list[str]:
-        """Names in a folder; none if there is no such folder."""
-        answer = self._call(folder, "LISTSTATUS")
-        if answer.status_code == requests.codes.not_found:
-            return []
-        self._check(answer, folder)
-        return [entry["pathSuffix"] for entry in answer.json()["FileStatuses"]["FileStatus"]]
-
-    def read(self, path: str) -> bytes:
-        """Content of a file; the DataNode is asked by its address, for this machine may not know its name."""
-        answer = self._call(path, "OPEN", noredirect="true")
-        self._check(answer, path)
-        place = urlsplit(answer.json()["Location"])
-        host = self._addresses.get(place.hostname or "", place.hostname)
-        content = self._session.get(
-            urlunsplit(place._replace(netloc=f"{host}:{place.port}")), timeout=_SECONDS
-        )
-        self._check(content, path)
-        return content.content
-
-    def _call(self, path: str, operation: str, **query: str) -> requests.Response:
-        parameters = {"op": operation, "user.name": self._user, **query}
-        return self._session.get(f"{self._http}/webhdfs/v1{quote(path)}", params=parameters, timeout=_SECONDS)
-
-    def _check(self, answer: requests.Response, path: str) -> None:
-        if not answer.ok:
-            raise LakehouseError(
-                f"{path}: HDFS says {answer.status_code} {answer.reason}",
-                f"curl '{self._http}/webhdfs/v1{path}?op=GETFILESTATUS&user.name={self._user}'",
-            )
+        line = f"{self.table} ({self.format}) {risk.feature}: {risk.effect}: {risk.consequence}; {risk.link}"
+        return printable(line)
 
 
 def find(endpoints: Path) -> list[Finding]:
     """Ask the cluster of `endpoints.json` for its risky tables; LakehouseError says what did not answer."""
     data = record.load(endpoints, "make lakehouse")
-    user = data["users"].text("hdfs")
+    known, files = _asked(data, _catalog), _files(data)
+    # Each table is a handful of small requests that mostly wait.
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        judged = pool.map(
+            lambda table: judge(table, files, known.partitions.get(_name(table), ())), known.tables
+        )
+        return [one for found in judged for one in found] + shared_locations(known.databases, known.tables)
+
+
+def of_table(endpoints: Path, database: str, name: str) -> list[Finding]:
+    """Return the risks of one table of the cluster, but for its location's; LakehouseError as `find`."""
+    data = record.load(endpoints, "make lakehouse")
+    known = _asked(data, lambda client: _of(client, [], client.get_table_objects_by_name(database, [name])))
+    return [
+        finding
+        for table in known.tables
+        for finding in judge(table, _files(data), known.partitions.get(_name(table), ()))
+    ]
+
+
+def _files(data: Record) -> Files:
     addresses = {name: host.text("address") for name, host in data["hosts"].items()}
-    files = Files(data["namenode"].text("http"), user, addresses)
-    try:
-        databases, tables = _catalog(data["metastore"], user)
-        # Each table is a handful of small requests that mostly wait.
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            judged = [finding for found in pool.map(partial(judge, files=files), tables) for finding in found]
-        return judged + shared_locations(databases, tables)
-    except (TException, requests.RequestException) as error:
-        raise LakehouseError(f"the cluster does not answer: {error}", "make lakehouse") from None
+    return Files(WebHdfs(data["namenode"].text("http"), data["users"].text("hdfs"), addresses))
 
 
-def judge(table: Any, files: Files) -> list[Finding]:
-    """Return the risks of one table; one whose metadata cannot be read hides no other's."""
-    name, kind = f"{table.dbName}.{table.tableName}", format_of(table.parameters)
-    if kind is None:
-        return []
+def judge(table: Any, files: Files, partitions: Sequence[str] | UnreadableError = ()) -> list[Finding]:
+    """Return the risks of one table; one whose metadata cannot be read hides no other's.
+
+    `partitions` are names of a Hive table's partitions, or why they could not be listed.
+    """
+    kind = format_of(table.parameters or {}) or (VIEW if table.tableType == "VIRTUAL_VIEW" else HIVE)
+    columns, keys = _columns(table.sd and table.sd.cols), _columns(table.partitionKeys)
+    risks = type_risks([*columns, *keys])
     try:
-        risks = _JUDGES[kind](table, files)
-    except (LakehouseError, LookupError, TypeError, ValueError) as error:
-        why = " ".join(str(error).split()) or type(error).__name__
-        risks = [Risk("metadata", UNKNOWN, f"it cannot be read: {why}", "DESCRIBE TABLE EXTENDED in Spark")]
-    return [Finding(name, kind, risk) for risk in risks]
+        if kind == HIVE:
+            if isinstance(partitions, UnreadableError):
+                raise partitions
+            input_format = str((table.sd and table.sd.inputFormat) or "")
+            risks += hive_risks(HiveTable(table.parameters or {}, columns, keys, input_format, partitions))
+        elif kind != VIEW:
+            risks += _JUDGES[kind](table, files)
+    except _OF_ONE_TABLE as error:
+        why = " ".join(str(getattr(error, "message", error)).split())[:_SHOWN] or type(error).__name__
+        risks.append(Risk("metadata", UNKNOWN, f"it cannot be read: {why}", _MEND))
+    return [Finding(_name(table), kind, risk) for risk in risks]
+
+
+def _name(table: Any) -> str:
+    return f"{table.dbName}.{table.tableName}"
+
+
+def _columns(fields: Sequence[Any] | None) -> list[tuple[str, str]]:
+    return [(str(field.name), str(field.type)) for field in fields or ()]
 
 
 def shared_locations(databases: Sequence[Any], tables: Sequence[Any]) -> list[Finding]:
@@ -143,12 +146,17 @@ def _overlap(place: Place, other: Place) -> Finding:
 
 
 def summary(findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each finding; values that are merely cut share a line, for many tables have them."""
-    cut = sorted({finding.table for finding in findings if finding.risk.effect == CUT})
-    lines = [str(finding) for finding in findings if finding.risk.effect != CUT]
-    if cut:
-        risk = next(finding.risk for finding in findings if finding.risk.effect == CUT)
-        lines.append(f"{CUT}: {risk.consequence}: {', '.join(cut)}; {risk.link}")
+    """Return a line for each finding; effects that many tables have without harm yet share a line each."""
+    lines = [str(finding) for finding in findings if finding.risk.effect not in _SHARED_LINES]
+    shared: dict[tuple[str, str, str], set[str]] = {}
+    for one in findings:
+        if one.risk.effect in _SHARED_LINES:
+            kind = one.risk.effect, one.risk.consequence, one.risk.link
+            shared.setdefault(kind, set()).add(one.table)
+    lines += [
+        printable(f"{effect}: {consequence}: {', '.join(sorted(tables))}; {link}")
+        for (effect, consequence, link), tables in shared.items()
+    ]
     return lines or ["no table carries a feature that another engine reads otherwise"]
 
 
@@ -159,62 +167,81 @@ def format_of(parameters: Mapping[str, str]) -> str | None:
     return "iceberg" if parameters.get("table_type", "").upper() == "ICEBERG" else None
 
 
-def last_actions(folder: str, files: Files) -> dict[str, dict[str, Any]]:
-    """Return the `protocol` and the `metaData` that hold in a Delta log: the newest of each."""
-    names = sorted(files.names(folder), reverse=True)
-    found: dict[str, dict[str, Any]] = {}
-    for name in names:
-        if _COMMIT.match(name):
-            actions = [json.loads(line) for line in files.read(f"{folder}/{name}").splitlines() if line]
-        elif _CHECKPOINT.match(name):
-            actions = _checkpoint(files.read(f"{folder}/{name}"))
-        else:
-            continue
-        for action in reversed(actions):
-            for key in _ACTIONS:
-                if action.get(key) is not None:
-                    found.setdefault(key, action[key])
-        if len(found) == len(_ACTIONS):
-            break
-    return found
-
-
-def _checkpoint(content: bytes) -> list[dict[str, Any]]:
-    rows = parquet.read_table(io.BytesIO(content), columns=list(_ACTIONS)).to_pylist(maps_as_pydicts="strict")
-    return [row for row in rows if any(row[key] is not None for key in _ACTIONS)]
-
-
 def _delta(table: Any, files: Files) -> list[Risk]:
-    location = table.sd.serdeInfo.parameters.get("path") or table.sd.location
-    log = posixpath.join(urlsplit(location).path, "_delta_log")
-    actions = last_actions(log, files)
-    if not actions:
-        raise LookupError(f"no commit in {log}")
-    metadata = dict(actions.get("metaData", {}))
-    metadata["schema"] = json.loads(metadata.get("schemaString") or "{}")
-    return delta_risks(actions.get("protocol", {}), metadata)
+    properties = (table.sd.serdeInfo and table.sd.serdeInfo.parameters) or {}
+    return delta_risks(*table_files.delta(properties.get("path") or table.sd.location, files))
 
 
 def _iceberg(table: Any, files: Files) -> list[Risk]:
-    return iceberg_risks(json.loads(files.read(urlsplit(table.parameters["metadata_location"]).path)))
+    metadata = table_files.iceberg(table.parameters.get("metadata_location") or "", files)
+    return iceberg_risks(metadata, table_files.live(metadata, files) if is_known(metadata) else Live())
 
 
 _JUDGES: Mapping[str, Callable[[Any, Files], list[Risk]]] = {"delta": _delta, "iceberg": _iceberg}
 
 
-def _catalog(metastore: Record, user: str) -> tuple[list[Any], list[Any]]:
-    """Return what the metastore knows about every database, and about every table."""
+@dataclass(frozen=True)
+class _Catalog:
+    """What the metastore knows; `partitions` are of Hive tables by name, or why they are unknown."""
+
+    databases: list[Any]
+    tables: list[Any]
+    partitions: Mapping[str, Sequence[str] | UnreadableError]
+
+
+def _asked(data: Record, ask: Callable[[Any], _Catalog]) -> _Catalog:
+    """Ask the metastore in a session of HDFS's superuser; LakehouseError where it does not answer."""
+    metastore = data["metastore"]
     transport = TBufferedTransport(socket := TSocket(metastore.text("address"), metastore.count("port")))
     socket.setTimeout(_SECONDS * 1000)
-    transport.open()
     try:
-        client = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
-        client.set_ugi(user, [])
-        databases, tables = [], []
-        for database in sorted(client.get_all_databases()):
-            databases.append(client.get_database(database))
-            names = sorted(client.get_all_tables(database))
-            tables += client.get_table_objects_by_name(database, names)
-        return databases, tables
+        transport.open()
+        protocol = TBinaryProtocol(transport, string_length_limit=_TEXT_BYTES, container_length_limit=_ITEMS)
+        client = ThriftHiveMetastore.Client(protocol)
+        client.set_ugi(data["users"].text("hdfs"), [])
+        return ask(client)
+    except (TException, OSError) as error:
+        raise LakehouseError(f"the cluster does not answer: {error}", "make lakehouse") from None
     finally:
         transport.close()
+
+
+def _catalog(client: Any) -> _Catalog:
+    """Return every database, every table, and the partitions of Hive tables."""
+    databases, tables = [], []
+    for database in sorted(client.get_all_databases()):
+        try:
+            databases.append(client.get_database(database))
+        except NoSuchObjectException:
+            # It was dropped meanwhile.
+            continue
+        names = sorted(client.get_all_tables(database))
+        for first in range(0, len(names), _TABLES):
+            tables += client.get_table_objects_by_name(database, names[first : first + _TABLES])
+    return _of(client, databases, tables)
+
+
+def _of(client: Any, databases: list[Any], tables: list[Any]) -> _Catalog:
+    of_hive = [one for one in tables if one.partitionKeys and format_of(one.parameters or {}) is None]
+    return _Catalog(databases, tables, {_name(one): _partitions(client, one) for one in of_hive})
+
+
+def _partitions(client: Any, table: Any) -> Sequence[str] | UnreadableError:
+    """Return names of partitions, with one for each key that is null somewhere; or why they are unknown."""
+    try:
+        found = list(client.get_partition_names(table.dbName, table.tableName, _PARTITIONS))
+        if len(found) < _PARTITIONS:
+            return found
+        return found + [
+            name
+            for values in _nulls(len(table.partitionKeys))
+            for name in client.get_partition_names_ps(table.dbName, table.tableName, values, 1)
+        ]
+    except (MetaException, NoSuchObjectException) as error:
+        return UnreadableError(f"the metastore does not list its partitions: {error.message}", _MEND)
+
+
+def _nulls(keys: int) -> Iterator[list[str]]:
+    """Give what asks for partitions of which one value is null."""
+    for null in range(keys):
+        yield [NOTHING if place == null else "" for place in range(keys)]

@@ -18,6 +18,7 @@ from lakehouse.validation import (
     overrides,
     owned,
     postgresql,
+    promises,
     secrets,
     sizes,
     topology,
@@ -74,6 +75,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += trino.query(typed) + trino.catalogs(typed)
         findings += trino.keys(typed) + trino.secrets(typed)
         findings += overrides.keys(typed) + owned.contradictions(typed)
+        findings += promises.undone(typed, inventory)
         findings += units.keys(typed) + units.java(typed, manifest.versions)
         findings += limits.least(typed) + limits.more_than_host(typed)
         findings += sizes.factors(typed) + sizes.room(typed) + sizes.executors(typed)

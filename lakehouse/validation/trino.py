@@ -169,23 +169,33 @@ def keys(host: Host) -> list[Finding]:
         *_unknown(host, "trino_config", variables.get("trino_config"), known.server),
         *_unknown(host, "trino_node", variables.get("trino_node"), known.server | NODE_KEYS),
     ]
-    for index, catalog in _extra(host):
-        connector = _connector(catalog)
-        path = f"trino_catalogs[{index}].properties"
-        findings += _of_catalog(host, path, catalog["properties"], connector, known)
-    connectors = {
-        **own_catalogs(),
-        **{str(catalog["name"]): _connector(catalog) for _, catalog in _extra(host)},
-    }
-    for name, properties in (variables.get("trino_catalog_properties") or {}).items():
+    connectors = _connectors(host)
+    for name in variables.get("trino_catalog_properties") or {}:
         if name not in connectors:
             advice = f"the catalogs are {', '.join(connectors)}"
             fact = f"trino_catalog_properties.{name}: there is no catalog {name}"
             findings.append(Finding("trino.catalogs", host.name, fact, advice))
-        else:
-            path = f"trino_catalog_properties.{name}"
-            findings += _of_catalog(host, path, properties, connectors[name], known)
+    for path, connector, properties in written_catalogs(host):
+        findings += _of_catalog(host, path, properties, connector, known)
     return findings
+
+
+def written_catalogs(host: Host) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield where the inventory sets properties of a catalog that there is, its connector, and those."""
+    for index, catalog in _extra(host):
+        yield f"trino_catalogs[{index}].properties", _connector(catalog), catalog["properties"] or {}
+    connectors = _connectors(host)
+    for name, properties in (host.variables.get("trino_catalog_properties") or {}).items():
+        if name in connectors:
+            yield f"trino_catalog_properties.{name}", connectors[name], properties or {}
+
+
+def _connectors(host: Host) -> dict[str, str]:
+    """Return the connectors of all catalogs by their names."""
+    return {
+        **own_catalogs(),
+        **{str(catalog["name"]): _connector(catalog) for _, catalog in _extra(host)},
+    }
 
 
 def secrets(host: Host) -> list[Finding]:

@@ -26,7 +26,7 @@ def checksum(spelt: list[Spelt]) -> str:
     return hashlib.sha256(json.dumps(spelt, ensure_ascii=False).encode()).hexdigest()
 
 
-def spell(value: Any, kind: DataType) -> Any:  # noqa: PLR0911 (one line a type)
+def spell(value: Any, kind: DataType) -> Any:  # noqa: C901, PLR0911 (one line a type)
     """Spell one value; what is not of its type fails, for a client that rounds must be seen."""
     if value is None:
         return None
@@ -42,6 +42,8 @@ def spell(value: Any, kind: DataType) -> Any:  # noqa: PLR0911 (one line a type)
         return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")
     if kind.name == "day":
         return _exactly(value, dt.date).isoformat()
+    if kind.name == "time":
+        return _exactly(value, dt.time).isoformat("microseconds")
     if kind.name == "raw":
         return bytes(value).hex()
     if kind.name == "list":

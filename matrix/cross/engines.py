@@ -21,7 +21,7 @@ SQL_ENGINES = (SPARK, TRINO, FLINK)
 READERS: Mapping[Format, tuple[str, ...]] = {
     ICEBERG: (SPARK, TRINO, FLINK, PYICEBERG, DUCKDB, POLARS),
     DELTA: (SPARK, TRINO, DELTA_RS, DUCKDB, POLARS),
-    # Flink ends in an IndexOutOfBoundsException where a Parquet file of a Hive table holds nested values.
+    # Flink reads no lists of nested values in the Parquet of a Hive table, and an empty list as null.
     HIVE_PARQUET: (SPARK, TRINO),
 }
 # What follows CREATE TABLE in an engine whose catalog makes tables of more than one format.
@@ -70,14 +70,17 @@ class Engines:
 
     def read(self, engine: str, table: Table, columns: Sequence[str] = ()) -> list[Row]:
         """Return the rows of a table, in no order, as an engine sees them; all columns or these."""
-        query = f"SELECT {', '.join(columns) or '*'} FROM {table.full(engine)}"
+        if engine in SQL_ENGINES:
+            return self.rows(engine, f"SELECT {', '.join(columns) or '*'} FROM {table.full(engine)}")
+        found = self._arrow(engine, table)
+        return _rows(found.select(list(columns)) if columns else found)
+
+    def rows(self, engine: str, query: str) -> list[Row]:
+        """Return the rows of a query of an SQL engine as Python values."""
         if engine == SPARK:
             # Rows of Spark Connect hold instants without their zone; Arrow keeps it.
             return _rows(self.spark.frame(query).toArrow())
-        if engine in SQL_ENGINES:
-            return [tuple(row) for row in self.sql(engine, query)]
-        found = self._arrow(engine, table)
-        return _rows(found.select(list(columns)) if columns else found)
+        return [tuple(row) for row in self.sql(engine, query)]
 
     def columns(self, engine: str, table: Table) -> list[str]:
         """Return the names of a table's columns, in order, as an engine sees them."""

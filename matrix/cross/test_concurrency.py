@@ -1,10 +1,11 @@
-"""Writers of several engines append to one table at once: what was acknowledged is there, exactly once."""
+"""Writers of several engines change one table at once: what was acknowledged is there, as if in a row."""
 
 from __future__ import annotations
 
 import itertools
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Barrier
@@ -16,8 +17,11 @@ from deltalake.exceptions import CommitFailedError
 from pyiceberg.exceptions import CommitFailedException
 
 from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, READERS, SPARK, TRINO, Engines
+from matrix.cross.limits import wrong
+from testbed import sessions
 from testbed.databases import Table
-from testbed.engines.facade import Facade
+from testbed.endpoints import Endpoints
+from testbed.engines.facade import Facade, Row
 from testbed.engines.spark import Spark
 from testbed.formats import DELTA, ICEBERG, Format
 from testbed.namenode import NameNode
@@ -153,6 +157,146 @@ def test_delta(  # noqa: PLR0913, PLR0917 (all are fixtures)
     _all_there(together(writers), writers, engines, table)
     commits = [file for file in namenode.names(f"{table.path}/_delta_log") if file.endswith(".json")]
     assert commits == [f"{version:020}.json" for version in range(len(writers) * COMMITS + 1)]
+
+
+@dataclass(frozen=True)
+class Change:
+    """Two statements at once, and which rows may be left.
+
+    `left` is what may be left of the row 1 and the row 7 by who was acknowledged, the first or the second.
+    """
+
+    name: str
+    statements: tuple[str, str]
+    left: Mapping[frozenset[int], list[list[Row]]]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_FIRST, _SECOND, _BOTH = frozenset({0}), frozenset({1}), frozenset({0, 1})
+_ROW: Row = (1, 0, "d0")
+_ADD = "UPDATE {table} SET amount = amount + 1 WHERE id = 1"
+
+
+def _merge(amount: int) -> str:
+    """Give the row 7 this amount, in a partition of its own."""
+    return (
+        f"MERGE INTO {{table}} t USING (SELECT 7 AS id, {amount} AS amount, 'd{amount}' AS p) s"
+        " ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = s.amount, p = s.p"
+        " WHEN NOT MATCHED THEN INSERT (id, amount, p) VALUES (s.id, s.amount, s.p)"
+    )
+
+
+MERGES = Change(
+    "merge",
+    (_merge(1), _merge(2)),
+    {
+        _FIRST: [[_ROW, (7, 1, "d1")]],
+        _SECOND: [[_ROW, (7, 2, "d2")]],
+        _BOTH: [[_ROW, (7, 1, "d1")], [_ROW, (7, 2, "d2")]],
+    },
+)
+CHANGES = (
+    MERGES,
+    Change(
+        "update", (_ADD, _ADD),
+        {_FIRST: [[(1, 1, "d0")]], _SECOND: [[(1, 1, "d0")]], _BOTH: [[(1, 2, "d0")]]},
+    ),
+    Change(
+        "delete", ("DELETE FROM {table} WHERE id = 1", _ADD),
+        {_FIRST: [[]], _SECOND: [[(1, 1, "d0")]], _BOTH: [[]]},
+    ),
+)  # fmt: skip
+PAIRS = [
+    (ICEBERG, (TRINO, TRINO), "PARTITIONED BY (p)"),
+    (ICEBERG, (TRINO, TRINO), ""),
+    (ICEBERG, (SPARK, TRINO), "PARTITIONED BY (p)"),
+    (ICEBERG, (SPARK, SPARK), "PARTITIONED BY (p)"),
+    (DELTA, (SPARK, SPARK), "PARTITIONED BY (p)"),
+]
+ROUNDS, MOST_ROUNDS = 2, 5
+# What an engine says whose statement met another one.
+_CONFLICT = (
+    r"(?i)conflict|concurrent|cannot commit|failed to commit|missing required files|missing data files"
+)
+DOUBLED = wrong("a key is there twice", "https://github.com/trinodb/trino/issues/31072")
+
+
+def change_at_once(pair: list[Facade], names: list[str], change: Change) -> frozenset[int]:
+    """Run both statements at once, on the table by its two names; return which were acknowledged."""
+    start = Barrier(2)
+
+    def run(number: int) -> int | None:
+        session, statement = pair[number], change.statements[number].format(table=names[number])
+        start.wait(60)
+        try:
+            session.sql(statement)
+        except session.refusal as error:
+            if not re.search(_CONFLICT, str(error)):
+                raise
+            return None
+        return number
+
+    with ThreadPoolExecutor(2) as pool:
+        return frozenset(number for number in pool.map(run, range(2)) if number is not None)
+
+
+def a_row(engines: Engines, tables: Tables, clause: str) -> Table:
+    """Return a table with the row that is to be changed."""
+    table = tables.name()
+    columns = "(id INT, amount INT, p STRING)"
+    engines.spark.sql(f"CREATE TABLE {table} {columns} USING {table.format} {clause}")
+    engines.spark.sql(f"INSERT INTO {table} VALUES {_ROW}")
+    return table
+
+
+@pytest.mark.operation("changes at once: {change}", engine="all")
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+@pytest.mark.parametrize(
+    ("fmt", "pair", "clause"),
+    [pytest.param(*one, id=f"{one[0]}-{'-'.join(one[1])}{'-partitions' * bool(one[2])}") for one in PAIRS],
+)
+def test_changes_at_once_are_as_if_in_some_order(  # noqa: PLR0913, PLR0917 (all are fixtures and parameters)
+    change: Change,
+    fmt: Format,
+    pair: tuple[str, str],
+    clause: str,
+    engines: Engines,
+    second_spark: Spark,
+    second_trino: Facade,
+    makers: Mapping[str, Tables],
+) -> None:
+    """Both are acknowledged and the rows are what one after the other leaves, or one is refused."""
+    second: dict[str, Facade] = {SPARK: second_spark, TRINO: second_trino}
+    both = [engines.of(pair[0]), second[pair[1]]]
+    for _ in range(ROUNDS):
+        table = a_row(engines, makers[fmt.name], clause)
+        acknowledged = change_at_once(both, [table.full(engine) for engine in pair], change)
+        assert acknowledged
+        found = sorted(engines.read(SPARK, table, ["id", "amount", "p"]))
+        assert found in change.left[acknowledged], acknowledged
+
+
+@pytest.mark.operation("merges at once, compared by partition", engine=TRINO)
+@DOUBLED.mark
+@pytest.mark.parametrize("fmt", [ICEBERG], ids=str)
+def test_merges_that_are_compared_by_partition_double_a_key(
+    fmt: Format, engines: Engines, endpoints: Endpoints, iceberg: Tables
+) -> None:
+    """Trino's own default, which the kit switches off: when this fails, Trino has learnt to compare."""
+    pair = [sessions.trino(endpoints) for _ in range(2)]
+    for session in pair:
+        session.sql("SET SESSION iceberg.file_based_conflict_detection_enabled = true")
+    doubled: list[Row] = [_ROW, (7, 1, "d1"), (7, 2, "d2")]
+    found: list[list[Row]] = []
+    while doubled not in found:
+        assert len(found) < MOST_ROUNDS, found
+        table = a_row(engines, iceberg, "PARTITIONED BY (p)")
+        assert table.format is fmt
+        acknowledged = change_at_once([*pair], [table.full(TRINO)] * 2, MERGES)
+        found.append(sorted(engines.read(TRINO, table, ["id", "amount", "p"])))
+        assert found[-1] in [*MERGES.left[acknowledged], doubled]
 
 
 def _all_there(acknowledged: list[int], writers: list[Writer], engines: Engines, table: Table) -> None:

@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
+from lakehouse import risky
 from matrix.cross.dialects import DIALECTS
 from matrix.cross.engines import FLINK, SPARK, SQL_ENGINES, TRINO, Engines
 from matrix.cross.limits import marks, wrong
 from testbed.databases import Databases, Table
+from testbed.endpoints import Endpoints
 from testbed.formats import HIVE_ORC, HIVE_PARQUET, Format
+from testbed.tables import suffix
 
 # What follows the columns, of which the last one has a folder for each of its values.
 CLAUSES = {
@@ -189,3 +192,32 @@ def test_a_session_that_has_read_a_table_sees_what_others_change(
     engines.sql(TRINO, f"ALTER TABLE {table.full(TRINO)} DROP COLUMN b")
     for reader in SQL_ENGINES:
         assert sorted(engines.read(reader, table)) == [(a, c) for a, _, c in rows], reader
+
+
+# How Spark makes a table of Hive's formats where no format is said, and as rows that it knows.
+PLAIN = {
+    "columns": "CREATE TABLE {table} (id INT)",
+    "rows": "CREATE TABLE {table} AS SELECT 1 AS id",
+    "partitions": "CREATE TABLE {table} (id INT) PARTITIONED BY (p STRING)",
+}
+
+
+@pytest.mark.operation("a table without a format: {kind}, altered by trino", engine=SPARK)
+@pytest.mark.parametrize("kind", PLAIN)
+@pytest.mark.parametrize("fmt", [HIVE_PARQUET], ids=str)
+def test_spark_sees_what_another_engine_adds_to_a_table_without_a_format(
+    fmt: Format, kind: str, engines: Engines, matrix_databases: Databases, endpoints: Endpoints
+) -> None:
+    """Spark's own kind of table, its default, has a second schema that no other engine changes."""
+    table = matrix_databases.table(fmt, f"plain_{kind}_{suffix()}")
+    spark, trino = table.full(SPARK), table.full(TRINO)
+    engines.spark.sql(PLAIN[kind].format(table=spark))
+    engines.trino.sql(f"ALTER TABLE {trino} ADD COLUMN note VARCHAR")
+    p = ", 'a'" if kind == "partitions" else ""
+    engines.trino.sql(f"INSERT INTO {trino} VALUES (2, 'x'{p})")
+    engines.spark.sql(f"INSERT INTO {spark} VALUES (3, 'y'{p})")
+    expected = [(2, "x"), (3, "y")] if kind != "rows" else [(1, None), (2, "x"), (3, "y")]
+    for reader in SQL_ENGINES:
+        assert sorted(engines.read(reader, table, ["id", "note"])) == expected, reader
+    assert "format = 'PARQUET'" in engines.trino.value(f"SHOW CREATE TABLE {trino}")
+    assert risky.of_table(endpoints.path, table.database, table.name) == []

@@ -107,6 +107,25 @@ SELECT 'overlaps', coalesce(jsonb_agg(DISTINCT jsonb_build_object(
       ) parameters WHERE "PARAM_KEY" IN (:keys)), '{}'))), '[]')::text
   FROM o WHERE (name = '', id) IN (SELECT is_database, id FROM ids)
 """
+# Each name of a type that is not one of the plain ones, of one column that has it: those with unusual letters
+# first. lakehouse/hive_types.py decides which Trino cannot read.
+_TYPES = r"""
+SELECT 'types', coalesce(jsonb_agg(one), '[]')::text FROM (
+  SELECT (array_agg(jsonb_build_object(
+      'database', d."NAME", 'table', t."TBL_NAME", 'column', col, 'type', kind)
+      ORDER BY d."NAME", t."TBL_NAME", col))[1] AS one
+    FROM (
+      SELECT t."TBL_ID" AS id, c."COLUMN_NAME" AS col, c."TYPE_NAME" AS kind
+        FROM "TBLS" t JOIN "SDS" USING ("SD_ID") JOIN "COLUMNS_V2" c USING ("CD_ID")
+      UNION ALL SELECT "TBL_ID", "PKEY_NAME", "PKEY_TYPE" FROM "PARTITION_KEYS"
+    ) columns JOIN "TBLS" t ON t."TBL_ID" = id JOIN "DBS" d USING ("DB_ID")
+    WHERE kind !~ '^(binary|boolean|tinyint|smallint|int|bigint|float|double|string|date|timestamp)$'
+      AND kind !~ '^(decimal|char|varchar)\([0-9]+(,[0-9]+)?\)$' AND length(kind) <= 4000
+    GROUP BY kind
+    ORDER BY kind ~ '[^a-zA-Z0-9_.$ <>,:()]' DESC, kind ~ ':[^<>,:()]*:' DESC, kind
+    LIMIT 1000
+) kinds
+"""
 # Prints a unit's properties, its process's limits and memory, and when each file that it reads changed last,
 # or a link on the way to it: those of systemd, and those of which its role says so in the unit (X-Reads).
 SHOW = r"""
@@ -159,6 +178,7 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
     if "postgresql" in names:
         yield "catalog", questions.psql(host, _SQL)
         yield "overlaps", questions.psql(host, _OVERLAPS.replace(":keys", str(PARAMETERS)[1:-1]))
+        yield "types", questions.psql(host, _TYPES)
         yield "connections", questions.server_psql(host, _CONNECTIONS)
         if host.variables["lakehouse_backup_enabled"]:
             yield "archive", questions.server_psql(host, _ARCHIVE)

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
-from lakehouse import yamlfile
+from lakehouse import hive_types, yamlfile
 from lakehouse.catalog.shared_files import overlaps, places
 from lakehouse.run import ROOT
 from lakehouse.validation.finding import Level
@@ -187,6 +187,19 @@ def _overlaps(seen: Seen) -> Iterator[Case]:
     return _of_rows(seen, shared, "overlaps")
 
 
+def _types(seen: Seen) -> Iterator[Case]:
+    def unreadable(rows: Mapping[str, str]) -> Iterator[Fault]:
+        columns = json.loads(rows["types"])
+        if found := [(one, why) for one in columns if (why := hive_types.unreadable(one["type"]))]:
+            one, why = found[0]
+            more = f", and of {len(found) - 1} more" if found[1:] else ""
+            place = f"{one['database']}.{one['table']}.{one['column']}"
+            fact = f"Trino cannot read the type of {place} ({why}){more}, nor list the columns of any table"
+            yield Fault(fact, seen.lakehouse("risky-tables"), "names of letters, digits and _")
+
+    return _of_rows(seen, unreadable, "types")
+
+
 CHECKS = (
     Check("metastore.calls", "some calls of the metastore fail", _calls),
     Check("metastore.login", "PostgreSQL refuses the password of the metastore", _login),
@@ -213,6 +226,12 @@ CHECKS = (
         "a table or database has the location of another one, or lies in it",
         _overlaps,
         "copy one of them to a location of its own",
+    ),
+    Check(
+        "metastore.types",
+        "a table has a field whose name Trino cannot read, and with it no list of columns",
+        _types,
+        "rename the field with Spark: ALTER TABLE db.t RENAME COLUMN s.`a-b` TO a_b; or drop the table",
     ),
     Check(
         "postgresql.connections",

@@ -28,12 +28,12 @@ SCHEMA = Schema(
 )
 SPEC = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "ä"))
 DATA, POSITIONS, EQUALITY = DataFileContent
-_COUNTS: dict[str, Any] = dict.fromkeys(
+COUNTS: dict[str, Any] = dict.fromkeys(
     (f"{state}_{what}_count" for state in ("added", "existing", "deleted") for what in ("files", "rows")), 0
 )
 
 
-class _Output(OutputFile):
+class Output(OutputFile):
     """A file in memory, as PyIceberg writes it."""
 
     content = b""
@@ -63,7 +63,7 @@ def manifest(
     *files: tuple[str, DataFileContent], codec: Any = "deflate", status: Any = ManifestEntryStatus.ADDED
 ) -> bytes:
     """An Avro file that names these files."""
-    out = _Output("hdfs://c/m")
+    out = Output("hdfs://c/m")
     with write_manifest(2, SPEC, SCHEMA, out, 7, codec) as writer:
         for number, (path, content) in enumerate(files):
             file = DataFile.from_args(
@@ -98,7 +98,7 @@ def manifest(
 
 def manifest_list(*paths: str) -> bytes:
     """An Avro file that names these manifests: of data the first one, of deletes the others."""
-    out = _Output("hdfs://c/list")
+    out = Output("hdfs://c/list")
     with write_manifest_list(2, out, 7, None, 1, "deflate") as writer:
         writer.add_manifests(
             [
@@ -110,7 +110,7 @@ def manifest_list(*paths: str) -> bytes:
                     sequence_number=1,
                     min_sequence_number=1,
                     added_snapshot_id=7,
-                    **_COUNTS,
+                    **COUNTS,
                 )
                 for number, path in enumerate(paths)
             ]

@@ -91,6 +91,7 @@ class Told:
                           "Id=hdfs-checkpoint.service\nActiveState=inactive\nResult=success\n",
             "catalog": "schema|3.1.0\nlock_seconds|\nmisplaced|0\n",
             "overlaps": "overlaps|[]\n",
+            "types": "types|[]\n",
             "connections": "used|41\nallowed|97\n",
             "archive": "mode|on\nfailing|false\nwaiting|0\n",
             "backup": json.dumps({"good": "20270115T040000Z", "why": ""}),
@@ -348,6 +349,10 @@ def without(document: str, index: int) -> Fault:
 
 
 W, F = Level.WARNING, Level.FAULT
+TYPES = json.dumps([
+    {"database": "d", "table": "t", "column": column, "type": kind}
+    for column, kind in (("o", "struct<a b:int>"), ("s", "struct<a-b:int>"))
+])  # fmt: skip
 OVERLAP = json.dumps(
     [
         {
@@ -461,6 +466,8 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
      N1, "3 tables or databases are on"),
     (part(N1, "overlaps", "[]", OVERLAP), W, "metastore.overlaps",
      N1, "table d.o_old has the location of table d.o: to drop one"),
+    (part(N1, "types", "[]", TYPES), F, "metastore.types",
+     N1, "Trino cannot read the type of d.t.s (: is expected before -), nor list"),
     (element("spark", 1, "state", "DEAD"), F, "spark.workers",
      N2, "its spark_worker runs, and spark_master on"),
     (without("trino_nodes", 0), F, "trino.workers",

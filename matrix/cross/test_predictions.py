@@ -1,0 +1,139 @@
+"""The check of risky tables predicts what each engine makes of odd tables: each is made and read by all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from lakehouse import features, risky
+from lakehouse.features import CUT, REFUSED, SPREADS, WRONG, Risk
+from matrix.cross import canonical
+from matrix.cross.engines import PYICEBERG, Engines
+from matrix.cross.odd_tables import CATALOGS, TABLES, OddTable, tables
+from testbed import metastore
+from testbed.databases import Databases, Table
+from testbed.endpoints import Endpoints
+from testbed.engines.facade import Row
+from testbed.formats import ICEBERG
+from testbed.tables import suffix
+
+RIGHT, DIFFERENT = "right", "different"
+# What a whole read shows of each effect.
+SHOWN = {REFUSED: REFUSED, SPREADS: REFUSED, WRONG: DIFFERENT, CUT: DIFFERENT}
+EXAMPLES = 6
+
+
+class Odd:
+    """An odd table that there is."""
+
+    def __init__(self, spec: OddTable, table: Table, engines: Engines, endpoints: Endpoints) -> None:
+        self.spec, self.table, self._engines, self._endpoints = spec, table, engines, endpoints
+
+    def make(self) -> None:
+        """Run the statements that make it."""
+        names = {"short": self.table.short, "database": self.table.database, "name": self.table.name}
+        for engine, statement in self.spec.steps:
+            self._engines.sql(engine, statement.format(**names))
+
+    def risks(self) -> list[Risk]:
+        """Return what the check says of it."""
+        found = risky.of_table(self._endpoints.path, self.table.database, self.table.name)
+        return [one.risk for one in found]
+
+    def predicted(self, risks: list[Risk]) -> dict[str, str]:
+        """Return what each engine is said to make of it."""
+        shown = {
+            engine: {SHOWN[effect] for effect in features.predicted(risks, engine)}
+            for engine in self.spec.readers
+        }
+        return {
+            engine: REFUSED if REFUSED in effects else DIFFERENT if effects else RIGHT
+            for engine, effects in shown.items()
+        }
+
+    def seen(self) -> tuple[dict[str, str], dict[str, object]]:
+        """Return what each engine makes of it, and what it said or returned."""
+        read = {engine: self._read(engine) for engine in self.spec.readers}
+        return {engine: one for engine, (one, _) in read.items()}, {e: said for e, (_, said) in read.items()}
+
+    def _read(self, engine: str) -> tuple[str, object]:
+        try:
+            rows = self._rows(engine, list(self.spec.columns))
+        except Exception as error:  # noqa: BLE001 -- whatever an engine refuses a table with
+            return self._without_names(engine), f"{type(error).__name__}: {str(error)[:300]}"
+        try:
+            found = canonical.rows(rows, self.spec.columns.values())
+        except (AssertionError, LookupError, TypeError, ValueError) as error:
+            return DIFFERENT, f"{rows}: {error}"
+        right = found == canonical.rows(self.spec.rows, self.spec.columns.values())
+        return RIGHT if right else DIFFERENT, found
+
+    def _without_names(self, engine: str) -> str:
+        """Tell whether an engine reads the table where nobody asks it for a column that it lacks."""
+        try:
+            self._rows(engine, [])
+        except Exception:  # noqa: BLE001 -- as above
+            return REFUSED
+        return DIFFERENT
+
+    def _rows(self, engine: str, names: list[str]) -> list[Row]:
+        if engine == PYICEBERG:
+            return self._engines.read(engine, self.table, names)
+        full = f"{CATALOGS[self.spec.of][engine]}.{self.table.short}"
+        return self._engines.rows(engine, f"SELECT {', '.join(names) or '*'} FROM {full}")
+
+
+Make = Callable[[OddTable], AbstractContextManager[Odd]]
+
+
+@pytest.fixture(scope="module")
+def odd(_engines: Engines, databases: Databases, endpoints: Endpoints) -> Make:
+    """Make an odd table for as long as a block runs."""
+
+    @contextmanager
+    def make(spec: OddTable) -> Iterator[Odd]:
+        table = databases.table(ICEBERG, f"odd_{suffix()}")
+        made = Odd(spec, table, _engines, endpoints)
+        try:
+            made.make()
+            yield made
+        finally:
+            _drop(endpoints, table)
+
+    return make
+
+
+def _drop(endpoints: Endpoints, table: Table) -> None:
+    """Drop a table of which an engine may know nothing."""
+    with metastore.Connection(endpoints.metastore, endpoints.users["hdfs"]) as client:
+        if client.get_table_objects_by_name(table.database, [table.name]):
+            client.drop_table(table.database, table.name, True)
+
+
+@pytest.mark.operation("predictions: {spec}", engine="all")
+@pytest.mark.parametrize("spec", TABLES, ids=str)
+def test_a_known_kind_is_predicted(spec: OddTable, odd: Make) -> None:
+    with odd(spec) as made:
+        risks = made.risks()
+        seen, said = made.seen()
+        expected = {engine: SHOWN.get(spec.effects.get(engine, ""), RIGHT) for engine in spec.readers}
+        assert seen == expected, said
+        assert made.predicted(risks) == expected, risks
+
+
+@pytest.mark.operation("predictions: random tables", engine="all")
+def test_random_tables_are_predicted(odd: Make) -> None:
+    @settings(
+        max_examples=EXAMPLES, phases=[Phase.generate], suppress_health_check=list(HealthCheck), deadline=None
+    )
+    @given(tables())
+    def judge(spec: OddTable) -> None:
+        with odd(spec) as made:
+            risks = made.risks()
+            seen, said = made.seen()
+            assert made.predicted(risks) == seen, f"{spec}\n{spec.steps}\n{risks}\n{said}"
+
+    judge()
