@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,7 +11,8 @@ import pytest
 
 from matrix.cross.dialects import DIALECTS
 from matrix.cross.engines import FLINK, SPARK, SQL_ENGINES, TRINO, Engines
-from matrix.cross.limits import marks, wrong
+from matrix.cross.hive_differences import BEFORE_1970, JULIAN, LAST, LIMIT, different
+from matrix.cross.limits import marks
 from testbed.databases import Databases, Table
 from testbed.formats import HIVE_ORC, HIVE_PARQUET, Format
 
@@ -24,9 +24,6 @@ CLAUSES = {
 }
 PARTITION = {SPARK: "", TRINO: ", p VARCHAR", FLINK: ", p STRING"}
 MOMENT = {SPARK: "TIMESTAMP", TRINO: "TIMESTAMP(6)", FLINK: "TIMESTAMP(9)"}
-LAST, BEFORE_1970, JULIAN = (
-    "9999-12-31 23:59:59.999999", "1969-12-31 23:59:59.999999", "1000-01-01 12:00:00.000001",
-)  # fmt: skip
 # By column, of one row after the other. The name of a folder must escape most of the last ones.
 VALUES: dict[str, tuple[str | None, ...]] = {
     "moment": ("2024-05-01 10:00:00.123456", LAST, BEFORE_1970, JULIAN, None),
@@ -34,43 +31,6 @@ VALUES: dict[str, tuple[str | None, ...]] = {
     "word": ("ab", "", "a b c", "it's", None),
     "p": ("a b/c", "it's", "%2F:#?=", "%", None),
 }
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Values of a column that are not kept, or not found, between some writers and readers."""
-
-    column: str
-    values: tuple[str | None, ...]
-    formats: tuple[Format, ...] = (HIVE_PARQUET, HIVE_ORC)
-    writers: tuple[str, ...] = SQL_ENGINES
-    readers: tuple[str, ...] = SQL_ENGINES
-
-
-DIFFERENCES = (
-    # ORC keeps seconds and what is left of them apart, and its writers round the first towards 1970.
-    Difference("moment", (BEFORE_1970,), formats=(HIVE_ORC,)),
-    # Two calendars, and nothing in a file says which one it is.
-    Difference("moment", (JULIAN,), formats=(HIVE_PARQUET,), writers=(FLINK,), readers=(SPARK, TRINO)),
-    Difference("moment", (JULIAN,), formats=(HIVE_PARQUET,), writers=(SPARK, TRINO), readers=(FLINK,)),
-    Difference("moment", (JULIAN,), formats=(HIVE_ORC,), writers=(TRINO,), readers=(SPARK, FLINK)),
-    Difference("moment", (JULIAN,), formats=(HIVE_ORC,), writers=(SPARK, FLINK), readers=(TRINO,)),
-    Difference("moment", (JULIAN,), formats=(HIVE_ORC,), writers=(SPARK, FLINK), readers=(FLINK,)),
-    # Flink compares text of a fixed length with the blanks in the file, and the names of folders.
-    Difference("code", ("ab", "", "a b c", "it's"), (HIVE_PARQUET,), writers=(SPARK,), readers=(FLINK,)),
-    Difference("p", ("it's", None), readers=(FLINK,)),
-)
-LIMIT = wrong("some values are read otherwise, or not found", "docs/across-engines.md#hive-tables")
-
-
-def different(fmt: Format, writer: str, reader: str) -> set[tuple[str, str | None]]:
-    """Return the columns with the values in which two engines are known to differ."""
-    return {
-        (one.column, value)
-        for one in DIFFERENCES
-        if fmt in one.formats and writer in one.writers and reader in one.readers
-        for value in one.values
-    }
 
 
 PAIRS = [
