@@ -46,6 +46,7 @@ from matrix.model.steps import (
     REMOVE_ORPHANS,
     RENAME,
     RENAME_COLUMN,
+    ROLLBACK,
     UPDATE,
     Sequence,
     Step,
@@ -78,6 +79,7 @@ _THEMES = (
     frozenset({RENAME, DROP}),
     frozenset({ADD_COLUMN, DROP_COLUMN, RENAME_COLUMN}),
     frozenset({DELETE, FIND}),
+    frozenset({ROLLBACK, DELETE, MERGE}),
     frozenset({MIGRATE, FIND}),
     frozenset({MERGE, UPDATE, FIND}),
     frozenset({PARTITION, COMPACT, EXPIRE, REMOVE_ORPHANS}),
@@ -85,7 +87,7 @@ _THEMES = (
 # How often an action is drawn where it is possible.
 _WEIGHTS: Mapping[str, int] = {
     CREATE: 2, RENAME: 3, DROP: 3, MIGRATE: 4, ADD_COLUMN: 2, DROP_COLUMN: 3, RENAME_COLUMN: 2, PARTITION: 2,
-    INSERT: 3, MERGE: 3, UPDATE: 2, DELETE: 5, COMPACT: 2, EXPIRE: 1, REMOVE_ORPHANS: 1, FIND: 4,
+    INSERT: 3, MERGE: 3, UPDATE: 2, DELETE: 5, COMPACT: 2, EXPIRE: 1, REMOVE_ORPHANS: 1, FIND: 4, ROLLBACK: 4,
 }  # fmt: skip
 # How many tables have partitions from the start, of those that can.
 _PARTITIONED = 0.5

@@ -68,7 +68,8 @@ class Table:
 
     `home` is the format whose database it lies in. `partitions` are the columns by whose values rows lie in
     folders. `former` are names that columns of the table once had; `mapped` says that Delta's column mapping
-    is on. `rows` is by key; `written` says that there once were some.
+    is on. `rows` is by key; `written` says that there once were some, and `past` is what the
+    last change of rows has found: a rollback brings it back.
     """
 
     format: Format
@@ -79,6 +80,7 @@ class Table:
     former: frozenset[str] = frozenset()
     mapped: bool = False
     written: bool = False
+    past: Mapping[int, Row] | None = None
 
     @property
     def names(self) -> list[str]:

@@ -20,10 +20,11 @@ CREATE, RENAME, DROP, MIGRATE = "create", "rename", "drop", "migrate"
 ADD_COLUMN, DROP_COLUMN, RENAME_COLUMN = "add column", "drop column", "rename column"
 PARTITION = "partition evolution"
 INSERT, MERGE, UPDATE, DELETE = "insert", "merge", "update", "delete"
-COMPACT, EXPIRE, REMOVE_ORPHANS = "compact", "expire", "remove orphans"
+COMPACT, EXPIRE, REMOVE_ORPHANS, ROLLBACK = "compact", "expire", "remove orphans", "rollback"
 FIND = "find"
 # What removes or moves files: afterwards each table is read, not only the one that was meant.
 REMOVES_FILES = frozenset({DROP, RENAME, MIGRATE, COMPACT, EXPIRE, REMOVE_ORPHANS})
+CHANGES_ROWS = frozenset({INSERT, MERGE, UPDATE, DELETE})
 CHANGES_COLUMNS = frozenset({CREATE, MIGRATE, ADD_COLUMN, DROP_COLUMN, RENAME_COLUMN})
 
 # What no cell of the matrix declares: who renames a table, and who copies a Hive table into an Iceberg one.
@@ -116,8 +117,12 @@ def apply(step: Step, model: Model) -> Model:
     if step.action == DROP:
         return model.without(step.table)
     if step.action == RENAME:
-        return model.without(step.table).having(step.to, table)
-    return model.having(step.table, _CHANGES[step.action](step, table)) if step.action in _CHANGES else model
+        return model.without(step.table).having(step.to, replace(table, past=None))
+    if step.action == FIND:
+        return model
+    after = _CHANGES[step.action](step, table) if step.action in _CHANGES else table
+    past = table.rows or None if step.action in CHANGES_ROWS else None
+    return model.having(step.table, replace(after, past=past))
 
 
 def states(sequence: Iterable[Step]) -> list[Model]:
@@ -180,6 +185,10 @@ def _has_condition(step: Step, table: Table, _: Model) -> bool:
     return known and (step.action != UPDATE or step.column in table.names[1:])
 
 
+def _has_past(_: Step, table: Table, __: Model) -> bool:
+    return table.past is not None
+
+
 def _has_free_name(step: Step, _: Table, model: Model) -> bool:
     return step.to not in model.tables
 
@@ -195,6 +204,7 @@ _PERMITTED: Mapping[str, Callable[[Step, Table, Model], bool]] = {
     UPDATE: _has_condition,
     DELETE: _has_condition,
     FIND: _has_condition,
+    ROLLBACK: _has_past,
 }
 
 
@@ -256,6 +266,11 @@ def _rewrite(step: Step, table: Table) -> Table:
     return table.with_rows([row.values for row in table.rows.values()], step.engine)
 
 
+def _rollback(_: Step, table: Table) -> Table:
+    assert table.past is not None
+    return replace(table, rows=table.past)
+
+
 def _migrate(step: Step, table: Table) -> Table:
     return replace(_rewrite(step, table), format=ICEBERG, former=frozenset())
 
@@ -271,4 +286,5 @@ _CHANGES: Mapping[str, Callable[[Step, Table], Table]] = {
     MERGE: _insert,
     UPDATE: _update,
     DELETE: _delete,
+    ROLLBACK: _rollback,
 }

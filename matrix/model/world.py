@@ -14,7 +14,18 @@ from matrix.cross.engines import DELTA_RS, PYICEBERG, SPARK, SQL_ENGINES, TRINO,
 from matrix.model import statements
 from matrix.model.replay import RefusalError
 from matrix.model.state import KEY, Condition, Model, Table, Values, spell_row
-from matrix.model.steps import COMPACT, CREATE, EXPIRE, MIGRATE, REMOVE_ORPHANS, RENAME, Step, apply
+from matrix.model.steps import (
+    CHANGES_ROWS,
+    COMPACT,
+    CREATE,
+    EXPIRE,
+    MIGRATE,
+    REMOVE_ORPHANS,
+    RENAME,
+    ROLLBACK,
+    Step,
+    apply,
+)
 from matrix.recipes import RECIPES
 from matrix.recipes.recipe import Names
 from testbed import tables
@@ -23,7 +34,7 @@ from testbed.databases import Table as Place
 from testbed.engines import EngineError, words
 from testbed.formats import DELTA, ICEBERG
 
-_MAINTENANCE = frozenset({COMPACT, EXPIRE, REMOVE_ORPHANS})
+_MAINTENANCE = frozenset({COMPACT, EXPIRE, REMOVE_ORPHANS, ROLLBACK})
 
 
 @dataclass
@@ -40,6 +51,7 @@ class ClusterWorld:
     in_place: bool = False
     _run: str = field(default_factory=tables.suffix)
     _known: set[Place] = field(default_factory=set)
+    _versions: dict[Place, str] = field(default_factory=dict)
 
     def execute(self, step: Step, model: Model) -> None:
         """Carry out a step; raises RefusalError."""
@@ -51,6 +63,8 @@ class ClusterWorld:
         if step.action in {CREATE, RENAME}:
             self._known.add(target)
         with _refusals():
+            if step.action in CHANGES_ROWS and table.rows:
+                self._versions[place] = self._version(table, place)
             if step.action == MIGRATE:
                 self._migrate(table, place)
             elif step.action in _MAINTENANCE:
@@ -114,6 +128,13 @@ class ClusterWorld:
     def _place(self, name: str, table: Table) -> Place:
         return with_(self.databases.table(table.home, f"m{self._run}_{name}"), format=table.format)
 
+    def _version(self, table: Table, place: Place) -> str:
+        """Return what a rollback calls the current state of a table; empty where its format knows no past."""
+        if table.format is ICEBERG:
+            snapshot = self.engines.clients.iceberg.load_table(place.short).current_snapshot()
+            return str(snapshot.snapshot_id)
+        return str(self.engines.clients.delta(place.short).version()) if table.format is DELTA else ""
+
     def _migrate(self, table: Table, place: Place) -> None:
         if self.in_place:
             self.engines.sql(TRINO, f"CALL iceberg.system.migrate('{place.database}', '{place.name}')")
@@ -134,6 +155,7 @@ class ClusterWorld:
         names = Names(
             table=full, short=place.short, database=place.database, name=place.name, uri=place.uri, copy="",
             copy_short="", copy_uri="", view="", catalog=table.format.catalogs.get(step.engine, ""),
+            version=self._versions.get(place, ""),
         )  # fmt: skip
         for each in RECIPES[step.engine][table.format.name][step.action].steps:
             if isinstance(each, str):

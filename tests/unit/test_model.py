@@ -43,6 +43,7 @@ from matrix.model.steps import (
     MIGRATE,
     RENAME,
     RENAME_COLUMN,
+    ROLLBACK,
     Sequence,
     Step,
     apply,
@@ -355,6 +356,22 @@ class TestSteps:
         assert (dropped.names, dropped.former) == (["id", "x", "w"], frozenset({"v"}))
         assert (migrated.format, migrated.home, migrated.former) == (ICEBERG, HIVE_ORC, frozenset())
         assert {row.writer for row in migrated.rows.values()} == {SPARK}
+
+    def test_a_rollback_brings_back_what_the_last_change_of_rows_found(self) -> None:
+        begin = (
+            Step(CREATE, SPARK, "a", format="iceberg", columns=(ID, Column("v", TEXT))),
+            Step(INSERT, SPARK, "a", rows=((1, "a"),)),
+        )
+        delete = Step(DELETE, TRINO, "a", condition=Condition("v", "=", "a"))
+        back = Step(ROLLBACK, TRINO, "a")
+        assert not is_possible((*begin, back))
+        states_of_table = [model.tables["a"] for model in states((*begin, delete, back))[1:]]
+        assert [list(table.rows) for table in states_of_table] == [[], [1], [], [1]]
+        assert not is_possible((*begin, delete, back, back))
+        # Versions know the columns of their time: whether these come back differs from format to format.
+        assert not is_possible(
+            (*begin, delete, Step(ADD_COLUMN, SPARK, "a", columns=(Column("x", INT),)), back)
+        )
 
     def test_what_a_limit_names_is_not_drawn(self) -> None:
         model = states((*TABLE, Step(ADD_COLUMN, TRINO, "a", columns=(Column("x", DOUBLE),))))[-1]
