@@ -70,7 +70,9 @@ class ClusterWorld:
             elif step.action in _MAINTENANCE:
                 self._maintain(step, table, place)
             elif step.engine in SQL_ENGINES:
-                name, to = place.full(step.engine), target.full(step.engine)
+                # Spark looks for the new name in the catalog of the old one.
+                to = target.short if step.engine == SPARK else target.full(step.engine)
+                name = place.full(step.engine)
                 for statement in statements.sql(step, table, name, to, shared=self.shared):
                     self.engines.sql(step.engine, statement)
             else:
@@ -145,7 +147,7 @@ class ClusterWorld:
         for statement in (
             statements.copy(table, str(place), str(target)),
             f"DROP TABLE {place}",
-            f"ALTER TABLE {target} RENAME TO {ours}",
+            f"ALTER TABLE {target} RENAME TO {ours.short}",
         ):
             self.engines.sql(SPARK, statement)
 
