@@ -11,6 +11,7 @@ from testbed.formats import HIVE_ORC, HIVE_PARQUET, Format
 LAST, BEFORE_1970, JULIAN = (
     "9999-12-31 23:59:59.999999", "1969-12-31 23:59:59.999999", "1000-01-01 12:00:00.000001",
 )  # fmt: skip
+JULIAN_DAY = "1000-01-01"
 
 
 @dataclass(frozen=True)

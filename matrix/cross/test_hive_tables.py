@@ -11,7 +11,7 @@ import pytest
 
 from matrix.cross.dialects import DIALECTS
 from matrix.cross.engines import FLINK, SPARK, SQL_ENGINES, TRINO, Engines
-from matrix.cross.hive_differences import BEFORE_1970, JULIAN, LAST, LIMIT, different
+from matrix.cross.hive_differences import BEFORE_1970, JULIAN, JULIAN_DAY, LAST, LIMIT, different
 from matrix.cross.limits import marks
 from testbed.databases import Databases, Table
 from testbed.formats import HIVE_ORC, HIVE_PARQUET, Format
@@ -23,10 +23,12 @@ CLAUSES = {
     FLINK: "PARTITIONED BY (p) WITH ('connector' = 'hive', 'hive.storage.file-format' = '{lower}')",
 }
 PARTITION = {SPARK: "", TRINO: ", p VARCHAR", FLINK: ", p STRING"}
+TYPED = {"moment": "TIMESTAMP ", "born": "DATE "}
 MOMENT = {SPARK: "TIMESTAMP", TRINO: "TIMESTAMP(6)", FLINK: "TIMESTAMP(9)"}
 # By column, of one row after the other. The name of a folder must escape most of the last ones.
 VALUES: dict[str, tuple[str | None, ...]] = {
     "moment": ("2024-05-01 10:00:00.123456", LAST, BEFORE_1970, JULIAN, None),
+    "born": ("2024-02-29", "9999-12-31", "1969-12-31", JULIAN_DAY, None),
     "code": ("ab", "", "a b c", "it's", None),
     "word": ("ab", "", "a b c", "it's", None),
     "p": ("a b/c", "it's", "%2F:#?=", "%", None),
@@ -54,7 +56,7 @@ def condition(engine: str, column: str, value: str | None) -> str:
     if value is None:
         return f"{column} IS NULL"
     text = DIALECTS[engine].text(value)
-    return f"{column} = {f'TIMESTAMP {text}' if column == 'moment' else text}"
+    return f"{column} = {TYPED.get(column, '')}{text}"
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +67,12 @@ def written(_engines: Engines, matrix_databases: Databases) -> Callable[[Format,
     def write(fmt: Format, writer: str) -> Table:
         table = matrix_databases.table(fmt, f"{fmt.prefix}_kept_by_{writer}")
         clause = CLAUSES[writer].format(format=fmt.prefix.upper(), lower=fmt.prefix)
-        columns = f"id INT, moment {MOMENT[writer]}, code CHAR(6), word VARCHAR(6){PARTITION[writer]}"
+        columns = (
+            f"id INT, moment {MOMENT[writer]}, born DATE, code CHAR(6), word VARCHAR(6){PARTITION[writer]}"
+        )
         _engines.sql(writer, f"CREATE TABLE {table.full(writer)} ({columns}) {clause}")
         rows = ", ".join(row(writer, *one) for one in enumerate(zip(*VALUES.values(), strict=True)))
-        kinds = zip(VALUES, (MOMENT[writer], "CHAR(6)", "VARCHAR(6)", "VARCHAR(20)"), strict=True)
+        kinds = zip(VALUES, (MOMENT[writer], "DATE", "CHAR(6)", "VARCHAR(6)", "VARCHAR(20)"), strict=True)
         casts = ", ".join(f"CAST(nullif({name}, 'null') AS {kind})" for name, kind in kinds)
         _engines.sql(
             writer,
@@ -84,6 +88,8 @@ def spelt(column: str, value: Any) -> str | None:
     """Spell a value as it went in: text of a fixed length is filled with blanks."""
     if isinstance(value, dt.datetime):
         return value.replace(tzinfo=None).isoformat(" ", "microseconds")
+    if isinstance(value, dt.date):
+        return value.isoformat()
     return str(value).rstrip(" ") if column == "code" and value is not None else value
 
 

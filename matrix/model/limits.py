@@ -12,7 +12,8 @@ from typing import Any
 import yaml
 
 from lakehouse.errors import LakehouseError
-from matrix.cross.data_types import LOCAL
+from matrix.cross.data_types import DAY, LOCAL
+from matrix.cross.engines import DELTA_RS
 from matrix.cross.hive_differences import different
 from matrix.model.state import HIVE, Model, Row, Table, Value
 from matrix.model.steps import ENGINES, Step
@@ -79,7 +80,8 @@ def reads_otherwise(reader: str, table: Table, row: Row, name: str, value: Value
     known = different(table.format, row.writer, reader)
     if name in table.partitions:
         return ("p", value) in known
-    return table.column(name).kind is LOCAL and ("moment", value) in known
+    column = {LOCAL: "moment", DAY: "born"}.get(table.column(name).kind)
+    return (column, value) in known
 
 
 def _former_name(step: Step, table: Table) -> bool:
@@ -97,6 +99,7 @@ def _engine_reads_otherwise(step: Step, table: Table) -> bool:
 
 # The words of `when`, for steps and for tables that are read.
 STEPS: Mapping[str, Callable[[Step, Table], bool]] = {
+    "made by delta-rs": lambda _, table: table.maker == DELTA_RS,
     "name of a former column": _former_name,
     "engine reads values otherwise": _engine_reads_otherwise,
 }

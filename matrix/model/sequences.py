@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from matrix.cross.data_types import DAY, DOUBLE, INT, LOCAL, TEXT, DataType
-from matrix.cross.hive_differences import BEFORE_1970, JULIAN, LAST
+from matrix.cross.data_types import DAY, DOUBLE, INSTANT, INT, LOCAL, TEXT, DataType
+from matrix.cross.hive_differences import BEFORE_1970, JULIAN, JULIAN_DAY, LAST
 from matrix.model import limits
 from matrix.model.state import (
     DIFFERENT,
@@ -58,12 +58,14 @@ from testbed.formats import DELTA, Format
 
 LONGEST = 12
 TABLES = ("a", "b")
+_MOMENTS = ("2024-05-01 10:00:00.123456", LAST, BEFORE_1970, JULIAN, None)
 VALUES: Mapping[DataType, tuple[Value, ...]] = {
     INT: (0, 1, -1, 2**31 - 1, -(2**31), None),
     TEXT: ("a", "b", "", "it's", "a b/c", "%2F:#?=", "%", 'say "x"', "null", "ü𝄞", "a\\b", "a ", None),
     DOUBLE: ("0.5", "-1.5", "1e+300", "5e-324", NAN, None),
-    DAY: ("2024-02-29", "1969-12-31", "9999-12-31", "1000-01-01", None),
-    LOCAL: ("2024-05-01 10:00:00.123456", LAST, BEFORE_1970, JULIAN, None),
+    DAY: ("2024-02-29", "1969-12-31", "9999-12-31", JULIAN_DAY, None),
+    LOCAL: _MOMENTS,
+    INSTANT: _MOMENTS,
 }
 _PLAIN = ("v", "w", "select", "ü")
 # Hive's own formats know neither blanks nor quotes in a name, Delta without column mapping no blanks.
@@ -180,7 +182,7 @@ def _able(action: str, table: Table, focus: Focus) -> tuple[str, ...]:
 def _create(random: Random, name: str, focus: Focus) -> Step:
     fmt = random.choice(focus.formats)
     names = random.sample(NAMES[fmt], random.randint(2, 3))
-    kinds = [random.choice(focus.kinds) for _ in names]
+    kinds = [_kind(random.choice(focus.kinds), fmt) for _ in names]
     columns = [Column(KEY, INT), *map(Column, names, kinds)]
     partition = ""
     if kinds[-1] in _FOLDERS and random.random() < _PARTITIONED:
@@ -188,6 +190,11 @@ def _create(random: Random, name: str, focus: Focus) -> Step:
     makers = engines(CREATE, fmt)
     engine = random.choice([maker for maker in makers if maker in focus.engines] or makers)
     return Step(CREATE, engine, name, format=fmt.name, columns=tuple(columns), partition=partition)
+
+
+def _kind(kind: DataType, fmt: Format) -> DataType:
+    """Return the type that a format has of it: Hive's know of one kind of moment."""
+    return LOCAL if kind is INSTANT and fmt in HIVE else kind
 
 
 def _rows(random: Random, table: Table) -> dict[str, Any]:
@@ -234,7 +241,7 @@ def _update(random: Random, table: Table) -> dict[str, Any]:
 
 def _new_column(random: Random, table: Table) -> dict[str, Any]:
     pool = sorted({*NAMES[table.format], *table.former} - set(table.names)) or ["x"]
-    kind = random.choice(tuple(VALUES))
+    kind = _kind(random.choice(tuple(VALUES)), table.format)
     return {"columns": (Column(random.choice(pool), kind),)}
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from matrix.cross.data_types import DAY, DOUBLE, INT, LOCAL, TEXT, DataType
+from matrix.cross.data_types import DAY, DOUBLE, INSTANT, INT, LOCAL, TEXT, DataType
 from testbed.formats import DELTA, HIVE_ORC, HIVE_PARQUET, ICEBERG, Format
 
 # Numbers with a fraction, days and moments are text, as SQL casts it: files of YAML keep them as they are.
 Value = int | str | None
 Values = tuple[Value, ...]
 
-KINDS: Mapping[str, DataType] = {kind.name: kind for kind in (INT, TEXT, DOUBLE, DAY, LOCAL)}
+KINDS: Mapping[str, DataType] = {kind.name: kind for kind in (INT, TEXT, DOUBLE, DAY, LOCAL, INSTANT)}
 FORMATS = (ICEBERG, DELTA, HIVE_PARQUET, HIVE_ORC)
 HIVE = (HIVE_PARQUET, HIVE_ORC)
 # Each table has this column, first, with a number of its own for each row.
@@ -66,14 +66,15 @@ class Row:
 class Table:
     """A table of the model.
 
-    `home` is the format whose database it lies in. `partitions` are the columns by whose values rows lie in
-    folders. `former` are names that columns of the table once had; `mapped` says that Delta's column mapping
-    is on. `rows` is by key; `written` says that there once were some, and `past` is what the
-    last change of rows has found: a rollback brings it back.
+    `home` is the format whose database it lies in, `maker` the engine that made it. `partitions` are the
+    columns by whose values rows lie in folders. `former` are names that columns of the table once had;
+    `mapped` says that Delta's column mapping is on. `rows` is by key; `written` says that there once were
+    some, and `past` is what the last change of rows has found: a rollback brings it back.
     """
 
     format: Format
     home: Format
+    maker: str
     columns: tuple[Column, ...]
     partitions: tuple[str, ...] = ()
     rows: Mapping[int, Row] = field(default_factory=dict)
@@ -125,8 +126,9 @@ def spell(value: Any, kind: DataType) -> Value:
     """Return a value of an engine as the model has it; AssertionError for one of another type."""
     if value is None:
         return None
-    if kind is LOCAL:
+    if kind in {LOCAL, INSTANT}:
         assert isinstance(value, dt.datetime), f"{value!r} is no moment"
+        assert kind is LOCAL or value.tzinfo, f"{value!r} has no zone"
         # Spark's TIMESTAMP of a Hive table comes with the zone of its session, which is UTC.
         return value.replace(tzinfo=None).isoformat(" ", "microseconds")
     if kind is DAY:
@@ -144,8 +146,9 @@ def python(value: Value, kind: DataType) -> Any:
     """Return a value of the model as Python's own type, which Arrow takes."""
     if value is None:
         return None
-    if kind is LOCAL:
-        return dt.datetime.fromisoformat(str(value))
+    if kind in {LOCAL, INSTANT}:
+        zone = dt.UTC if kind is INSTANT else None
+        return dt.datetime.fromisoformat(str(value)).replace(tzinfo=zone)
     if kind is DAY:
         return dt.date.fromisoformat(str(value))
     return float(value) if kind is DOUBLE else value

@@ -9,7 +9,15 @@ import pyarrow as pa
 from deltalake import Field
 from deltalake.schema import PrimitiveType
 from pyiceberg.expressions import BooleanExpression, EqualTo, IsNaN, IsNull, NotEqualTo, NotNull
-from pyiceberg.types import DateType, DoubleType, IcebergType, IntegerType, StringType, TimestampType
+from pyiceberg.types import (
+    DateType,
+    DoubleType,
+    IcebergType,
+    IntegerType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
 
 from matrix.cross.data_types import DAY, DOUBLE, INSTANT, INT, LOCAL, TEXT, DataType
 from matrix.cross.dialects import DIALECTS, arrow_type
@@ -51,9 +59,11 @@ _NOT_A_NUMBER = {SPARK: "isnan({})", TRINO: "is_nan({})", FLINK: "CAST({} AS STR
 _MAPPING = "ALTER TABLE {} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
 _ICEBERG_TYPES: Mapping[DataType, IcebergType] = {
     INT: IntegerType(), TEXT: StringType(), DOUBLE: DoubleType(), DAY: DateType(), LOCAL: TimestampType(),
+    INSTANT: TimestamptzType(),
 }  # fmt: skip
 _DELTA_TYPES: Mapping[DataType, str] = {
     INT: "integer", TEXT: "string", DOUBLE: "double", DAY: "date", LOCAL: "timestamp_ntz",
+    INSTANT: "timestamp",
 }  # fmt: skip
 
 
@@ -76,7 +86,9 @@ _HIVE_MOMENT = {TRINO: "TIMESTAMP(6)", FLINK: "TIMESTAMP(9)"}
 
 def literal(engine: str, value: Value, kind: DataType, fmt: Format) -> str:
     """Return a value as an engine spells it; each is cast, so that no engine guesses its type."""
-    text = "NULL" if value is None else DIALECTS[engine].text(str(value))
+    # A session says the zone where the type does not: all are in UTC.
+    zone = DIALECTS[engine].zone if kind is INSTANT else ""
+    text = "NULL" if value is None else DIALECTS[engine].text(f"{value}{zone}")
     return f"CAST({text} AS {type_name(engine, kind, fmt)})"
 
 
@@ -343,8 +355,8 @@ def iso(table: Table, wanted: Condition) -> Condition:
     """Return a condition whose value PyIceberg reads: a number as one, a moment with a T."""
     kind = table.column(wanted.column).kind
     value: Any = wanted.value
-    if value is not None and kind is LOCAL:
-        value = str(value).replace(" ", "T")
+    if value is not None and kind in {LOCAL, INSTANT}:
+        value = str(value).replace(" ", "T") + ("+00:00" if kind is INSTANT else "")
     elif value is not None and kind is DOUBLE:
         value = float(value)
     return Condition(wanted.column, wanted.operator, value)
@@ -358,9 +370,10 @@ def _delta_literal(value: Value, kind: DataType) -> str:
     if value is None:
         return "NULL"
     text = "'" + str(value).replace("'", "''") + "'"
-    if kind is LOCAL:
+    if kind in {LOCAL, INSTANT}:
         # DataFusion's own TIMESTAMP has nanoseconds, which end in 2262.
-        return f"arrow_cast({text}, 'Timestamp(Microsecond, None)')"
+        zone = 'Some("UTC")' if kind is INSTANT else "None"
+        return f"arrow_cast({text}, 'Timestamp(Microsecond, {zone})')"
     return text if kind is TEXT else f"CAST({text} AS {_DATAFUSION[kind]})"
 
 

@@ -8,7 +8,7 @@ from functools import cache
 
 from matrix import cells
 from matrix.cells import Expected
-from matrix.cross.data_types import INT
+from matrix.cross.data_types import INSTANT, INT, LOCAL
 from matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO
 from matrix.model.state import HIVE, KEY, Column, Condition, Model, Table, Value, Values
 from testbed.formats import BY_NAME, DELTA, HIVE_ORC, HIVE_PARQUET, ICEBERG, Format
@@ -112,7 +112,7 @@ def apply(step: Step, model: Model) -> Model:
     if step.action == CREATE:
         fmt = BY_NAME[step.format]
         partitions = (step.partition,) if step.partition else ()
-        return model.having(step.table, Table(fmt, fmt, step.columns, partitions))
+        return model.having(step.table, Table(fmt, fmt, step.engine, step.columns, partitions))
     table = model.tables[step.table]
     if step.action == DROP:
         return model.without(step.table)
@@ -272,7 +272,13 @@ def _rollback(_: Step, table: Table) -> Table:
 
 
 def _migrate(step: Step, table: Table) -> Table:
-    return replace(_rewrite(step, table), format=ICEBERG, former=frozenset())
+    # Spark knows of one type of moment in Hive's formats, which is that of an instant.
+    columns = tuple(
+        replace(column, kind=INSTANT) if column.kind is LOCAL else column for column in table.columns
+    )
+    return replace(
+        _rewrite(step, table), format=ICEBERG, maker=step.engine, columns=columns, former=frozenset()
+    )
 
 
 _CHANGES: Mapping[str, Callable[[Step, Table], Table]] = {
