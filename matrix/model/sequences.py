@@ -88,7 +88,7 @@ _THEMES = (
 )
 # How often an action is drawn where it is possible.
 _WEIGHTS: Mapping[str, int] = {
-    CREATE: 2, RENAME: 3, DROP: 3, MIGRATE: 4, ADD_COLUMN: 2, DROP_COLUMN: 3, RENAME_COLUMN: 2, PARTITION: 2,
+    CREATE: 5, RENAME: 5, DROP: 4, MIGRATE: 4, ADD_COLUMN: 2, DROP_COLUMN: 3, RENAME_COLUMN: 2, PARTITION: 2,
     INSERT: 3, MERGE: 3, UPDATE: 2, DELETE: 5, COMPACT: 2, EXPIRE: 1, REMOVE_ORPHANS: 1, FIND: 4, ROLLBACK: 4,
 }  # fmt: skip
 # How many tables have partitions from the start, of those that can.
@@ -147,7 +147,10 @@ def _actions(model: Model, focus: Focus) -> list[str]:
     if any(not table.rows and not table.written for table in model.tables.values()):
         return [INSERT]
     here = {
-        action for action in focus.actions for table in model.tables.values() if _able(action, table, focus)
+        action
+        for action in focus.actions - {CREATE}
+        for table in model.tables.values()
+        if _able(action, table, focus)
     }
     # A second table is there for what may befall it when the first is renamed or dropped.
     if RENAME in focus.actions and len(model.tables) < len(TABLES):
@@ -157,8 +160,9 @@ def _actions(model: Model, focus: Focus) -> list[str]:
 
 def _step(random: Random, action: str, model: Model, focus: Focus) -> Step:
     if action == CREATE:
+        # The first name that is free is likely one that a table once had.
         free = [name for name in TABLES if name not in model.tables]
-        return _create(random, random.choice(free or TABLES), focus)
+        return _create(random, free[0], focus)
     choices = {name: able for name, table in model.tables.items() if (able := _able(action, table, focus))}
     if action == INSERT:
         fresh = {name: able for name, able in choices.items() if not model.tables[name].written}

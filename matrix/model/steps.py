@@ -121,8 +121,9 @@ def apply(step: Step, model: Model) -> Model:
     if step.action == FIND:
         return model
     after = _CHANGES[step.action](step, table) if step.action in _CHANGES else table
-    past = table.rows or None if step.action in CHANGES_ROWS else None
-    return model.having(step.table, replace(after, past=past))
+    # What changes no row may leave no version behind.
+    changed = step.action in CHANGES_ROWS and after.rows != table.rows
+    return model.having(step.table, replace(after, past=(table.rows or None) if changed else None))
 
 
 def states(sequence: Iterable[Step]) -> list[Model]:

@@ -265,8 +265,8 @@ def test_a_seed_draws_the_same_sequences_and_the_first_that_diverge_are_kept() -
     runs = [explore(lambda: closing(ByPosition()), LIMITS, seed=1, seconds=3600, enough=1) for _ in range(2)]
     [(divergence, sequence)], [again] = (run.found for run in runs)
     assert (divergence, sequence) == again
-    assert sequence[-1].action == DROP_COLUMN
-    assert (divergence.engine, divergence.kind, divergence.place) == (TRINO, ROWS, len(sequence))
+    assert DROP_COLUMN in {step.action for step in sequence}
+    assert (divergence.engine, divergence.place) == (TRINO, len(sequence))
     assert explore(lambda: closing(Lake()), LIMITS, seed=1, seconds=0).carried_out == 0
 
 
