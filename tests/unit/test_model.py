@@ -16,6 +16,7 @@ from matrix.cross.data_types import DAY, DOUBLE, INT, LOCAL, TEXT
 from matrix.cross.engines import FLINK, PYICEBERG, SPARK, TRINO
 from matrix.model import limits, recorded, statements
 from matrix.model.exploring import explore
+from matrix.model.fixes import FIXES
 from matrix.model.replay import FOUND, REFUSED, ROWS, RefusalError, World, differences, replay
 from matrix.model.sequences import sequences
 from matrix.model.shrinking import shrink
@@ -406,6 +407,19 @@ def test_an_entry_that_is_no_limit_is_named(entry: dict[str, object], said: str,
     path.write_text(yaml.safe_dump({"steps": [entry], "reads": []}), encoding="utf-8")
     with pytest.raises(LakehouseError, match=said):
         limits.load(path)
+
+
+def test_the_recorded_sequences_are_possible_and_each_fix_has_one() -> None:
+    examples = recorded.load()
+    assert {name for example in examples for name in example.without} == set(FIXES)
+    for example in examples:
+        models = states(example.sequence)
+        allowed = [
+            not LIMITS.forbids(step, model) for step, model in zip(example.sequence, models, strict=False)
+        ]
+        assert all(allowed), example
+        # Engines that are right pass it: what it shows is theirs.
+        assert replay(example.sequence, Lake(), LIMITS) is None
 
 
 def test_a_limit_of_readers_is_one_of_its_tables_and_words() -> None:
