@@ -11,7 +11,15 @@ import pytest
 
 from matrix.cross.dialects import DIALECTS
 from matrix.cross.engines import FLINK, SPARK, SQL_ENGINES, TRINO, Engines
-from matrix.cross.hive_differences import BEFORE_1970, JULIAN, JULIAN_DAY, LAST, LIMIT, different
+from matrix.cross.hive_differences import (
+    BEFORE_1970,
+    JULIAN,
+    JULIAN_DAY,
+    LAST,
+    LIMIT,
+    NO_DAYS,
+    different,
+)
 from matrix.cross.limits import marks
 from testbed.databases import Databases, Table
 from testbed.formats import HIVE_ORC, HIVE_PARQUET, Format
@@ -28,7 +36,7 @@ MOMENT = {SPARK: "TIMESTAMP", TRINO: "TIMESTAMP(6)", FLINK: "TIMESTAMP(9)"}
 # By column, of one row after the other. The name of a folder must escape most of the last ones.
 VALUES: dict[str, tuple[str | None, ...]] = {
     "moment": ("2024-05-01 10:00:00.123456", LAST, BEFORE_1970, JULIAN, None),
-    "born": ("2024-02-29", "9999-12-31", "1969-12-31", JULIAN_DAY, None),
+    "born": ("2024-02-29", "9999-12-31", "1969-12-31", JULIAN_DAY, "1582-10-15"),
     "code": ("ab", "", "a b c", "it's", None),
     "word": ("ab", "", "a b c", "it's", None),
     "p": ("a b/c", "it's", "%2F:#?=", "%", None),
@@ -131,3 +139,22 @@ def test_values_are_read_and_found_as_they_were_written(
         if seen != value or answers[place] != [number]:
             differ[column, value] = f"read as {seen!r}, found in {answers[place]} and not in {[number]}"
     assert set(differ) == different(fmt, writer, reader), differ
+
+
+@pytest.mark.operation("days that are all null, by trino", engine=FLINK)
+@NO_DAYS.mark
+@pytest.mark.parametrize("fmt", [HIVE_PARQUET], ids=str)
+def test_flink_refuses_a_column_in_which_trino_wrote_no_day(
+    fmt: Format, engines: Engines, matrix_databases: Databases, note: Callable[[str], None]
+) -> None:
+    """Without the statistics that Trino writes beside the rows, Flink reads them."""
+    table, other = (matrix_databases.table(fmt, f"{fmt.prefix}_no_days_{number}") for number in (1, 2))
+    made = "CREATE TABLE {} WITH (format = 'PARQUET') AS SELECT 1 AS id, CAST(NULL AS DATE) AS born"
+    engines.sql(TRINO, made.format(table.full(TRINO)))
+    note(engines.refuses(FLINK, f"SELECT * FROM {table.full(FLINK)}", NO_DAYS.reason))
+    for reader in (SPARK, TRINO):
+        assert engines.read(reader, table) == [(1, None)]
+    engines.sql(TRINO, "SET SESSION hive.collect_column_statistics_on_write = false")
+    engines.sql(TRINO, made.format(other.full(TRINO)))
+    engines.sql(TRINO, "RESET SESSION hive.collect_column_statistics_on_write")
+    assert engines.read(FLINK, other) == [(1, None)]

@@ -105,6 +105,7 @@ STEPS: Mapping[str, Callable[[Step, Table], bool]] = {
 }
 TABLES: Mapping[str, Callable[[Table], bool]] = {
     "column mapping": lambda table: table.mapped,
+    "column of days": lambda table: any(column.kind is DAY for column in table.columns),
 }
 
 
