@@ -99,6 +99,7 @@ def _engine_reads_otherwise(step: Step, table: Table) -> bool:
 
 # The words of `when`, for steps and for tables that are read.
 STEPS: Mapping[str, Callable[[Step, Table], bool]] = {
+    "column mapping": lambda _, table: table.mapped,
     "made by delta-rs": lambda _, table: table.maker == DELTA_RS,
     "name of a former column": _former_name,
     "engine reads values otherwise": _engine_reads_otherwise,
