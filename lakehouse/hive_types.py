@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from unicodedata import category
 
+from plugins.module_utils.lakehouse.counting import counted
+
 # Of one type's name, and of types in each other: the metastore keeps any text.
 MOST_CHARACTERS, MOST_DEPTH = 100_000, 100
 _NESTED = {"array", "map", "struct", "uniontype"}
@@ -31,7 +33,7 @@ _LAST_LETTER = "\uffff"
 def unreadable(type_name: str) -> str:
     """Return why the parser rejects the name of a type, empty where it accepts it."""
     if len(type_name) > MOST_CHARACTERS:
-        return f"it has {len(type_name)} characters"
+        return f"it has {counted(len(type_name), 'character')}"
     try:
         _Parser(type_name).parse()
     except _RejectedError as error:
@@ -71,7 +73,7 @@ class _Parser:
 
     def _type(self, depth: int) -> None:
         if depth > MOST_DEPTH:
-            raise _RejectedError(f"it is nested more than {MOST_DEPTH} times")
+            raise _RejectedError(f"it is nested deeper than {MOST_DEPTH}")
         kind = self._next()
         if kind in _PRIMITIVES:
             self._parameters(kind)

@@ -24,6 +24,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.features import CUT, LATER, LOST, UNKNOWN, Risk, delta_risks
 from lakehouse.hive_features import HiveTable, hive_risks, type_risks
 from lakehouse.iceberg_features import Live, iceberg_risks, is_known
+from lakehouse.next_command import PROGRAM
 from lakehouse.report import record
 from lakehouse.report.record import Record
 from lakehouse.table_files import Files
@@ -46,7 +47,7 @@ _OF_ONE_TABLE = (
 HIVE, VIEW = "hive", "view"
 # Effects that many tables share without harm until something is done: their tables share a line.
 _SHARED_LINES = (CUT, LATER)
-_MEND = "lakehouse catalog restore, or drop it with Spark or Trino (docs/limits.md)"
+_MEND = f"{PROGRAM} catalog restore, or drop it with Spark or Trino (docs/limits.md)"
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from lakehouse.catalog import avro, readable
 from lakehouse.catalog.readable import DamagedError, FileFault, UnreadableError
 from lakehouse.errors import LakehouseError
 from lakehouse.iceberg_features import ImportedFile, Live, capitals, name_mapping
+from lakehouse.next_command import PROGRAM
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, NoPathError, WebHdfs, WebHdfsError, path_of
 
 T = TypeVar("T")
@@ -98,7 +99,7 @@ class Files:
         except NoAnswerError as error:
             raise LakehouseError(f"the cluster does not answer: {error}", "make lakehouse") from None
         except WebHdfsError as error:
-            raise UnreadableError(str(error), "lakehouse doctor") from None
+            raise UnreadableError(str(error), f"{PROGRAM} doctor") from None
 
 
 def last_actions(folder: str, files: Files) -> dict[str, dict[str, Any]]:

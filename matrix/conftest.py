@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import lakehouse_clients
 import pytest
 
 from matrix import placement_report
 from matrix.cells import Cell, Expected
+from matrix.cross.engines import FLINK, SQL_ENGINES, TRINO, Engines, Missing
 from matrix.worker_factory import WorkerFactory
 from matrix.workers import Workers
 from testbed import sessions
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
+from testbed.engines.facade import Facade
 from testbed.engines.flink import Flink
 from testbed.engines.spark import Spark
 from testbed.engines.trino import Trino
@@ -47,6 +50,21 @@ def flink(_flink: Flink, spark: Spark) -> Flink:
     """The suite's Flink session; its statements join those of the test's Spark session, in order."""
     _flink.statements = spark.statements
     return _flink
+
+
+@pytest.fixture(scope="session")
+def _engines(request: pytest.FixtureRequest, _spark: Spark, endpoints: Endpoints) -> Engines:
+    trino: Facade = request.getfixturevalue("_trino") if endpoints.trino else Missing(TRINO)
+    flink: Facade = request.getfixturevalue("_flink") if endpoints.flink else Missing(FLINK)
+    return Engines(_spark, trino, flink, lakehouse_clients.connect(endpoints.path))
+
+
+@pytest.fixture
+def engines(spark: Spark, _engines: Engines) -> Engines:
+    """Every engine; what the test sends to any of them joins one list of statements."""
+    for engine in SQL_ENGINES:
+        _engines.of(engine).statements = spark.statements
+    return _engines
 
 
 @pytest.fixture(scope="session")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import socket
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from pyspark.errors import PySparkException
 
-from testbed import evidence, sessions, waiting
+from testbed import connect_server, evidence, sessions, waiting
 from testbed.databases import Databases
 from testbed.endpoints import DEFAULT_PATH, VARIABLE, Endpoints, load
 from testbed.engines.spark import Spark
@@ -23,7 +21,6 @@ from testbed.nodes import Nodes
 from testbed.tables import suffix
 from testbed.transport import reach
 
-_CONNECT_SECONDS = 120
 # A DataNode that was away says again what it has within `hdfs_datanode_block_report_seconds`.
 _COMPLETE_SECONDS = 180
 
@@ -101,27 +98,8 @@ def _complete(namenode: NameNode) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def _connect_server(endpoints: Endpoints, nodes: Nodes, _complete: None) -> Iterator[None]:
     """A Spark Connect server runs: it is started for the suite unless it does already."""
-    spark = endpoints.spark
-    address = urlsplit(spark.connect_url)
-
-    def answers() -> bool:
-        with socket.create_connection((address.hostname, address.port), timeout=2):
-            return True
-
-    ours = not nodes.is_running(spark.connect_host, spark.connect_unit)
-    if ours:
-        nodes.start(spark.connect_host, spark.connect_unit)
-    try:
-        waiting.wait_for(
-            f"{spark.connect_unit} on {spark.connect_host}",
-            answers,
-            seconds=_CONNECT_SECONDS,
-            ignoring=(OSError,),
-        )
+    with connect_server.running(endpoints, nodes):
         yield
-    finally:
-        if ours:
-            nodes.stop(spark.connect_host, spark.connect_unit)
 
 
 @pytest.fixture(scope="session")

@@ -10,30 +10,14 @@ import lakehouse_clients
 import pytest
 
 from matrix.cross.engine_tables import EngineTables, SharedTables
-from matrix.cross.engines import FLINK, SQL_ENGINES, TRINO, Engines, Missing
+from matrix.cross.engines import Engines
 from testbed import sessions
 from testbed.databases import Databases
 from testbed.endpoints import Endpoints
-from testbed.engines.facade import Facade
 from testbed.engines.spark import Spark
 from testbed.engines.trino import Trino
 from testbed.formats import DELTA, ICEBERG, OPEN_FORMATS
 from testbed.placement import Ledger
-
-
-@pytest.fixture(scope="session")
-def _engines(request: pytest.FixtureRequest, _spark: Spark, endpoints: Endpoints) -> Engines:
-    trino: Facade = request.getfixturevalue("_trino") if endpoints.trino else Missing(TRINO)
-    flink: Facade = request.getfixturevalue("_flink") if endpoints.flink else Missing(FLINK)
-    return Engines(_spark, trino, flink, lakehouse_clients.connect(endpoints.path))
-
-
-@pytest.fixture
-def engines(spark: Spark, _engines: Engines) -> Engines:
-    """Every engine; what the test sends to any of them joins one list of statements."""
-    for engine in SQL_ENGINES:
-        _engines.of(engine).statements = spark.statements
-    return _engines
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -13,7 +12,16 @@ import pytest
 from lakehouse import risky
 from matrix.cross.dialects import DIALECTS
 from matrix.cross.engines import FLINK, SPARK, SQL_ENGINES, TRINO, Engines
-from matrix.cross.limits import marks, wrong
+from matrix.cross.hive_differences import (
+    BEFORE_1970,
+    JULIAN,
+    JULIAN_DAY,
+    LAST,
+    LIMIT,
+    NO_DAYS,
+    different,
+)
+from matrix.cross.limits import marks
 from testbed.databases import Databases, Table
 from testbed.endpoints import Endpoints
 from testbed.formats import HIVE_ORC, HIVE_PARQUET, Format
@@ -26,54 +34,16 @@ CLAUSES = {
     FLINK: "PARTITIONED BY (p) WITH ('connector' = 'hive', 'hive.storage.file-format' = '{lower}')",
 }
 PARTITION = {SPARK: "", TRINO: ", p VARCHAR", FLINK: ", p STRING"}
+TYPED = {"moment": "TIMESTAMP ", "born": "DATE "}
 MOMENT = {SPARK: "TIMESTAMP", TRINO: "TIMESTAMP(6)", FLINK: "TIMESTAMP(9)"}
-LAST, BEFORE_1970, JULIAN = (
-    "9999-12-31 23:59:59.999999", "1969-12-31 23:59:59.999999", "1000-01-01 12:00:00.000001",
-)  # fmt: skip
 # By column, of one row after the other. The name of a folder must escape most of the last ones.
 VALUES: dict[str, tuple[str | None, ...]] = {
-    "moment": ("2024-05-01 10:00:00.123456", LAST, BEFORE_1970, JULIAN, None),
-    "code": ("ab", "", "a b c", "it's", None),
-    "word": ("ab", "", "a b c", "it's", None),
-    "p": ("a b/c", "it's", "%2F:#?=", "%", None),
+    "moment": ("2024-05-01 10:00:00.123456", LAST, BEFORE_1970, JULIAN, None, "2024-05-01 10:00:00.000001"),
+    "born": ("2024-02-29", "9999-12-31", "1969-12-31", JULIAN_DAY, "1582-10-15", "2024-03-01"),
+    "code": ("ab", "", "a b c", "it's", None, "x"),
+    "word": ("ab", "", "a b c", "it's", None, "x"),
+    "p": ("a b/c", "it's", "%2F:#?=", "%", None, ""),
 }
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Values of a column that are not kept, or not found, between some writers and readers."""
-
-    column: str
-    values: tuple[str | None, ...]
-    formats: tuple[Format, ...] = (HIVE_PARQUET, HIVE_ORC)
-    writers: tuple[str, ...] = SQL_ENGINES
-    readers: tuple[str, ...] = SQL_ENGINES
-
-
-DIFFERENCES = (
-    # ORC keeps seconds and what is left of them apart, and its writers round the first towards 1970.
-    Difference("moment", (BEFORE_1970,), formats=(HIVE_ORC,)),
-    # Two calendars, and nothing in a file says which one it is.
-    Difference("moment", (JULIAN,), formats=(HIVE_PARQUET,), writers=(FLINK,), readers=(SPARK, TRINO)),
-    Difference("moment", (JULIAN,), formats=(HIVE_PARQUET,), writers=(SPARK, TRINO), readers=(FLINK,)),
-    Difference("moment", (JULIAN,), formats=(HIVE_ORC,), writers=(TRINO,), readers=(SPARK, FLINK)),
-    Difference("moment", (JULIAN,), formats=(HIVE_ORC,), writers=(SPARK, FLINK), readers=(TRINO,)),
-    Difference("moment", (JULIAN,), formats=(HIVE_ORC,), writers=(SPARK, FLINK), readers=(FLINK,)),
-    # Flink compares text of a fixed length with the blanks in the file, and the names of folders.
-    Difference("code", ("ab", "", "a b c", "it's"), (HIVE_PARQUET,), writers=(SPARK,), readers=(FLINK,)),
-    Difference("p", ("it's", None), readers=(FLINK,)),
-)
-LIMIT = wrong("some values are read otherwise, or not found", "docs/across-engines.md#hive-tables")
-
-
-def different(fmt: Format, writer: str, reader: str) -> set[tuple[str, str | None]]:
-    """Return the columns with the values in which two engines are known to differ."""
-    return {
-        (one.column, value)
-        for one in DIFFERENCES
-        if fmt in one.formats and writer in one.writers and reader in one.readers
-        for value in one.values
-    }
 
 
 PAIRS = [
@@ -97,7 +67,7 @@ def condition(engine: str, column: str, value: str | None) -> str:
     if value is None:
         return f"{column} IS NULL"
     text = DIALECTS[engine].text(value)
-    return f"{column} = {f'TIMESTAMP {text}' if column == 'moment' else text}"
+    return f"{column} = {TYPED.get(column, '')}{text}"
 
 
 @pytest.fixture(scope="module")
@@ -108,10 +78,12 @@ def written(_engines: Engines, matrix_databases: Databases) -> Callable[[Format,
     def write(fmt: Format, writer: str) -> Table:
         table = matrix_databases.table(fmt, f"{fmt.prefix}_kept_by_{writer}")
         clause = CLAUSES[writer].format(format=fmt.prefix.upper(), lower=fmt.prefix)
-        columns = f"id INT, moment {MOMENT[writer]}, code CHAR(6), word VARCHAR(6){PARTITION[writer]}"
+        columns = (
+            f"id INT, moment {MOMENT[writer]}, born DATE, code CHAR(6), word VARCHAR(6){PARTITION[writer]}"
+        )
         _engines.sql(writer, f"CREATE TABLE {table.full(writer)} ({columns}) {clause}")
         rows = ", ".join(row(writer, *one) for one in enumerate(zip(*VALUES.values(), strict=True)))
-        kinds = zip(VALUES, (MOMENT[writer], "CHAR(6)", "VARCHAR(6)", "VARCHAR(20)"), strict=True)
+        kinds = zip(VALUES, (MOMENT[writer], "DATE", "CHAR(6)", "VARCHAR(6)", "VARCHAR(20)"), strict=True)
         casts = ", ".join(f"CAST(nullif({name}, 'null') AS {kind})" for name, kind in kinds)
         _engines.sql(
             writer,
@@ -127,6 +99,8 @@ def spelt(column: str, value: Any) -> str | None:
     """Spell a value as it went in: text of a fixed length is filled with blanks."""
     if isinstance(value, dt.datetime):
         return value.replace(tzinfo=None).isoformat(" ", "microseconds")
+    if isinstance(value, dt.date):
+        return value.isoformat()
     return str(value).rstrip(" ") if column == "code" and value is not None else value
 
 
@@ -165,8 +139,11 @@ def test_values_are_read_and_found_as_they_were_written(
     differ = {}
     for place, (column, number, value) in enumerate(cells):
         seen = spelt(column, read[number][list(VALUES).index(column)])
-        if seen != value or answers[place] != [number]:
-            differ[column, value] = f"read as {seen!r}, found in {answers[place]} and not in {[number]}"
+        # An empty text is null there, and found as null.
+        nulls = [row for row, folder in enumerate(VALUES["p"]) if not folder]
+        rows = nulls if (column, value) == ("p", None) else [number]
+        if seen != value or sorted(answers[place]) != rows:
+            differ[column, value] = f"read as {seen!r}, found in {answers[place]} and not in {rows}"
     assert set(differ) == different(fmt, writer, reader), differ
 
 
@@ -221,3 +198,22 @@ def test_spark_sees_what_another_engine_adds_to_a_table_without_a_format(
         assert sorted(engines.read(reader, table, ["id", "note"])) == expected, reader
     assert "format = 'PARQUET'" in engines.trino.value(f"SHOW CREATE TABLE {trino}")
     assert risky.of_table(endpoints.path, table.database, table.name) == []
+
+
+@pytest.mark.operation("days that are all null, by trino", engine=FLINK)
+@NO_DAYS.mark
+@pytest.mark.parametrize("fmt", [HIVE_PARQUET], ids=str)
+def test_flink_refuses_a_column_in_which_trino_wrote_no_day(
+    fmt: Format, engines: Engines, matrix_databases: Databases, note: Callable[[str], None]
+) -> None:
+    """Without the statistics that Trino writes beside the rows, Flink reads them."""
+    table, other = (matrix_databases.table(fmt, f"{fmt.prefix}_no_days_{number}") for number in (1, 2))
+    made = "CREATE TABLE {} WITH (format = 'PARQUET') AS SELECT 1 AS id, CAST(NULL AS DATE) AS born"
+    engines.sql(TRINO, made.format(table.full(TRINO)))
+    note(engines.refuses(FLINK, f"SELECT * FROM {table.full(FLINK)}", NO_DAYS.reason))
+    for reader in (SPARK, TRINO):
+        assert engines.read(reader, table) == [(1, None)]
+    engines.sql(TRINO, "SET SESSION hive.collect_column_statistics_on_write = false")
+    engines.sql(TRINO, made.format(other.full(TRINO)))
+    engines.sql(TRINO, "RESET SESSION hive.collect_column_statistics_on_write")
+    assert engines.read(FLINK, other) == [(1, None)]

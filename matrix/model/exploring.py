@@ -1,0 +1,90 @@
+"""Carry out sequences that hypothesis draws until a time is over; make those that diverge short."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, settings
+
+from matrix.model.limits import Limits
+from matrix.model.replay import Divergence, World, replay
+from matrix.model.sequences import sequences
+from matrix.model.shrinking import shrink
+from matrix.model.steps import Sequence
+
+# Each attempt carries out a whole sequence.
+_ATTEMPTS = 15
+# More than fit into any time.
+_MOST = 1_000_000
+
+
+class _OverError(Exception):
+    """The time is over, or enough was found."""
+
+
+@dataclass
+class Exploration:
+    """A short sequence for each kind of divergence, and how many sequences were carried out."""
+
+    found: list[tuple[Divergence, Sequence]] = field(default_factory=list)
+    carried_out: int = 0
+
+
+def explore(
+    world: Callable[[], AbstractContextManager[World]],
+    limits: Limits,
+    *,
+    seed: int,
+    seconds: float,
+    enough: int = _MOST,
+) -> Exploration:
+    """Draw sequences by a seed, each carried out in a world of its own, until `enough` kinds diverged.
+
+    After so many seconds none begins any more; the last one ends, and is made short.
+    """
+    exploration = Exploration()
+    end = time.monotonic() + seconds
+
+    def diverging(sequence: Sequence) -> Divergence | None:
+        with world() as here:
+            exploration.carried_out += 1
+            return replay(sequence, here, limits)
+
+    @hypothesis.seed(seed)
+    @settings(
+        max_examples=_MOST, phases=[Phase.generate], deadline=None, database=None, derandomize=False,
+        report_multiple_bugs=False, suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @hypothesis.given(sequences())
+    def carry_out(sequence: Sequence) -> None:
+        if time.monotonic() > end or len(exploration.found) >= enough:
+            raise _OverError
+        divergence = diverging(sequence)
+        kinds = [_kind(known) for known, _ in exploration.found]
+        if divergence is None or _kind(divergence) in kinds:
+            return
+        last = [divergence]
+
+        def diverges_alike(shorter: Sequence) -> bool:
+            again = diverging(shorter)
+            if again is None or _kind(again) != _kind(divergence):
+                return False
+            last[0] = again
+            return True
+
+        short = shrink(sequence[: divergence.place], diverges_alike, _ATTEMPTS)
+        exploration.found.append((last[0], short))
+
+    with suppress(_OverError):
+        carry_out()
+    return exploration
+
+
+def _kind(divergence: Divergence) -> tuple[str, str, str, str]:
+    """Return what two divergences of one cause share."""
+    step = divergence.step
+    return step.action, step.engine, divergence.engine, divergence.kind

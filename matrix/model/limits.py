@@ -1,0 +1,144 @@
+"""Known divergences: read from `limits.yml`, and those of single values from the proofs of Hive tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lakehouse.errors import LakehouseError
+from matrix.cross.data_types import DAY, LOCAL
+from matrix.cross.engines import DELTA_RS
+from matrix.cross.hive_differences import different
+from matrix.model.state import HIVE, Model, Row, Table, Value
+from matrix.model.steps import ENGINES, Step
+from testbed.formats import BY_NAME
+
+PATH = Path(__file__).with_name("limits.yml")
+_SECTIONS = ("steps", "reads")
+_KEYS = frozenset({"actions", "formats", "engines", "when", "refused", "wrong", "limit"})
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A known divergence; an empty tuple stands for all, an empty `when` for always."""
+
+    actions: tuple[str, ...]
+    formats: tuple[str, ...]
+    engines: tuple[str, ...]
+    when: str
+    refused: str
+    wrong: str
+    limit: str
+
+    def covers(self, engine: str, table: Table) -> bool:
+        """Tell whether it is about what an engine does with such a table."""
+        return (not self.formats or table.format.name in self.formats) and (
+            not self.engines or engine in self.engines
+        )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Those of steps, which no sequence holds, and those of readers."""
+
+    steps: tuple[Limit, ...]
+    reads: tuple[Limit, ...]
+
+    def forbids(self, step: Step, model: Model) -> bool:
+        """Tell whether a step of which the model knows the outcome is known to go wrong."""
+        table = model.tables.get(step.table)
+        return table is not None and any(
+            step.action in limit.actions
+            and limit.covers(step.engine, table)
+            and (not limit.when or STEPS[limit.when](step, table))
+            for limit in self.steps
+        )
+
+    def explains(self, reader: str, table: Table, refusal: str) -> bool:
+        """Tell whether a reader is known to refuse such a table with these words, or to read it wrongly.
+
+        An empty `refusal` stands for wrong rows.
+        """
+        return any(
+            limit.covers(reader, table)
+            and (not limit.when or TABLES[limit.when](table))
+            and (bool(re.search(limit.refused, refusal)) if limit.refused else not refusal)
+            for limit in self.reads
+        )
+
+
+def reads_otherwise(reader: str, table: Table, row: Row, name: str, value: Value) -> bool:
+    """Tell whether a reader is known to read one value of a Hive table otherwise, or not to find it."""
+    if table.format not in HIVE:
+        return False
+    known = different(table.format, row.writer, reader)
+    if name in table.partitions:
+        return ("p", value) in known
+    column = {LOCAL: "moment", DAY: "born"}.get(table.column(name).kind)
+    return (column, value) in known
+
+
+def _former_name(step: Step, table: Table) -> bool:
+    names = {column.name for column in step.columns} | {step.to}
+    return bool(names & table.former)
+
+
+def _engine_reads_otherwise(step: Step, table: Table) -> bool:
+    return any(
+        reads_otherwise(step.engine, table, row, name, value)
+        for row in table.rows.values()
+        for name, value in zip(table.names, row.values, strict=True)
+    )
+
+
+# The words of `when`, for steps and for tables that are read.
+STEPS: Mapping[str, Callable[[Step, Table], bool]] = {
+    "column mapping": lambda _, table: table.mapped,
+    "made by delta-rs": lambda _, table: table.maker == DELTA_RS,
+    "name of a former column": _former_name,
+    "engine reads values otherwise": _engine_reads_otherwise,
+}
+TABLES: Mapping[str, Callable[[Table], bool]] = {
+    "column mapping": lambda table: table.mapped,
+    "column of days": lambda table: any(column.kind is DAY for column in table.columns),
+}
+
+
+@cache
+def load(path: Path = PATH) -> Limits:
+    """Read the file; LakehouseError names the entry that is none."""
+    data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(data, dict) or set(data) != set(_SECTIONS):
+        raise _error(path, "must have", " and ".join(_SECTIONS))
+    words = {"steps": STEPS, "reads": TABLES}
+    steps, reads = (
+        tuple(_limit(path, section, entry, words[section]) for entry in data[section])
+        for section in _SECTIONS
+    )
+    return Limits(steps, reads)
+
+
+def _limit(path: Path, section: str, entry: Mapping[str, Any], words: Iterable[str]) -> Limit:
+    where = f"{section}: {entry}"
+    if set(entry) - _KEYS:
+        raise _error(path, f"{where} has", f"{', '.join(sorted(set(entry) - _KEYS))}")
+    if not entry.get("limit") or ("refused" in entry) == ("wrong" in entry):
+        raise _error(path, f"{where} lacks", "a limit, or one of refused and wrong")
+    if entry.get("when", "") not in {"", *words}:
+        raise _error(path, f"{where}: when is none of", ", ".join(words))
+    for key, known in (("formats", BY_NAME), ("engines", ENGINES)):
+        if unknown := set(entry.get(key, ())) - set(known):
+            raise _error(path, f"{where} has unknown {key}", ", ".join(sorted(unknown)))
+    actions, formats, engines = (tuple(entry.get(key, ())) for key in ("actions", "formats", "engines"))
+    when, refused, wrong, link = (entry.get(key, "") for key in ("when", "refused", "wrong", "limit"))
+    return Limit(actions, formats, engines, when, refused, wrong, link)
+
+
+def _error(path: Path, what: str, rest: str) -> LakehouseError:
+    return LakehouseError(f"{path.name}: {what} {rest}", f"edit matrix/model/{path.name}")
