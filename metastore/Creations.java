@@ -25,18 +25,17 @@ final class Creations {
       Stream.generate(() -> new ReentrantLock(true)).limit(64).toArray(Lock[]::new);
   /** One for all: a table's location may lie in that of any other table or database that is made. */
   private static final Lock PLACES = new ReentrantLock(true);
-  private static final Lock NONE = null;
 
   private Creations() {}
 
   /** Run a call, after others that may make the folders that it makes. */
   static Object inTurn(String call, Object[] arguments, Call run) throws Throwable {
     Lock lock = lock(call, arguments);
-    if (lock == NONE) {
+    if (lock == null) {
       return run.run();
     }
     if (!lock.tryLock(SECONDS, TimeUnit.SECONDS)) {
-      throw new MetaException(call + ": others made tables or partitions for " + SECONDS + " s; try again");
+      throw new MetaException(call + ": waited " + SECONDS + " s for other calls that create tables or partitions; try again");
     }
     try {
       return run.run();
@@ -57,7 +56,7 @@ final class Creations {
       case "add_partition", "add_partition_with_environment_context", "add_partitions", "add_partitions_pspec",
           "add_partitions_req", "append_partition", "append_partition_with_environment_context",
           "append_partition_by_name", "append_partition_by_name_with_environment_context" -> ofTable(arguments);
-      default -> NONE;
+      default -> null; // it makes no folder
     };
   }
 
