@@ -210,7 +210,8 @@ def test_a_bad_setting_is_one_line_before_anything_changes(
     outcome = ansible.playbook("site", "--tags", "flink", **variables)
     assert outcome.code != 0
     assert line in outcome.text, outcome
-    assert "findings: 1 " in outcome.text, outcome
+    # Warnings that the inventory has anyway are not counted.
+    assert outcome.text.count("FAIL ") == 1, outcome
     assert outcome.changed == 0
 
 
