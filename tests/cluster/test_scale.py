@@ -27,7 +27,7 @@ from testbed.namenode import NameNode
 from testbed.waiting import wait_for
 from tests.cluster import changing
 from tests.cluster.changing import Verb
-from tests.cluster.kills import SHARES, Kills
+from tests.cluster.kills import FEW_SHARES, SHARES, Kills
 from tests.cluster.machines import Machine, Machines, kill
 from tests.cluster.playbooks import Ansible
 from tests.cluster.users import Users, at_work
@@ -303,10 +303,10 @@ class TestTheFourth:
         comes = Kills(fourth.verb)
         left, came = goes.measured(leaving), comes.measured(back)
         for share in SHARES:
-            goes.at(share, left, leaving)
+            left = goes.at(share, left, leaving)
             assert fourth.said()["adminState"] == "Decommissioned"
             assert fourth.units() == {"disabled", "inactive"}
-            comes.at(share, came, back)
+            came = comes.at(share, came, back)
             assert fourth.said()["adminState"] == "In Service"
         record_property("note", f"it goes: {goes.enough()}; it comes: {comes.enough()}")
         assert fourth.units() == {"enabled", "active"}
@@ -397,13 +397,10 @@ class TestTheFourth:
         """Each time another machine with that name; none has been of the cluster."""
         _, joining = changing.runbook("scale-out", node4=FOURTH)
         tries, seconds = Kills(fourth.verb), 0.0
-        for share in (None, *SHARES):
+        for share in (None, *FEW_SHARES):
             discard(cluster)
             nodes.up(Path(fourth.verb.path), print)
-            if share is None:
-                seconds = tries.measured(joining)
-            else:
-                tries.at(share, seconds, joining)
+            seconds = tries.measured(joining) if share is None else tries.at(share, seconds, joining)
             assert fourth.said()["adminState"] == "In Service"
             with tempfile.TemporaryDirectory(prefix="kit-") as sockets:
                 joined = replace(fourth, machine=Machine(fourth.host, Path(sockets)))
