@@ -28,6 +28,13 @@ NEEDED = {"namenode", "metastore", "postgresql"}
 _PROGRAM = (sys.executable, "-m", "lakehouse.cli")
 
 
+def replaceable(cluster: Inventory) -> Host:
+    """Return the DataNode's host with the fewest services that run nowhere else."""
+    roles = {host.name: host.groups for host in cluster.group("datanodes")}
+    alone = {name for name in set().union(*roles.values()) if len(cluster.group(name)) == 1}
+    return min(cluster.group("datanodes"), key=lambda host: len(alone & host.groups))
+
+
 class Terminal:
     """A program in a terminal, whose questions are answered."""
 

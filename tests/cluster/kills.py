@@ -27,6 +27,12 @@ SHARES = tuple(0.05 + 0.9 * number / (_TRIED - 1) for number in range(_TRIED))
 FEW_SHARES = SHARES[1::3]
 _BEGIN_SECONDS = 300
 
+
+def least(tried: int) -> int:
+    """Return how many have to land of so many that are tried."""
+    return tried * LEAST // _TRIED
+
+
 Begun = Callable[[Run], bool]
 # Kills something, and returns whether that was alive.
 Kill = Callable[["subprocess.Popen[str]"], bool]
@@ -77,29 +83,35 @@ class Kills:
         assert process.returncode == 0, (words, out, err)
         return time.monotonic() - began
 
-    def at(self, share: float, seconds: float, words: Sequence[str]) -> float:
+    def at(self, share: float, seconds: float, words: Sequence[str], times: int = 1) -> float:
         """Kill a verb at a share of its `seconds`, and have the next run complete it.
 
+        With more `times`, what would complete it is killed, too, after as long.
         Returns the seconds to take shares of from now on: fewer where this run ended before its kill.
         """
         process, began = self._first_step(words)
-        lasts, self.tried = seconds, self.tried + 1
-        try:
-            out, _ = process.communicate(timeout=max(began + share * seconds - time.monotonic(), 0))
-            lasts = time.monotonic() - began
-        except subprocess.TimeoutExpired:
-            if self.kill(process):
-                self.landed.append(share)
-            out, _ = process.communicate(timeout=SECONDS)
-        again, state = self._again(words)
+        lasts, again = seconds, words
+        for turn in range(times):
+            if turn:
+                process, began = self.verb.started(*again), time.monotonic()
+            self.tried += 1
+            try:
+                out, _ = process.communicate(timeout=max(began + share * seconds - time.monotonic(), 0))
+            except subprocess.TimeoutExpired:
+                if self.kill(process):
+                    self.landed.append(share)
+                out, _ = process.communicate(timeout=SECONDS)
+            else:
+                lasts = lasts if turn else time.monotonic() - began
+            again, state = self._again(words)
+            print(f"{' '.join(words)}: {share:.0%} of {seconds:.1f} s: {state}", out, sep="\n")  # noqa: T201 -- a failure is judged by it
         done = self.verb.run(*again)
-        print(f"{' '.join(words)}: {share:.0%} of {seconds:.1f} s: {state}", done.stdout, sep="\n")  # noqa: T201 -- a failure is judged by it
-        assert done.returncode == 0, (words, share, out, done)
+        assert done.returncode == 0, (words, share, done)
         return lasts
 
     def enough(self) -> str:
         """Return how many have landed, for the report; AssertionError where they are too few."""
-        assert len(self.landed) >= self.tried * LEAST // _TRIED, self.landed
+        assert len(self.landed) >= least(self.tried), self.landed
         return f"{len(self.landed)} of {self.tried} kills landed"
 
     def _first_step(self, words: Sequence[str]) -> tuple[subprocess.Popen[str], float]:

@@ -20,10 +20,7 @@ OVER_SECONDS = 600
 
 @pytest.fixture(scope="module")
 def host(cluster: Inventory) -> Host:
-    """One whose services all run elsewhere too."""
-    roles = {host.name: host.groups for host in cluster.group("datanodes")}
-    alone = {name for name in set().union(*roles.values()) if len(cluster.group(name)) == 1}
-    return min(cluster.group("datanodes"), key=lambda one: len(alone & one.groups))
+    return changing.replaceable(cluster)
 
 
 @pytest.mark.longdrill

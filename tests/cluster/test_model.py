@@ -29,6 +29,8 @@ from testbed.transport import reach
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 SECONDS = 30 * 60
+# Its seed shows a fault of simulated engines in at most ten sequences.
+SECONDS_OF_A_FIX = 10 * 60
 # What draws the sequences of an earlier run again.
 SEED = "LAKEHOUSE_MODEL_SEED"
 FOUND = run.BUILD / "model"
@@ -74,6 +76,30 @@ def test_a_recorded_sequence_diverges_without_the_fix_and_not_with_it(
     record_property("note", f"{divergence.engine}, step {divergence.place}, {divergence.kind}")
     with closing(ClusterWorld(engines, databases)) as world:
         assert replay(example.sequence, world, limits.load()) is None
+
+
+@pytest.mark.parametrize("fix", [fix for fix in FIXES.values() if fix.seed is not None], ids=str)
+def test_without_a_fix_its_fault_is_found_from_nothing(
+    fix: Fix, engines: Engines, databases: Databases, record_property: Callable[[str, object], None]
+) -> None:
+    assert fix.seed is not None
+    with fix.taken_out(engines, databases) as without:
+        exploration = explore(
+            lambda: closing(without()),
+            limits.load(),
+            seed=fix.seed,
+            seconds=SECONDS_OF_A_FIX,
+            enough=1,
+            attempts=0,
+        )
+    assert exploration.found, f"{exploration.carried_out} sequences of seed {fix.seed} go well without {fix}"
+    [(divergence, sequence)] = exploration.found
+    with closing(ClusterWorld(engines, databases)) as world:
+        assert replay(sequence, world, limits.load()) is None
+    record_property(
+        "note",
+        f"sequence {exploration.carried_out} of seed {fix.seed}: {divergence.engine}, {divergence.kind}",
+    )
 
 
 def test_half_an_hour_of_sequences_goes_as_the_model_has_it(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from lakehouse.run import ROOT
-from tests.cluster import test_catalog_kills, test_kills, test_scale
-from tests.cluster.kills import LEAST
+from tests.cluster import kills, test_catalog_kills, test_kills, test_scale
 from tests.unit.known_tests import drills
 
 PAGE = ROOT / "docs" / "guarantees.md"
@@ -32,7 +31,7 @@ class Named(NamedTuple):
     test: str
 
 
-def named() -> Iterator[Named]:
+def named_tests() -> Iterator[Named]:
     """Give what each row names; `the same` is the file that was named last."""
     path, drill = Path(), False
     for row in ROWS:
@@ -44,7 +43,7 @@ def named() -> Iterator[Named]:
                 yield Named(row["sentence"], path, drill, test)
 
 
-@pytest.mark.parametrize("one", list(named()), ids=lambda one: f"{one.path.name} {one.test}")
+@pytest.mark.parametrize("one", list(named_tests()), ids=lambda one: f"{one.path.name} {one.test}")
 def test_a_sentence_names_a_test_that_exists_and_who_runs_it(one: Named) -> None:
     found = drills(one.path)
     marks = [found[one.test]] if one.test else list(found.values())
@@ -60,21 +59,17 @@ def test_every_sentence_says_where_its_test_is() -> None:
 
 
 def test_what_is_killed_is_counted_as_the_drills_count_it() -> None:
-    """By the seeds of a test, or by the kills that have to land."""
-    said = {one.test: one.sentence.split(" | ")[0] for one in named() if one.test in killed()}
-    assert {test: int(number) for test, number in said.items()} == killed()
+    """By the most shares of a run that a test tries."""
+    counts = {
+        named.test: named.sentence.split(" | ")[0] for named in named_tests() if named.test in least_kills()
+    }
+    assert {test: int(count) for test, count in counts.items()} == least_kills()
 
 
-def killed() -> dict[str, int]:
+def least_kills() -> dict[str, int]:
+    """Return how many kills have to land, by test."""
     return {
-        test: next(
-            (
-                len(mark.args[1])
-                for mark in getattr(function, "pytestmark", ())
-                if mark.name == "parametrize" and mark.args[0] == "seed"
-            ),
-            LEAST,
-        )
+        test: max((kills.least(len(shares)) for shares in tried(function)), default=kills.LEAST)
         for place in (test_kills, test_catalog_kills, test_scale.TestTheFourth)
         for test, function in vars(place).items()
         if test.startswith("test_") and test not in {"test_nothing_of_it_is_left"}
@@ -82,8 +77,16 @@ def killed() -> dict[str, int]:
     }
 
 
+def tried(function: Callable[..., None]) -> Iterator[tuple[float, ...]]:
+    """Give the shares that each case of a test tries, where it names them."""
+    for mark in getattr(function, "pytestmark", ()):
+        if mark.name == "parametrize" and "shares" in mark.args[0]:
+            for case in mark.args[1]:
+                yield case if mark.args[0] == "shares" else case[mark.args[0].index("shares")]
+
+
 def test_the_verbs_that_are_killed_are_those_of_the_drill() -> None:
-    [said] = {one.sentence for one in named() if one.test == "test_a_verb_is_completed_by_resume"}
+    [said] = {one.sentence for one in named_tests() if one.test == "test_a_verb_is_completed_by_resume"}
     names = {"restart datanode": "DataNodes", "restart trino": "Trino", "restart metastore": "metastore"}
     for words in test_kills.VERBS:
         assert names.get(" ".join(words[:2]), words[0]) in said
