@@ -16,7 +16,7 @@ from matrix.model.sequences import sequences
 from matrix.model.shrinking import shrink
 from matrix.model.steps import Sequence
 
-# Each attempt carries out a whole sequence.
+# To make a sequence short: each attempt carries out a whole one.
 _ATTEMPTS = 15
 # More than fit into any time.
 _MOST = 1_000_000
@@ -34,17 +34,18 @@ class Exploration:
     carried_out: int = 0
 
 
-def explore(
+def explore(  # noqa: PLR0913 -- each is of another kind
     world: Callable[[], AbstractContextManager[World]],
     limits: Limits,
     *,
     seed: int,
     seconds: float,
     enough: int = _MOST,
+    attempts: int = _ATTEMPTS,
 ) -> Exploration:
     """Draw sequences by a seed, each carried out in a world of its own, until `enough` kinds diverged.
 
-    After so many seconds none begins any more; the last one ends, and is made short.
+    After so many seconds none begins any more; the last one ends. It is made short in so many attempts.
     """
     exploration = Exploration()
     end = time.monotonic() + seconds
@@ -76,7 +77,7 @@ def explore(
             last[0] = again
             return True
 
-        short = shrink(sequence[: divergence.place], diverges_alike, _ATTEMPTS)
+        short = shrink(sequence[: divergence.place], diverges_alike, attempts)
         exploration.found.append((last[0], short))
 
     with suppress(_OverError):
