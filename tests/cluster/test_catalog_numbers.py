@@ -130,7 +130,7 @@ def listed(client: Machine, database: str, *options: str) -> float:
 def test_a_snapshot_of_the_files_adds_little_to_a_commit(
     cluster: Inventory, machines: Machines, metastore: Metastore, days: str, record_property: Record
 ) -> None:
-    """Commits with and without one take turns; the shortest ones are compared, which other load changes least."""
+    """Commits with and without one take turns; the shortest are compared, which other load changes least."""
     add_partitions(metastore, days, range(MANY_PARTITIONS))
     host = machines[cluster.group("postgresql")[0].name]
     [settings] = re.findall(r"--settings[\s\\]+(\S+)", host.run("cat %s", PROGRAM))
