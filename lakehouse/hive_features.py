@@ -60,6 +60,15 @@ _NESTED = Risk(
     engines=(FLINK,),
 )
 _EMPTY = Risk("lists or maps in Parquet", CUT, "Flink reads an empty one as null", _PAGE)
+_PLAIN_FILES = Risk(
+    "files without a bucket",
+    REFUSED,
+    "Trino cannot read a table with buckets after an INSERT of Flink, which writes none",
+    _PAGE,
+    engines=(TRINO,),
+)
+# How Hive and Spark, and how Trino name the file of a bucket.
+_BUCKET = re.compile(r"\d+_\d+|.*_bucket-\d+")
 _LISTED = re.compile(r"\b(?:array|map)<")
 # A nested type that is an element, a key or a value.
 _IN_LIST = re.compile(r"\b(?:array<|map<(?:[^<>,]+,)?)(?:array|map|struct|uniontype)<")
@@ -70,6 +79,7 @@ class HiveTable:
     """A table of Hive's formats as the metastore has it: names and types of columns, and of partition keys.
 
     `partitions` are names such as `p=a/q=1`: as many as were asked for, and all kinds of those with a null.
+    `bucket_files` are names of files in folders of a table with buckets; none of any other.
     """
 
     parameters: Mapping[str, str]
@@ -77,6 +87,7 @@ class HiveTable:
     keys: Sequence[tuple[str, str]]
     input_format: str
     partitions: Sequence[str] = ()
+    bucket_files: Sequence[str] = ()
 
 
 def type_risks(columns: Sequence[tuple[str, str]]) -> list[Risk]:
@@ -99,6 +110,8 @@ def _risks(table: HiveTable) -> Iterator[Risk]:
         yield _NULL.of(null)
     if quoted := [name for name in table.partitions if "%27" in name or "'" in name]:
         yield _QUOTE.of(quoted)
+    if plain := [name for name in table.bucket_files if not _BUCKET.match(name)]:
+        yield _PLAIN_FILES.of(plain)
     if table.parameters.get(_PROVIDER, "").lower() not in _OTHERS:
         yield from _of_spark(table)
     if "parquet" in input_format:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,6 +36,8 @@ _SECONDS = 30
 _AT_ONCE = 8
 # Of one call to the metastore: tables with everything that it knows of them, and names of partitions.
 _TABLES, _PARTITIONS = 300, 10_000
+# Of a table with buckets, to see how its files are named.
+_FOLDERS = 20
 # Of one answer of the metastore: it lets tables have any text, and as many columns as they like.
 _TEXT_BYTES, _ITEMS = 64 << 20, 1_000_000
 # Of a reason, in letters.
@@ -105,13 +108,26 @@ def judge(table: Any, files: Files, partitions: Sequence[str] | UnreadableError 
             if isinstance(partitions, UnreadableError):
                 raise partitions
             input_format = str((table.sd and table.sd.inputFormat) or "")
-            risks += hive_risks(HiveTable(table.parameters or {}, columns, keys, input_format, partitions))
+            names = _bucket_files(table, partitions, files)
+            hive = HiveTable(table.parameters or {}, columns, keys, input_format, partitions, names)
+            risks += hive_risks(hive)
         elif kind != VIEW:
             risks += _JUDGES[kind](table, files)
     except _OF_ONE_TABLE as error:
         why = " ".join(str(getattr(error, "message", error)).split())[:_SHOWN] or type(error).__name__
         risks.append(Risk("metadata", UNKNOWN, f"it cannot be read: {why}", _MEND))
     return [Finding(_name(table), kind, risk) for risk in risks]
+
+
+def _bucket_files(table: Any, partitions: Sequence[str], files: Files) -> list[str]:
+    """Return the names of files in folders of a table with buckets: one folder is like the other."""
+    if not table.sd or not table.sd.bucketCols or not table.sd.location:
+        return []
+    place = table.sd.location
+    folders = (
+        [posixpath.join(place, name) for name in partitions[:_FOLDERS]] if table.partitionKeys else [place]
+    )
+    return [name for folder in folders for name in files.names(folder) if not name.startswith((".", "_"))]
 
 
 def _name(table: Any) -> str:

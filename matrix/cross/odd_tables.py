@@ -74,6 +74,7 @@ _PLAIN_PARQUET = (
     (SPARK, "INSERT INTO spark_catalog.{short} VALUES (1, 'old')"),
     _MIGRATE,
 )
+_BUCKETS = "CLUSTERED BY (id) INTO 4 BUCKETS STORED AS ORC"
 _UNIX = dt.datetime(2024, 5, 1, 10, 0, 0, 123456, dt.UTC)
 
 TABLES = (
@@ -168,6 +169,15 @@ TABLES = (
         ((SPARK, "CREATE TABLE spark_catalog.{short} (id INT, s ARRAY<STRUCT<a: INT>>) STORED AS PARQUET"),
          (SPARK, "INSERT INTO spark_catalog.{short} SELECT 1, array(named_struct('a', 2))")),
         ((1, [{"a": 2}]),), {FLINK: REFUSED},
+    ),
+    *(
+        OddTable(
+            f"buckets that {writer} filled", features.OF_HIVE, {"id": INT},
+            ((SPARK, f"CREATE TABLE spark_catalog.{{short}} (id INT) {_BUCKETS}"),
+             (writer, f"INSERT INTO {CATALOGS[features.OF_HIVE][writer]}.{{short}} VALUES (1)")),
+            ((1,),), {TRINO: REFUSED} if writer == FLINK else {},
+        )
+        for writer in features.OF_HIVE
     ),
 )  # fmt: skip
 

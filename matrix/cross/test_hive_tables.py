@@ -217,3 +217,48 @@ def test_flink_refuses_a_column_in_which_trino_wrote_no_day(
     engines.sql(TRINO, made.format(other.full(TRINO)))
     engines.sql(TRINO, "RESET SESSION hive.collect_column_statistics_on_write")
     assert engines.read(FLINK, other) == [(1, None)]
+
+
+# What follows the columns of a table with buckets, by who can make one.
+BUCKETS = {
+    SPARK: "CLUSTERED BY (id) INTO 4 BUCKETS STORED AS {format}",
+    TRINO: "WITH (format = '{format}', bucketed_by = ARRAY['id'], bucket_count = 4)",
+}
+# More than there are buckets.
+IN_BUCKETS = range(8)
+
+
+@pytest.mark.operation("buckets made by {owner}", engine="all")
+@pytest.mark.parametrize("owner", BUCKETS)
+@pytest.mark.parametrize("fmt", [HIVE_PARQUET, HIVE_ORC], ids=str)
+def test_rows_in_buckets_are_read_and_found(
+    fmt: Format, owner: str, engines: Engines, matrix_databases: Databases
+) -> None:
+    """Spark and Trino fill them; Flink's files are of no bucket, which Trino refuses until Spark mends it."""
+    table = matrix_databases.table(fmt, f"{fmt.prefix}_buckets_of_{owner}")
+    clause = BUCKETS[owner].format(format=fmt.prefix.upper())
+    engines.sql(owner, f"CREATE TABLE {table.full(owner)} (id INT, word VARCHAR(8)) {clause}")
+    numbers = ", ".join(f"({number})" for number in IN_BUCKETS)
+    rows: list[tuple[Any, ...]] = []
+
+    def fill(writer: str) -> None:
+        words = f"SELECT id, CAST('{writer}' AS VARCHAR(8)) FROM (VALUES {numbers}) AS x (id)"
+        engines.sql(writer, f"INSERT INTO {table.full(writer)} {words}")
+        rows.extend((number, writer) for number in IN_BUCKETS)
+
+    def read(*readers: str) -> None:
+        for reader in readers:
+            assert sorted(engines.read(reader, table)) == sorted(rows), reader
+            expected = [[number for number, _ in rows if number == each] for each in IN_BUCKETS]
+            assert found(engines, reader, table, [f"id = {each}" for each in IN_BUCKETS]) == expected, reader
+
+    for writer in (SPARK, TRINO, SPARK):
+        fill(writer)
+    read(*SQL_ENGINES)
+    fill(FLINK)
+    read(SPARK, FLINK)
+    engines.refuses(TRINO, f"SELECT * FROM {table.full(TRINO)}", "is corrupt")
+    copy = matrix_databases.table(fmt, f"{fmt.prefix}_copy_of_{owner}")
+    engines.sql(SPARK, f"CREATE TABLE {copy.full(SPARK)} AS SELECT * FROM {table.full(SPARK)}")
+    engines.sql(SPARK, f"INSERT OVERWRITE {table.full(SPARK)} SELECT * FROM {copy.full(SPARK)}")
+    read(*SQL_ENGINES)

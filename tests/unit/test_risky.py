@@ -492,6 +492,28 @@ def test_spark_reads_a_hive_table_as_the_metastore_has_it(provider: str) -> None
     assert of_hive(spark__sql__sources__provider=provider, **schema) == []
 
 
+@pytest.mark.parametrize("keys", [[], ["p"]])
+@pytest.mark.parametrize(
+    ("name", "engines"),
+    [
+        ("00000_0_part-00000-3d2f-c000", set()),
+        ("20261127_145521_00012_abcde_bucket-00003", set()),
+        ("_SUCCESS", set()),
+        ("part-341ef4d2-task-0-file-0", {TRINO}),
+    ],
+)
+def test_a_file_of_no_bucket_is_refused_by_trino(name: str, engines: set[str], keys: list[str]) -> None:
+    table = row("hdfs://lake/t")
+    table.sd.bucketCols, table.partitionKeys = ["id"], [FieldSchema(key, "string") for key in keys]
+    partitions = [f"{key}=a" for key in keys]
+    folder = "/".join([table.sd.location, *partitions])
+    files = Memory({f"{folder.removeprefix('hdfs://lake')}/{name}": b""})
+    findings = risky.judge(table, files, partitions)
+    assert {engine for finding in findings for engine in finding.risk.engines} == engines
+    table.sd.bucketCols = []
+    assert risky.judge(table, files, partitions) == []
+
+
 def test_a_table_of_which_others_see_a_stand_in() -> None:
     table = HiveTable({"spark.sql.sources.provider": "json"}, [("col", "array<string>")], [], "x")
     [risk] = hive_risks(table)
