@@ -177,6 +177,7 @@ def test_spark_sees_what_a_client_wrote_and_the_client_what_spark_wrote(
     ]
 
 
+@pytest.mark.longdrill
 def test_tables_of_spark_with_every_partitioning_are_written(client: Client, database: str) -> None:
     parts = ["years(ts)", "months(ts)", "days(ts)", "hours(ts)", "bucket(4, id)", "truncate(2, k)"]
     names = [f"iceberg.{database}.by_{part.partition('(')[0]}" for part in parts]

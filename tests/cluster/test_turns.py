@@ -14,7 +14,7 @@ import pytest
 from tests.cluster.machines import Machines
 from tests.cluster.playbooks import Ansible, Outcome
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 
 class Unit:
