@@ -41,7 +41,8 @@ class _Parser(argparse.ArgumentParser):
         return super().add_subparsers(**options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self._plain or "--" in (args or ()):
+        # The other way takes the defaults of arguments away, of which a help text speaks.
+        if self._plain or {"--", "-h", "--help"} & {*(args or ())}:
             return super().parse_known_args(args, namespace)
         self._plain = True
         try:

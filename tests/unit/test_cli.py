@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
+from collections.abc import Iterator
 
 import pytest
 
@@ -34,6 +36,15 @@ def raising(error: BaseException) -> object:
     return fail
 
 
+def every_verb(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Give the words of each verb, and of those that only group others."""
+    yield words
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, verb in action.choices.items():
+                yield from every_verb(verb, (*words, name))
+
+
 class TestParser:
     """Verbs and their arguments."""
 
@@ -49,6 +60,13 @@ class TestParser:
     @pytest.mark.parametrize("verb", VERBS)
     def test_every_verb_does_something(self, verb: str) -> None:
         assert callable(cli.action(cli.parser().parse_args([verb]).action))
+
+    @pytest.mark.parametrize("words", [*every_verb(cli.parser())], ids=" ".join)
+    def test_every_verb_has_a_help(self, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as ended:
+            cli.parser().parse_args([*words, "--help"])
+        assert ended.value.code == 0
+        assert capsys.readouterr().out.startswith(f"usage: {' '.join(('lakehouse', *words))} ")
 
     def test_the_targets_are_those_that_the_suites_know(self) -> None:
         assert (commands.MACHINES, commands.COMPOSE) == targets.KINDS
