@@ -31,6 +31,8 @@ HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE = (
     "beeline",
 )
 KINDS = (HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE)
+# When a question is asked, where that is not always: by itself alone, or once the others have joined.
+ALONE, JOINED = "alone", "joined"
 # In a condition it stands first.
 _VARIABLE = re.compile(r"\b[a-z]\w*")
 
@@ -87,6 +89,9 @@ class Ready:
 
     Over HTTP its `path` answers. With `value`, a dotted path into the answer, what is there `equals` the
     given one, counts the `hosts` of a group, or is `at_least` a number.
+
+    `asked` is None where it is asked whenever readiness is. JOINED questions depend on processes that a
+    converge starts later; ALONE ones take their place there.
     """
 
     kind: str
@@ -96,6 +101,7 @@ class Ready:
     equals: object = None
     hosts: str | None = None
     at_least: int | None = None
+    asked: str | None = None
 
 
 @dataclass(frozen=True)
@@ -313,6 +319,10 @@ def _unasked(catalogue: Catalogue, service: Service) -> Iterable[str]:
         yield f"service {service.name}: ready names what it answers once it serves"
     if unknown := sorted({one.kind for one in asked} - {*KINDS}):
         yield f"service {service.name}: a question is of the kind {', '.join(KINDS)}, not {unknown[0]}"
+    if unknown := sorted({one.asked for one in asked if one.asked} - {ALONE, JOINED}):
+        yield f"service {service.name}: a question is asked {ALONE} or {JOINED}, not {unknown[0]}"
+    if service.ready and not [one for one in service.ready if one.asked != JOINED]:
+        yield f"service {service.name}: ready has a question that is not asked {JOINED}"
     ports = {one.port for one in asked} | ({service.members.port} if service.members else set())
     if missing := sorted(ports - catalogue.ports.keys()):
         yield f"service {service.name}: no service has the port {missing[0]} that is asked"
