@@ -30,6 +30,10 @@ class Host(Protocol):
         """Its `ansible_host`."""
 
     @property
+    def groups(self) -> frozenset[str]:
+        """Its groups."""
+
+    @property
     def variables(self) -> Mapping[str, Any]:
         """Its variables, completed by what the inventory leaves unsaid."""
 
@@ -66,7 +70,7 @@ def probes(cluster: Cluster, service: Service, questions: Iterable[Ready], host:
 
 def _place(cluster: Cluster, service: Service, port: str, host: Host) -> Probe:
     """Return where a port is asked: the host's own, or that of the first host of the service that has it."""
-    if not service.listens_on(port):
+    if not (service.listens_on(port) and host.groups.intersection(service.groups)):
         host = cluster.running(services.load().owner(port).groups[0])[0]
     return {"host": host.address, "port": host.variables["lakehouse_ports"][port]}
 

@@ -28,6 +28,7 @@ class Host:
 
     name: str
     address: str
+    groups: frozenset[str]
     variables: Mapping[str, Any]
 
 
@@ -72,9 +73,15 @@ class LookupModule(LookupBase):
         """Return the hosts of the play; all of them have the variables of this one."""
         raw = {name: known[name] for name in (*SHARED, PROFILE) if name in known}
         values = self._templar.copy_with_new_env(available_variables=known).template(raw)
+        members = known["groups"]
         hosts = {
-            name: Host(name, str(known["hostvars"][name]["ansible_host"]), values)
-            for name in known["groups"]["all"]
+            name: Host(
+                name,
+                str(known["hostvars"][name]["ansible_host"]),
+                frozenset(group for group, names in members.items() if name in names),
+                values,
+            )
+            for name in members["all"]
         }
         placed = {
             group.name
@@ -82,9 +89,7 @@ class LookupModule(LookupBase):
             if values[PROFILE] == services.FULL or group.profile == services.CORE
         }
         groups = {
-            group: tuple(map(hosts.__getitem__, members))
-            for group, members in known["groups"].items()
-            if group in placed
+            group: tuple(map(hosts.__getitem__, names)) for group, names in members.items() if group in placed
         }
         return Cluster(tuple(hosts.values()), groups)
 
