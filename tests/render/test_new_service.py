@@ -84,8 +84,7 @@ _echo_unit_file: "{{ node_service | combine(_echo_service) | unit_file('echo', '
   lakehouse_daemon:
     name: echo
     files: "{{ _echo_reads.echo }}"
-    ready:
-      - {kind: http, url: "http://{{ ansible_host }}:{{ lakehouse_ports.echo_http }}"}
+    ready: "{{ query('ready_of', 'echo') }}"
   become: true
 """,
     "tasks/configure.yml": """\

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,8 @@ from ops.status.placement import Cluster
 from plugins.lookup import ready_of
 from tests.render import rendering
 
+# In a role, or as the row of a unit in one.
+NAMED = re.compile(r"query\('ready_of', '(\w+)'|^    service: (\w+)$", re.MULTILINE)
 PLAY = """\
 - hosts: all
   gather_facts: false
@@ -34,27 +37,29 @@ PLAY = """\
       vars:
         alone: >-
           {%- set found = {} -%}
-          {%- for name in names -%}
+          {%- for name in names[inventory_hostname] -%}
           {%- set _ = found.update({name: query('ready_of', name)}) -%}
           {%- endfor -%}
           {{ found }}
         joined: >-
           {%- set found = {} -%}
-          {%- for name in names -%}
+          {%- for name in names[inventory_hostname] -%}
           {%- set _ = found.update({name: query('ready_of', name, joined=true)}) -%}
           {%- endfor -%}
           {{ found }}
         settled: >-
           {%- set found = {} -%}
-          {%- for name in names -%}
+          {%- for name in names[inventory_hostname] -%}
           {%- set _ = found.update({name: query('ready_of', name, settled=true)}) -%}
           {%- endfor -%}
           {{ found }}
 """
+# What the tests' inventory switches off is asked, too.
+ASKED = services.load().services.values()
 Probes = dict[str, dict[str, list[dict[str, Any]]]]
 
 
-def play(folder: Path, names: list[str], source: Path) -> subprocess.CompletedProcess[str]:
+def play(folder: Path, names: dict[str, list[str]], source: Path) -> subprocess.CompletedProcess[str]:
     """Run the play on an inventory; it writes what each host is asked."""
     playbook = folder / "asked.yml"
     playbook.write_text(PLAY, encoding="utf-8")
@@ -69,6 +74,11 @@ def play(folder: Path, names: list[str], source: Path) -> subprocess.CompletedPr
     )
 
 
+def of(row: services.Service, host: inventory.Host) -> bool:
+    """Whether a host asks a service: its own, or the NameNode, which clients wait for."""
+    return bool(host.groups.intersection(row.groups)) or row.name == "namenode"
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Cluster:
     return placement.read(inventory.load("tests/inventory"))
@@ -78,7 +88,8 @@ def cluster() -> Cluster:
 def asked(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> dict[str, Probes]:
     """What a play asks, by host, list and service."""
     folder = tmp_path_factory.mktemp("asked")
-    done = play(folder, list(services.load().services), Path("tests/inventory"))
+    names = {host.name: [row.name for row in ASKED if of(row, host)] for host in cluster.hosts}
+    done = play(folder, names, Path("tests/inventory"))
     assert done.returncode == 0, done.stdout + done.stderr
     return {host.name: json.loads((folder / f"{host.name}.json").read_text()) for host in cluster.hosts}
 
@@ -86,7 +97,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> dict[st
 @pytest.mark.parametrize("service", services.load().services)
 def test_a_play_asks_what_the_commands_ask(service: str, cluster: Cluster, asked: dict[str, Probes]) -> None:
     row = services.load().services[service]
-    for host in cluster.hosts:
+    for host in (host for host in cluster.hosts if of(row, host)):
         for part, questions in (
             ("alone", readiness.ready(row, alone=True)),
             ("joined", readiness.ready(row, alone=False)),
@@ -100,7 +111,8 @@ def test_a_play_asks_what_the_commands_ask(service: str, cluster: Cluster, asked
 def test_the_commands_ask_the_same_questions_over_their_own_connections(
     service: str, cluster: Cluster, asked: dict[str, Probes]
 ) -> None:
-    for host in cluster.hosts:
+    row = services.load().services[service]
+    for host in (host for host in cluster.hosts if of(row, host)):
         probes = asked[host.name]["joined"][service]
         questions = list(ready.questions_of(cluster, service, host))
         assert len(questions) == len(probes)
@@ -128,3 +140,10 @@ def test_a_host_in_maintenance_counts_for_no_play_that_would_wait_for_it(cluster
 def test_an_unknown_service_is_one_line_with_the_nearest_name() -> None:
     with pytest.raises(AnsibleLookupError, match=r"no service metastor \(did you mean metastore\?\)"):
         ready_of.row("metastor")
+
+
+def test_roles_and_compose_ask_services_that_exist_and_leave_none_out() -> None:
+    files = [*(run.ROOT / "roles").rglob("*.yml"), run.ROOT / "playbooks" / "vars" / "compose.yml"]
+    found = [pair for file in files for pair in NAMED.findall(file.read_text(encoding="utf-8"))]
+    named = {name for pair in found for name in pair if name}
+    assert named == services.load().services.keys()

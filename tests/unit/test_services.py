@@ -106,6 +106,16 @@ def test_tables_and_options_name_the_same_keys() -> None:
         ),
         (
             "services",
+            {"ready": [{"kind": "http", "port": "echo", "asked": "later"}]},
+            "service echo: a question is asked alone or joined, not later",
+        ),
+        (
+            "services",
+            {"ready": [{"kind": "http", "port": "echo", "asked": "joined"}]},
+            "service echo: ready has a question that is not asked joined",
+        ),
+        (
+            "services",
             {"settled": [{"kind": "http", "port": "ekho"}]},
             "service echo: no service has the port ekho that is asked",
         ),
