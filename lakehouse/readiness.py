@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from lakehouse import services
 from lakehouse.services import Ready, Service
+from lakehouse.sizing import placed
 
 Probe = dict[str, Any]
 COMMAND = "command"
@@ -66,6 +67,23 @@ def probes(cluster: Cluster, service: Service, questions: Iterable[Ready], host:
     """Give the probe of each question to a service of a host."""
     for question in questions:
         yield _KINDS[question.kind](cluster, service, question, host)
+
+
+def gate(cluster: Cluster, service: Service, host: Host) -> Iterator[Probe]:
+    """Give the probe of the gate that has to be open before a service of a host that serves is stopped."""
+    if service.gate is None:
+        return
+    datanodes = {member.name: member.address for group in service.groups for member in cluster.running(group)}
+    variables = host.variables
+    yield {
+        "kind": "hdfs_gate",
+        "gate": service.gate.kind,
+        "url": "http://{host}:{port}".format(**_place(cluster, service, service.gate.port, host)),
+        "user": str(variables["lakehouse_users"][service.user]),
+        "host": host.name,
+        "datanodes": datanodes,
+        "replication": int(variables.get("hdfs_replication") or min(placed.REPLICATION, len(datanodes))),
+    }
 
 
 def _place(cluster: Cluster, service: Service, port: str, host: Host) -> Probe:

@@ -14,6 +14,7 @@ from lakehouse import yamlfile
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.hdfs_gate import GATES
 
 FILE = ROOT / "services.yml"
 KEY = "lakehouse_catalogue"
@@ -123,6 +124,24 @@ class Announce:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """A precondition of HDFS for a stop, one of GATES, and the port of the NameNode that is asked."""
+
+    kind: str
+    port: str
+
+
+@dataclass(frozen=True)
+class Drain:
+    """A signal by which a process takes no more work, and where its page lists what is left: at `value`."""
+
+    signal: str
+    port: str
+    path: str
+    value: str
+
+
+@dataclass(frozen=True)
 class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
@@ -130,7 +149,10 @@ class Service:
     where the package brings its own; `switch` is the variable that switches it on, None where it always runs;
     `leader` is the service to which its hosts report, None where they do not, and `members` where it lists
     them. `ready` is what it answers once it serves, and `settled` what has to be so besides at the end of all
-    steps. `announce` is said before a restart, None where nobody has to know. `logs` are files beside the
+    steps. `announce` is said before a restart, None where nobody has to know. `notice` is what users notice
+    while one of its hosts is without it (of several groups, one of the first, which leads), empty where they
+    notice nothing. `gate` is open before it stops, and `drain` ends its work before it leaves for good; None
+    where it has none. `logs` are files beside the
     journal: templates of paths in which a star stands for any name. `memory` names the variables that
     size it, first that of its `heap`, which is None where it shares what the others leave.
     """
@@ -150,6 +172,9 @@ class Service:
     leader: str | None
     members: Members | None = None
     announce: Announce | None = None
+    notice: str = ""
+    gate: Gate | None = None
+    drain: Drain | None = None
     settled: tuple[Ready, ...] = ()
     logs: tuple[str, ...] = ()
 
@@ -254,7 +279,7 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     }
     parts = {
         key: _part(kind, path, name, row[key])
-        for key, kind in (("members", Members), ("announce", Announce))
+        for key, kind in (("members", Members), ("announce", Announce), ("gate", Gate), ("drain", Drain))
         if key in row
     }
     lists = {key: tuple(row.get(key, ())) for key in ("groups", "memory", "logs")}
@@ -299,6 +324,12 @@ def _service_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:
         yield "http names one of its ports"
     if service.heap is not None:
         yield from _heap_faults(service, service.heap)
+    if service.gate is not None and service.gate.kind not in GATES:
+        yield f"its gate is {' or '.join(GATES)}, not {service.gate.kind}"
+    if service.gate is not None and not (service.user and service.gate.port in catalogue.ports):
+        yield "its gate names a port of a service, and it has a user"
+    if service.drain is not None and not service.listens_on(service.drain.port):
+        yield "drain names one of its ports"
     if service.announce is not None and not (service.user and service.listens_on(service.announce.port)):
         yield "announce names one of its ports, and it has a user"
 

@@ -1,4 +1,4 @@
-"""A play and `lakehouse restart` ask a service the same questions, those of its row in services.yml."""
+"""A play and `lakehouse restart` ask a service the same questions: those of its row in services.yml."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleLookupError
 
-from lakehouse import inventory, readiness, run, services
+from lakehouse import inventory, play, readiness, run, services
 from ops.change import ready
 from ops.probing import Probe, Shell
 from ops.status import placement
 from ops.status.placement import Cluster
-from plugins.lookup import ready_of
 from tests.render import rendering
 
 # In a role, or as the row of a unit in one.
@@ -31,7 +30,7 @@ PLAY = """\
     - ansible.builtin.copy:
         dest: "{{ folder }}/{{ inventory_hostname }}.json"
         mode: "0600"
-        content: "{{ {'alone': alone, 'joined': joined, 'settled': settled} | to_json }}"
+        content: "{{ {'alone': alone, 'joined': joined, 'settled': settled, 'gate': gate} | to_json }}"
       delegate_to: localhost
       connection: local
       vars:
@@ -53,13 +52,19 @@ PLAY = """\
           {%- set _ = found.update({name: query('ready_of', name, settled=true)}) -%}
           {%- endfor -%}
           {{ found }}
+        gate: >-
+          {%- set found = {} -%}
+          {%- for name in names[inventory_hostname] -%}
+          {%- set _ = found.update({name: query('gate_of', name)}) -%}
+          {%- endfor -%}
+          {{ found }}
 """
 # What the tests' inventory switches off is asked, too.
 ASKED = services.load().services.values()
 Probes = dict[str, dict[str, list[dict[str, Any]]]]
 
 
-def play(folder: Path, names: dict[str, list[str]], source: Path) -> subprocess.CompletedProcess[str]:
+def run_play(folder: Path, names: dict[str, list[str]], source: Path) -> subprocess.CompletedProcess[str]:
     """Run the play on an inventory; it writes what each host is asked."""
     playbook = folder / "asked.yml"
     playbook.write_text(PLAY, encoding="utf-8")
@@ -89,13 +94,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory, cluster: Cluster) -> dict[st
     """What a play asks, by host, list and service."""
     folder = tmp_path_factory.mktemp("asked")
     names = {host.name: [row.name for row in ASKED if of(row, host)] for host in cluster.hosts}
-    done = play(folder, names, Path("tests/inventory"))
+    done = run_play(folder, names, Path("tests/inventory"))
     assert done.returncode == 0, done.stdout + done.stderr
     return {host.name: json.loads((folder / f"{host.name}.json").read_text()) for host in cluster.hosts}
 
 
 @pytest.mark.parametrize("service", services.load().services)
-def test_a_play_asks_what_the_commands_ask(service: str, cluster: Cluster, asked: dict[str, Probes]) -> None:
+def test_a_play_asks_what_the_row_says(service: str, cluster: Cluster, asked: dict[str, Probes]) -> None:
     row = services.load().services[service]
     for host in (host for host in cluster.hosts if of(row, host)):
         for part, questions in (
@@ -105,6 +110,7 @@ def test_a_play_asks_what_the_commands_ask(service: str, cluster: Cluster, asked
         ):
             probes = list(readiness.probes(cluster, row, questions, host))
             assert asked[host.name][part][service] == probes
+        assert asked[host.name]["gate"][service] == list(readiness.gate(cluster, row, host))
 
 
 @pytest.mark.parametrize("service", services.load().services)
@@ -139,7 +145,7 @@ def test_a_host_in_maintenance_counts_for_no_play_that_would_wait_for_it(cluster
 
 def test_an_unknown_service_is_one_line_with_the_nearest_name() -> None:
     with pytest.raises(AnsibleLookupError, match=r"no service metastor \(did you mean metastore\?\)"):
-        ready_of.row("metastor")
+        play.row("metastor")
 
 
 def test_roles_and_compose_ask_services_that_exist_and_leave_none_out() -> None:
