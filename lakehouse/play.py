@@ -25,12 +25,17 @@ PROFILE = "lakehouse_profile"
 
 @dataclass(frozen=True)
 class Host:
-    """A host of the play."""
+    """A host of the play. Of all hosts most are counted and never asked: an address is read on demand."""
 
     name: str
-    address: str
     groups: frozenset[str]
     variables: Mapping[str, Any]
+    hostvars: Any
+
+    @property
+    def address(self) -> str:
+        """Its `ansible_host`."""
+        return str(self.hostvars[self.name]["ansible_host"])
 
 
 @dataclass(frozen=True)
@@ -56,9 +61,9 @@ def cluster(variables: Mapping[str, Any], templar: Templar) -> Cluster:
     hosts = {
         name: Host(
             name,
-            str(variables["hostvars"][name]["ansible_host"]),
             frozenset(group for group, names in members.items() if name in names),
             values,
+            variables["hostvars"],
         )
         for name in members["all"]
     }
