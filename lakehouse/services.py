@@ -14,6 +14,7 @@ from lakehouse import yamlfile
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.hdfs_gate import GATES
 
 FILE = ROOT / "services.yml"
 KEY = "lakehouse_catalogue"
@@ -31,6 +32,8 @@ HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE = (
     "beeline",
 )
 KINDS = (HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE)
+# When a question is asked, where that is not always: by itself alone, or once the others have joined.
+ALONE, JOINED = "alone", "joined"
 # In a condition it stands first.
 _VARIABLE = re.compile(r"\b[a-z]\w*")
 
@@ -87,6 +90,9 @@ class Ready:
 
     Over HTTP its `path` answers. With `value`, a dotted path into the answer, what is there `equals` the
     given one, counts the `hosts` of a group, or is `at_least` a number.
+
+    `asked` is None where it is asked whenever readiness is. JOINED questions depend on processes that a
+    converge starts later; ALONE ones take their place there.
     """
 
     kind: str
@@ -96,6 +102,7 @@ class Ready:
     equals: object = None
     hosts: str | None = None
     at_least: int | None = None
+    asked: str | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,24 @@ class Announce:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """A precondition of HDFS for a stop, one of GATES, and the port of the NameNode that is asked."""
+
+    kind: str
+    port: str
+
+
+@dataclass(frozen=True)
+class Drain:
+    """A signal by which a process takes no more work, and where its page lists what is left: at `value`."""
+
+    signal: str
+    port: str
+    path: str
+    value: str
+
+
+@dataclass(frozen=True)
 class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
@@ -124,7 +149,10 @@ class Service:
     where the package brings its own; `switch` is the variable that switches it on, None where it always runs;
     `leader` is the service to which its hosts report, None where they do not, and `members` where it lists
     them. `ready` is what it answers once it serves, and `settled` what has to be so besides at the end of all
-    steps. `announce` is said before a restart, None where nobody has to know. `logs` are files beside the
+    steps. `announce` is said before a restart, None where nobody has to know. `notice` is what users notice
+    while one of its hosts is without it (of several groups, one of the first, which leads), empty where they
+    notice nothing. `gate` is open before it stops, and `drain` ends its work before it leaves for good; None
+    where it has none. `logs` are files beside the
     journal: templates of paths in which a star stands for any name. `memory` names the variables that
     size it, first that of its `heap`, which is None where it shares what the others leave.
     """
@@ -144,6 +172,9 @@ class Service:
     leader: str | None
     members: Members | None = None
     announce: Announce | None = None
+    notice: str = ""
+    gate: Gate | None = None
+    drain: Drain | None = None
     settled: tuple[Ready, ...] = ()
     logs: tuple[str, ...] = ()
 
@@ -248,7 +279,7 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     }
     parts = {
         key: _part(kind, path, name, row[key])
-        for key, kind in (("members", Members), ("announce", Announce))
+        for key, kind in (("members", Members), ("announce", Announce), ("gate", Gate), ("drain", Drain))
         if key in row
     }
     lists = {key: tuple(row.get(key, ())) for key in ("groups", "memory", "logs")}
@@ -293,6 +324,12 @@ def _service_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:
         yield "http names one of its ports"
     if service.heap is not None:
         yield from _heap_faults(service, service.heap)
+    if service.gate is not None and service.gate.kind not in GATES:
+        yield f"its gate is {' or '.join(GATES)}, not {service.gate.kind}"
+    if service.gate is not None and not (service.user and service.gate.port in catalogue.ports):
+        yield "its gate names a port of a service, and it has a user"
+    if service.drain is not None and not service.listens_on(service.drain.port):
+        yield "drain names one of its ports"
     if service.announce is not None and not (service.user and service.listens_on(service.announce.port)):
         yield "announce names one of its ports, and it has a user"
 
@@ -313,6 +350,10 @@ def _unasked(catalogue: Catalogue, service: Service) -> Iterable[str]:
         yield f"service {service.name}: ready names what it answers once it serves"
     if unknown := sorted({one.kind for one in asked} - {*KINDS}):
         yield f"service {service.name}: a question is of the kind {', '.join(KINDS)}, not {unknown[0]}"
+    if unknown := sorted({one.asked for one in asked if one.asked} - {ALONE, JOINED}):
+        yield f"service {service.name}: a question is asked {ALONE} or {JOINED}, not {unknown[0]}"
+    if service.ready and not [one for one in service.ready if one.asked != JOINED]:
+        yield f"service {service.name}: ready has a question that is not asked {JOINED}"
     ports = {one.port for one in asked} | ({service.members.port} if service.members else set())
     if missing := sorted(ports - catalogue.ports.keys()):
         yield f"service {service.name}: no service has the port {missing[0]} that is asked"

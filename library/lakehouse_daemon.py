@@ -55,8 +55,8 @@ options:
     elements: dict
     default: []
     description: >-
-      Probes that have to be right before a unit that is ready is restarted. One that is not ready serves
-      nobody, and is not waited for.
+      Probes that have to be right before a unit is restarted whose first probe of C(ready), its own, is. A
+      unit whose own answer is wrong serves nobody, and is not waited for.
   announce:
     type: list
     elements: str
@@ -101,6 +101,8 @@ action:
 unsettled: {type: list, elements: str, returned: for C(look), description: Names of units.}
 """
 POLL_SECONDS = 0.25
+# A gate may ask for a report of all files: it is asked at every fourth turn.
+GATE_POLLS = 4
 LOG_LINES = 20
 # Longer than any unit may take to stop, but for Debian's hour for PostgreSQL.
 SYSTEMCTL_SECONDS = 600
@@ -192,15 +194,18 @@ def serves(known: dict[str, str], ready: list[dict[str, Any]]) -> bool:
 
 
 def pass_gate(module: AnsibleModule, unit: str) -> None:
-    """Return when the unit may be restarted; fail with what is in its way."""
-    gate, ready = module.params["gate"], module.params["ready"]
+    """Return when the unit may be restarted; fail with what is in its way.
+
+    Its own answer, the first, tells whether it serves: the others depend on what the gate asks, too.
+    """
+    gate, own = module.params["gate"], module.params["ready"][:1]
     deadline = time.monotonic() + GATE_SECONDS
-    while (shut := wrong(gate)) is not None and wrong(ready) is None:
+    while (shut := wrong(gate)) is not None and wrong(own) is None:
         if time.monotonic() > deadline:
             module.fail_json(
                 msg=f"{unit}: not restarted after {GATE_SECONDS} s: {shut}; next: .venv/bin/lakehouse doctor"
             )
-        time.sleep(POLL_SECONDS)
+        time.sleep(GATE_POLLS * POLL_SECONDS)
 
 
 def announce(unit: str, argv: list[str]) -> None:

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import requests
 
-from ops.fsck import Block, File, NameNodeError, named, parse_fsck, parse_short
-from ops.members import DEAD, LIVE, members
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.datanode_lists import DEAD, LIVE, members
+from plugins.module_utils.lakehouse.fsck import Block, File, NameNodeError, named, parse_fsck, parse_short
 from testbed.waiting import wait_for
 
 __all__ = ["Block", "File", "NameNode", "NameNodeError", "named", "parse_fsck", "parse_short"]

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from lakehouse import run, services
+from lakehouse import readiness, run, services
 from lakehouse.errors import LakehouseError
 from lakehouse.services import Catalogue, Ready, Service
 
@@ -56,7 +56,7 @@ def _row(catalogue: Catalogue, service: Service) -> tuple[str, ...]:
 
 
 def _answers(catalogue: Catalogue, service: Service) -> Iterator[str]:
-    for asked in service.ready:
+    for asked in readiness.ready(service, alone=False):
         yield _answer(catalogue, service, asked)
     for asked in service.settled:
         yield f"at the end {_answer(catalogue, service, asked)}"

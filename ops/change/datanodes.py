@@ -10,9 +10,9 @@ from typing import Any
 from ops.answer import Answer
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
-from ops.members import DEAD, LEAVING, LIVE, members
 from plugins.module_utils.lakehouse import hdfs_hosts
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.datanode_lists import DEAD, LEAVING, LIVE, members
 from plugins.module_utils.lakehouse.hdfs_hosts import Entry
 
 # As the role writes it: hdfs_namenode_hosts_file.

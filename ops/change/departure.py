@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
+from lakehouse import services
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import command
 from ops import hosts
@@ -18,10 +19,10 @@ from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import ASK_SECONDS, Living
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
-from ops.fsck import parse_fsck
 from ops.status import questions
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.fsck import parse_fsck
 
 VERB, BACK = "decommission", "recommission"
 _PAUSE_SECONDS = 1.0
@@ -124,8 +125,7 @@ def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[
     if stored:
         leaving.in_hdfs(running, node, hdfs_hosts.DECOMMISSIONED)
     for step in here:
-        if step.service in _DRAINED:
-            _drain(running, step, float(request.arguments["drain"]))
+        _drain(running, step, float(request.arguments["drain"]))
     leaving.stop(running, [step for step in here if step is not stored], for_good=True)
     facts = [f"{counted(len(here), 'unit stopped', 'units stopped')}"]
     if stored:
@@ -134,27 +134,25 @@ def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[
     return tuple(facts)
 
 
-# What a service is told that ends its work: a signal; port and path of its page, and the list of its work.
-_DRAINED = {"spark_worker": ("SIGPWR", "spark_worker_http", "/json/", "executors")}
-
-
 def _drain(running: Running, step: Step, seconds: float) -> None:
     """Have a service end its work and take no more; after `seconds` the rest begins again elsewhere."""
+    drain = services.load().services[step.service].drain
+    if drain is None:
+        return
     living, host = running.living, running.living.host(step.host)
-    signal, port, path, place = _DRAINED[step.service]
     running.begins(step.host, f"{step.service} takes no more work")
-    told = f"systemctl kill --kill-whom=main --signal={signal} {shlex.quote(step.unit)}.service"
+    told = f"systemctl kill --kill-whom=main --signal={drain.signal} {shlex.quote(step.unit)}.service"
     if not living.do(step.host, told, _SIGNAL_SECONDS).known:  # it does not run
         return
-    url = f"http://{host.address}:{host.variables['lakehouse_ports'][port]}{path}"
+    url = f"http://{host.address}:{host.variables['lakehouse_ports'][drain.port]}{drain.path}"
     runs = f"systemctl is-active --quiet {shlex.quote(step.unit)}.service"
     until, said = time.monotonic() + seconds, ""
     while time.monotonic() < until:
-        left = living.page(url).then(lambda text: len(json.loads(text)[place]))
+        left = living.page(url).then(lambda text: len(json.loads(text)[drain.value]))
         # One that is too busy to tell has work; one that has ended has none.
         if left.value == 0 or not (left.known or living.do(step.host, runs, _SIGNAL_SECONDS).known):
             return
-        now = f"{left.value} {place} have work" if left.known else left.why
+        now = f"{left.value} {drain.value} have work" if left.known else left.why
         if now != said:
             running.say(f"{step}: {now}")
             said = now

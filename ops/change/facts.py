@@ -7,24 +7,23 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from lakehouse import services
 from lakehouse.inventory import Host
-from ops import fsck
 from ops.answer import Answer, both
-from ops.change import gate, ready
-from ops.change.gate import Blocks, Facts, Unit
+from ops.change import ready
+from ops.change.gate import Facts, Unit
 from ops.change.steps import Step
 from ops.hosts import as_root
-from ops.members import unheard
 from ops.probing import Http, Question, Reply, Session, Shell
 from ops.status import questions, reading
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse import away
+from plugins.module_utils.lakehouse import away, fsck, hdfs_gate
+from plugins.module_utils.lakehouse.datanode_lists import unheard
+from plugins.module_utils.lakehouse.hdfs_gate import Blocks
 from plugins.module_utils.lakehouse.probes import MOST_BYTES
 
 _PROPERTIES = "Id,ActiveState,MainPID,InvocationID"
 _COUNTERS, _AWAY = ("hdfs", "namenode"), "away"
-# A report of all files takes some seconds per million blocks.
-_FSCK_SECONDS = 120.0
 ASK_SECONDS = 20.0
 _OK = "@@done"
 
@@ -90,44 +89,41 @@ class Living:
         asked: list[Question] = list(_units(hosts, step.unit))
         place = shlex.quote(questions.away_file(self.host(step.host)))
         asked.append(Shell(_AWAY, step.host, as_root(f"cat {place} 2>/dev/null; true")))
-        if step.service in gate.STORAGE:
+        row = services.load().services[step.service]
+        if row.gate:
             known = questions.questions(self.cluster)
             asked += [question for question in known if question.name in _COUNTERS]
         answers = self._session.ask(asked, ASK_SECONDS)
         units = {host.name: shown(answers[f"unit {host.name}"]) for host in hosts}
         mark = answers[_AWAY].then(lambda reply: str(away.read(reply.text).get("state", "")))
         found = Facts(units, away=mark if back else Answer(""))
-        if step.service not in gate.STORAGE:
+        if row.gate is None:
             return found
         info = answers["namenode"].then(reading.beans)
         found = replace(found, blocks=both(answers["hdfs"].then(reading.beans), info, self._blocks))
-        if step.service != gate.DATANODE:
+        if row.gate.kind != hdfs_gate.REPLICAS:
             return found
         silent = info.then(unheard).value or frozenset()
         if back and step.host in silent:
             return replace(found, silent=True)
-        return replace(found, last=self._last(step, units, back=back))
+        if not hdfs_gate.has_elsewhere(len(hosts), back=back):
+            return found
+        return replace(found, last=self._last(step, units, silent, back=back))
 
     def _blocks(self, counters: Mapping[str, Any], info: Mapping[str, Any]) -> Blocks:
-        hosts = self.having("datanode")
-        return Blocks(
-            safemode=str(info["Safemode"]),
-            live=int(counters["NumLiveDataNodes"]),
-            placed=len(hosts),
-            replication=self.replication(),
-            missing=int(info["NumberOfMissingBlocks"]),
-            lacking=reading.lacking(counters),
-        )
+        return hdfs_gate.blocks(counters, info, len(self.having("datanode")), self.replication())
 
-    def _last(self, step: Step, units: Mapping[str, Answer[Unit]], *, back: bool) -> Answer[tuple[str, ...]]:
+    def _last(
+        self, step: Step, units: Mapping[str, Answer[Unit]], unheard_of: Collection[str], *, back: bool
+    ) -> Answer[tuple[str, ...]]:
         """Return the file of each block whose replicas are on the step's host alone, or where none serves."""
         leaving = self.host(step.host).address
         silent = frozenset(
             self.host(name).address
             for name, answer in units.items()
-            if name != step.host and (answer.value is None or not answer.value.active)
+            if name != step.host and (answer.value is None or not answer.value.active or name in unheard_of)
         )
-        return self.report().then(lambda text: gate.last_replicas(text, leaving, silent, back=back))
+        return self.report().then(lambda text: hdfs_gate.last_replicas(text, leaving, silent, back=back))
 
     def replication(self) -> int:
         """Return how many replicas a new file has unless its writer wants another number."""
@@ -136,7 +132,7 @@ class Living:
 
     def report(self) -> Answer[str]:
         """Return the NameNode's report of all files, open ones too, with their replicas."""
-        return self.page(self.fsck(), _FSCK_SECONDS, fsck.MOST_BYTES)
+        return self.page(self.fsck(), hdfs_gate.REPORT_SECONDS, fsck.MOST_BYTES)
 
     def page(self, url: str, seconds: float = ASK_SECONDS, most: int = MOST_BYTES) -> Answer[str]:
         """Return what is at an address: at most so many bytes."""
@@ -145,8 +141,7 @@ class Living:
 
     def fsck(self, path: str = "/") -> str:
         """Return the address of the NameNode's report of all files, open ones too, with their replicas."""
-        user = self.cluster.variable("lakehouse_users")["hdfs"]
-        asked = f"/fsck?ugi={user}&path={path}&files=1&blocks=1&locations=1&openforwrite=1"
+        asked = hdfs_gate.report_path(str(self.cluster.variable("lakehouse_users")["hdfs"]), path)
         [(_, url)] = self.cluster.urls({"fsck": ("namenode", "namenode_http", asked)})
         return url
 

@@ -1,18 +1,15 @@
-"""May this unit of this host go now? What would be lost by it. Pure: answers in, reasons out."""
+"""Preconditions for stopping a unit of a host. Pure: answers in, reasons out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from lakehouse import services
 from ops.answer import Answer
 from ops.change.steps import Step
-from ops.fsck import replicas
-from plugins.module_utils.lakehouse.counting import counted
-
-# Blocks of HDFS are in danger by these alone.
-DATANODE = "datanode"
-STORAGE = ("namenode", DATANODE)
+from plugins.module_utils.lakehouse import hdfs_gate
+from plugins.module_utils.lakehouse.hdfs_gate import Blocks, Reason, Unknown
 
 
 @dataclass(frozen=True)
@@ -22,18 +19,6 @@ class Unit:
     active: bool
     pid: int
     invocation: str
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """What the NameNode counts; `placed` DataNodes are to be live, for `replication` copies of a block."""
-
-    safemode: str
-    live: int
-    placed: int
-    replication: int
-    missing: int
-    lacking: int
 
 
 _HERE = Answer("")
@@ -54,19 +39,6 @@ class Facts:
     silent: bool = False
 
 
-@dataclass(frozen=True)
-class Reason:
-    """Why a step may not be done; `forced` is one that --force overrules, which no loss of data is."""
-
-    what: str
-    forced: bool = False
-
-
-def down(replication: int, datanodes: int) -> int:
-    """Return how many DataNodes may be down at once: max(1, min(replication - 2, datanodes - 2))."""
-    return max(1, min(replication - 2, datanodes - 2))
-
-
 def reasons(step: Step, facts: Facts) -> tuple[Reason, ...]:
     """Return why the step may not be done now; none if nothing is lost by it.
 
@@ -84,7 +56,7 @@ def reasons(step: Step, facts: Facts) -> tuple[Reason, ...]:
         )
     if not own.value.active or facts.silent:
         return ()
-    return (*_alone(step, facts), *_blocks(step, facts))
+    return (*_alone(step, facts), *_hdfs(step, facts))
 
 
 def _alone(step: Step, facts: Facts) -> Iterator[Reason]:
@@ -98,48 +70,14 @@ def _alone(step: Step, facts: Facts) -> Iterator[Reason]:
             yield Reason(f"{step.service} on {name} does not run", forced=True)
 
 
-def _blocks(step: Step, facts: Facts) -> Iterator[Reason]:
-    if facts.blocks is not None:
-        if facts.blocks.value is None:
-            yield Reason(f"the NameNode does not count its blocks: {facts.blocks.why}")
-        else:
-            yield from _counted(step, facts.blocks.value)
-    if facts.last is not None:
-        if facts.last.value is None:
-            yield Reason(f"where the replicas are is unknown: {facts.last.why}")
-        elif paths := facts.last.value:
-            yield Reason(
-                f"{counted(len(paths), 'block')} would have no live replica, such as one of {paths[0]}; such"
-                " files need two replicas (hdfs dfs -setrep 2), or their writer has to end"
-            )
-
-
-def _counted(step: Step, blocks: Blocks) -> Iterator[Reason]:
-    if blocks.safemode:
-        yield Reason("HDFS is in safe mode: nobody can write, and nothing is copied", forced=True)
-    if blocks.missing:
-        what = counted(blocks.missing, "block is missing already", "blocks are missing already")
-        yield Reason(what, forced=True)
-    if blocks.lacking:
-        what = counted(blocks.lacking, "block lacks a replica", "blocks lack a replica")
-        yield Reason(what, forced=True)
-    gone, allowed = blocks.placed - blocks.live, down(blocks.replication, blocks.placed)
-    if step.service == DATANODE and gone + 1 > allowed:
-        there = f"{gone} of {counted(blocks.placed, 'DataNode')} {'is' if gone == 1 else 'are'} down already"
-        yield Reason(f"{there}: with this one {gone + 1} would be, and at most {allowed} may be", forced=True)
-
-
-def last_replicas(
-    fsck: str, leaving: str, silent: frozenset[str] = frozenset(), *, back: bool
-) -> tuple[str, ...]:
-    """Return the file of each block without a replica but on `leaving` and `silent` addresses.
-
-    `fsck` is what the NameNode prints with files, blocks, locations and openforwrite. With `back` the
-    DataNode says that it restarts: a block that is being written is left out, because whoever writes to it
-    alone waits for it (HDFS: DataStreamer.shouldWaitForRestart). Raises ValueError as `ops.fsck` does.
-    """
-    return tuple(
-        path
-        for path, addresses in replicas(fsck, written=not back)
-        if (places := addresses - silent) and places <= {leaving}
+def _hdfs(step: Step, facts: Facts) -> tuple[Reason, ...]:
+    gate = services.load().services[step.service].gate
+    if gate is None or facts.blocks is None:
+        return ()
+    nothing: Answer[tuple[str, ...]] = Answer(())
+    last = facts.last or nothing
+    return hdfs_gate.reasons(
+        gate.kind,
+        Unknown(facts.blocks.why) if facts.blocks.value is None else facts.blocks.value,
+        Unknown(last.why) if last.value is None else last.value,
     )

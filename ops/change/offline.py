@@ -17,11 +17,11 @@ from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import ASK_SECONDS, Living
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
-from ops.fsck import Block, File, parse_fsck
-from ops.members import LIVE, members
-from ops.status import placement, questions, reading
-from plugins.module_utils.lakehouse import away, hdfs_hosts
+from ops.status import placement, questions
+from plugins.module_utils.lakehouse import away, hdfs_gate, hdfs_hosts
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.datanode_lists import LIVE, members
+from plugins.module_utils.lakehouse.fsck import Block, File, parse_fsck
 
 _COUNTERS, _NODES = "FSNamesystemState", "NameNodeInfo"
 _NOTE = "the note that it has left"
@@ -182,7 +182,7 @@ def left(living: Living, until: float) -> str:
 
 def _short(living: Living) -> str:
     """Return how many blocks lack a replica, in words; empty where none does."""
-    left = living.bean(_COUNTERS).then(reading.lacking)
+    left = living.bean(_COUNTERS).then(hdfs_gate.lacking)
     return left.why or (
         f"{counted(left.value, 'block lacks a replica', 'blocks lack a replica')}" if left.value else ""
     )

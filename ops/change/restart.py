@@ -15,10 +15,10 @@ from ops.answer import Answer
 from ops.change import gate, mark, run, steps
 from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
-from ops.change.gate import Reason
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.hdfs_gate import Reason
 
 VERB = "restart"
 # A gate that is shut before anything was changed is looked at again for so long: blocks that were just

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ops.change import datanodes
 from ops.change.ending import Refusal
-from ops.fsck import File
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.fsck import File
 
 _MIB = 1024**2
 # Of the space that is left once the blocks have moved, what a DataNode shall keep.

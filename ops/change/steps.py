@@ -16,21 +16,6 @@ from ops.status import placement
 from ops.status.placement import Cluster
 
 ALL = "all"
-# What users of the cluster notice, of the services of which there is one, and of a leader.
-_NOTICED = {
-    "namenode": "who uses HDFS waits for it; what is written in its safe mode fails",
-    "postgresql": "the metastore makes new connections",
-    "metastore": "whoever opens a table at that moment waits or fails",
-    "catalog_past": "whoever reads tables as they were fails at that moment",
-    "spark_master": "no application starts meanwhile; those that run go on",
-    "spark_worker": "its executors end; their tasks run again elsewhere",
-    "spark_thrift": "its sessions end",
-    "spark_connect": "its sessions end",
-    "flink_jobmanager": "jobs end; a TaskManager that stays finds it after heartbeat.timeout (50 s)",
-    "flink_taskmanager": "its jobs start again from a checkpoint, those without one fail",
-    "flink_sql_gateway": "its sessions end",
-}
-_COORDINATOR = "queries that run fail"
 
 
 @dataclass(frozen=True)
@@ -124,9 +109,7 @@ def leads(row: Service, one: Host) -> bool:
 
 def noticed(row: Service, one: Host) -> str:
     """Return what users notice while a host is without a service; empty where they notice nothing."""
-    if leads(row, one):
-        return _COORDINATOR
-    return _NOTICED.get(row.name, "")
+    return row.notice if len(row.groups) == 1 or leads(row, one) else ""
 
 
 def _path(cluster: Cluster) -> str:

@@ -13,11 +13,11 @@ from lakehouse.inventory import Host
 from ops.answer import Answer, unknown
 from ops.console import view
 from ops.console.view import Count, View, Warehouse
-from ops.fsck import MOST_BYTES, File, NameNodeError, named, parse_fsck
 from ops.probing import Prober
 from ops.status import look as status
 from ops.status import placement, questions, reading, screen
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse.fsck import MOST_BYTES, File, NameNodeError, named, parse_fsck
 from plugins.module_utils.lakehouse.probes import fetch
 
 # Of a look: nobody waits for it, so a machine that is busy has longer than for a status.

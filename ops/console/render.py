@@ -14,9 +14,9 @@ from lakehouse.report import text
 from ops.console import view as model
 from ops.console.view import Count, Counted, View
 from ops.console.watch import Seen
-from ops.fsck import File
 from ops.status import judge, screen
 from ops.status.model import Placed, Status
+from plugins.module_utils.lakehouse.fsck import File
 
 # A page with more is slow to read for people and browsers.
 MOST_TABLES, MOST_FILES = 1000, 2000

@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lakehouse.report.tables import Table
-from ops import members
 from ops.answer import Answer
-from ops.fsck import File
 from ops.outcome import Result
 from ops.status.model import Status
+from plugins.module_utils.lakehouse import datanode_lists
+from plugins.module_utils.lakehouse.fsck import File
 
 # Of what is in no table.
 NO_FORMAT = "no table"
@@ -83,14 +83,17 @@ Count = Answer[tuple[Counted, ...]]
 
 def datanodes(info: Mapping[str, Any]) -> tuple[DataNode, ...]:
     """Read the NameNode's lists of DataNodes; of one that is dead it knows no numbers."""
-    live = [_live(name, node) for name, node in members.members(info, members.LIVE).items()]
-    dead = [_dead(name, node) for name, node in members.members(info, members.DEAD).items()]
+    live = [_live(name, node) for name, node in datanode_lists.members(info, datanode_lists.LIVE).items()]
+    dead = [_dead(name, node) for name, node in datanode_lists.members(info, datanode_lists.DEAD).items()]
     return tuple(sorted([*live, *dead], key=lambda node: node.name))
 
 
 def names(info: Mapping[str, Any]) -> dict[str, str]:
     """Return the host of each live DataNode by the address at which it gives its blocks."""
-    return {str(node["xferaddr"]): name for name, node in members.members(info, members.LIVE).items()}
+    return {
+        str(node["xferaddr"]): name
+        for name, node in datanode_lists.members(info, datanode_lists.LIVE).items()
+    }
 
 
 def _live(name: str, node: Mapping[str, Any]) -> DataNode:

@@ -11,9 +11,9 @@ from lakehouse.validation.finding import Level
 from ops.answer import Answer
 from ops.doctor.asks import CHECKPOINT, EDITS, TRIED
 from ops.doctor.model import Case, Check, Fault, Seen, judged
-from ops.members import STALE_SECONDS
 from ops.status import judge, reading
 from ops.status.model import Hdfs, Placed
+from plugins.module_utils.lakehouse.datanode_lists import STALE_SECONDS
 
 # Its nightly run and some hours; a week and a day where an inventory has a calendar of its own.
 _CHECKPOINT_HOURS, _OWN_CALENDAR_HOURS = 30, 8 * 24

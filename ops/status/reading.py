@@ -31,7 +31,7 @@ from ops.status.model import (
     Verified,
 )
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse import away
+from plugins.module_utils.lakehouse import away, hdfs_gate
 
 Answers = Mapping[str, Answer[Reply]]
 _KIB = 1024
@@ -266,13 +266,8 @@ def _hdfs(answers: Answers) -> Answer[Hdfs]:
 
 
 def beans(reply: Reply) -> dict[str, Any]:
-    """Read what Hadoop says over JMX: the attributes of all beans together."""
-    return {key: value for bean in json.loads(reply.text)["beans"] for key, value in bean.items()}
-
-
-def lacking(counters: Mapping[str, Any]) -> int:
-    """Return how many blocks have too few replicas, those that are being copied too."""
-    return int(counters["LowRedundancyBlocks"]) + int(counters["PendingReconstructionBlocks"])
+    """Read what Hadoop answers over JMX: the attributes of all beans together."""
+    return hdfs_gate.beans(reply.text)
 
 
 def upgrade(info: Mapping[str, Any]) -> float | None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +48,7 @@ ROWS = {
       ports:
         echo_http: {number: 7007, description: Web address of echo.}
       ready: [{kind: http, port: echo_http}]
+      notice: its callers hear nothing
       http: echo_http
       memory: [echo_heap_mb]
       heap: {divisor: 8, least: 64, most: 1024}
@@ -84,8 +86,7 @@ _echo_unit_file: "{{ node_service | combine(_echo_service) | unit_file('echo', '
   lakehouse_daemon:
     name: echo
     files: "{{ _echo_reads.echo }}"
-    ready:
-      - {kind: http, url: "http://{{ ansible_host }}:{{ lakehouse_ports.echo_http }}"}
+    ready: "{{ query('ready_of', 'echo') }}"
   become: true
 """,
     "tasks/configure.yml": """\
@@ -293,24 +294,38 @@ def test_it_is_restarted_behind_its_own_gate(tree: Tree) -> None:
         "echo",
         "beta2",
     )
+    assert said["step"]["noticed"] == "its callers hear nothing"
     assert said["asked"] == [{"kind": "http", "url": "http://172.29.7.22:17007/"}]
+    # What its role asks in the site playbook.
+    assert _shown(tree, "query('ready_of', 'echo')") == said["asked"]
 
 
-def test_preflight_looks_at_its_port_and_its_memory(tree: Tree) -> None:
-    play = tree.root / "playbooks/asked.yml"
+def _shown(tree: Tree, expression: str) -> Any:
+    """Return what an expression is on the host of the service."""
+    play, answer = tree.root / "playbooks/asked.yml", tree.root / "asked.json"
     play.write_text(
         "- hosts: beta2\n"
         "  gather_facts: false\n"
         "  roles: [lakehouse]\n"
         "  tasks:\n"
-        '    - ansible.builtin.debug: {msg: "{{ lakehouse_placed_here | to_json }}"}\n',
+        "    - ansible.builtin.copy:\n"
+        f'        content: "{{{{ {expression} | to_json }}}}"\n'
+        f"        dest: {answer}\n"
+        '        mode: "0600"\n'
+        "      delegate_to: localhost\n"
+        "      connection: local\n",
         encoding="utf-8",
     )
-    said = tree.play("asked")
+    tree.play("asked")
     play.unlink()
-    assert '"unit": "echo.service"' in said
-    assert '"ports": ["echo_http"]' in said
-    assert '"memory": ["echo_heap_mb"]' in said
+    return json.loads(answer.read_text(encoding="utf-8"))
+
+
+def test_preflight_looks_at_its_port_and_its_memory(tree: Tree) -> None:
+    [row] = [row for row in _shown(tree, "lakehouse_placed_here") if row["role"] == "echo"]
+    assert row["unit"] == "echo.service"
+    assert row["ports"] == ["echo_http"]
+    assert row["memory"] == ["echo_heap_mb"]
 
 
 def refused(tree: Tree, folder: Path, variables: str = "{}") -> str:

@@ -21,13 +21,15 @@ from ops.answer import Answer, unknown
 from ops.change import gate, journal, lock, mark, ready, restart, run, runs, steps
 from ops.change.ending import Ended, Ending, Stopped
 from ops.change.facts import Living
-from ops.change.gate import Blocks, Facts, Unit
+from ops.change.gate import Facts, Unit
 from ops.change.run import Plan, Request, Running, Work
 from ops.change.steps import Step
-from ops.members import DEAD, LIVE, unheard
 from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
+from plugins.module_utils.lakehouse import hdfs_gate
+from plugins.module_utils.lakehouse.datanode_lists import DEAD, LIVE, unheard
+from plugins.module_utils.lakehouse.hdfs_gate import Blocks
 from tests.unit.one_host import HOLDER, Host, OneHost, begun, carried_out
 
 HERE = "tests/inventory"
@@ -227,7 +229,7 @@ def test_the_namenode_may_go_while_a_datanode_is_away_only_if_no_block_lacks_one
     [(3, 3, 1), (2, 3, 1), (1, 1, 1), (3, 10, 1), (5, 10, 3), (5, 6, 3)],
 )
 def test_so_many_datanodes_may_be_down_at_once(replication: int, datanodes: int, allowed: int) -> None:
-    assert gate.down(replication, datanodes) == allowed
+    assert hdfs_gate.down(replication, datanodes) == allowed
 
 
 FSCK = """Connecting to namenode via http://n1:9870/fsck
@@ -245,34 +247,34 @@ The filesystem under path '/' is HEALTHY
 
 
 def test_the_last_replicas_are_those_on_that_host_alone() -> None:
-    assert gate.last_replicas(FSCK, "10.0.0.1", back=False) == ("/lake/alone", "/lake/open")
-    assert gate.last_replicas(FSCK, "10.0.0.2", back=False) == ()
+    assert hdfs_gate.last_replicas(FSCK, "10.0.0.1", back=False) == ("/lake/alone", "/lake/open")
+    assert hdfs_gate.last_replicas(FSCK, "10.0.0.2", back=False) == ()
 
 
 def test_who_writes_to_a_host_alone_waits_for_it_when_it_is_back_at_once() -> None:
-    assert gate.last_replicas(FSCK, "10.0.0.1", back=True) == ("/lake/alone",)
+    assert hdfs_gate.last_replicas(FSCK, "10.0.0.1", back=True) == ("/lake/alone",)
 
 
 def test_a_replica_on_a_host_that_is_down_does_not_count() -> None:
-    found = gate.last_replicas(FSCK, "10.0.0.1", frozenset({"10.0.0.2"}), back=False)
+    found = hdfs_gate.last_replicas(FSCK, "10.0.0.1", frozenset({"10.0.0.2"}), back=False)
     assert found == ("/lake/safe", "/lake/alone", "/lake/open")
 
 
 def test_the_name_of_a_file_is_no_replica() -> None:
     name = "/lake/blk_9_1 [DatanodeInfoWithStorage[10.0.0.1:9866,DS-1,DISK]]"
     listed = FSCK.replace("/lake/safe", name)
-    assert gate.last_replicas(listed, "10.0.0.1", back=False) == ("/lake/alone", "/lake/open")
+    assert hdfs_gate.last_replicas(listed, "10.0.0.1", back=False) == ("/lake/alone", "/lake/open")
 
 
 def test_a_name_with_a_line_break_stops_the_step() -> None:
     forged = FSCK.replace("/lake/alone", "/lake/x\n/lake/alone")
     with pytest.raises(ValueError, match="a line break"):
-        gate.last_replicas(forged, "10.0.0.1", back=False)
+        hdfs_gate.last_replicas(forged, "10.0.0.1", back=False)
 
 
 def test_half_a_report_is_none() -> None:
     with pytest.raises(ValueError, match="did not finish"):
-        gate.last_replicas(FSCK[:400], "10.0.0.1", back=False)
+        hdfs_gate.last_replicas(FSCK[:400], "10.0.0.1", back=False)
 
 
 @pytest.mark.parametrize(

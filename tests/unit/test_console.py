@@ -26,9 +26,9 @@ from ops.console.pages import Pages, Response
 from ops.console.server import Server
 from ops.console.view import Count, DataNode, Listed, View, Warehouse
 from ops.console.watch import Seen, Watch
-from ops.fsck import Block, File, NameNodeError
 from ops.status import screen
 from ops.status.model import Status
+from plugins.module_utils.lakehouse.fsck import Block, File, NameNodeError
 from tests.unit import patience
 from tests.unit.test_status import SILENT, healthy, silent, stopped
 

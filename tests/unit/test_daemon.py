@@ -189,6 +189,17 @@ class TestGate:
     def test_who_serves_nobody_is_not_waited_for(self) -> None:
         self.passed(["3 blocks lack a replica"], ["no answer"])
 
+    def test_one_that_serves_waits_though_its_leader_is_in_safe_mode(self) -> None:
+        def fail(msg: str) -> None:
+            raise Ended(msg)
+
+        ready: Any = [[None], ["the NameNode is in safe mode"]]
+        module: Any = SimpleNamespace(
+            params={"gate": [["HDFS is in safe mode"]], "ready": ready}, fail_json=fail
+        )
+        with pytest.raises(Ended, match=r"not restarted after 0\.5 s: HDFS is in safe mode"):
+            daemon.pass_gate(module, "hdfs-datanode")
+
     @pytest.mark.parametrize(
         ("state", "own", "serves"),
         [("active", [None], True), ("active", ["refused"], False), ("activating", [None], False)],

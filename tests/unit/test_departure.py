@@ -21,9 +21,9 @@ from ops.change.datanodes import Node
 from ops.change.facts import Living
 from ops.change.run import Running
 from ops.change.steps import Step
-from ops.fsck import Block, File
 from ops.status import placement, questions
 from plugins.module_utils.lakehouse import away, hdfs_hosts
+from plugins.module_utils.lakehouse.fsck import Block, File
 from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 
 HERE = "tests/inventory"

@@ -28,8 +28,7 @@ def hdfs(safe_mode: list[str]) -> Iterator[list[dict[str, Any]]]:
     Gives the probes of the role, for this address.
     """
     asked = json.loads(RENDERED.read_text(encoding="utf-8"))["ready"][UNIT]
-    [cluster] = [probe["equals"] for probe in asked if probe["path"] == "beans.0.ClusterId"]
-    datanode = {"ClusterId": cluster, "BPServiceActorInfo": json.dumps([{"ActorState": "RUNNING"}])}
+    datanode = {"BPServiceActorInfo": json.dumps([{"ActorState": "RUNNING"}])}
 
     class Beans(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

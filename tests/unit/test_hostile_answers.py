@@ -37,12 +37,12 @@ from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
-from ops import fsck, hosts, logs, remote, tell
+from ops import hosts, logs, remote, tell
 from ops.answer import Answer, unknown
 from ops.bundle import archive, collector, items, verb
 from ops.bundle.mask import Masker
 from ops.catalog import pinning, shared
-from ops.change import gate, lock
+from ops.change import lock
 from ops.change.ending import Ending, Stopped
 from ops.change.lock import Holder
 from ops.clients import Files
@@ -53,7 +53,7 @@ from ops.remote import Line
 from ops.status import placement, questions, reading
 from ops.status.placement import Cluster
 from ops.upgrade import hdfs, installed, postgresql
-from plugins.module_utils.lakehouse import away, probes, webhdfs
+from plugins.module_utils.lakehouse import away, fsck, hdfs_gate, probes, webhdfs
 from plugins.module_utils.lakehouse.webhdfs import NoPathError, WebHdfs, WebHdfsError
 
 Collected = Callable[[bytes], tuple[Answer[int], list[str]]]
@@ -659,7 +659,7 @@ def test_every_block_is_of_a_file_of_its_own_whatever_that_is_called(name: str) 
     found = fsck.parse_fsck(report("/first", name, "/last"))
     assert [(file.bytes, file.replication, len(file.blocks)) for file in found] == [(5, 2, 1)] * 3
     assert all(file.path.startswith("/") for file in found)
-    assert len(gate.last_replicas(report("/first", name, "/last"), "10.0.0.2", back=False)) == 1
+    assert len(hdfs_gate.last_replicas(report("/first", name, "/last"), "10.0.0.2", back=False)) == 1
 
 
 @pytest.mark.parametrize("name", ["/a\nb", "\nx"])
@@ -671,7 +671,11 @@ def test_a_name_of_two_lines_proves_nothing(name: str) -> None:
 def test_a_file_that_is_called_like_the_end_of_a_report_is_no_end() -> None:
     whole = report("/a\nThe filesystem under path '/' is HEALTHY")
     half = f"{whole.rpartition(chr(10) + 'The filesystem')[0]}\nFSCK ended: it failed\n"
-    for text_of in (fsck.parse_fsck, fsck.parse_short, partial(gate.last_replicas, leaving="", back=False)):
+    for text_of in (
+        fsck.parse_fsck,
+        fsck.parse_short,
+        partial(hdfs_gate.last_replicas, leaving="", back=False),
+    ):
         with pytest.raises(ValueError, match="fsck did not finish"):
             text_of(half)
 

@@ -10,9 +10,8 @@ from ansible.module_utils.lakehouse import preflight_away
 
 from ops.answer import Answer, unknown
 from ops.change import offline
-from ops.fsck import Block, File
-from ops.status import reading
-from plugins.module_utils.lakehouse import away
+from plugins.module_utils.lakehouse import away, hdfs_gate
+from plugins.module_utils.lakehouse.fsck import Block, File
 
 HERE = "tests/inventory"
 LEFT = {"state": away.LEFT, "run": "r7", "since": 0}
@@ -86,7 +85,7 @@ def test_blocks_without_a_replica_elsewhere_keep_a_host_that_may_have_one() -> N
 
 
 def test_what_is_being_copied_lacks_a_replica_still() -> None:
-    assert reading.lacking({"LowRedundancyBlocks": 4, "PendingReconstructionBlocks": 2}) == 6
+    assert hdfs_gate.lacking({"LowRedundancyBlocks": 4, "PendingReconstructionBlocks": 2}) == 6
 
 
 # The note of it

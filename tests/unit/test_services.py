@@ -106,6 +106,16 @@ def test_tables_and_options_name_the_same_keys() -> None:
         ),
         (
             "services",
+            {"ready": [{"kind": "http", "port": "echo", "asked": "later"}]},
+            "service echo: a question is asked alone or joined, not later",
+        ),
+        (
+            "services",
+            {"ready": [{"kind": "http", "port": "echo", "asked": "joined"}]},
+            "service echo: ready has a question that is not asked joined",
+        ),
+        (
+            "services",
             {"settled": [{"kind": "http", "port": "ekho"}]},
             "service echo: no service has the port ekho that is asked",
         ),
@@ -118,6 +128,22 @@ def test_tables_and_options_name_the_same_keys() -> None:
             "services",
             {"announce": {"port": "ekho", "command": "bye {place}"}},
             "service echo: announce names one of its ports, and it has a user",
+        ),
+        (
+            "services",
+            {"gate": {"kind": "block", "port": "echo"}},
+            "service echo: its gate is blocks or replicas, not block",
+        ),
+        (
+            "services",
+            {"gate": {"kind": "blocks", "port": "ekho"}},
+            "service echo: its gate names a port of a service, and it has a user",
+        ),
+        ("services", {"gate": {"kind": "blocks"}}, "service echo: gate: missing 1 required"),
+        (
+            "services",
+            {"drain": {"signal": "SIGTERM", "port": "ekho", "path": "/", "value": "jobs"}},
+            "service echo: drain names one of its ports",
         ),
         ("groups", {"hosts": "two"}, "group echo: hosts is one, at most one, some, optional or quorum"),
         (

@@ -259,12 +259,20 @@ def trino(probe: dict[str, Any]) -> str | None:
     return None
 
 
+def hdfs_gate(probe: dict[str, Any]) -> str | None:
+    """Nothing of HDFS speaks against a restart of this host's DataNode: see hdfs_gate.py."""
+    from .hdfs_gate import ask as judge
+
+    return judge(probe)
+
+
 PROBES: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "http": http,
     "thrift": thrift,
     "spark_connect": spark_connect,
     "command": command,
     "trino": trino,
+    "hdfs_gate": hdfs_gate,
 }
 
 

@@ -1,0 +1,89 @@
+"""The hosts of a play, as readiness and gates count them, from the variables that Ansible gives a lookup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansible.errors import AnsibleLookupError
+from ansible.template import Templar
+
+from lakehouse import services
+from lakehouse.nearest import did_you_mean
+
+# Variables that probes are made of. They are the same on all hosts.
+SHARED = (
+    "hdfs_replication",
+    "lakehouse_ports",
+    "lakehouse_target",
+    "lakehouse_users",
+    "trino_catalog_properties",
+)
+PROFILE = "lakehouse_profile"
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host of the play. Of all hosts most are counted and never asked: an address is read on demand."""
+
+    name: str
+    groups: frozenset[str]
+    variables: Mapping[str, Any]
+    hostvars: Any
+
+    @property
+    def address(self) -> str:
+        """Its `ansible_host`."""
+        return str(self.hostvars[self.name]["ansible_host"])
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The play's hosts by group, and the one that is worked on. Preflight refuses those in maintenance."""
+
+    here: Host
+    groups: Mapping[str, tuple[Host, ...]]
+    away: frozenset[str] = frozenset()
+
+    def running(self, group: str) -> tuple[Host, ...]:
+        """Return the hosts of a group; none where the profile leaves its services out."""
+        return self.groups.get(group, ())
+
+    serving = running
+
+
+def cluster(variables: Mapping[str, Any], templar: Templar) -> Cluster:
+    """Return the hosts of the play; all of them have the variables of this one."""
+    raw = {name: variables[name] for name in (*SHARED, PROFILE) if name in variables}
+    values = templar.copy_with_new_env(available_variables=variables).template(raw)
+    members = variables["groups"]
+    hosts = {
+        name: Host(
+            name,
+            frozenset(group for group, names in members.items() if name in names),
+            values,
+            variables["hostvars"],
+        )
+        for name in members["all"]
+    }
+    placed = {
+        group.name
+        for group in services.load().groups.values()
+        if values[PROFILE] == services.FULL or group.profile == services.CORE
+    }
+    groups = {
+        group: tuple(map(hosts.__getitem__, names)) for group, names in members.items() if group in placed
+    }
+    return Cluster(hosts[variables["inventory_hostname"]], groups)
+
+
+def row(name: str) -> services.Service:
+    """Return the row of a service; AnsibleLookupError where there is none."""
+    catalogue = services.load().services
+    if name not in catalogue:
+        raise AnsibleLookupError(
+            f"services.yml has no service {name}{did_you_mean(name, catalogue)};"
+            " next: correct the name in the role"
+        )
+    return catalogue[name]

@@ -1,0 +1,162 @@
+"""Readiness probes of a service on a host: module_utils/lakehouse/probes.py runs them. Pure.
+
+`services.yml` is their only source: playbooks and docker compose get them through the lookup `ready_of`,
+`lakehouse restart` and the other commands through `ops/change/ready.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from lakehouse import services
+from lakehouse.services import Ready, Service
+from lakehouse.sizing import placed
+
+Probe = dict[str, Any]
+COMMAND = "command"
+# PostgreSQL's account is Debian's: its row has no user.
+_POSTGRES = "postgres"
+
+
+class Host(Protocol):
+    """A host of the inventory."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the inventory."""
+
+    @property
+    def address(self) -> str:
+        """Its `ansible_host`."""
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """Its groups."""
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Its variables, completed by what the inventory leaves unsaid."""
+
+
+class Cluster(Protocol):
+    """The hosts by group, as far as the profile places services on them."""
+
+    def running(self, group: str) -> tuple[Host, ...]:
+        """Return the hosts of a group."""
+
+    def serving(self, group: str) -> tuple[Host, ...]:
+        """Return the hosts of a group that are not in maintenance."""
+
+    @property
+    def away(self) -> frozenset[str]:
+        """The names of the hosts in maintenance."""
+
+
+def ready(service: Service, *, alone: bool) -> tuple[Ready, ...]:
+    """Return what a service is asked before work on the next host begins.
+
+    With `alone` no question whose answer depends on processes that may not run yet: on a first converge they
+    are started later, and in an upgrade their leader refuses another version.
+    """
+    left_out = services.JOINED if alone else services.ALONE
+    return tuple(question for question in service.ready if question.asked != left_out)
+
+
+def probes(cluster: Cluster, service: Service, questions: Iterable[Ready], host: Host) -> Iterator[Probe]:
+    """Give the probe of each question to a service of a host."""
+    for question in questions:
+        yield _KINDS[question.kind](cluster, service, question, host)
+
+
+def gate(cluster: Cluster, service: Service, host: Host) -> Iterator[Probe]:
+    """Give the probe of the gate that has to be open before a service of a host that serves is stopped."""
+    if service.gate is None:
+        return
+    datanodes = {member.name: member.address for group in service.groups for member in cluster.running(group)}
+    variables = host.variables
+    yield {
+        "kind": "hdfs_gate",
+        "gate": service.gate.kind,
+        "url": "http://{host}:{port}".format(**_place(cluster, service, service.gate.port, host)),
+        "user": str(variables["lakehouse_users"][service.user]),
+        "host": host.name,
+        "datanodes": datanodes,
+        "replication": int(variables.get("hdfs_replication") or min(placed.REPLICATION, len(datanodes))),
+    }
+
+
+def _place(cluster: Cluster, service: Service, port: str, host: Host) -> Probe:
+    """Return where a port is asked: the host's own, or that of the first host of the service that has it."""
+    if not (service.listens_on(port) and host.groups.intersection(service.groups)):
+        host = cluster.running(services.load().owner(port).groups[0])[0]
+    return {"host": host.address, "port": host.variables["lakehouse_ports"][port]}
+
+
+def _http(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
+    url = "http://{host}:{port}".format(**_place(cluster, service, question.port, host))
+    expected: Mapping[str, Any] = {"equals": question.equals, "at_least": question.at_least}
+    if question.hosts:
+        # A host in maintenance may run: a boot starts its units.
+        expected = {"at_least" if cluster.away else "equals": len(cluster.serving(question.hosts))}
+    fields = {"path": question.value, **expected}
+    return {
+        "kind": "http",
+        "url": f"{url}{question.path}",
+        **{name: value for name, value in fields.items() if value is not None},
+    }
+
+
+def _thrift(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
+    return {"kind": "thrift", **_place(cluster, service, question.port, host), "call": "get_all_databases"}
+
+
+def _connect(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
+    return {"kind": "spark_connect", **_place(cluster, service, question.port, host)}
+
+
+def _trino(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
+    """The coordinator, on the host of the first group, counts every node and can place a scan on them."""
+    coordinator = cluster.running(service.groups[0])[0]
+    serving, running = (
+        len({member.name for group in service.groups for member in members(group)})
+        for members in (cluster.serving, cluster.running)
+    )
+    overrides = host.variables.get("trino_catalog_properties", {})
+    return {
+        "kind": "trino",
+        "url": "http://{host}:{port}".format(**_place(cluster, service, question.port, coordinator)),
+        "user": str(host.variables["lakehouse_users"][service.user]),
+        "nodes": serving,
+        **({"most": running} if cluster.away else {}),
+        "tpch": overrides.get("tpch", {}) is not None,
+    }
+
+
+def _psql(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
+    port = str(_place(cluster, service, question.port, host)["port"])
+    query = ["psql", "--port", port, "-U", _POSTGRES, "-XAtqc", "select 'alive'"]
+    return _command(host, _POSTGRES, query)
+
+
+def _beeline(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
+    url = "jdbc:hive2://{host}:{port}".format(**_place(cluster, service, question.port, host))
+    account = str(host.variables["lakehouse_users"][service.user])
+    return _command(host, account, ["beeline", "-u", url, "--silent=true", "-e", "select 'alive'"])
+
+
+def _command(host: Host, account: str, argv: list[str]) -> Probe:
+    """A command of an account. On nodes root runs it; a container of docker compose is the account's."""
+    on_nodes = host.variables.get("lakehouse_target", "nodes") == "nodes"
+    change = ["runuser", "-u", account, "--"] if on_nodes else []
+    return {"kind": COMMAND, "argv": [*change, *argv], "prints": "alive"}
+
+
+_KINDS: Mapping[str, Callable[[Cluster, Service, Ready, Host], Probe]] = {
+    services.HTTP: _http,
+    services.THRIFT: _thrift,
+    services.SPARK_CONNECT: _connect,
+    services.TRINO: _trino,
+    services.PSQL: _psql,
+    services.BEELINE: _beeline,
+}

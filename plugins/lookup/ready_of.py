@@ -1,0 +1,36 @@
+"""Look up the readiness probes of a service on this host, from its row of services.yml.
+
+``query('ready_of', 'metastore')`` is what `lakehouse_daemon` asks before the play goes on. Questions whose
+answer depends on processes that the play starts later are left out. With ``joined=true`` they are among them,
+and ``settled=true`` gives those that have to be right when every host of the play has started its daemons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from lakehouse import play, readiness
+
+
+class LookupModule(LookupBase):
+    """The probes of all terms, one after the other."""
+
+    def run(
+        self,
+        terms: list[str],
+        variables: Mapping[str, Any] | None = None,
+        *,
+        joined: bool = False,
+        settled: bool = False,
+        **_options: Any,
+    ) -> list[readiness.Probe]:
+        """Return the probes of the services that ``terms`` name."""
+        cluster = play.cluster(variables or {}, self._templar)
+        found: list[readiness.Probe] = []
+        for service in map(play.row, terms):
+            questions = service.settled if settled else readiness.ready(service, alone=not joined)
+            found += readiness.probes(cluster, service, questions, cluster.here)
+        return found
