@@ -192,7 +192,7 @@ def _listening(seen: Seen) -> Iterator[Case]:
         host = seen.host(placed.host)
         if not runs(placed) or seen.age(placed) < SETTLED_SECONDS:
             return
-        for port in catalogue[placed.service].ports:
+        for port in catalogue[placed.service].listeners:
             number = int(host.variables["lakehouse_ports"][port.name])
             there = ports.get(number, set())
             if not there & {host.address, _EVERYWHERE}:

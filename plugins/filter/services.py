@@ -29,7 +29,7 @@ def placed(catalogue: Row, here: Collection[str], profile: str) -> list[dict[str
             "unit": f"{row['unit']}.service",
             "instance": row.get("instance", ""),
             "role": row["role"],
-            "ports": list(row.get("ports", ())),
+            "ports": list(row.get("listeners", ())),
             "memory": list(row.get("memory", ())),
             **({"storage": row["storage"]} if "storage" in row else {}),
         }

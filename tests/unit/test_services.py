@@ -15,6 +15,7 @@ from lakehouse.run import ROOT
 from plugins.filter import services as filters
 
 RAW: dict[str, Any] = yaml.safe_load(services.FILE.read_text(encoding="utf-8"))[services.KEY]
+LISTENER = {"port": 7, "protocol": "http", "description": "Echo."}
 GROUPS = {
     "trino_coordinator": ["n1"],
     "trino_workers": ["n1", "n2"],
@@ -33,7 +34,7 @@ def written(folder: Path, **changes: dict[str, Any]) -> Path:
             "role": "echo",
             "unit": "echo",
             "user": "echo",
-            "ports": {"echo": {"number": 7, "description": "Echo."}},
+            "listeners": {"echo": LISTENER},
             "ready": [{"kind": "http", "port": "echo"}],
         },
     }
@@ -78,7 +79,7 @@ def test_tables_and_options_name_the_same_keys() -> None:
         ("services", {"groups": ["ekho"]}, "service echo: each of its groups stands under groups"),
         ("services", {"groups": []}, "service echo: each of its groups stands under groups"),
         ("services", {"user": "ekho"}, "service echo: its user ekho stands under users"),
-        ("services", {"http": "echo_http"}, "service echo: http names one of its ports"),
+        ("services", {"http": "echo_http"}, "service echo: http names one of its listeners"),
         ("services", {"prots": {}}, "service echo: got an unexpected keyword argument 'prots'"),
         ("services", {"role": None}, "service echo: missing 1 required positional argument: 'role'"),
         ("services", {"heap": {"divisor": 9, "least": 9}}, "service echo: heap: missing 1 required"),
@@ -107,7 +108,7 @@ def test_tables_and_options_name_the_same_keys() -> None:
         (
             "services",
             {"settled": [{"kind": "http", "port": "ekho"}]},
-            "service echo: no service has the port ekho that is asked",
+            "service echo: no service has the listener ekho that is asked",
         ),
         (
             "services",
@@ -117,12 +118,35 @@ def test_tables_and_options_name_the_same_keys() -> None:
         (
             "services",
             {"announce": {"port": "ekho", "command": "bye {place}"}},
-            "service echo: announce names one of its ports, and it has a user",
+            "service echo: announce names one of its listeners, and it has a user",
         ),
+        *(
+            ("services", {"listeners": {"echo": LISTENER | change}}, f"service echo: listener echo: {fault}")
+            for change, fault in (
+                (
+                    {"protocol": "gopher"},
+                    "protocol gopher is none of hdfs, http, thrift, postgresql, spark, grpc, tcp",
+                ),
+                ({"number": 7}, "got an unexpected keyword argument 'number'"),
+                ({"tls": "on"}, "tls is 'on', not true or false"),
+                (
+                    {"protocol": "thrift", "metrics": "/metrics"},
+                    "metrics is a path of HTTP, and the protocol is thrift",
+                ),
+                ({"metrics": "metrics"}, "metrics is 'metrics', not a path that starts with /"),
+            )
+        ),
+        (
+            "services",
+            {"listeners": {"echo": {"port": 7, "protocol": "tcp"}}},
+            "service echo: listener echo: missing 1",
+        ),
+        ("services", {"listeners": {"echo": 7}}, "service echo: listener echo: 7 is no mapping"),
+        ("services", {"ports": {}}, "service echo: got an unexpected keyword argument 'ports'"),
         ("groups", {"hosts": "two"}, "group echo: hosts is one, at most one, some, optional or quorum"),
         (
             "services",
-            {"ports": {name: {"number": 7, "description": "Echo."} for name in ("echo", "echo_http")}},
+            {"listeners": dict.fromkeys(("echo", "echo_http"), LISTENER)},
             "port 7 is there 2 times",
         ),
     ],
@@ -131,6 +155,31 @@ def test_a_wrong_row_is_named(tmp_path: Path, section: str, change: dict[str, An
     with pytest.raises(LakehouseError, match=r"services\.yml: .*next: correct") as refused:
         services.load(written(tmp_path, **{section: change}))
     assert fault in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "scheme"),
+    [
+        ({}, "http"),
+        ({"tls": True}, "https"),
+        ({"protocol": "thrift", "tls": True}, "thrift"),
+        ({"protocol": "grpc", "scheme": "sc"}, "sc"),
+        ({"protocol": "tcp"}, ""),
+    ],
+)
+def test_the_scheme_of_a_uri_follows_the_protocol_and_tls(
+    tmp_path: Path, change: dict[str, Any], scheme: str
+) -> None:
+    catalogue = services.load(written(tmp_path, services={"listeners": {"echo": LISTENER | change}}))
+    assert catalogue.listeners["echo"].uri_scheme == scheme
+
+
+def test_no_listener_speaks_tls_yet_and_trino_alone_serves_metrics_itself() -> None:
+    listeners = services.load().listeners.values()
+    assert not [listener.name for listener in listeners if listener.tls]
+    assert {listener.name: listener.metrics for listener in listeners if listener.metrics} == {
+        "trino_http": "/metrics"
+    }
 
 
 def test_a_host_runs_the_services_of_its_groups_and_of_the_profile() -> None:

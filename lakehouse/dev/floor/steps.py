@@ -176,7 +176,9 @@ def _start(machines: Machines, kit: Kit, node: str, unit: str) -> None:
 def own_ports(unit: str) -> set[str]:
     """Return the names of the ports of a unit's row in the catalogue."""
     rows = services.load().services.values()
-    return {port.name for row in rows if fnmatch(unit, f"{row.unit}.service") for port in row.ports}
+    return {
+        listener.name for row in rows if fnmatch(unit, f"{row.unit}.service") for listener in row.listeners
+    }
 
 
 def _made(machines: Machines, kit: Kit) -> dict[str, Step]:
