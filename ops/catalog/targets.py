@@ -75,7 +75,7 @@ def only_machines(arguments: argparse.Namespace, what: str, instead: str) -> Non
 def machines(cluster: Cluster) -> Target:
     """Return the machines of an inventory; the repository is a copy, if the cluster has its own history."""
     name, path = str(cluster.variable("lakehouse_cluster")), cluster.inventory.path
-    psql = shlex.join(["psql", *live.login(live.database_host(cluster)), "-c", "TABLE ..."])
+    psql = shlex.join(["psql", *live.login(cluster.active("postgresql")), "-c", "TABLE ..."])
     return Target(
         name=name,
         place=state.folder(path, name) / history.STORE,

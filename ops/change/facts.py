@@ -147,13 +147,13 @@ class Living:
         """Return the address of the NameNode's report of all files, open ones too, with their replicas."""
         user = self.cluster.variable("lakehouse_users")["hdfs"]
         asked = f"/fsck?ugi={user}&path={path}&files=1&blocks=1&locations=1&openforwrite=1"
-        [(_, url)] = self.cluster.urls({"fsck": ("namenode", "namenode_http", asked)})
+        [(_, url)] = self.cluster.urls({"fsck": ("namenode_http", asked)})
         return url
 
     def bean(self, name: str) -> Answer[dict[str, Any]]:
         """Return a bean of the NameNode."""
         query = f"/jmx?qry=Hadoop:service=NameNode,name={name}"
-        asked = [Http(*one, {}) for one in self.cluster.urls({name: ("namenode", "namenode_http", query)})]
+        asked = [Http(*one, {}) for one in self.cluster.urls({name: ("namenode_http", query)})]
         return self._session.ask(asked, ASK_SECONDS)[name].then(reading.beans)
 
     def members(self, step: Step) -> Answer[frozenset[str]]:

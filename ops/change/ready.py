@@ -84,13 +84,13 @@ def _beeline(cluster: Cluster, row: Service, asked: Ready, host: Host, name: str
 
 def _trino(cluster: Cluster, row: Service, asked: Ready, _host: Host, name: str) -> Question:
     """The coordinator, a host of the first group, knows every node and can place a scan on them."""
-    address, port = cluster.address(row.groups[0], asked.port) or ("", 0)
+    coordinator = cluster.endpoint(asked.port)
     nodes, most = (
         len({host.name for group in row.groups for host in among(group)})
         for among in (cluster.serving, cluster.running)
     )
     user = str(cluster.variable("lakehouse_users")[row.user])
-    url = f"http://{address}:{port}"
+    url = coordinator.uri if coordinator else ""
     overrides = cluster.hosts[0].variables.get("trino_catalog_properties", {})
     tpch = overrides.get("tpch", {}) is not None
     probe = {"kind": "trino", "url": url, "user": user, "nodes": nodes, "most": most, "tpch": tpch}
@@ -109,10 +109,8 @@ _KINDS: Mapping[str, Callable[[Cluster, Service, Ready, Host, str], Question]] =
 
 def members_url(cluster: Cluster, service: str) -> Iterator[tuple[str, str]]:
     """Give the address where a leader lists the members of a service; nothing where they keep their name."""
-    catalogue = services.load()
-    if listed := catalogue.services[service].members:
-        group = catalogue.owner(listed.port).groups[0]
-        yield from cluster.urls({MEMBERS: (group, listed.port, listed.path)})
+    if listed := services.load().services[service].members:
+        yield from cluster.urls({MEMBERS: (listed.port, listed.path)})
 
 
 def members(service: str, answer: Answer[Reply], host: Host) -> Answer[frozenset[str]]:

@@ -335,7 +335,7 @@ def _spark(reply: Reply, placed: int) -> Engine:
 
 def _trino(cluster: Cluster, answers: Answers) -> Answer[Engine]:
     """The coordinator watches the others; it counts itself where it is a worker."""
-    coordinator = cluster.running("trino_coordinator")[0]
+    coordinator = cluster.active("trino")
     workers = cluster.running("trino_workers")
     watched = {host.address for host in workers if host != coordinator}
 

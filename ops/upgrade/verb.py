@@ -131,7 +131,7 @@ def _rolled(
         return planned, Reason(why, command("doctor", path))
     if found.value is None:
         return planner.leader_first(planned), None
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     now = there[host.name]["hadoop"].name
     wanted = next(row.new for row in planned if row.rolling)
     if refused := hdfs.refusal(found.value, now, wanted, path):

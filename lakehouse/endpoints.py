@@ -1,0 +1,92 @@
+"""Where clients reach the services of a cluster: hosts, ports and URIs, from services.yml and an inventory.
+
+Ansible has the same by filters, `plugins/filter/endpoints.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakehouse import services
+from lakehouse.errors import LakehouseError
+from lakehouse.inventory import Host, Inventory
+from lakehouse.nearest import did_you_mean
+from lakehouse.services import Listener, Service
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A listener on one host. Hosts of the cluster know that by its name, other machines by its address."""
+
+    listener: str
+    host: str
+    address: str
+    port: int
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Address and port."""
+        return self.address, self.port
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of its URI, such as http or, under TLS, https; empty where its protocol has none."""
+        return listener(self.listener).uri_scheme
+
+    @property
+    def uri(self) -> str:
+        """Its URI by the host's address."""
+        return uri(self.listener, self.address, self.port)
+
+
+def listener(name: str) -> Listener:
+    """Return a listener of the catalogue; LakehouseError suggests a name where there is none of this one."""
+    known = services.load().listeners
+    if name not in known:
+        raise LakehouseError(
+            f"{services.FILE.name} has no listener {name}{did_you_mean(name, known)}",
+            f"use a listener of {services.FILE.name}, or add it there",
+        )
+    return known[name]
+
+
+def owner(name: str) -> Service:
+    """Return the service that has a listener, and LakehouseError as `listener`."""
+    return services.load().owner(listener(name).name)
+
+
+def uri(name: str, host: str, port: int) -> str:
+    """Return the URI of a listener at a name or an address; LakehouseError where its protocol has none."""
+    scheme = listener(name).uri_scheme
+    if not scheme:
+        raise LakehouseError(
+            f"listener {name} has no URI: its protocol is {listener(name).protocol}",
+            f"use host and port, or name its scheme in {services.FILE.name}",
+        )
+    return f"{scheme}://{host}:{port}"
+
+
+def groups(name: str) -> tuple[str, ...]:
+    """Return the groups of the service with a listener; clients reach it on the hosts of the first."""
+    return owner(name).groups
+
+
+def on(name: str, host: Host) -> Endpoint:
+    """Return the endpoint of a listener on a host."""
+    ports: Mapping[str, Any] = host.variables["lakehouse_ports"]
+    return Endpoint(listener(name).name, host.name, host.address, int(ports[name]))
+
+
+def active(service: str, found: Inventory) -> Host:
+    """Return the host of a service that serves clients; LakehouseError where the inventory has none."""
+    group = services.load().services[service].groups[0]
+    for host in found.group(group):
+        return host
+    raise LakehouseError(f"no host in group {group}", f"add one to {group} in {found.path}")
+
+
+def endpoint(name: str, found: Inventory) -> Endpoint:
+    """Return the endpoint of a listener on the host that serves clients, and LakehouseError as `active`."""
+    return on(name, active(owner(name).name, found))

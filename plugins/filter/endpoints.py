@@ -1,0 +1,63 @@
+"""Filters that derive hosts and URIs of services from services.yml and the inventory.
+
+A filter takes the name of a listener, a key of lakehouse_ports: ``'metastore' | uris | join(',')``.
+lakehouse/endpoints.py does the same for Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from jinja2 import pass_context
+from jinja2.runtime import Context
+
+from lakehouse import endpoints
+from lakehouse.errors import LakehouseError
+
+
+def _members(context: Context, name: str) -> list[str]:
+    """Return the hosts on which clients reach a listener, in the order of the inventory."""
+    try:
+        group = endpoints.groups(name)[0]
+    except LakehouseError as error:
+        raise AnsibleFilterError(str(error)) from error
+    return list(context["groups"].get(group, ()))
+
+
+@pass_context
+def active_host(context: Context, name: str) -> str:
+    """Return the host of a listener that serves clients; fail where its group has no host."""
+    members = _members(context, name)
+    if not members:
+        group = endpoints.groups(name)[0]
+        raise AnsibleFilterError(f"no host in group {group}; add one to it in the inventory")
+    return members[0]
+
+
+@pass_context
+def uri(context: Context, name: str, host: str = "", at: str = "") -> str:
+    """Return the URI of a listener on a host, or on the one that serves clients.
+
+    ``at`` is a variable of that host to name it by, such as ``ansible_host``; its inventory name if empty.
+    """
+    member = host or active_host(context, name)
+    try:
+        place = context["hostvars"][member][at] if at else member
+        return endpoints.uri(name, place, context["lakehouse_ports"][name])
+    except LakehouseError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+@pass_context
+def uris(context: Context, name: str, at: str = "") -> list[str]:
+    """Return the URIs of a listener on all hosts on which clients reach it, each as ``uri``."""
+    return [uri(context, name, host, at) for host in _members(context, name)]
+
+
+class FilterModule:
+    """What playbooks may use."""
+
+    def filters(self) -> dict[str, Any]:
+        """Name to function."""
+        return {"active_host": active_host, "uri": uri, "uris": uris}
