@@ -5,7 +5,7 @@ Ansible has the same by filters, `plugins/filter/endpoints.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,11 @@ class Endpoint:
     def uri(self) -> str:
         """Its URI by the host's address."""
         return uri(self.listener, self.address, self.port)
+
+    @property
+    def internal_uri(self) -> str:
+        """Its URI by the host's name, for hosts of the cluster."""
+        return uri(self.listener, self.host, self.port)
 
 
 def listener(name: str) -> Listener:
@@ -90,3 +95,19 @@ def active(service: str, found: Inventory) -> Host:
 def endpoint(name: str, found: Inventory) -> Endpoint:
     """Return the endpoint of a listener on the host that serves clients, and LakehouseError as `active`."""
     return on(name, active(owner(name).name, found))
+
+
+def by_listener(
+    members: Mapping[str, Sequence[str]], addresses: Mapping[str, str], ports: Mapping[str, Any]
+) -> dict[str, Endpoint]:
+    """Return the endpoint of each listener on the host that serves clients; of those that have a host.
+
+    `members` are the hosts of each group, `addresses` those of each host.
+    """
+    hosts = {
+        name: host
+        for service in services.load().services.values()
+        for name in (one.name for one in service.listeners)
+        for host in members.get(service.groups[0], ())[:1]
+    }
+    return {name: Endpoint(name, host, addresses[host], int(ports[name])) for name, host in hosts.items()}

@@ -6,6 +6,7 @@ lakehouse/endpoints.py does the same for Python.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
@@ -55,9 +56,43 @@ def uris(context: Context, name: str, at: str = "") -> list[str]:
     return [uri(context, name, host, at) for host in _members(context, name)]
 
 
+def endpoints_of(
+    members: Mapping[str, Sequence[str]], addresses: Mapping[str, str], ports: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return ``host``, ``address``, ``port`` and, where its protocol has them, URIs of each listener.
+
+    ``uri`` has the address of the host, ``internal_uri`` its name. ``members`` are the hosts of each group; a
+    listener without a host is left out.
+    """
+    return {
+        name: {
+            "host": endpoint.host,
+            "address": endpoint.address,
+            "port": endpoint.port,
+            **({"uri": endpoint.uri, "internal_uri": endpoint.internal_uri} if endpoint.scheme else {}),
+        }
+        for name, endpoint in endpoints.by_listener(members, addresses, ports).items()
+    }
+
+
+def http_sections(catalogue: Mapping[str, Any], found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return ``host`` and ``http`` of each service that names a listener as http; None if it has no host."""
+    names = {name: row["http"] for name, row in catalogue["services"].items() if "http" in row}
+    return {
+        name: {"host": found[listener]["host"], "http": found[listener]["uri"]} if listener in found else None
+        for name, listener in names.items()
+    }
+
+
 class FilterModule:
     """What playbooks may use."""
 
     def filters(self) -> dict[str, Any]:
         """Name to function."""
-        return {"active_host": active_host, "uri": uri, "uris": uris}
+        return {
+            "active_host": active_host,
+            "endpoints_of": endpoints_of,
+            "http_sections": http_sections,
+            "uri": uri,
+            "uris": uris,
+        }

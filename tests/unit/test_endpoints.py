@@ -15,6 +15,7 @@ from lakehouse import endpoints, inventory, services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory
 from ops.status import placement
+from plugins.filter import endpoints as filters
 
 PORTS = services.load().tables["lakehouse_ports"]
 MEMBERS = {"a": "192.0.2.1", "b": "192.0.2.2"}
@@ -127,3 +128,35 @@ def test_an_endpoint_under_tls_is_reached_by_https(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(services, "load", lambda: changed)
     endpoint = endpoints.endpoint("trino_http", an_inventory(trino_coordinator=["a"]))
     assert (endpoint.scheme, endpoint.uri) == ("https", "https://192.0.2.1:8090")
+
+
+def test_each_listener_with_a_host_is_an_endpoint_where_clients_find_it() -> None:
+    members = {"namenode": ["b"], "clients": ["b", "a"], "trino_workers": ["a"]}
+    found = filters.endpoints_of(members, MEMBERS, PORTS | {"namenode_http": "50070"})
+    assert found["namenode_http"] == {
+        "host": "b",
+        "address": "192.0.2.2",
+        "port": 50070,
+        "uri": "http://192.0.2.2:50070",
+        "internal_uri": "http://b:50070",
+    }
+    assert found["spark_connect"]["uri"] == "sc://192.0.2.2:15002"
+    # No host has a coordinator.
+    assert found.keys() == {"namenode_rpc", "namenode_http", "spark_thrift", "spark_connect"}
+
+
+def test_a_listener_of_tcp_has_no_uri_among_endpoints() -> None:
+    assert filters.endpoints_of({"datanodes": ["a"]}, MEMBERS, PORTS)["datanode_data"] == {
+        "host": "a",
+        "address": "192.0.2.1",
+        "port": 9866,
+    }
+
+
+def test_a_service_that_answers_http_has_a_section_where_it_has_a_host() -> None:
+    raw = {"services": {"echo": {"http": "echo_http"}, "away": {"http": "away_http"}, "mute": {}}}
+    found = {"echo_http": {"host": "n1", "uri": "http://10.0.0.1:7007"}}
+    assert filters.http_sections(raw, found) == {
+        "echo": {"host": "n1", "http": "http://10.0.0.1:7007"},
+        "away": None,
+    }

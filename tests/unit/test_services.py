@@ -217,15 +217,3 @@ def test_a_unit_of_a_package_has_its_instance() -> None:
         }
     }
     assert filters.units(raw) == {"postgresql": "postgresql@17-main", "trino": "trino"}
-
-
-def test_a_service_that_answers_http_has_a_section_where_it_has_a_host() -> None:
-    raw = {
-        "services": {
-            "echo": {"groups": ["echo"], "http": "echo_http"},
-            "away": {"groups": ["away"], "http": "away_http"},
-            "mute": {"groups": ["echo"]},
-        }
-    }
-    found = filters.http_sections(raw, {"echo": "10.0.0.1"}, {"echo": "n1"}, {"echo_http": 7007})
-    assert found == {"echo": {"host": "n1", "http": "http://10.0.0.1:7007"}, "away": None}
