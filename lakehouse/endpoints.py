@@ -62,7 +62,7 @@ def owner(name: str) -> Service:
     return services.load().owner(listener(name).name)
 
 
-def uri(name: str, host: str, port: int) -> str:
+def uri(name: str, host: str, port: int | str) -> str:
     """Return the URI of a listener at a name or an address; LakehouseError where its protocol has none."""
     scheme = listener(name).uri_scheme
     if not scheme:

@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from functools import partial
 from graphlib import TopologicalSorter
 
-from lakehouse import inventory, services
+from lakehouse import endpoints, inventory, services
 from lakehouse.dev.floor import imprint, probing, taking
 from lakehouse.dev.floor.machines import Machines
 from lakehouse.dev.floor.taking import Kit, Taken
@@ -185,7 +185,7 @@ def _made(machines: Machines, kit: Kit) -> dict[str, Step]:
     """What happens once in a cluster's life."""
     found, variables = kit.inventory, kit.inventory.hosts[0].variables
     namenode, database, metastore = (
-        taking.host(found, group) for group in ("namenode", "postgresql", "metastore")
+        endpoints.active(service, found).name for service in ("namenode", "postgresql", "metastore")
     )
     cluster, port = variables["lakehouse_cluster_id"], variables["lakehouse_ports"]["postgresql"]
     server = tuple(
