@@ -43,9 +43,11 @@ def uri(context: Context, name: str, host: str = "", at: str = "") -> str:
     ``at`` is a variable of that host to name it by, such as ``ansible_host``; its inventory name if empty.
     """
     member = host or active_host(context, name)
+    known = context.get("hostvars", {}).get(member, {}) if at else {}
+    if at and at not in known:
+        raise AnsibleFilterError(f"no {at} of host {member} for the URI of {name}; set it in the inventory")
     try:
-        place = context["hostvars"][member][at] if at else member
-        return endpoints.uri(name, place, context["lakehouse_ports"][name])
+        return endpoints.uri(name, known[at] if at else member, context["lakehouse_ports"][name])
     except LakehouseError as error:
         raise AnsibleFilterError(str(error)) from error
 

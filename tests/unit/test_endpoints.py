@@ -82,6 +82,10 @@ def test_a_template_names_a_listener_and_gets_its_uri(text: str, value: object) 
             "services.yml has no listener metastroe (did you mean metastore?); next: use a listener",
         ),
         ("{{ 'metastore' | uri }}", "no host in group metastore; add one to it in the inventory"),
+        (
+            "{{ 'datanode_http' | uri('a', at='fqdn') }}",
+            "no fqdn of host a for the URI of datanode_http; set it in the inventory",
+        ),
         ("{{ 'datanode_data' | uri('a') }}", "listener datanode_data has no URI: its protocol is tcp"),
     ],
 )
