@@ -187,7 +187,7 @@ def _made(machines: Machines, kit: Kit) -> dict[str, Step]:
     namenode, database, metastore = (
         endpoints.active(service, found).name for service in ("namenode", "postgresql", "metastore")
     )
-    cluster, port = variables["lakehouse_cluster_id"], variables["lakehouse_ports"]["postgresql"]
+    cluster, port = variables["lakehouse_cluster_id"], endpoints.endpoint("postgresql", found).port
     server = tuple(
         f"{database}: {unit}" for unit in running(kit.nodes[database]) if fnmatch(unit, POSTGRESQL)
     )

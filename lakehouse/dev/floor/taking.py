@@ -91,7 +91,7 @@ def look(path: str) -> Kit:
     """Take from a cluster that the kit has just converged all that the floor needs; nothing is changed."""
     found = inventory.load(path)
     machines = Machines(found)
-    port = found.hosts[0].variables["lakehouse_ports"]["postgresql"]
+    port = endpoints.endpoint("postgresql", found).port
     archives = _archives()
     with ThreadPoolExecutor() as pool:
         taken = pool.map(lambda node: _taken(found, machines, node, archives), machines.nodes)
