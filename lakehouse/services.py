@@ -66,6 +66,23 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Release:
+    """A component of the bill of materials that units run from. `proof` is the engine that proves it.
+
+    `rolling` is whether HDFS's own upgrade prepares another version, `unmixed` whether who leads accepts no
+    member of another one. `fixed` says why there is no other version, `one_way` why an older one may not read
+    what a newer one has written; empty where that is not so.
+    """
+
+    name: str
+    proof: str
+    rolling: bool = False
+    unmixed: bool = False
+    fixed: str = ""
+    one_way: str = ""
+
+
+@dataclass(frozen=True)
 class Listener:
     """A key of `lakehouse_ports`, with the port where an inventory names no other and one of PROTOCOLS.
 
@@ -143,7 +160,8 @@ class Announce:
 class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
-    `instance` is what the pattern's star stands for, a template of the bill of materials. `user` is None
+    `instance` is what the pattern's star stands for, a template of the bill of materials. `release` is what
+    it runs from, None where a package or the role brings its program. `user` is None
     where the package brings its own; `switch` is the variable that switches it on, None where it always runs;
     `leader` is the service to which its hosts report, None where they do not, and `members` where it lists
     them. `ready` is what it answers once it serves, and `settled` what has to be so besides at the end of all
@@ -165,6 +183,7 @@ class Service:
     switch: str | None
     http: str | None
     leader: str | None
+    release: str | None = None
     members: Members | None = None
     announce: Announce | None = None
     settled: tuple[Ready, ...] = ()
@@ -182,6 +201,7 @@ class Catalogue:
     users: Mapping[str, User]
     groups: Mapping[str, Group]
     services: Mapping[str, Service]
+    releases: Mapping[str, Release]
     timers: tuple[str, ...]
 
     @property
@@ -240,6 +260,7 @@ def load(path: Path = FILE) -> Catalogue:
         users={name: _row(User, path, name, row) for name, row in rows["users"].items()},
         groups={name: _row(Group, path, name, row) for name, row in rows["groups"].items()},
         services={name: _service(path, name, row) for name, row in rows["services"].items()},
+        releases={name: _row(Release, path, name, row) for name, row in rows.get("releases", {}).items()},
         timers=tuple(rows.get("timers", ())),
     )
     for fault in _faults(catalogue):
@@ -323,6 +344,8 @@ def _service_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:
         yield "each of its groups stands under groups"
     if service.user is not None and service.user not in catalogue.users:
         yield f"its user {service.user} stands under users"
+    if service.release is not None and service.release not in catalogue.releases:
+        yield f"its release {service.release} stands under releases"
     if service.leader is not None and service.leader not in catalogue.services:
         yield f"its leader {service.leader} stands under services"
     if service.http is not None and not service.listens_on(service.http):

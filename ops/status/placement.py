@@ -17,13 +17,6 @@ from lakehouse.run import ROOT
 from lakehouse.services import Service
 from lakehouse.sizing import placed
 
-# Folder of the release below lakehouse_install_dir, where it is not the role.
-_RELEASES = {
-    "hdfs_namenode": "hadoop",
-    "hdfs_datanode": "hadoop",
-    "hive_metastore": "hive",
-}
-
 
 @dataclass(frozen=True)
 class Cluster:
@@ -120,11 +113,6 @@ def without(cluster: Cluster, names: Collection[str]) -> Cluster:
     """Return the cluster with some hosts left out, as if the inventory did not name them."""
     hosts = tuple(host for host in cluster.hosts if host.name not in names)
     return replace(cluster, inventory=replace(cluster.inventory, hosts=hosts))
-
-
-def release(service: Service) -> str:
-    """Return the folder of a service's release, below lakehouse_install_dir."""
-    return _RELEASES.get(service.role, service.role)
 
 
 def unit(service: Service) -> str:

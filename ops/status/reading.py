@@ -207,7 +207,7 @@ def _placed(service: Service, host: str, shown: Answer[list[dict[str, str]]]) ->
         service=service.name,
         unit=unit,
         host=host,
-        release=placement.release(service),
+        release=service.release,
         needed=placement.needed(service),
         state=shown.then(lambda blocks: _unit(next(one for one in blocks if one["Id"] == f"{unit}.service"))),
     )

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import services
+from lakehouse import services, verbs
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
+from ops.sql.verb import ENGINES
 from plugins.filter import services as filters
 
 RAW: dict[str, Any] = yaml.safe_load(services.FILE.read_text(encoding="utf-8"))[services.KEY]
@@ -54,6 +55,14 @@ def written(folder: Path, **changes: dict[str, Any]) -> Path:
 def test_every_role_of_a_service_exists() -> None:
     roles = {service.role for service in services.load().services.values()}
     assert not [role for role in roles if not (ROOT / "roles" / role).is_dir()]
+
+
+def test_every_release_is_a_component_that_an_engine_proves() -> None:
+    catalogue = services.load()
+    bill = verbs.bill().components
+    assert catalogue.releases.keys() <= bill.keys()
+    assert {row.release for row in catalogue.services.values()} - {None} == catalogue.releases.keys()
+    assert {release.proof for release in catalogue.releases.values()} <= ENGINES.keys()
 
 
 def test_the_timers_are_those_that_roles_make() -> None:
@@ -142,6 +151,7 @@ def test_tables_and_options_name_the_same_keys() -> None:
             "service echo: listener echo: missing 1",
         ),
         ("services", {"listeners": {"echo": 7}}, "service echo: listener echo: 7 is no mapping"),
+        ("services", {"release": "ekho"}, "service echo: its release ekho stands under releases"),
         ("services", {"ports": {}}, "service echo: got an unexpected keyword argument 'ports'"),
         ("groups", {"hosts": "two"}, "group echo: hosts is one, at most one, some, optional or quorum"),
         (
