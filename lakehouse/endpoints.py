@@ -1,19 +1,22 @@
 """Where clients reach the services of a cluster: hosts, ports and URIs, from services.yml and an inventory.
 
-Ansible has the same by filters, `plugins/filter/endpoints.py`.
+Clients reach a service on the hosts of its first group. Ansible has the same by filters,
+`plugins/filter/endpoints.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from lakehouse import services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory
 from lakehouse.nearest import did_you_mean
 from lakehouse.services import Listener, Service
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -48,18 +51,26 @@ class Endpoint:
 
 def listener(name: str) -> Listener:
     """Return a listener of the catalogue; LakehouseError suggests a name where there is none of this one."""
-    known = services.load().listeners
-    if name not in known:
-        raise LakehouseError(
-            f"{services.FILE.name} has no listener {name}{did_you_mean(name, known)}",
-            f"use a listener of {services.FILE.name}, or add it there",
-        )
-    return known[name]
+    return _row("listener", name, services.load().listeners)
+
+
+def service(name: str) -> Service:
+    """Return a service of the catalogue, and LakehouseError as `listener`."""
+    return _row("service", name, services.load().services)
 
 
 def owner(name: str) -> Service:
     """Return the service that has a listener, and LakehouseError as `listener`."""
     return services.load().owner(listener(name).name)
+
+
+def _row(kind: str, name: str, known: Mapping[str, Row]) -> Row:
+    if name in known:
+        return known[name]
+    raise LakehouseError(
+        f"{services.FILE.name} has no {kind} {name}{did_you_mean(name, known)}",
+        f"use a {kind} of {services.FILE.name}, or add it there",
+    )
 
 
 def uri(name: str, host: str, port: int | str) -> str:
@@ -73,20 +84,15 @@ def uri(name: str, host: str, port: int | str) -> str:
     return f"{scheme}://{host}:{port}"
 
 
-def groups(name: str) -> tuple[str, ...]:
-    """Return the groups of the service with a listener; clients reach it on the hosts of the first."""
-    return owner(name).groups
-
-
 def on(name: str, host: Host) -> Endpoint:
     """Return the endpoint of a listener on a host."""
     ports: Mapping[str, Any] = host.variables["lakehouse_ports"]
     return Endpoint(listener(name).name, host.name, host.address, int(ports[name]))
 
 
-def active(service: str, found: Inventory) -> Host:
+def active(name: str, found: Inventory) -> Host:
     """Return the host of a service that serves clients; LakehouseError where the inventory has none."""
-    group = services.load().services[service].groups[0]
+    group = service(name).groups[0]
     for host in found.group(group):
         return host
     raise LakehouseError(f"no host in group {group}", f"add one to {group} in {found.path}")
@@ -106,8 +112,8 @@ def by_listener(
     """
     hosts = {
         name: host
-        for service in services.load().services.values()
-        for name in (one.name for one in service.listeners)
-        for host in members.get(service.groups[0], ())[:1]
+        for row in services.load().services.values()
+        for name in (one.name for one in row.listeners)
+        for host in members.get(row.groups[0], ())[:1]
     }
     return {name: Endpoint(name, host, addresses[host], int(ports[name])) for name, host in hosts.items()}

@@ -69,7 +69,7 @@ def rules() -> tuple[Rule, ...]:
         Rule(
             re.compile(r"groups(?:\.\w+|\[[^\]]+\])\s*(?:\|\s*first\b|\[0\]|\.0\b)"),
             "takes the first host of a group",
-            "'namenode_rpc' | active_host",
+            "'namenode' | active_host",
             yaml,
         ),
         Rule(

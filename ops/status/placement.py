@@ -58,11 +58,11 @@ class Cluster:
 
     def active(self, service: str) -> Host:
         """Return the host of a service that serves clients; LakehouseError where none runs it."""
-        for host in self._members(services.load().services[service]):
+        row = endpoints.service(service)
+        for host in self._members(row):
             return host
         raise LakehouseError(
-            f"no host of {self.inventory.path} runs {service}",
-            f"add one to group {services.load().services[service].groups[0]}",
+            f"no host of {self.inventory.path} runs {service}", f"add one to group {row.groups[0]}"
         )
 
     def endpoints(self, listener: str) -> tuple[Endpoint, ...]:

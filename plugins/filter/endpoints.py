@@ -1,12 +1,13 @@
 """Filters that derive hosts and URIs of services from services.yml and the inventory.
 
-A filter takes the name of a listener, a key of lakehouse_ports: ``'metastore' | uris | join(',')``.
-lakehouse/endpoints.py does the same for Python.
+``uri`` and ``uris`` take the name of a listener, a key of lakehouse_ports, ``active_host`` that of a service:
+``'metastore' | uris | join(',')``. lakehouse/endpoints.py does the same for Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
@@ -15,25 +16,41 @@ from jinja2.runtime import Context
 
 from lakehouse import endpoints
 from lakehouse.errors import LakehouseError
+from lakehouse.services import Service
 
 
-def _members(context: Context, name: str) -> list[str]:
-    """Return the hosts on which clients reach a listener, in the order of the inventory."""
+def _members(context: Context, service: Service) -> list[str]:
+    """Return the hosts on which clients reach a service, in the order of the inventory."""
+    return list(context["groups"].get(service.groups[0], ()))
+
+
+def _active(context: Context, service: Service) -> str:
+    for host in _members(context, service):
+        return host
+    raise AnsibleFilterError(f"no host in group {service.groups[0]}; add one to it in the inventory")
+
+
+def _uri(context: Context, name: str, host: str, at: str) -> str:
+    known = context.get("hostvars", {}).get(host, {}) if at else {}
+    if at and at not in known:
+        raise AnsibleFilterError(f"no {at} of host {host} for the URI of {name}; set it in the inventory")
+    return endpoints.uri(name, known[at] if at else host, context["lakehouse_ports"][name])
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """Have a fault of the library fail the template."""
     try:
-        group = endpoints.groups(name)[0]
+        yield
     except LakehouseError as error:
         raise AnsibleFilterError(str(error)) from error
-    return list(context["groups"].get(group, ()))
 
 
 @pass_context
-def active_host(context: Context, name: str) -> str:
-    """Return the host of a listener that serves clients; fail where its group has no host."""
-    members = _members(context, name)
-    if not members:
-        group = endpoints.groups(name)[0]
-        raise AnsibleFilterError(f"no host in group {group}; add one to it in the inventory")
-    return members[0]
+def active_host(context: Context, service: str) -> str:
+    """Return the host of a service that serves clients; fail where its group has no host."""
+    with _faults():
+        return _active(context, endpoints.service(service))
 
 
 @pass_context
@@ -42,20 +59,15 @@ def uri(context: Context, name: str, host: str = "", at: str = "") -> str:
 
     ``at`` is a variable of that host to name it by, such as ``ansible_host``; its inventory name if empty.
     """
-    member = host or active_host(context, name)
-    known = context.get("hostvars", {}).get(member, {}) if at else {}
-    if at and at not in known:
-        raise AnsibleFilterError(f"no {at} of host {member} for the URI of {name}; set it in the inventory")
-    try:
-        return endpoints.uri(name, known[at] if at else member, context["lakehouse_ports"][name])
-    except LakehouseError as error:
-        raise AnsibleFilterError(str(error)) from error
+    with _faults():
+        return _uri(context, name, host or _active(context, endpoints.owner(name)), at)
 
 
 @pass_context
 def uris(context: Context, name: str, at: str = "") -> list[str]:
     """Return the URIs of a listener on all hosts on which clients reach it, each as ``uri``."""
-    return [uri(context, name, host, at) for host in _members(context, name)]
+    with _faults():
+        return [_uri(context, name, host, at) for host in _members(context, endpoints.owner(name))]
 
 
 def endpoints_of(

@@ -56,7 +56,7 @@ def an_inventory(**groups: list[str]) -> Inventory:
         ("{{ 'datanode_http' | uris | join(' ') }}", "http://a:9864 http://b:9864"),
         ("{{ 'postgresql' | uri }}", "jdbc:postgresql://b:5432"),
         ("{{ 'spark_connect' | uri }}", "sc://a:15002"),
-        ("{{ 'trino_http' | active_host }}", "a"),
+        ("{{ 'trino' | active_host }}", "a"),
         ("{{ 'flink_rest' | uris | length }}", 0),
     ],
 )
@@ -80,6 +80,10 @@ def test_a_template_names_a_listener_and_gets_its_uri(text: str, value: object) 
         (
             "{{ 'metastroe' | uris }}",
             "services.yml has no listener metastroe (did you mean metastore?); next: use a listener",
+        ),
+        (
+            "{{ 'flink' | active_host }}",
+            "services.yml has no service flink; next: use a service of",
         ),
         ("{{ 'metastore' | uri }}", "no host in group metastore; add one to it in the inventory"),
         (
