@@ -46,6 +46,13 @@ class Cluster:
     groups: Mapping[str, tuple[Host, ...]]
     away: frozenset[str] = frozenset()
 
+    def active(self, service: str) -> Host:
+        """Return the host of a service that serves clients; AnsibleLookupError where the play has none."""
+        group = row(service).groups[0]
+        for host in self.running(group):
+            return host
+        raise AnsibleLookupError(f"no host in group {group}; next: add one to it in the inventory")
+
     def running(self, group: str) -> tuple[Host, ...]:
         """Return the hosts of a group; none where the profile leaves its services out."""
         return self.groups.get(group, ())

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from lakehouse import services
+from lakehouse import endpoints, services
+from lakehouse.endpoints import Endpoint
 from lakehouse.services import Ready, Service
 from lakehouse.sizing import placed
 
@@ -19,28 +20,19 @@ COMMAND = "command"
 _POSTGRES = "postgres"
 
 
-class Host(Protocol):
+class Host(endpoints.Placed, Protocol):
     """A host of the inventory."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the inventory."""
-
-    @property
-    def address(self) -> str:
-        """Its `ansible_host`."""
 
     @property
     def groups(self) -> frozenset[str]:
         """Its groups."""
 
-    @property
-    def variables(self) -> Mapping[str, Any]:
-        """Its variables, completed by what the inventory leaves unsaid."""
-
 
 class Cluster(Protocol):
     """The hosts by group, as far as the profile places services on them."""
+
+    def active(self, service: str) -> Host:
+        """Return the host of a service that serves clients."""
 
     def running(self, group: str) -> tuple[Host, ...]:
         """Return the hosts of a group."""
@@ -78,7 +70,7 @@ def gate(cluster: Cluster, service: Service, host: Host) -> Iterator[Probe]:
     yield {
         "kind": "hdfs_gate",
         "gate": service.gate.kind,
-        "url": "http://{host}:{port}".format(**_place(cluster, service, service.gate.port, host)),
+        "url": _endpoint(cluster, service, service.gate.port, host).uri,
         "user": str(variables["lakehouse_users"][service.user]),
         "host": host.name,
         "datanodes": datanodes,
@@ -86,15 +78,20 @@ def gate(cluster: Cluster, service: Service, host: Host) -> Iterator[Probe]:
     }
 
 
-def _place(cluster: Cluster, service: Service, port: str, host: Host) -> Probe:
-    """Return where a port is asked: the host's own, or that of the first host of the service that has it."""
+def _endpoint(cluster: Cluster, service: Service, port: str, host: Host) -> Endpoint:
+    """Return where a port is asked: the host's own, or that of the host whose service clients reach."""
     if not (service.listens_on(port) and host.groups.intersection(service.groups)):
-        host = cluster.running(services.load().owner(port).groups[0])[0]
-    return {"host": host.address, "port": host.variables["lakehouse_ports"][port]}
+        host = cluster.active(endpoints.owner(port).name)
+    return endpoints.on(port, host)
+
+
+def _place(cluster: Cluster, service: Service, port: str, host: Host) -> Probe:
+    asked = _endpoint(cluster, service, port, host)
+    return {"host": asked.address, "port": asked.port}
 
 
 def _http(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
-    url = "http://{host}:{port}".format(**_place(cluster, service, question.port, host))
+    url = _endpoint(cluster, service, question.port, host).uri
     expected: Mapping[str, Any] = {"equals": question.equals, "at_least": question.at_least}
     if question.hosts:
         # A host in maintenance may run: a boot starts its units.
@@ -117,7 +114,6 @@ def _connect(cluster: Cluster, service: Service, question: Ready, host: Host) ->
 
 def _trino(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
     """The coordinator, on the host of the first group, counts every node and can place a scan on them."""
-    coordinator = cluster.running(service.groups[0])[0]
     serving, running = (
         len({member.name for group in service.groups for member in members(group)})
         for members in (cluster.serving, cluster.running)
@@ -125,7 +121,7 @@ def _trino(cluster: Cluster, service: Service, question: Ready, host: Host) -> P
     overrides = host.variables.get("trino_catalog_properties", {})
     return {
         "kind": "trino",
-        "url": "http://{host}:{port}".format(**_place(cluster, service, question.port, coordinator)),
+        "url": endpoints.on(question.port, cluster.active(service.name)).uri,
         "user": str(host.variables["lakehouse_users"][service.user]),
         "nodes": serving,
         **({"most": running} if cluster.away else {}),
@@ -140,7 +136,7 @@ def _psql(cluster: Cluster, service: Service, question: Ready, host: Host) -> Pr
 
 
 def _beeline(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
-    url = "jdbc:hive2://{host}:{port}".format(**_place(cluster, service, question.port, host))
+    url = _endpoint(cluster, service, question.port, host).uri
     account = str(host.variables["lakehouse_users"][service.user])
     return _command(host, account, ["beeline", "-u", url, "--silent=true", "-e", "select 'alive'"])
 

@@ -34,6 +34,16 @@ HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE = (
 KINDS = (HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE)
 # When a question is asked, where that is not always: by itself alone, or once the others have joined.
 ALONE, JOINED = "alone", "joined"
+# Protocols of listeners, each with the scheme of its URI and that under TLS; empty where clients get no URI.
+PROTOCOLS = {
+    "hdfs": ("hdfs", "hdfs"),
+    HTTP: ("http", "https"),
+    THRIFT: ("thrift", "thrift"),
+    "postgresql": ("postgresql", "postgresql"),
+    "spark": ("spark", "spark"),
+    "grpc": ("grpc", "grpc"),
+    "tcp": ("", ""),
+}
 # In a condition it stands first.
 _VARIABLE = re.compile(r"\b[a-z]\w*")
 
@@ -59,12 +69,42 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Port:
-    """A key of `lakehouse_ports`, with the number where an inventory names no other."""
+class Release:
+    """A component of the bill of materials that units run from. `proof` is the engine that proves it.
+
+    `rolling` is whether HDFS's own upgrade prepares another version, `unmixed` whether who leads accepts no
+    member of another one. `fixed` says why there is no other version, `one_way` why an older one may not read
+    what a newer one has written; empty where that is not so.
+    """
 
     name: str
-    number: int
+    proof: str
+    rolling: bool = False
+    unmixed: bool = False
+    fixed: str = ""
+    one_way: str = ""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """A key of `lakehouse_ports`, with the port where an inventory names no other and one of PROTOCOLS.
+
+    `scheme` is that of its URI, where the protocol has another or none. `metrics` is the path at which the
+    process itself serves metrics in the text format of Prometheus, None where it does not.
+    """
+
+    name: str
+    port: int
+    protocol: str
     description: str
+    scheme: str = ""
+    tls: bool = False
+    metrics: str | None = None
+
+    @property
+    def uri_scheme(self) -> str:
+        """The scheme of its URI; empty where clients are given none."""
+        return self.scheme or PROTOCOLS[self.protocol][self.tls]
 
 
 @dataclass(frozen=True)
@@ -145,7 +185,8 @@ class Drain:
 class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
-    `instance` is what the pattern's star stands for, a template of the bill of materials. `user` is None
+    `instance` is what the pattern's star stands for, a template of the bill of materials. `release` is what
+    it runs from, None where a package or the role brings its program. `user` is None
     where the package brings its own; `switch` is the variable that switches it on, None where it always runs;
     `leader` is the service to which its hosts report, None where they do not, and `members` where it lists
     them. `ready` is what it answers once it serves, and `settled` what has to be so besides at the end of all
@@ -163,13 +204,14 @@ class Service:
     unit: str
     instance: str
     user: str | None
-    ports: tuple[Port, ...]
+    listeners: tuple[Listener, ...]
     ready: tuple[Ready, ...]
     memory: tuple[str, ...]
     heap: Heap | None
     switch: str | None
     http: str | None
     leader: str | None
+    release: str | None = None
     members: Members | None = None
     announce: Announce | None = None
     notice: str = ""
@@ -178,9 +220,9 @@ class Service:
     settled: tuple[Ready, ...] = ()
     logs: tuple[str, ...] = ()
 
-    def listens_on(self, port: str) -> bool:
-        """Tell whether a port, by its name, is one of its own."""
-        return any(port == own.name for own in self.ports)
+    def listens_on(self, name: str) -> bool:
+        """Tell whether a listener, by its name, is one of its own."""
+        return any(name == listener.name for listener in self.listeners)
 
 
 @dataclass(frozen=True)
@@ -190,22 +232,25 @@ class Catalogue:
     users: Mapping[str, User]
     groups: Mapping[str, Group]
     services: Mapping[str, Service]
+    releases: Mapping[str, Release]
     timers: tuple[str, ...]
 
     @property
-    def ports(self) -> dict[str, Port]:
-        """The ports of all services, by name."""
-        return {port.name: port for service in self.services.values() for port in service.ports}
+    def listeners(self) -> dict[str, Listener]:
+        """The listeners of all services, by name."""
+        return {
+            listener.name: listener for service in self.services.values() for listener in service.listeners
+        }
 
-    def owner(self, port: str) -> Service:
-        """Return the service that listens on a port."""
-        return next(service for service in self.services.values() if service.listens_on(port))
+    def owner(self, listener: str) -> Service:
+        """Return the service that has a listener."""
+        return next(service for service in self.services.values() if service.listens_on(listener))
 
     @property
     def tables(self) -> dict[str, dict[str, Any]]:
         """What `lakehouse_ports` and `lakehouse_users` hold where an inventory says nothing."""
         return {
-            "lakehouse_ports": {name: port.number for name, port in self.ports.items()},
+            "lakehouse_ports": {name: listener.port for name, listener in self.listeners.items()},
             "lakehouse_users": {name: user.account for name, user in self.users.items()},
         }
 
@@ -214,8 +259,8 @@ class Catalogue:
         """The members of the two tables as options of an argument specification."""
         return {
             "lakehouse_ports": {
-                name: {"type": "int", "description": f"{port.description} Default: {port.number}"}
-                for name, port in self.ports.items()
+                name: {"type": "int", "description": f"{listener.description} Default: {listener.port}"}
+                for name, listener in self.listeners.items()
             },
             "lakehouse_users": {
                 name: {"type": "str", "description": f"{user.description} Default: {user.account}"}
@@ -246,6 +291,7 @@ def load(path: Path = FILE) -> Catalogue:
         users={name: _row(User, path, name, row) for name, row in rows["users"].items()},
         groups={name: _row(Group, path, name, row) for name, row in rows["groups"].items()},
         services={name: _service(path, name, row) for name, row in rows["services"].items()},
+        releases={name: _row(Release, path, name, row) for name, row in rows.get("releases", {}).items()},
         timers=tuple(rows.get("timers", ())),
     )
     for fault in _faults(catalogue):
@@ -261,7 +307,15 @@ def _part(kind: Any, path: Path, service: str, entry: Mapping[str, Any]) -> Any:
     return _made(kind, path, f"service {service}: {kind.__name__.lower()}", entry)
 
 
-def _made(kind: Any, path: Path, what: str, fields: Mapping[str, Any]) -> Any:
+def _named(name: str, entry: object) -> object:
+    return {"name": name, **entry} if isinstance(entry, Mapping) else entry
+
+
+def _made(kind: Any, path: Path, what: str, fields: object) -> Any:
+    if not isinstance(fields, Mapping):
+        raise LakehouseError(
+            f"{path.name}: {what}: {fields!r} is no mapping of keys to values", f"correct {path}"
+        )
     try:
         return kind(**fields)
     except TypeError as error:
@@ -272,7 +326,10 @@ def _made(kind: Any, path: Path, what: str, fields: Mapping[str, Any]) -> Any:
 def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     # What Ansible alone needs to know.
     known = {key: value for key, value in row.items() if key not in {"enabled", "storage"}}
-    ports = tuple(_row(Port, path, port, entry) for port, entry in row.get("ports", {}).items())
+    listeners = tuple(
+        _made(Listener, path, f"service {name}: listener {listener}", _named(listener, entry))
+        for listener, entry in row.get("listeners", {}).items()
+    )
     asked = {
         key: tuple(_part(Ready, path, name, entry) for entry in row.get(key, ()))
         for key in ("ready", "settled")
@@ -288,7 +345,7 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     own = (
         {"instance": "", "user": None, "http": None, "leader": None, "switch": switch and switch[0]}
         | known
-        | {"ports": ports, "heap": heap}
+        | {"listeners": listeners, "heap": heap}
         | asked
         | parts
         | lists
@@ -306,8 +363,8 @@ def _faults(catalogue: Catalogue) -> Iterable[str]:
     for service in catalogue.services.values():
         yield from (f"service {service.name}: {fault}" for fault in _service_faults(catalogue, service))
         yield from _unasked(catalogue, service)
-    ports = [port for service in catalogue.services.values() for port in service.ports]
-    for what in (Counter(port.name for port in ports), Counter(port.number for port in ports)):
+    listeners = [listener for service in catalogue.services.values() for listener in service.listeners]
+    for what in (Counter(one.name for one in listeners), Counter(one.port for one in listeners)):
         yield from (
             f"port {value} is there {counted(count, 'time')}" for value, count in what.items() if count > 1
         )
@@ -318,20 +375,40 @@ def _service_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:
         yield "each of its groups stands under groups"
     if service.user is not None and service.user not in catalogue.users:
         yield f"its user {service.user} stands under users"
+    if service.release is not None and service.release not in catalogue.releases:
+        yield f"its release {service.release} stands under releases"
     if service.leader is not None and service.leader not in catalogue.services:
         yield f"its leader {service.leader} stands under services"
     if service.http is not None and not service.listens_on(service.http):
-        yield "http names one of its ports"
+        yield "http names one of its listeners"
+    for listener in service.listeners:
+        yield from (f"listener {listener.name}: {fault}" for fault in _listener_faults(listener))
     if service.heap is not None:
         yield from _heap_faults(service, service.heap)
+    yield from _stop_faults(catalogue, service)
+
+
+def _stop_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:
+    """Say what is wrong with what happens before a unit stops."""
     if service.gate is not None and service.gate.kind not in GATES:
         yield f"its gate is {' or '.join(GATES)}, not {service.gate.kind}"
-    if service.gate is not None and not (service.user and service.gate.port in catalogue.ports):
-        yield "its gate names a port of a service, and it has a user"
+    if service.gate is not None and not (service.user and service.gate.port in catalogue.listeners):
+        yield "its gate names a listener of a service, and it has a user"
     if service.drain is not None and not service.listens_on(service.drain.port):
-        yield "drain names one of its ports"
+        yield "drain names one of its listeners"
     if service.announce is not None and not (service.user and service.listens_on(service.announce.port)):
-        yield "announce names one of its ports, and it has a user"
+        yield "announce names one of its listeners, and it has a user"
+
+
+def _listener_faults(listener: Listener) -> Iterable[str]:
+    if listener.protocol not in PROTOCOLS:
+        yield f"protocol {listener.protocol} is none of {', '.join(PROTOCOLS)}"
+    if listener.tls not in (True, False):
+        yield f"tls is {listener.tls!r}, not true or false"
+    if listener.metrics is not None and listener.protocol != HTTP:
+        yield f"metrics is a path of HTTP, and the protocol is {listener.protocol}"
+    elif listener.metrics is not None and not str(listener.metrics).startswith("/"):
+        yield f"metrics is {listener.metrics!r}, not a path that starts with /"
 
 
 def _heap_faults(service: Service, heap: Heap) -> Iterable[str]:
@@ -355,7 +432,7 @@ def _unasked(catalogue: Catalogue, service: Service) -> Iterable[str]:
     if service.ready and not [one for one in service.ready if one.asked != JOINED]:
         yield f"service {service.name}: ready has a question that is not asked {JOINED}"
     ports = {one.port for one in asked} | ({service.members.port} if service.members else set())
-    if missing := sorted(ports - catalogue.ports.keys()):
-        yield f"service {service.name}: no service has the port {missing[0]} that is asked"
+    if missing := sorted(ports - catalogue.listeners.keys()):
+        yield f"service {service.name}: no service has the listener {missing[0]} that is asked"
     if missing := sorted({one.hosts for one in asked if one.hosts} - catalogue.groups.keys()):
         yield f"service {service.name}: the group {missing[0]} that is counted stands under groups"

@@ -61,7 +61,7 @@ class Files:
     @classmethod
     def of(cls, cluster: Cluster) -> Files:
         """Return those of a cluster of machines."""
-        [(_, url)] = cluster.urls({"hdfs": ("namenode", "namenode_http", "")})
+        [(_, url)] = cluster.urls({"hdfs": ("namenode_http", "")})
         addresses = {host.name: host.address for host in cluster.hosts}
         following = command("status", cluster.inventory.path)
         return cls(WebHdfs(url, superuser(cluster), addresses), following)
@@ -111,10 +111,7 @@ class Files:
 
 def metastores(cluster: Cluster) -> list[Endpoint]:
     """Return the addresses of a cluster's metastore; none where nobody runs it."""
-    return [
-        Endpoint(host.address or host.name, int(host.variables["lakehouse_ports"]["metastore"]))
-        for host in cluster.running("metastore")
-    ]
+    return [Endpoint(place.address or place.host, place.port) for place in cluster.endpoints("metastore")]
 
 
 def superuser(cluster: Cluster) -> str:

@@ -100,12 +100,10 @@ def _of_warehouse(cluster: Cluster, warehouse: str) -> Iterator[Question]:
         place = urlsplit(warehouse)
     except ValueError:
         return
-    if place.scheme == "hdfs" and (found := cluster.address("namenode", "namenode_http")):
+    if place.scheme == "hdfs" and (found := cluster.endpoint("namenode_http")):
         user = cluster.variable("lakehouse_users")["hive"]
         query = f"op=CHECKACCESS&fsaction=-wx&user.name={user}"
-        yield Http(
-            _WAREHOUSE, f"http://{found[0]}:{found[1]}/webhdfs/v1{quote(place.path)}?{query}", headers={}
-        )
+        yield Http(_WAREHOUSE, f"{found.uri}/webhdfs/v1{quote(place.path)}?{query}", headers={})
 
 
 def findings(seen: Seen) -> Iterator[Finding]:

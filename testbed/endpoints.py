@@ -117,6 +117,10 @@ class Endpoints:
         """Address of the machine of that inventory name; the name itself if there is none."""
         return self.hosts[name].address if name in self.hosts else name
 
+    def uri(self, path: str) -> str:
+        """URI of a path of HDFS."""
+        return self.warehouse.removesuffix(self.root) + path
+
     @property
     def report(self) -> Path:
         """Folder of the report that these tests feed."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from lakehouse.compose import services
+from lakehouse import endpoints
+from lakehouse.compose import dotenv, services
 from lakehouse.compose.dotenv import Settings
 
-# What has an address that a person or a program types, by the variable of its port.
-KNOWN = {
-    "SPARK_CONNECT_PORT": ("Spark Connect", "sc://{}"),
-    "SPARK_MASTER_HTTP_PORT": ("Spark's jobs", "http://{}"),
-    "TRINO_HTTP_PORT": ("Trino", "http://{}"),
-    "FLINK_REST_PORT": ("Flink", "http://{}"),
-    "FLINK_SQL_GATEWAY_PORT": ("Flink's SQL gateway", "http://{}"),
-    "METASTORE_PORT": ("Hive Metastore", "thrift://{}"),
-    "CATALOG_PAST_PORT": ("Metastore as it was", "thrift://{}"),
-    "NAMENODE_HTTP_PORT": ("HDFS", "http://{}"),
+# Listeners with a URI that a person or a program types.
+NAMES = {
+    "spark_connect": "Spark Connect",
+    "spark_master_http": "Spark's jobs",
+    "trino_http": "Trino",
+    "flink_rest": "Flink",
+    "flink_sql_gateway": "Flink's SQL gateway",
+    "metastore": "Hive Metastore",
+    "catalog_past": "Metastore as it was",
+    "namenode_http": "HDFS",
 }
 
 
@@ -23,9 +24,9 @@ def of(settings: Settings) -> list[str]:
     chosen = services.chosen(settings.profiles)
     ports = {variable for service in chosen for variable in service.ports}
     lines = [
-        f"{name:<20} {form.format(f'{settings.published}:{settings.ports[variable]}')}"
-        for variable, (name, form) in KNOWN.items()
-        if variable in ports
+        f"{name:<20} {endpoints.uri(listener, settings.published, settings.port(listener))}"
+        for listener, name in NAMES.items()
+        if dotenv.port_variable(listener) in ports
     ]
     if any(service.name == "client" for service in chosen):
         lines.append(f"{'a place to work':<20} docker exec -it {settings.project}-client-1 bash")

@@ -54,6 +54,10 @@ class Settings:
         """The ports on this computer, as they were written, by variable."""
         return {name: value for name, value in self.values.items() if name.endswith(PORT)}
 
+    def port(self, listener: str) -> str:
+        """The port of a listener on this computer, as it was written."""
+        return self.values[port_variable(listener)]
+
     @property
     def published(self) -> str:
         """The address at which programs on this computer reach the ports, as the inventory has it."""
@@ -73,6 +77,11 @@ class Settings:
     def rendered(self) -> Path:
         """The folder with the configuration of every container."""
         return run.BUILD / "compose" / self.project
+
+
+def port_variable(listener: str) -> str:
+    """Return the variable of a listener's port."""
+    return f"{listener.upper()}{PORT}"
 
 
 def load(file: Path | None = None, environment: Mapping[str, str] = os.environ) -> Settings:

@@ -59,6 +59,13 @@ def render(role: Path) -> str:
     return "\n".join(lines)
 
 
+def _protocol(listener: services.Listener) -> str:
+    """The protocol as one table cell, with TLS and the path of metrics where there is one."""
+    tls = " over TLS" if listener.tls else ""
+    metrics = f", metrics at `{listener.metrics}`" if listener.metrics else ""
+    return f"{listener.protocol}{tls}{metrics}"
+
+
 def ports() -> str:
     """The port table: what listens where, and as whom, if an inventory says nothing."""
     lines = ["# Ports", "", HEAD.replace("meta/argument_specs.yml", "services.yml"), ""]
@@ -68,13 +75,15 @@ def ports() -> str:
         "A number that stands for two services, and a port that somebody else holds on a host, are refused"
     ]
     lines += ["before anything changes.", ""]
-    lines += ["| Key of `lakehouse_ports` | Port | What listens | Unit | Groups |", "|---|---|---|---|---|"]
     lines += [
-        f"| `{port.name}` | {port.number} | {port.description} | `{service.unit}` | "
-        + ", ".join(f"`{group}`" for group in service.groups)
-        + " |"
+        "| Key of `lakehouse_ports` | Port | Protocol | What listens | Unit | Groups |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{listener.name}` | {listener.port} | {_protocol(listener)} | {listener.description} "
+        f"| `{service.unit}` | " + ", ".join(f"`{group}`" for group in service.groups) + " |"
         for service in services.load().services.values()
-        for port in service.ports
+        for listener in service.listeners
     ]
     return "\n".join([*lines, ""])
 

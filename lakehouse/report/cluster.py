@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lakehouse import endpoints as catalogue
 from lakehouse.report import record
 from lakehouse.report.record import Record
 
@@ -63,9 +64,9 @@ def _host(name: str, entry: Record) -> Host:
 
 def _addresses(endpoints: Record) -> Iterator[Address]:
     namenode, metastore, spark = endpoints["namenode"], endpoints["metastore"], endpoints["spark"]
-    rpc = f"hdfs://{namenode.text('host')}:{namenode.count('rpc_port')}"
+    rpc = catalogue.uri("namenode_rpc", namenode.text("host"), namenode.count("rpc_port"))
     yield Address("NameNode", rpc, _optional(namenode, "http"))
-    yield Address("Metastore", f"thrift://{metastore.text('address')}:{metastore.count('port')}")
+    yield Address("Metastore", catalogue.uri("metastore", metastore.text("address"), metastore.count("port")))
     yield Address("Spark master", spark.text("master"), _optional(spark, "master_http"))
     if "history_http" in spark:
         yield Address("Spark history", spark.text("history_http"), spark.text("history_http"))

@@ -62,7 +62,7 @@ class Landing:
 
     def uri(self, table: str) -> str:
         """Return the address of a table's file."""
-        return f"hdfs://{self.endpoints.nameservice}{self.folder}/{table}.parquet"
+        return self.endpoints.uri(f"{self.folder}/{table}.parquet")
 
     def _length(self, path: str) -> int | None:
         try:

@@ -39,7 +39,7 @@ def _quoted(name: str) -> str:
 
 def differences(cluster: Cluster, tables: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a line for each table that Trino does not read as the manifest says; none without Trino."""
-    place = cluster.address("trino_coordinator", "trino_http")
+    place = cluster.endpoint("trino_http")
     if place is None:
         return []
     user = str(cluster.variable("lakehouse_users")["trino"])
@@ -49,7 +49,7 @@ def differences(cluster: Cluster, tables: Sequence[Mapping[str, Any]]) -> list[s
         where = ".".join((CATALOGS[table["format"]], _quoted(table["database"]), _quoted(table["name"])))
         try:
             with connect(
-                host=place[0], port=place[1], http_scheme="http", user=user, timezone="UTC"
+                host=place.address, port=place.port, http_scheme=place.scheme, user=user, timezone="UTC"
             ) as connection:
                 cursor = connection.cursor()
                 cursor.execute(f"SELECT count(*), {expression(table['columns'])} FROM {where}")  # noqa: S608

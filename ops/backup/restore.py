@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from lakehouse import services
+from lakehouse import endpoints, services
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.next_command import command
@@ -259,7 +259,7 @@ class Awake:
         return " ".join(said.split())
 
     def _leave(self, said: str) -> None:
-        [host] = self._living.having("namenode")
+        host = self._living.cluster.active("namenode")
         left = self._living.as_hdfs(f"hdfs dfsadmin -safemode {way_out(said)}")
         self._living.do(host.name, left, _STEP_SECONDS)
 
@@ -362,7 +362,7 @@ class Steps:
         """Give what is done by the clock, and where: none of it while the cluster goes back."""
         yield self._keeper, "lakehouse-backup"
         if self._cluster.variable("lakehouse_catalog_enabled"):
-            [host] = self._cluster.inventory.group("postgresql")
+            host = self._cluster.active("postgresql")
             yield host.name, "lakehouse-catalog"
 
     def _stop(self) -> None:
@@ -374,9 +374,9 @@ class Steps:
         acting.must(self._cluster, scripts, _STOP_SECONDS)
 
     def _database(self, moment: datetime | None) -> str:
-        [host] = self._cluster.inventory.group("postgresql")
-        [service] = [one for one in self._cluster.services[host.name] if one.name == "postgresql"]
-        unit, port = placement.unit(service), int(host.variables["lakehouse_ports"]["postgresql"])
+        host = self._cluster.active("postgresql")
+        unit = placement.unit(services.load().services["postgresql"])
+        port = endpoints.on("postgresql", host).port
         instance = unit.partition("@")[2]
         known = self._backup["database"]
         if moment:
@@ -390,7 +390,7 @@ class Steps:
 
     def _namenode(self) -> None:
         """Have HDFS serve: from the backup's image where the NameNode has lost its own."""
-        [host] = self._cluster.inventory.group("namenode")
+        host = self._cluster.active("namenode")
         folders = [str(folder) for folder in host.variables["lakehouse_namenode_dirs"]]
         empty = " && ".join(f"[ ! -e {shlex.quote(folder)}/current/VERSION ]" for folder in folders)
         if acting.must(self._cluster, {host.name: f"if {empty}; then echo empty; fi"}, _PROBE_SECONDS)[

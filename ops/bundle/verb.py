@@ -54,11 +54,11 @@ _VARIABLES = ("group_vars", "host_vars")
 _MOST_BYTES = 512 * _MIB
 # The last jobs of each engine: group, port, path.
 _JOBS = {
-    "spark-master": ("spark_master", "spark_master_http", "/json/"),
-    "spark-history": ("spark_history", "spark_history", "/api/v1/applications?limit=50"),
-    "trino": ("trino_coordinator", "trino_http", "/v1/query"),
-    "flink": ("flink_jobmanager", "flink_rest", "/jobs/overview"),
-    "flink-history": ("flink_jobmanager", "flink_history", "/jobs/overview"),
+    "spark-master": ("spark_master_http", "/json/"),
+    "spark-history": ("spark_history", "/api/v1/applications?limit=50"),
+    "trino": ("trino_http", "/v1/query"),
+    "flink": ("flink_rest", "/jobs/overview"),
+    "flink-history": ("flink_history", "/jobs/overview"),
 }
 
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lakehouse import endpoints
 from lakehouse.catalog import build
 from lakehouse.catalog.source import Ask, Source, listed_versions, rows
 from lakehouse.errors import LakehouseError
@@ -26,7 +27,7 @@ def source(cluster: Cluster) -> Source:
 
 def database(cluster: Cluster) -> Ask:
     """Return what asks the database of a cluster, on its own host: no password is on the way."""
-    host = database_host(cluster)
+    host = cluster.active("postgresql")
 
     @contextmanager
     def ask(script: str) -> Iterator[Iterator[bytes]]:
@@ -48,20 +49,12 @@ def database(cluster: Cluster) -> Ask:
     return ask
 
 
-def database_host(cluster: Cluster) -> Host:
-    """Return the host of a cluster's database; LakehouseError where there is none."""
-    found = cluster.running("postgresql")
-    if not found:
-        raise LakehouseError(f"no host of {cluster.inventory.path} runs postgresql", "ls inventory")
-    return found[0]
-
-
 def psql(host: Host) -> list[str]:
     """Return the call of psql on a database's host: the metastore's role, in the metastore's database.
 
     Its caller is PostgreSQL's own OS user, whom pg_hba.conf lets in as that role.
     """
-    port = host.variables["lakehouse_ports"]["postgresql"]
+    port = endpoints.on("postgresql", host).port
     command = ["env", "PGCONNECT_TIMEOUT=5", "PGAPPNAME=lakehouse-catalog", "psql", "-XAtq", "-p", str(port)]
     return [*command, *login(host)]
 

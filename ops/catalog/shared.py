@@ -18,7 +18,6 @@ from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import PROGRAM as KIT
 from lakehouse.next_command import command
 from ops import remote
-from ops.catalog import live
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import checked_document
 from plugins.module_utils.lakehouse.checked_document import DocumentError, Optional
@@ -87,7 +86,7 @@ def node(cluster: Cluster) -> Node | None:
     """Return what runs the programs of a cluster's history, as its owner; None where there is none."""
     if not cluster.variable("lakehouse_catalog_enabled"):
         return None
-    host = live.database_host(cluster)
+    host = cluster.active("postgresql")
     person = str(cluster.variable("lakehouse_users")["hive"])
 
     @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from lakehouse import inventory, shipped, state
+from lakehouse import endpoints, inventory, shipped, state
 from lakehouse.catalog.hosted import local
 from lakehouse.catalog.source import Ask, Source, listed_versions
 from lakehouse.compose import dotenv, history, owner, running
@@ -75,7 +75,7 @@ def only_machines(arguments: argparse.Namespace, what: str, instead: str) -> Non
 def machines(cluster: Cluster) -> Target:
     """Return the machines of an inventory; the repository is a copy, if the cluster has its own history."""
     name, path = str(cluster.variable("lakehouse_cluster")), cluster.inventory.path
-    psql = shlex.join(["psql", *live.login(live.database_host(cluster)), "-c", "TABLE ..."])
+    psql = shlex.join(["psql", *live.login(cluster.active("postgresql")), "-c", "TABLE ..."])
     return Target(
         name=name,
         place=state.folder(path, name) / history.STORE,
@@ -121,7 +121,7 @@ def _source(settings: Settings) -> Source:
 
 def _ask(settings: Settings, found: Inventory) -> Ask:
     """Return what asks the database of a stack, as its container's user: no password is on the way."""
-    [host] = found.group("postgresql")
+    host = endpoints.active("postgresql", found)
     call = composing.compose(settings, "exec", "--no-TTY", _DATABASE, *live.psql(host))
     asked = local.database(call, settings.values)
 
@@ -141,7 +141,7 @@ def _ask(settings: Settings, found: Inventory) -> Ask:
 def _files(settings: Settings, found: Inventory) -> Files:
     """Return HDFS at the ports of this computer, which are those of the containers."""
     place, user = settings.published, str(found.hosts[0].variables["lakehouse_users"]["hdfs"])
-    url = f"http://{place}:{settings.ports['NAMENODE_HTTP_PORT']}"
+    url = endpoints.uri("namenode_http", place, settings.port("namenode_http"))
     hdfs = WebHdfs(url, user, {host.name: place for host in found.hosts})
     return Files(hdfs, f"{_call(settings)} ps --all")
 

@@ -37,7 +37,7 @@ _FAULTS = {
 def spread(running: Running, bandwidth: int) -> str:
     """Run the balancer to its end, with at most `bandwidth` MiB/s per DataNode; return what came of it."""
     living = running.living
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     bounded = living.as_hdfs(f"hdfs dfsadmin -setBalancerBandwidth {bandwidth * _MIB}")
     limit = living.do(host.name, bounded, _ASK_SECONDS)
     if not limit.known:

@@ -91,5 +91,5 @@ def moving(bean: Mapping[str, Any], host: str) -> Moving:
 
 
 def _place(living: Living) -> tuple[str, str]:
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     return host.name, _FILE.format(config=host.variables["lakehouse_config_dir"])

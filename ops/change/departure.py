@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 
-from lakehouse import services
+from lakehouse import endpoints, services
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import command
 from ops import hosts
@@ -144,7 +144,7 @@ def _drain(running: Running, step: Step, seconds: float) -> None:
     told = f"systemctl kill --kill-whom=main --signal={drain.signal} {shlex.quote(step.unit)}.service"
     if not living.do(step.host, told, _SIGNAL_SECONDS).known:  # it does not run
         return
-    url = f"http://{host.address}:{host.variables['lakehouse_ports'][drain.port]}{drain.path}"
+    url = f"{endpoints.on(drain.port, host).uri}{drain.path}"
     runs = f"systemctl is-active --quiet {shlex.quote(step.unit)}.service"
     until, said = time.monotonic() + seconds, ""
     while time.monotonic() < until:

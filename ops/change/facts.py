@@ -142,13 +142,13 @@ class Living:
     def fsck(self, path: str = "/") -> str:
         """Return the address of the NameNode's report of all files, open ones too, with their replicas."""
         asked = hdfs_gate.report_path(str(self.cluster.variable("lakehouse_users")["hdfs"]), path)
-        [(_, url)] = self.cluster.urls({"fsck": ("namenode", "namenode_http", asked)})
+        [(_, url)] = self.cluster.urls({"fsck": ("namenode_http", asked)})
         return url
 
     def bean(self, name: str) -> Answer[dict[str, Any]]:
         """Return a bean of the NameNode."""
         query = f"/jmx?qry=Hadoop:service=NameNode,name={name}"
-        asked = [Http(*one, {}) for one in self.cluster.urls({name: ("namenode", "namenode_http", query)})]
+        asked = [Http(*one, {}) for one in self.cluster.urls({name: ("namenode_http", query)})]
         return self._session.ask(asked, ASK_SECONDS)[name].then(reading.beans)
 
     def members(self, step: Step) -> Answer[frozenset[str]]:

@@ -108,7 +108,7 @@ def _converge(running: Running, node: str, path: str) -> None:
 
 def _refresh(living: Living) -> None:
     """Have the NameNode read from which hosts Trino asks in the name of people."""
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     read = living.as_hdfs("hdfs dfsadmin -refreshSuperUserGroupsConfiguration")
     done = living.do(host.name, read, _REFRESH_SECONDS)
     if not done.known:

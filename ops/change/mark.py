@@ -86,7 +86,7 @@ def _keep(living: Living, notes: Mapping[str, away.Mark]) -> Answer[str]:
 
 
 def _place(living: Living) -> tuple[str, str]:
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     return host.name, notes_file(host)
 
 

@@ -45,10 +45,8 @@ def _questions(cluster: Cluster, row: Service, questions: Iterable[Ready], host:
 
 def members_url(cluster: Cluster, service: str) -> Iterator[tuple[str, str]]:
     """Give the address where a leader lists the members of a service; nothing where they keep their name."""
-    catalogue = services.load()
-    if listed := catalogue.services[service].members:
-        group = catalogue.owner(listed.port).groups[0]
-        yield from cluster.urls({MEMBERS: (group, listed.port, listed.path)})
+    if listed := services.load().services[service].members:
+        yield from cluster.urls({MEMBERS: (listed.port, listed.path)})
 
 
 def members(service: str, answer: Answer[Reply], host: Host) -> Answer[frozenset[str]]:

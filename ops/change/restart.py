@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import partial
 
-from lakehouse import services
+from lakehouse import endpoints, services
 from lakehouse.next_command import command
 from ops.answer import Answer
 from ops.change import gate, mark, run, steps
@@ -168,7 +168,7 @@ def script(living: Living, step: Step) -> str:
     announce = service.announce
     if announce is None or service.user is None:
         return restart
-    place = f"{step.host}:{living.host(step.host).variables['lakehouse_ports'][announce.port]}"
+    place = f"{step.host}:{endpoints.on(announce.port, living.host(step.host)).port}"
     command = announce.command.format(place=shlex.quote(place))
     tell = living.as_user(service.user, f"timeout {_TELL_SECONDS} {command}")
     return (

@@ -55,9 +55,9 @@ def _commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
 
 def _view(cluster: Cluster, answers: reading.Answers, began: float) -> View:
     found = status.seen(cluster, answers)
-    reply = answers[questions.shell(cluster.running("postgresql")[0])]
+    reply = answers[questions.shell(cluster.active("postgresql"))]
     info = answers["namenode"].then(reading.beans)
-    [(_, url)] = cluster.urls({"fsck": ("namenode", "namenode_http", "/fsck")})
+    [(_, url)] = cluster.urls({"fsck": ("namenode_http", "/fsck")})
     return View(
         status=found,
         ending=screen.result(found, time.monotonic() - began),

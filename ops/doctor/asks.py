@@ -47,14 +47,14 @@ _FILES = {
     "flink_config": ({"flink_jobmanager", "flink_taskmanager"}, "flink/cluster/config.yaml"),
 }
 _JSON = {"Accept": "application/json"}
-# Who is asked over HTTP: group, port, path.
-_HTTP = {
-    EDITS: ("namenode", "namenode_http", f"{questions.JMX}FSNamesystem"),
-    "namenode_conf": ("namenode", "namenode_http", "/conf"),
-    "flink_taskmanagers": ("flink_jobmanager", "flink_rest", "/taskmanagers"),
-    "flink_config": ("flink_jobmanager", "flink_rest", "/jobmanager/config"),
+# Pages that the doctor reads besides: listener and path.
+_PAGES = {
+    EDITS: ("namenode_http", f"{questions.JMX}FSNamesystem"),
+    "namenode_conf": ("namenode_http", "/conf"),
+    "flink_taskmanagers": ("flink_rest", "/taskmanagers"),
+    "flink_config": ("flink_rest", "/jobmanager/config"),
     # A page of Spark's: its master has no other answer with its settings.
-    "spark_environment": ("spark_master", "spark_master_http", "/environment/"),
+    "spark_environment": ("spark_master_http", "/environment/"),
 }
 # Of its settings a metastore tells those few that a session may change; the kit sets this one.
 METASTORE_KEY = "hive.metastore.disallow.incompatible.col.type.changes"
@@ -161,7 +161,7 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
     yield "thp", _pages()
     yield "names", _names([(one.name, one.address) for one in cluster.hosts])
     yield "listening", "ss -Hltn"
-    yield "reach", _reach([_place(one, "datanode_data") for one in cluster.running("datanodes")])
+    yield "reach", _reach([endpoint.place for endpoint in cluster.endpoints("datanode_data")])
     yield "packages", _packages()
     units = (shlex.quote(placement.unit(service)) for service in services)
     yield "daemons", "\n".join([SHOW, *(f"show {unit}" for unit in units)])
@@ -193,18 +193,14 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
 
 def more(cluster: Cluster) -> Iterator[Question]:
     """Give what is asked over HTTP and Thrift in addition."""
-    for name, url in cluster.urls(_HTTP):
+    for name, url in cluster.urls(_PAGES):
         yield Http(name, url, _JSON)
-    if found := cluster.address("metastore", "metastore"):
-        yield from (Thrift(name, *found, call="get_all_databases") for name in CALLS)
-        yield Thrift("metastore_conf", *found, call="getMetaConf", argument=METASTORE_KEY)
-    if found := cluster.address("trino_coordinator", "trino_http"):
+    if found := cluster.endpoint("metastore"):
+        yield from (Thrift(name, *found.place, call="get_all_databases") for name in CALLS)
+        yield Thrift("metastore_conf", *found.place, call="getMetaConf", argument=METASTORE_KEY)
+    if found := cluster.endpoint("trino_http"):
         user = str(cluster.variable("lakehouse_users")["trino"])
-        yield Sql("trino_session", f"http://{found[0]}:{found[1]}", user, "SHOW SESSION")
-
-
-def _place(host: Host, port: str) -> tuple[str, int]:
-    return host.address, int(host.variables["lakehouse_ports"][port])
+        yield Sql("trino_session", found.uri, user, "SHOW SESSION")
 
 
 def _units_but(names: set[str]) -> set[str]:

@@ -68,7 +68,7 @@ def _timer(seen: Seen) -> Iterator[Case]:
 def _archive(seen: Seen) -> Iterator[Case]:
     if not any(_keeper(seen)):
         return
-    placed = seen.the("postgresql")
+    placed = seen.active("postgresql")
 
     def behind(rows: dict[str, str]) -> Iterator[Fault]:
         waiting = counted(int(rows["waiting"]), "segment waits", "segments wait")

@@ -40,7 +40,7 @@ def _of_rows(
     seen: Seen, judge_it: Callable[[Mapping[str, str]], Iterator[Fault]], part: str = "catalog"
 ) -> Iterator[Case]:
     """Give the case of what the database or the server counts; none where another check says why not."""
-    database = seen.the("postgresql")
+    database = seen.active("postgresql")
     rows = seen.part(database.host, part).then(_rows)
     if judge.is_full(rows.why) or judge.is_lost(rows.why):
         return
@@ -53,7 +53,7 @@ def _rows(text: str) -> dict[str, str]:
 
 def _calls(seen: Seen) -> Iterator[Case]:
     """Every one of many calls at once is answered: a connection of its pool that died fails some of them."""
-    metastore, database = seen.the("metastore"), seen.the("postgresql")
+    metastore, database = seen.active("metastore"), seen.active("postgresql")
     failed = [why for name in CALLS if (why := seen.answers[name].why)]
     if not failed:
         yield Case(metastore.host, Answer(()))
@@ -73,13 +73,13 @@ def _calls(seen: Seen) -> Iterator[Case]:
 
 def _refused(seen: Seen) -> str:
     """Return why PostgreSQL refuses the metastore's own login; empty where it does not, or is not known."""
-    said = (seen.part(seen.the("metastore").host, "login").value or "").strip()
+    said = (seen.part(seen.active("metastore").host, "login").value or "").strip()
     return "" if said == _LOGGED_IN else said
 
 
 def _login(seen: Seen) -> Iterator[Case]:
     """PostgreSQL takes the password that the metastore has."""
-    metastore = seen.the("metastore")
+    metastore = seen.active("metastore")
 
     def refused(text: str) -> Iterator[Fault]:
         said = text.strip()
@@ -89,12 +89,12 @@ def _login(seen: Seen) -> Iterator[Case]:
         if state[:2] == _NOT_AUTHORIZED:
             yield Fault(f"PostgreSQL refuses the metastore's login: {words}", seen.site, "a session")
 
-    yield Case(metastore.host, judged(seen.part(metastore.host, "login"), refused), seen.the("postgresql"))
+    yield Case(metastore.host, judged(seen.part(metastore.host, "login"), refused), seen.active("postgresql"))
 
 
 def _exhausted(seen: Seen) -> Iterator[Case]:
     """PostgreSQL takes sessions of the metastore: it has connections left, and its database."""
-    database = seen.the("postgresql")
+    database = seen.active("postgresql")
     parts = ((database.host, "catalog"), (database.host, "connections"))
     why = [seen.part(host, name).why for host, name in parts] + [_refused(seen)]
 
@@ -111,7 +111,7 @@ def _exhausted(seen: Seen) -> Iterator[Case]:
 
 
 def _lost(seen: Seen) -> Iterator[Case]:
-    database = seen.the("postgresql")
+    database = seen.active("postgresql")
     answer = seen.part(database.host, "catalog")
     if judge.is_lost(answer.why):
         yield Case(database.host, Answer((Fault(answer.why, judge.restore(seen.status)),)))
@@ -125,7 +125,7 @@ def _schema(seen: Seen) -> Iterator[Case]:
     def other(rows: Mapping[str, str]) -> Iterator[Fault]:
         if (found := rows["schema"]) != expected:
             fact = f"the schema in the database has version {found or 'none'}"
-            yield Fault(fact, seen.journal(seen.the("metastore")), expected)
+            yield Fault(fact, seen.journal(seen.active("metastore")), expected)
 
     return _of_rows(seen, other)
 
@@ -135,7 +135,7 @@ def _connections(seen: Seen) -> Iterator[Case]:
         used, allowed = int(rows["used"]), int(rows["allowed"])
         # Where none is left, a check of its own says so.
         if 0 < allowed - used < _FREE_CONNECTIONS:
-            host = seen.host(seen.the("postgresql").host)
+            host = seen.host(seen.active("postgresql").host)
             action = seen.on(host.name, f"sh -c {shlex.quote(questions.server_psql(host, _SESSIONS))}")
             expected = f"at least {_FREE_CONNECTIONS} free"
             yield Fault(
@@ -146,7 +146,7 @@ def _connections(seen: Seen) -> Iterator[Case]:
 
 
 def _locks(seen: Seen) -> Iterator[Case]:
-    name, metastore = "hive_metastore_lock_seconds", seen.the("metastore")
+    name, metastore = "hive_metastore_lock_seconds", seen.active("metastore")
     kept = int(str(seen.variable(metastore.host, name, _role("defaults")[name])))
     limit = max(_LOCK_SECONDS, _LOCK_TIMES * kept)
 

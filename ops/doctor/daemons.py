@@ -9,7 +9,7 @@ from functools import partial
 from ipaddress import ip_address
 from operator import itemgetter
 
-from lakehouse import services
+from lakehouse import endpoints, services
 from lakehouse.validation.finding import Level
 from ops.answer import both
 from ops.change import removal
@@ -192,8 +192,8 @@ def _listening(seen: Seen) -> Iterator[Case]:
         host = seen.host(placed.host)
         if not runs(placed) or seen.age(placed) < SETTLED_SECONDS:
             return
-        for port in catalogue[placed.service].ports:
-            number = int(host.variables["lakehouse_ports"][port.name])
+        for listener in catalogue[placed.service].listeners:
+            number = endpoints.on(listener.name, host).port
             there = ports.get(number, set())
             if not there & {host.address, _EVERYWHERE}:
                 where = f"on {', '.join(sorted(there))} alone" if there else "on no address"

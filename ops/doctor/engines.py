@@ -38,14 +38,13 @@ def _spark(seen: Seen) -> Iterator[Case]:
         hosts = (worker["host"] for worker in said["workers"] if worker["state"] == "ALIVE")
         return {names.get(host, host) for host in hosts}
 
-    return _members(seen, seen.the("spark_master"), "spark_worker", seen.document("spark").then(alive))
+    return _members(seen, seen.active("spark_master"), "spark_worker", seen.document("spark").then(alive))
 
 
 def _trino(seen: Seen) -> Iterator[Case]:
     if "trino" not in seen.answers:
         return
-    coordinator = seen.cluster.running("trino_coordinator")[0].name
-    leader = next(placed for placed in seen.placed("trino") if placed.host == coordinator)
+    leader = seen.active("trino")
     names = {host.address: host.name for host in seen.cluster.hosts}
 
     def started(info: Mapping[str, Any]) -> bool:
@@ -56,7 +55,7 @@ def _trino(seen: Seen) -> Iterator[Case]:
     def alive(_: bool, nodes: Sequence[Mapping[str, Any]]) -> Collection[str]:
         well = (node["uri"] for node in nodes if node["recentFailureRatio"] < reading.TRINO_FAILURES)
         # The coordinator watches the others.
-        return {coordinator, *(names.get(str(urlsplit(uri).hostname), uri) for uri in well)}
+        return {leader.host, *(names.get(str(urlsplit(uri).hostname), uri) for uri in well)}
 
     known = both(seen.document("trino").then(started), seen.document("trino_nodes"), alive)
     yield from _members(seen, leader, "trino", known)
@@ -79,7 +78,7 @@ def _host(path: str) -> str:
 def _flink(seen: Seen) -> Iterator[Case]:
     if "flink" in seen.answers:
         known: Answer[Collection[str]] = _taskmanagers(seen).then(lambda found: found.keys())
-        yield from _members(seen, seen.the("flink_jobmanager"), "flink_taskmanager", known)
+        yield from _members(seen, seen.active("flink_jobmanager"), "flink_taskmanager", known)
 
 
 def _slots(seen: Seen) -> Iterator[Case]:
@@ -103,7 +102,7 @@ def _slots(seen: Seen) -> Iterator[Case]:
     for placed in seen.settled("flink_taskmanager"):
         text = seen.part(placed.host, "flink_config")
         found = both(_taskmanagers(seen), text, partial(other, placed))
-        yield Case(placed.host, found, seen.the("flink_jobmanager") if text.known else None)
+        yield Case(placed.host, found, seen.active("flink_jobmanager") if text.known else None)
 
 
 CHECKS = (

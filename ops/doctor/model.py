@@ -77,9 +77,10 @@ class Seen:
         """Return a service on each host where it belongs."""
         return tuple(one for one in self.status.services if one.service == service)
 
-    def the(self, service: str) -> Placed:
-        """Return a service of which there is one."""
-        return self.placed(service)[0]
+    def active(self, service: str) -> Placed:
+        """Return a service on the host that serves clients; LakehouseError where no host runs it."""
+        host = self.cluster.active(service).name
+        return next(placed for placed in self.placed(service) if placed.host == host)
 
     def settled(self, service: str) -> tuple[Placed, ...]:
         """Return it where its unit runs, and has for a while."""

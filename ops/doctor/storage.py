@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from lakehouse import endpoints
 from lakehouse.validation.finding import Level
 from ops.answer import Answer
 from ops.doctor.asks import CHECKPOINT, EDITS, TRIED
@@ -23,7 +24,7 @@ _HOUR = 3600
 
 
 def _case(seen: Seen, faults: Answer[tuple[Fault, ...]]) -> Iterator[Case]:
-    namenode = seen.the("namenode")
+    namenode = seen.active("namenode")
     yield Case(namenode.host, faults, namenode)
 
 
@@ -70,7 +71,7 @@ def _image(seen: Seen) -> Iterator[Case]:
                 "one in each",
             )
 
-    namenode = seen.the("namenode")
+    namenode = seen.active("namenode")
     yield Case(namenode.host, judged(seen.status.unformatted, lost))
 
 
@@ -86,7 +87,7 @@ def _datanodes(seen: Seen) -> Iterator[Case]:
             )
 
     for placed in seen.settled("datanode"):
-        yield Case(placed.host, judged(_live(seen), partial(silent, placed)), seen.the("namenode"))
+        yield Case(placed.host, judged(_live(seen), partial(silent, placed)), seen.active("namenode"))
 
 
 def _live(seen: Seen) -> Answer[dict[str, Any]]:
@@ -98,9 +99,7 @@ def _live(seen: Seen) -> Answer[dict[str, Any]]:
 def _transfers(seen: Seen) -> dict[str, str]:
     """Where each DataNode gives its blocks, by host."""
     hosts = seen.cluster.running("datanodes")
-    return {
-        host.name: f"{host.address}:{host.variables['lakehouse_ports']['datanode_data']}" for host in hosts
-    }
+    return {host.name: "{}:{}".format(*endpoints.on("datanode_data", host).place) for host in hosts}
 
 
 def _addresses(seen: Seen) -> Iterator[Case]:
@@ -109,7 +108,7 @@ def _addresses(seen: Seen) -> Iterator[Case]:
             yield Fault(f"the NameNode sends clients to {nodes[host]['xferaddr']}", seen.site, place)
 
     for host, place in _transfers(seen).items():
-        yield Case(host, judged(_live(seen), partial(elsewhere, host, place)), seen.the("namenode"))
+        yield Case(host, judged(_live(seen), partial(elsewhere, host, place)), seen.active("namenode"))
 
 
 def _reach(seen: Seen) -> Iterator[Case]:
@@ -138,7 +137,7 @@ def _upgrade(seen: Seen) -> Iterator[Case]:
 
 
 def _checkpoint(seen: Seen) -> Iterator[Case]:
-    placed = seen.the("namenode")
+    placed = seen.active("namenode")
     own = seen.variable(placed.host, "hdfs_namenode_checkpoint_calendar") is not None
     hours = _OWN_CALENDAR_HOURS if own else _CHECKPOINT_HOURS
 
@@ -156,7 +155,7 @@ def _checkpoint(seen: Seen) -> Iterator[Case]:
 
 
 def _timer(seen: Seen) -> Iterator[Case]:
-    placed = seen.the("namenode")
+    placed = seen.active("namenode")
 
     def off(blocks: list[dict[str, str]]) -> Iterator[Fault]:
         timer, work = map({one["Id"]: one for one in blocks}.__getitem__, CHECKPOINT)

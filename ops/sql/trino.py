@@ -7,6 +7,7 @@ import shlex
 from trino.dbapi import Cursor, connect
 from trino.exceptions import Error, TrinoConnectionError, TrinoQueryError
 
+from lakehouse import endpoints
 from ops.sql.asked import Asked, Outcome
 from ops.sql.rows import Rows
 from plugins.module_utils.lakehouse.counting import counted
@@ -18,9 +19,11 @@ _ANSWER_SECONDS = 20.0
 def ask(asked: Asked) -> Outcome:
     """Run the statements in one session, in order, until one fails; the server itself ends what is late."""
     found: list[Rows] = []
+    place = endpoints.on("trino_http", asked.host)
     connection = connect(
-        host=asked.host.address,
-        port=int(asked.host.variables["lakehouse_ports"]["trino_http"]),
+        host=place.address,
+        port=place.port,
+        http_scheme=place.scheme,
         user=asked.person,
         catalog="iceberg",
         timezone="UTC",

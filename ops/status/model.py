@@ -75,12 +75,12 @@ class Machine:
 
 @dataclass(frozen=True)
 class Placed:
-    """A service on a host. Nothing works without one that is `needed`."""
+    """A service on a host, and the release that it runs from. Nothing works without one that is `needed`."""
 
     service: str
     unit: str
     host: str
-    release: str
+    release: str | None
     needed: bool
     state: Answer[Unit]
 

@@ -9,19 +9,13 @@ from typing import Any
 
 from jinja2 import Template
 
-from lakehouse import services, shipped, yamlfile
+from lakehouse import endpoints, services, shipped, yamlfile
+from lakehouse.endpoints import Endpoint
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from lakehouse.services import Service
 from lakehouse.sizing import placed
-
-# Folder of the release below lakehouse_install_dir, where it is not the role.
-_RELEASES = {
-    "hdfs_namenode": "hadoop",
-    "hdfs_datanode": "hadoop",
-    "hive_metastore": "hive",
-}
 
 
 @dataclass(frozen=True)
@@ -62,18 +56,36 @@ class Cluster:
         """Hosts of a group on which its services run now: none of those in maintenance."""
         return tuple(host for host in self.running(group) if host.name not in self.away)
 
-    def address(self, group: str, port: str) -> tuple[str, int] | None:
-        """Where the first host of a group listens; None where nobody runs it."""
-        return next(
-            ((host.address, int(host.variables["lakehouse_ports"][port])) for host in self.running(group)),
-            None,
+    def active(self, service: str) -> Host:
+        """Return the host of a service that serves clients; LakehouseError where none runs it."""
+        row = endpoints.service(service)
+        for host in self._members(row):
+            return host
+        raise LakehouseError(
+            f"no host of {self.inventory.path} runs {service}", f"add one to group {row.groups[0]}"
         )
 
-    def urls(self, places: Mapping[str, tuple[str, str, str]]) -> Iterator[tuple[str, str]]:
-        """Give name and URL of each place (group, port, path) of which somebody runs the service."""
-        for name, (group, port, path) in places.items():
-            if found := self.address(group, port):
-                yield name, f"http://{found[0]}:{found[1]}{path}"
+    def endpoints(self, listener: str) -> tuple[Endpoint, ...]:
+        """Return the endpoints of a listener on the hosts where clients reach it; none if no host runs it."""
+        return tuple(endpoints.on(listener, host) for host in self._members(endpoints.owner(listener)))
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        """Return the endpoint of a listener on the host that serves clients; None where no host runs it."""
+        return next(iter(self.endpoints(listener)), None)
+
+    def urls(self, pages: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        """Give name and URL of each page (listener, path) of a service that some host runs."""
+        for name, (listener, path) in pages.items():
+            if found := self.endpoint(listener):
+                yield name, f"{found.uri}{path}"
+
+    def _members(self, service: Service) -> tuple[Host, ...]:
+        """Hosts on which clients reach a service: those of its first group that run it."""
+        return tuple(
+            host
+            for host in self.inventory.group(service.groups[0])
+            if any(row.name == service.name for row in self.services[host.name])
+        )
 
 
 def read(inventory: Inventory) -> Cluster:
@@ -101,11 +113,6 @@ def without(cluster: Cluster, names: Collection[str]) -> Cluster:
     """Return the cluster with some hosts left out, as if the inventory did not name them."""
     hosts = tuple(host for host in cluster.hosts if host.name not in names)
     return replace(cluster, inventory=replace(cluster.inventory, hosts=hosts))
-
-
-def release(service: Service) -> str:
-    """Return the folder of a service's release, below lakehouse_install_dir."""
-    return _RELEASES.get(service.role, service.role)
 
 
 def unit(service: Service) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from urllib.parse import quote, urlencode
 
+from lakehouse import endpoints
 from lakehouse import services as catalogue
 from lakehouse.inventory import Host
 from lakehouse.services import Service
@@ -35,16 +36,16 @@ UNIT_PROPERTIES = (
 # What ends a list that may be empty.
 END = "end of the list"
 JMX = "/jmx?qry=Hadoop:service=NameNode,name="
-# Who is asked over HTTP: group, port, path.
-_HTTP = {
+# Pages that the status reads: listener and path.
+_PAGES = {
     # FSNamesystem has more counters, and keeps its answers for ten seconds as all metrics do.
-    "hdfs": ("namenode", "namenode_http", f"{JMX}*State"),
-    "namenode": ("namenode", "namenode_http", f"{JMX}NameNodeInfo"),
-    "spark": ("spark_master", "spark_master_http", "/json/"),
-    "trino": ("trino_coordinator", "trino_http", "/v1/info"),
-    "trino_nodes": ("trino_coordinator", "trino_http", "/v1/node"),
-    "trino_queries": ("trino_coordinator", "trino_http", "/v1/query"),
-    "flink": ("flink_jobmanager", "flink_rest", "/overview"),
+    "hdfs": ("namenode_http", f"{JMX}*State"),
+    "namenode": ("namenode_http", f"{JMX}NameNodeInfo"),
+    "spark": ("spark_master_http", "/json/"),
+    "trino": ("trino_http", "/v1/info"),
+    "trino_nodes": ("trino_http", "/v1/node"),
+    "trino_queries": ("trino_http", "/v1/query"),
+    "flink": ("flink_rest", "/overview"),
 }
 METASTORE = "metastore"
 # What lies below the root of the lakehouse, and in its snapshots alone.
@@ -299,7 +300,7 @@ def _psql(host: Host, sql: str, role: str, database: str) -> str:
         "psql",
         "-XAt",
         "-p",
-        str(host.variables["lakehouse_ports"]["postgresql"]),
+        str(endpoints.on("postgresql", host).port),
         "-U",
         str(role),
         "-d",
@@ -311,14 +312,14 @@ def _psql(host: Host, sql: str, role: str, database: str) -> str:
 def _https(cluster: Cluster) -> Iterator[Question]:
     # Trino shows other people's queries to its own user alone.
     headers = {"X-Trino-User": str(cluster.variable("lakehouse_users")["trino"])}
-    for name, url in cluster.urls(_HTTP):
+    for name, url in cluster.urls(_PAGES):
         yield Http(name, url, headers if name.startswith("trino") else {})
     root, person = cluster.variable("lakehouse_root"), cluster.variable("lakehouse_users")["hdfs"]
     path = f"/webhdfs/v1{quote(str(root))}?{urlencode({'op': 'GETCONTENTSUMMARY', 'user.name': person})}"
-    for name, url in cluster.urls({CONTENT: ("namenode", "namenode_http", path)}):
+    for name, url in cluster.urls({CONTENT: ("namenode_http", path)}):
         yield Http(name, url, {})
 
 
 def _thrifts(cluster: Cluster) -> Iterator[Question]:
-    if found := cluster.address("metastore", "metastore"):
-        yield Thrift(METASTORE, *found, call="get_all_databases")
+    if found := cluster.endpoint("metastore"):
+        yield Thrift(METASTORE, *found.place, call="get_all_databases")

@@ -207,7 +207,7 @@ def _placed(service: Service, host: str, shown: Answer[list[dict[str, str]]]) ->
         service=service.name,
         unit=unit,
         host=host,
-        release=placement.release(service),
+        release=service.release,
         needed=placement.needed(service),
         state=shown.then(lambda blocks: _unit(next(one for one in blocks if one["Id"] == f"{unit}.service"))),
     )
@@ -330,7 +330,7 @@ def _spark(reply: Reply, placed: int) -> Engine:
 
 def _trino(cluster: Cluster, answers: Answers) -> Answer[Engine]:
     """The coordinator watches the others; it counts itself where it is a worker."""
-    coordinator = cluster.running("trino_coordinator")[0]
+    coordinator = cluster.active("trino")
     workers = cluster.running("trino_workers")
     watched = {host.address for host in workers if host != coordinator}
 

@@ -124,11 +124,11 @@ def word(placed: Placed) -> str:
 
 
 def _version(status: Status, here: Sequence[Placed]) -> str:
-    if here[0].release == "postgresql":
+    if here[0].service == "postgresql":
         return status.database.value.version if status.database.value else _UNKNOWN
     hosts, release = {placed.host for placed in here}, here[0].release
     found = [
-        (machine.releases.value or {}).get(release, _UNKNOWN)
+        (machine.releases.value or {}).get(release or "", _UNKNOWN)
         for machine in status.machines
         if machine.name in hosts
     ]

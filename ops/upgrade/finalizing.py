@@ -24,7 +24,7 @@ def prepare(living: Living, request: Request) -> Work:
     if noted.value is None or not found.known:
         why = found.why or noted.why
         raise LakehouseError(f"the NameNode does not answer: {why}", command("doctor", path))
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     before = noted.value.get(hdfs.BEFORE, "")
     return Work(
         target="hadoop",

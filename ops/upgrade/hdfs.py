@@ -60,7 +60,7 @@ def noted(living: Living) -> Answer[Mapping[str, str]]:
 
     It is written before the NameNode prepares, and goes after it is finalized: it may be there alone.
     """
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     text = living.do(host.name, f"cat {_DROP_IN} 2>/dev/null || true", _SECONDS)
     return text.then(lambda said: dict(line.split("=", 1) for line in said.splitlines() if "=" in line))
 
@@ -96,7 +96,7 @@ def unreadable(living: Living) -> Refusal | None:
     The NameNode is not asked: it may be the one that does not start. Before it was prepared no other release
     has written.
     """
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     script = f"[ ! -e {_DROP_IN} ] || sed -n 's/^{_LAYOUTS}=//p' {_DROP_IN}"
     told = living.do(host.name, script, _SECONDS)
     if told.value is None:
@@ -136,7 +136,7 @@ def prepare(running: Running, before: str) -> str:
     running.wait("hadoop: the NameNode", lambda: prepared(living).why, restart.READY_SECONDS)
     if prepared(living).value:
         return ""
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     known = ", ".join(sorted(layouts(living)))
     if f"${_WORDS}" not in (living.do(host.name, f"systemctl cat {_UNIT}", _SECONDS).value or ""):
         site = f".venv/bin/ansible-playbook -i {living.cluster.inventory.path} playbooks/site.yml --tags hdfs"
@@ -160,7 +160,7 @@ def prepare(running: Running, before: str) -> str:
 def finish(running: Running) -> None:
     """Have HDFS keep what it has: there is no way back then. Nothing happens where that is so."""
     living = running.living
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     found = prepared(living)
     if not found.known:
         raise Stopped(Ending.HALFWAY, f"the NameNode does not tell whether it is prepared: {found.why}", "")

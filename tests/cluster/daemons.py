@@ -44,7 +44,7 @@ def spark_defaults(machine: Machine) -> dict[str, str]:
 def placements() -> list[Placed]:
     """Every service that is always on, once for each of its groups."""
     return [
-        Placed(group, f"{row.unit}.service", tuple(port.name for port in row.ports), row.user)
+        Placed(group, f"{row.unit}.service", tuple(listener.name for listener in row.listeners), row.user)
         for row in services.load().services.values()
         if row.switch is None
         for group in row.groups

@@ -45,8 +45,8 @@ ROWS = {
       role: echo
       unit: echo
       user: echo
-      ports:
-        echo_http: {number: 7007, description: Web address of echo.}
+      listeners:
+        echo_http: {port: 7007, protocol: http, description: Web address of echo.}
       ready: [{kind: http, port: echo_http}]
       notice: its callers hear nothing
       http: echo_http
@@ -280,7 +280,7 @@ def test_it_has_endpoints_and_stands_on_the_page(tree: Tree, endpoints: Path) ->
     said = json.loads(asked.stdout)
     assert ["Echo", "http://172.29.7.22:17007"] in said["addresses"]
     assert "Echo" in said["drawn"]
-    assert "| `echo_http` | 7007 | Web address of echo. | `echo` | `echo` |" in said["ports"]
+    assert "| `echo_http` | 7007 | http | Web address of echo. | `echo` | `echo` |" in said["ports"]
     assert "| `echo` | none, or more | `echo` | `echo` | `/` answers |" in said["placement"]
     assert "| `lakehouse_users.echo` | str | User of echo. Default: echo |" in said["role"]
 

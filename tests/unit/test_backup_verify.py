@@ -398,11 +398,10 @@ class OneHost:
         class Inventory:
             path = "inventory/x"
 
-            @staticmethod
-            def group(_: str) -> tuple[type[Host], ...]:
-                return (Host,)
-
         self.inventory, self.hosts, self.services = Inventory, (Host,), {"n1": ()}
+
+    def active(self, _: str) -> Any:
+        return self.hosts[0]
 
     def variable(self, name: str) -> Any:
         return self.history if name == "lakehouse_catalog_enabled" else "kit"

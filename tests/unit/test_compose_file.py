@@ -153,13 +153,13 @@ def test_it_runs_a_row_of_the_catalogue_as_its_user_and_with_its_ports(name: str
     account = CATALOGUE.users[found.user].account if found.user else "postgres"
     assert service["user"] == (f"{account}:{GROUP}" if found.user else account)
     published = {PORT.fullmatch(port)[3] for port in service.get("ports", [])}  # type: ignore[index]
-    known = {variable(name, port.name): port for port in found.ports}
+    known = {variable(name, port.name): port for port in found.listeners}
     assert published <= known.keys()
     # Whoever has ports that can be changed names those that cannot.
-    others = [str(port.number) for setting, port in known.items() if published and setting not in published]
+    others = [str(port.port) for setting, port in known.items() if published and setting not in published]
     assert service.get("expose", []) == others
     if name not in {"datanode2", "datanode3"}:
-        assert all(DEFAULTS[setting] == str(known[setting].number) for setting in published)
+        assert all(DEFAULTS[setting] == str(known[setting].port) for setting in published)
 
 
 def test_every_row_that_a_host_of_the_stack_would_run_has_a_container() -> None:

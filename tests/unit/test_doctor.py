@@ -113,7 +113,7 @@ class Told:
     def _sockets(self, host: str) -> Iterator[str]:
         table = self.cluster.variable("lakehouse_ports")
         for service in self.cluster.services[host]:
-            for port in service.ports:
+            for port in service.listeners:
                 # As a JVM shows an IPv4 address; the metastore cannot be told one.
                 address = "*" if service.name == "metastore" else f"[::ffff:{self.addresses[host]}]"
                 yield f"LISTEN 0 4096 {address}:{table[port.name]} *:*\n"

@@ -235,7 +235,7 @@ def test_every_variable_is_in_an_argument_spec_or_exported(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_port_is_in_the_port_table(page: Path) -> None:
-    ports = {port.number for port in services.load().ports.values()}
+    ports = {listener.port for listener in services.load().listeners.values()}
     for block in blocks(page, "sh", "console", "python"):
         for host, port in re.findall(r"\b(172\.28\.0\.\d+|cpu-node\d|worker-node3)[:/](\d+)", block.text):
             assert int(port) in ports, f"{host}:{port}"

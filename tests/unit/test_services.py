@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import services
+from lakehouse import services, verbs
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
+from ops.sql.verb import ENGINES
 from plugins.filter import services as filters
 
 RAW: dict[str, Any] = yaml.safe_load(services.FILE.read_text(encoding="utf-8"))[services.KEY]
+LISTENER = {"port": 7, "protocol": "http", "description": "Echo."}
 GROUPS = {
     "trino_coordinator": ["n1"],
     "trino_workers": ["n1", "n2"],
@@ -33,7 +35,7 @@ def written(folder: Path, **changes: dict[str, Any]) -> Path:
             "role": "echo",
             "unit": "echo",
             "user": "echo",
-            "ports": {"echo": {"number": 7, "description": "Echo."}},
+            "listeners": {"echo": LISTENER},
             "ready": [{"kind": "http", "port": "echo"}],
         },
     }
@@ -53,6 +55,14 @@ def written(folder: Path, **changes: dict[str, Any]) -> Path:
 def test_every_role_of_a_service_exists() -> None:
     roles = {service.role for service in services.load().services.values()}
     assert not [role for role in roles if not (ROOT / "roles" / role).is_dir()]
+
+
+def test_every_release_is_a_component_that_an_engine_proves() -> None:
+    catalogue = services.load()
+    bill = verbs.bill().components
+    assert catalogue.releases.keys() <= bill.keys()
+    assert {row.release for row in catalogue.services.values()} - {None} == catalogue.releases.keys()
+    assert {release.proof for release in catalogue.releases.values()} <= ENGINES.keys()
 
 
 def test_the_timers_are_those_that_roles_make() -> None:
@@ -78,7 +88,7 @@ def test_tables_and_options_name_the_same_keys() -> None:
         ("services", {"groups": ["ekho"]}, "service echo: each of its groups stands under groups"),
         ("services", {"groups": []}, "service echo: each of its groups stands under groups"),
         ("services", {"user": "ekho"}, "service echo: its user ekho stands under users"),
-        ("services", {"http": "echo_http"}, "service echo: http names one of its ports"),
+        ("services", {"http": "echo_http"}, "service echo: http names one of its listeners"),
         ("services", {"prots": {}}, "service echo: got an unexpected keyword argument 'prots'"),
         ("services", {"role": None}, "service echo: missing 1 required positional argument: 'role'"),
         ("services", {"heap": {"divisor": 9, "least": 9}}, "service echo: heap: missing 1 required"),
@@ -117,7 +127,7 @@ def test_tables_and_options_name_the_same_keys() -> None:
         (
             "services",
             {"settled": [{"kind": "http", "port": "ekho"}]},
-            "service echo: no service has the port ekho that is asked",
+            "service echo: no service has the listener ekho that is asked",
         ),
         (
             "services",
@@ -127,7 +137,7 @@ def test_tables_and_options_name_the_same_keys() -> None:
         (
             "services",
             {"announce": {"port": "ekho", "command": "bye {place}"}},
-            "service echo: announce names one of its ports, and it has a user",
+            "service echo: announce names one of its listeners, and it has a user",
         ),
         (
             "services",
@@ -137,18 +147,42 @@ def test_tables_and_options_name_the_same_keys() -> None:
         (
             "services",
             {"gate": {"kind": "blocks", "port": "ekho"}},
-            "service echo: its gate names a port of a service, and it has a user",
+            "service echo: its gate names a listener of a service, and it has a user",
         ),
         ("services", {"gate": {"kind": "blocks"}}, "service echo: gate: missing 1 required"),
         (
             "services",
             {"drain": {"signal": "SIGTERM", "port": "ekho", "path": "/", "value": "jobs"}},
-            "service echo: drain names one of its ports",
+            "service echo: drain names one of its listeners",
         ),
+        *(
+            ("services", {"listeners": {"echo": LISTENER | change}}, f"service echo: listener echo: {fault}")
+            for change, fault in (
+                (
+                    {"protocol": "gopher"},
+                    "protocol gopher is none of hdfs, http, thrift, postgresql, spark, grpc, tcp",
+                ),
+                ({"number": 7}, "got an unexpected keyword argument 'number'"),
+                ({"tls": "on"}, "tls is 'on', not true or false"),
+                (
+                    {"protocol": "thrift", "metrics": "/metrics"},
+                    "metrics is a path of HTTP, and the protocol is thrift",
+                ),
+                ({"metrics": "metrics"}, "metrics is 'metrics', not a path that starts with /"),
+            )
+        ),
+        (
+            "services",
+            {"listeners": {"echo": {"port": 7, "protocol": "tcp"}}},
+            "service echo: listener echo: missing 1",
+        ),
+        ("services", {"listeners": {"echo": 7}}, "service echo: listener echo: 7 is no mapping"),
+        ("services", {"release": "ekho"}, "service echo: its release ekho stands under releases"),
+        ("services", {"ports": {}}, "service echo: got an unexpected keyword argument 'ports'"),
         ("groups", {"hosts": "two"}, "group echo: hosts is one, at most one, some, optional or quorum"),
         (
             "services",
-            {"ports": {name: {"number": 7, "description": "Echo."} for name in ("echo", "echo_http")}},
+            {"listeners": dict.fromkeys(("echo", "echo_http"), LISTENER)},
             "port 7 is there 2 times",
         ),
     ],
@@ -157,6 +191,31 @@ def test_a_wrong_row_is_named(tmp_path: Path, section: str, change: dict[str, An
     with pytest.raises(LakehouseError, match=r"services\.yml: .*next: correct") as refused:
         services.load(written(tmp_path, **{section: change}))
     assert fault in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "scheme"),
+    [
+        ({}, "http"),
+        ({"tls": True}, "https"),
+        ({"protocol": "thrift", "tls": True}, "thrift"),
+        ({"protocol": "grpc", "scheme": "sc"}, "sc"),
+        ({"protocol": "tcp"}, ""),
+    ],
+)
+def test_the_scheme_of_a_uri_follows_the_protocol_and_tls(
+    tmp_path: Path, change: dict[str, Any], scheme: str
+) -> None:
+    catalogue = services.load(written(tmp_path, services={"listeners": {"echo": LISTENER | change}}))
+    assert catalogue.listeners["echo"].uri_scheme == scheme
+
+
+def test_no_listener_speaks_tls_yet_and_trino_alone_serves_metrics_itself() -> None:
+    listeners = services.load().listeners.values()
+    assert not [listener.name for listener in listeners if listener.tls]
+    assert {listener.name: listener.metrics for listener in listeners if listener.metrics} == {
+        "trino_http": "/metrics"
+    }
 
 
 def test_a_host_runs_the_services_of_its_groups_and_of_the_profile() -> None:
@@ -194,15 +253,3 @@ def test_a_unit_of_a_package_has_its_instance() -> None:
         }
     }
     assert filters.units(raw) == {"postgresql": "postgresql@17-main", "trino": "trino"}
-
-
-def test_a_service_that_answers_http_has_a_section_where_it_has_a_host() -> None:
-    raw = {
-        "services": {
-            "echo": {"groups": ["echo"], "http": "echo_http"},
-            "away": {"groups": ["away"], "http": "away_http"},
-            "mute": {"groups": ["echo"]},
-        }
-    }
-    found = filters.http_sections(raw, {"echo": "10.0.0.1"}, {"echo": "n1"}, {"echo_http": 7007})
-    assert found == {"echo": {"host": "n1", "http": "http://10.0.0.1:7007"}, "away": None}

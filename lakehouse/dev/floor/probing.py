@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from lakehouse import services
+from lakehouse import endpoints, services
 from lakehouse.errors import LakehouseError
 from lakehouse.services import Ready
 from plugins.module_utils.lakehouse import probes
@@ -38,7 +38,7 @@ def probes_of(places: Iterable[tuple[str, str, int]]) -> Iterator[Probe]:
         # Followers ask their leader what it is asked itself.
         pages = dict.fromkeys((one.path, one.value) for one in of_port if one.kind == services.HTTP)
         for path, value in pages:
-            page = {"kind": "http", "url": f"http://{address}:{port}{path}"}
+            page = {"kind": "http", "url": f"{endpoints.uri(name, address, port)}{path}"}
             yield page | ({"path": value} if value else {})
 
 
@@ -50,9 +50,8 @@ def answered(probe: Probe) -> Probe:
     return probe | {"equals": probes.lookup(document, probe["path"])}
 
 
-def trino(address: str, port: int, user: str, nodes: int) -> Probe:
+def trino(url: str, user: str, nodes: int) -> Probe:
     """Return the question to a coordinator how many nodes it knows, and whether they can scan."""
-    url = f"http://{address}:{port}"
     return {"kind": "trino", "url": url, "user": user, "nodes": nodes, "tpch": True}
 
 

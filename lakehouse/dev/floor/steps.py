@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from functools import partial
 from graphlib import TopologicalSorter
 
-from lakehouse import inventory, services
+from lakehouse import endpoints, inventory, services
 from lakehouse.dev.floor import imprint, probing, taking
 from lakehouse.dev.floor.machines import Machines
 from lakehouse.dev.floor.taking import Kit, Taken
@@ -176,16 +176,18 @@ def _start(machines: Machines, kit: Kit, node: str, unit: str) -> None:
 def own_ports(unit: str) -> set[str]:
     """Return the names of the ports of a unit's row in the catalogue."""
     rows = services.load().services.values()
-    return {port.name for row in rows if fnmatch(unit, f"{row.unit}.service") for port in row.ports}
+    return {
+        listener.name for row in rows if fnmatch(unit, f"{row.unit}.service") for listener in row.listeners
+    }
 
 
 def _made(machines: Machines, kit: Kit) -> dict[str, Step]:
     """What happens once in a cluster's life."""
     found, variables = kit.inventory, kit.inventory.hosts[0].variables
     namenode, database, metastore = (
-        taking.host(found, group) for group in ("namenode", "postgresql", "metastore")
+        endpoints.active(service, found).name for service in ("namenode", "postgresql", "metastore")
     )
-    cluster, port = variables["lakehouse_cluster_id"], variables["lakehouse_ports"]["postgresql"]
+    cluster, port = variables["lakehouse_cluster_id"], endpoints.endpoint("postgresql", found).port
     server = tuple(
         f"{database}: {unit}" for unit in running(kit.nodes[database]) if fnmatch(unit, POSTGRESQL)
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lakehouse import artifacts, inventory, verbs
+from lakehouse import artifacts, endpoints, inventory, verbs
 from lakehouse.artifacts import releases
 from lakehouse.dev.floor import imprint, probing
 from lakehouse.dev.floor.machines import Machines
@@ -76,11 +76,6 @@ class Kit:
     answers: tuple[probing.Probe, ...]
 
 
-def host(found: Inventory, group: str) -> str:
-    """Return the only host of a group."""
-    return found.group(group)[0].name
-
-
 def ports(found: Inventory) -> dict[int, str]:
     """Return the names of the kit's ports by number."""
     return {int(number): name for name, number in found.hosts[0].variables["lakehouse_ports"].items()}
@@ -88,18 +83,15 @@ def ports(found: Inventory) -> dict[int, str]:
 
 def hdfs(found: Inventory) -> WebHdfs:
     """Return the NameNode, as its superuser."""
-    variables, address = found.hosts[0].variables, found.group("namenode")[0].address
-    return WebHdfs(
-        f"http://{address}:{variables['lakehouse_ports']['namenode_http']}",
-        variables["lakehouse_users"]["hdfs"],
-    )
+    users = found.hosts[0].variables["lakehouse_users"]
+    return WebHdfs(endpoints.endpoint("namenode_http", found).uri, users["hdfs"])
 
 
 def look(path: str) -> Kit:
     """Take from a cluster that the kit has just converged all that the floor needs; nothing is changed."""
     found = inventory.load(path)
     machines = Machines(found)
-    port = found.hosts[0].variables["lakehouse_ports"]["postgresql"]
+    port = endpoints.endpoint("postgresql", found).port
     archives = _archives()
     with ThreadPoolExecutor() as pool:
         taken = pool.map(lambda node: _taken(found, machines, node, archives), machines.nodes)
@@ -107,7 +99,7 @@ def look(path: str) -> Kit:
     return Kit(
         inventory=found,
         nodes=nodes,
-        databases=machines.run(host(found, "postgresql"), f"port={port}{DUMP}"),
+        databases=machines.run(endpoints.active("postgresql", found).name, f"port={port}{DUMP}"),
         folders=tuple(_folders(hdfs(found), "/")),
         answers=tuple(_answers(found, nodes)),
     )
@@ -185,5 +177,4 @@ def _answers(found: Inventory, nodes: Mapping[str, Taken]) -> Iterator[probing.P
     engines = [port for name, _, port in places if name == "trino_http"]
     if engines:
         user = found.hosts[0].variables["lakehouse_users"]["trino"]
-        address = found.group("trino_coordinator")[0].address
-        yield probing.trino(address, engines[0], user, len(engines))
+        yield probing.trino(endpoints.endpoint("trino_http", found).uri, user, len(engines))

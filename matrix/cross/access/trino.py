@@ -168,7 +168,7 @@ class _Words:
 
     @property
     def location(self) -> str:
-        return f"hdfs://{self.ground.endpoints.nameservice}{self.ground.location(self.table)}"
+        return self.ground.endpoints.uri(self.ground.location(self.table))
 
     @property
     def forgotten(self) -> str:

@@ -1,0 +1,148 @@
+"""Find addresses that are put together by hand: `python -m lakehouse.dev.addresses`, a part of `make lint`.
+
+`addresses.txt` records the lines that do so already, and only gets shorter: `--write` removes lines that are
+gone and never adds one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakehouse import services
+from lakehouse.errors import LakehouseError
+from lakehouse.run import ROOT
+from plugins.module_utils.lakehouse.counting import counted
+
+NAME = "lakehouse/dev/addresses.txt"
+COMMAND = "python -m lakehouse.dev.addresses --write"
+LIBRARY = ("lakehouse/endpoints.py", "plugins/filter/endpoints.py", "lakehouse/dev/addresses.py")
+# Tests name addresses on purpose, pages show them.
+_SKIPPED = {"build", "docs", "tests"}
+_SCANNED = (".py", ".yml", ".yaml", ".j2")
+_HOSTS = r"(?:group|running|serving|having|in_group)\("
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A pattern of a line of files whose names end in `suffixes`, the fault, and what to use instead."""
+
+    pattern: re.Pattern[str]
+    fault: str
+    instead: str
+    suffixes: tuple[str, ...] = _SCANNED
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that breaks a rule."""
+
+    path: str
+    number: int
+    text: str
+    rule: Rule
+
+    @property
+    def entry(self) -> str:
+        """The line as the record has it."""
+        return f"{self.path}: {self.text}"
+
+
+def rules() -> tuple[Rule, ...]:
+    """Return the rules; the schemes are those of the catalogue's protocols and listeners."""
+    schemes = {scheme for pair in services.PROTOCOLS.values() for scheme in pair if scheme}
+    schemes |= {one.uri_scheme for one in services.load().listeners.values() if one.uri_scheme}
+    of_scheme = "|".join(map(re.escape, sorted(schemes)))
+    yaml = tuple(suffix for suffix in _SCANNED if suffix != ".py")
+    return (
+        Rule(
+            # A variable or another text follows the slashes, or stands for the port.
+            re.compile(rf"\b(?:{of_scheme})://(?:[\w.-]+:)?(?:\[?\{{|[\"']\s*[~+])"),
+            "puts a URI together",
+            "'metastore' | uris in YAML, cluster.endpoint('metastore').uri in Python",
+        ),
+        Rule(
+            re.compile(r"groups(?:\.\w+|\[[^\]]+\])\s*(?:\|\s*first\b|\[0\]|\.0\b)"),
+            "takes the first host of a group",
+            "'namenode' | active_host",
+            yaml,
+        ),
+        Rule(
+            re.compile(rf"^\[\w+\] = .*\.{_HOSTS}|\.{_HOSTS}[^()]*\)\[0\]"),
+            "takes the only or the first host of a group",
+            "cluster.active('namenode')",
+            (".py",),
+        ),
+        Rule(
+            re.compile(r"""\[["']lakehouse_ports["']\]\["""),
+            "reads a port from lakehouse_ports",
+            "endpoints.on('metastore', host).port",
+            (".py",),
+        ),
+    )
+
+
+def broken(path: str, text: str, known: Iterable[Rule]) -> Iterator[Line]:
+    """Give each line of a file that breaks a rule, with the first that it breaks."""
+    own = [rule for rule in known if path.endswith(rule.suffixes)]
+    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+        rule = next((rule for rule in own if rule.pattern.search(line)), None)
+        if rule and not line.startswith("#"):
+            yield Line(path, number, line, rule)
+
+
+def lines(root: Path) -> list[Line]:
+    """Return the lines of a checkout that break a rule, by file."""
+    known = rules()
+    return [
+        line
+        for path in sorted(_files(root))
+        if path.as_posix() not in LIBRARY
+        for line in broken(path.as_posix(), (root / path).read_text(encoding="utf-8"), known)
+    ]
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Give the scanned files below a folder, by their paths from there; links are their targets'."""
+    for folder, folders, names in os.walk(root):
+        here = Path(folder)
+        folders[:] = [name for name in folders if name not in _SKIPPED and not name.startswith(".")]
+        paths = (here / name for name in names if name.endswith(_SCANNED))
+        yield from (path.relative_to(root) for path in paths if not path.is_symlink())
+
+
+def compare(found: Iterable[Line], record: Iterable[str]) -> tuple[list[Line], Counter[str]]:
+    """Return the lines that the record lacks, and the entries of it that are gone."""
+    left, new = Counter(record), []
+    for line in found:
+        if left[line.entry]:
+            left[line.entry] -= 1
+        else:
+            new.append(line)
+    return new, +left
+
+
+def main(arguments: list[str], root: Path = ROOT) -> int:
+    """Name each new line and what to use instead; return 1 if there is one, or one of the record is gone."""
+    file = root / NAME
+    record = file.read_text(encoding="utf-8").splitlines()
+    new, gone = compare(lines(root), record)
+    for line in new:
+        fault = f"{line.path}:{line.number} {line.rule.fault}: {line.text}"
+        sys.stderr.write(f"{LakehouseError(fault, f'use {line.rule.instead}')}\n")
+    if gone and "--write" in arguments:
+        kept = Counter(record) - gone
+        file.write_text("".join(f"{entry}\n" for entry in sorted(kept.elements())), encoding="utf-8")
+    elif gone:
+        number = counted(gone.total(), "line is", "lines are")
+        sys.stderr.write(f"{LakehouseError(f'{number} in {NAME} and no longer in the code', COMMAND)}\n")
+    return int(bool(new or (gone and "--write" not in arguments)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,112 @@
+"""Filters that derive hosts and URIs of services from services.yml and the inventory.
+
+``uri`` and ``uris`` take the name of a listener, a key of lakehouse_ports, ``active_host`` that of a service:
+``'metastore' | uris | join(',')``. lakehouse/endpoints.py does the same for Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from jinja2 import pass_context
+from jinja2.runtime import Context
+
+from lakehouse import endpoints
+from lakehouse.errors import LakehouseError
+from lakehouse.services import Service
+
+
+def _members(context: Context, service: Service) -> list[str]:
+    """Return the hosts on which clients reach a service, in the order of the inventory."""
+    return list(context["groups"].get(service.groups[0], ()))
+
+
+def _active(context: Context, service: Service) -> str:
+    for host in _members(context, service):
+        return host
+    raise AnsibleFilterError(f"no host in group {service.groups[0]}; add one to it in the inventory")
+
+
+def _uri(context: Context, name: str, host: str, at: str) -> str:
+    known = context.get("hostvars", {}).get(host, {}) if at else {}
+    if at and at not in known:
+        raise AnsibleFilterError(f"no {at} of host {host} for the URI of {name}; set it in the inventory")
+    return endpoints.uri(name, known[at] if at else host, context["lakehouse_ports"][name])
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """Have a fault of the library fail the template."""
+    try:
+        yield
+    except LakehouseError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+@pass_context
+def active_host(context: Context, service: str) -> str:
+    """Return the host of a service that serves clients; fail where its group has no host."""
+    with _faults():
+        return _active(context, endpoints.service(service))
+
+
+@pass_context
+def uri(context: Context, name: str, host: str = "", at: str = "") -> str:
+    """Return the URI of a listener on a host, or on the one that serves clients.
+
+    ``at`` is a variable of that host to name it by, such as ``ansible_host``; its inventory name if empty.
+    """
+    with _faults():
+        return _uri(context, name, host or _active(context, endpoints.owner(name)), at)
+
+
+@pass_context
+def uris(context: Context, name: str, at: str = "") -> list[str]:
+    """Return the URIs of a listener on all hosts on which clients reach it, each as ``uri``."""
+    with _faults():
+        return [_uri(context, name, host, at) for host in _members(context, endpoints.owner(name))]
+
+
+def endpoints_of(
+    members: Mapping[str, Sequence[str]], addresses: Mapping[str, str], ports: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return ``host``, ``address``, ``port`` and, where its protocol has them, URIs of each listener.
+
+    ``uri`` has the address of the host, ``internal_uri`` its name. ``members`` are the hosts of each group; a
+    listener without a host is left out.
+    """
+    return {
+        name: {
+            "host": endpoint.host,
+            "address": endpoint.address,
+            "port": endpoint.port,
+            **({"uri": endpoint.uri, "internal_uri": endpoint.internal_uri} if endpoint.scheme else {}),
+        }
+        for name, endpoint in endpoints.by_listener(members, addresses, ports).items()
+    }
+
+
+def http_sections(catalogue: Mapping[str, Any], found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return ``host`` and ``http`` of each service that names a listener as http; None if it has no host."""
+    names = {name: row["http"] for name, row in catalogue["services"].items() if "http" in row}
+    return {
+        name: {"host": found[listener]["host"], "http": found[listener]["uri"]} if listener in found else None
+        for name, listener in names.items()
+    }
+
+
+class FilterModule:
+    """What playbooks may use."""
+
+    def filters(self) -> dict[str, Any]:
+        """Name to function."""
+        return {
+            "active_host": active_host,
+            "endpoints_of": endpoints_of,
+            "http_sections": http_sections,
+            "uri": uri,
+            "uris": uris,
+        }

@@ -1,0 +1,170 @@
+"""Hosts, ports and URIs of services, derived from the catalogue and an inventory, for Python and Ansible."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleError
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
+
+from lakehouse import endpoints, inventory, services
+from lakehouse.errors import LakehouseError
+from lakehouse.inventory import Host, Inventory
+from ops.status import placement
+from plugins.filter import endpoints as filters
+
+PORTS = services.load().tables["lakehouse_ports"]
+MEMBERS = {"a": "192.0.2.1", "b": "192.0.2.2"}
+
+
+def template(text: str, **groups: list[str]) -> Any:
+    """Evaluate a template on host b, which has the kit's filters."""
+    variables = {
+        "groups": groups,
+        "hostvars": {name: {"ansible_host": address} for name, address in MEMBERS.items()},
+        "inventory_hostname": "b",
+        "lakehouse_ports": PORTS,
+    }
+    return Templar(loader=DataLoader(), variables=variables).template(trust_as_template(text))
+
+
+def an_inventory(**groups: list[str]) -> Inventory:
+    """Make an inventory of two hosts with these groups."""
+    hosts = tuple(
+        Host(
+            name,
+            address,
+            frozenset(group for group, members in groups.items() if name in members),
+            {"lakehouse_ports": PORTS},
+        )
+        for name, address in MEMBERS.items()
+    )
+    return Inventory(Path("inventory/pair"), hosts)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{{ 'metastore' | uris | join(',') }}", "thrift://b:9083"),
+        ("{{ 'namenode_http' | uri }}", "http://a:9870"),
+        ("{{ 'namenode_http' | uri(at='ansible_host') }}", "http://192.0.2.1:9870"),
+        ("{{ 'datanode_http' | uri(inventory_hostname, at='ansible_host') }}", "http://192.0.2.2:9864"),
+        ("{{ 'datanode_http' | uris | join(' ') }}", "http://a:9864 http://b:9864"),
+        ("{{ 'postgresql' | uri }}", "jdbc:postgresql://b:5432"),
+        ("{{ 'spark_connect' | uri }}", "sc://a:15002"),
+        ("{{ 'trino' | active_host }}", "a"),
+        ("{{ 'flink_rest' | uris | length }}", 0),
+    ],
+)
+def test_a_template_names_a_listener_and_gets_its_uri(text: str, value: object) -> None:
+    groups = {
+        "namenode": ["a"],
+        "datanodes": ["a", "b"],
+        "metastore": ["b"],
+        "postgresql": ["b"],
+        "clients": ["a", "b"],
+        # Clients reach the coordinator, which is the first group.
+        "trino_workers": ["b"],
+        "trino_coordinator": ["a"],
+    }
+    assert template(text, **groups) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "{{ 'metastroe' | uris }}",
+            "services.yml has no listener metastroe (did you mean metastore?); next: use a listener",
+        ),
+        (
+            "{{ 'flink' | active_host }}",
+            "services.yml has no service flink; next: use a service of",
+        ),
+        ("{{ 'metastore' | uri }}", "no host in group metastore; add one to it in the inventory"),
+        (
+            "{{ 'datanode_http' | uri('a', at='fqdn') }}",
+            "no fqdn of host a for the URI of datanode_http; set it in the inventory",
+        ),
+        ("{{ 'datanode_data' | uri('a') }}", "listener datanode_data has no URI: its protocol is tcp"),
+    ],
+)
+def test_a_template_that_cannot_have_a_uri_says_why(text: str, fault: str) -> None:
+    with pytest.raises(AnsibleError) as refused:
+        template(text)
+    assert fault in str(refused.value)
+
+
+def test_python_and_ansible_derive_the_same_uri() -> None:
+    groups = {"metastore": ["a"], "namenode": ["b"], "trino_coordinator": ["b"], "clients": ["a"]}
+    found = an_inventory(**groups)
+    for name in ("metastore", "namenode_http", "trino_http", "spark_thrift"):
+        endpoint = endpoints.endpoint(name, found)
+        assert endpoint.uri == template(f"{{{{ '{name}' | uri(at='ansible_host') }}}}", **groups)
+        assert endpoint.place == (endpoint.address, PORTS[name])
+
+
+def test_an_inventory_without_a_host_for_a_service_is_named() -> None:
+    with pytest.raises(LakehouseError, match=r"no host in group postgresql; next: add one .* inventory/pair"):
+        endpoints.active("postgresql", an_inventory())
+
+
+def test_a_misspelt_listener_has_a_suggestion() -> None:
+    with pytest.raises(LakehouseError, match=r"no listener namenode_htp \(did you mean namenode_http"):
+        endpoints.endpoint("namenode_htp", an_inventory(namenode=["a"]))
+
+
+def test_a_service_that_no_host_runs_has_no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAKEHOUSE_PROFILE", "core")
+    cluster = placement.read(inventory.load("inventory/local"))
+    assert (cluster.endpoints("trino_http"), cluster.endpoint("trino_http")) == ((), None)
+    # It is switched off.
+    assert cluster.endpoints("spark_thrift") == ()
+    with pytest.raises(LakehouseError, match="inventory/local runs trino; next: add one"):
+        cluster.active("trino")
+
+
+def test_an_endpoint_under_tls_is_reached_by_https(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue = services.load()
+    trino = catalogue.services["trino"]
+    secure = replace(trino, listeners=tuple(replace(one, tls=True) for one in trino.listeners))
+    changed = replace(catalogue, services={**catalogue.services, "trino": secure})
+    monkeypatch.setattr(services, "load", lambda: changed)
+    endpoint = endpoints.endpoint("trino_http", an_inventory(trino_coordinator=["a"]))
+    assert (endpoint.scheme, endpoint.uri) == ("https", "https://192.0.2.1:8090")
+
+
+def test_each_listener_with_a_host_is_an_endpoint_where_clients_find_it() -> None:
+    members = {"namenode": ["b"], "clients": ["b", "a"], "trino_workers": ["a"]}
+    found = filters.endpoints_of(members, MEMBERS, PORTS | {"namenode_http": "50070"})
+    assert found["namenode_http"] == {
+        "host": "b",
+        "address": "192.0.2.2",
+        "port": 50070,
+        "uri": "http://192.0.2.2:50070",
+        "internal_uri": "http://b:50070",
+    }
+    assert found["spark_connect"]["uri"] == "sc://192.0.2.2:15002"
+    # No host has a coordinator.
+    assert found.keys() == {"namenode_rpc", "namenode_http", "spark_thrift", "spark_connect"}
+
+
+def test_a_listener_of_tcp_has_no_uri_among_endpoints() -> None:
+    assert filters.endpoints_of({"datanodes": ["a"]}, MEMBERS, PORTS)["datanode_data"] == {
+        "host": "a",
+        "address": "192.0.2.1",
+        "port": 9866,
+    }
+
+
+def test_a_service_that_answers_http_has_a_section_where_it_has_a_host() -> None:
+    raw = {"services": {"echo": {"http": "echo_http"}, "away": {"http": "away_http"}, "mute": {}}}
+    found = {"echo_http": {"host": "n1", "uri": "http://10.0.0.1:7007"}}
+    assert filters.http_sections(raw, found) == {
+        "echo": {"host": "n1", "http": "http://10.0.0.1:7007"},
+        "away": None,
+    }
