@@ -78,7 +78,7 @@ def gate(cluster: Cluster, service: Service, host: Host) -> Iterator[Probe]:
     yield {
         "kind": "hdfs_gate",
         "gate": service.gate.kind,
-        "url": "http://{host}:{port}".format(**_place(cluster, service, service.gate.port, host)),
+        "url": _url(cluster, service, service.gate.port, host),
         "user": str(variables["lakehouse_users"][service.user]),
         "host": host.name,
         "datanodes": datanodes,
@@ -89,12 +89,20 @@ def gate(cluster: Cluster, service: Service, host: Host) -> Iterator[Probe]:
 def _place(cluster: Cluster, service: Service, port: str, host: Host) -> Probe:
     """Return where a port is asked: the host's own, or that of the first host of the service that has it."""
     if not (service.listens_on(port) and host.groups.intersection(service.groups)):
-        host = cluster.running(services.load().owner(port).groups[0])[0]
+        host = _leading(cluster, services.load().owner(port))
     return {"host": host.address, "port": host.variables["lakehouse_ports"][port]}
 
 
+def _leading(cluster: Cluster, service: Service) -> Host:
+    """Return the first host of the first group of a service."""
+    return cluster.running(service.groups[0])[0]
+
+
+def _url(cluster: Cluster, service: Service, port: str, host: Host) -> str:
+    return "http://{host}:{port}".format(**_place(cluster, service, port, host))
+
+
 def _http(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
-    url = "http://{host}:{port}".format(**_place(cluster, service, question.port, host))
     expected: Mapping[str, Any] = {"equals": question.equals, "at_least": question.at_least}
     if question.hosts:
         # A host in maintenance may run: a boot starts its units.
@@ -102,7 +110,7 @@ def _http(cluster: Cluster, service: Service, question: Ready, host: Host) -> Pr
     fields = {"path": question.value, **expected}
     return {
         "kind": "http",
-        "url": f"{url}{question.path}",
+        "url": f"{_url(cluster, service, question.port, host)}{question.path}",
         **{name: value for name, value in fields.items() if value is not None},
     }
 
@@ -117,7 +125,6 @@ def _connect(cluster: Cluster, service: Service, question: Ready, host: Host) ->
 
 def _trino(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
     """The coordinator, on the host of the first group, counts every node and can place a scan on them."""
-    coordinator = cluster.running(service.groups[0])[0]
     serving, running = (
         len({member.name for group in service.groups for member in members(group)})
         for members in (cluster.serving, cluster.running)
@@ -125,7 +132,7 @@ def _trino(cluster: Cluster, service: Service, question: Ready, host: Host) -> P
     overrides = host.variables.get("trino_catalog_properties", {})
     return {
         "kind": "trino",
-        "url": "http://{host}:{port}".format(**_place(cluster, service, question.port, coordinator)),
+        "url": _url(cluster, service, question.port, _leading(cluster, service)),
         "user": str(host.variables["lakehouse_users"][service.user]),
         "nodes": serving,
         **({"most": running} if cluster.away else {}),
