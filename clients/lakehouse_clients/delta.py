@@ -8,8 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from deltalake import ColumnProperties, DeltaTable, QueryBuilder, WriterProperties
+from deltalake.fs import DeltaStorageHandler
 from deltalake.table import TableMerger, TableOptimizer
+from pyarrow import parquet
+from pyarrow.fs import PyFileSystem
 
 from lakehouse_clients.arrow import plain
 from lakehouse_clients.errors import ClientError
@@ -23,6 +27,12 @@ READ_RIGHT = frozenset({"columnMapping", "deletionVectors", "timestampNtz", "v2C
 
 # deltalake keeps a column's smallest and largest value as floating-point numbers, which hold 15 digits.
 _EXACT_DIGITS = 15
+
+# Spark writes instants as INT96. Readers of Arrow count such in nanoseconds unless told otherwise, and
+# 64 bits of those reach from 1677 to 2262: an instant beyond comes out as another one.
+_INT96 = "INT96"
+_MICROSECONDS = "SET datafusion.execution.parquet.coerce_int96 = 'us'"
+_FIRST, _LAST = -(2**63) // 1000 + 1, (2**63 - 1) // 1000
 
 # More rows than a table has.
 _EVERY_ROW = 2**63 - 1
@@ -104,7 +114,8 @@ class Table(DeltaTable):
                 f"{self.table_uri} has column mapping, of which deltalake's dataset knows nothing",
                 "read it with lake.arrow, lake.polars or lake.sql",
             )
-        return super().to_pyarrow_dataset(*arguments, **options)
+        exact = {"parquet_read_options": ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")}
+        return super().to_pyarrow_dataset(*arguments, **exact | options)
 
     def to_pyarrow_table(self, *arguments: Any, **options: Any) -> Any:
         """Return deltalake's table, all rows of it; ClientError with `filters`.
@@ -179,8 +190,38 @@ def _has_nan(rows: pa.Table | pa.Schema, name: str) -> bool:
 
 
 def _careful(table: DeltaTable, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a call that writes, with `writer_properties` unless the caller has set them."""
+    """Return the options of a call that writes, with `writer_properties` unless the caller has set them.
+
+    ClientError where the call could change instants of rows that it copies.
+    """
+    if any(_INT96 in _physical_types(table, path) for path in _of_far_instants(table)):
+        raise ClientError(
+            f"{table.table_uri} has instants before 1678 or after 2261 in files of Spark, which delta-rs"
+            " would change in every row that it copies",
+            "change it with Spark",
+        )
     return {"writer_properties": writer_properties(pa.schema(table.schema().to_arrow())), **options}
+
+
+def _of_far_instants(table: DeltaTable) -> list[str]:
+    """Return the files that may hold instants beyond nanoseconds, by the log: those without an entry too."""
+    files = pa.table(table.get_add_actions(flatten=True))
+    far = pa.array([False] * files.num_rows)
+    for name in files.column_names:
+        if name.startswith(("min.", "max.")) and pa.types.is_timestamp(files.schema.field(name).type):
+            number = files[name].cast(pa.timestamp("us")).cast(pa.int64())
+            within = pc.and_(pc.greater(number, _FIRST), pc.less(number, _LAST))
+            empty = pc.equal(files[f"null_count.{name[4:]}"], files["num_records"])
+            far = pc.or_(far, pc.invert(pc.or_(pc.fill_null(within, False), pc.fill_null(empty, False))))
+    paths: list[str] = files["path"].filter(far).to_pylist()
+    return paths
+
+
+def _physical_types(table: DeltaTable, path: str) -> set[str]:
+    """Return the types of Parquet that a file of a table has."""
+    files = PyFileSystem(DeltaStorageHandler.from_table(table._table, table._storage_options))
+    with parquet.ParquetFile(files.open_input_file(path)) as file:
+        return {file.schema.column(number).physical_type for number in range(len(file.schema))}
 
 
 def read(table: DeltaTable, columns: Sequence[str] | None, where: str | None) -> pa.Table:
@@ -195,7 +236,9 @@ def read(table: DeltaTable, columns: Sequence[str] | None, where: str | None) ->
         source = f"(SELECT * FROM lake LIMIT {_EVERY_ROW}) AS lake"  # noqa: S608 (a constant)
     condition = f" WHERE {where}" if where else ""
     query = f"SELECT {chosen} FROM {source}{condition}"  # noqa: S608 (whoever reads may read all of it)
-    return plain(QueryBuilder().register("lake", table).execute(query).read_all())
+    session = QueryBuilder().register("lake", table)
+    session.execute(_MICROSECONDS).read_all()
+    return plain(session.execute(query).read_all())
 
 
 def quoted(name: str) -> str:

@@ -12,10 +12,10 @@ from typing import Any
 import yaml
 
 from lakehouse.errors import LakehouseError
-from matrix.cross.data_types import DAY, LOCAL
-from matrix.cross.engines import DELTA_RS
+from matrix.cross.data_types import DAY, INSTANT, LOCAL
+from matrix.cross.engines import DELTA_RS, FLINK
 from matrix.cross.hive_differences import different
-from matrix.model.state import HIVE, Model, Row, Table, Value
+from matrix.model.state import HIVE, NAN, Model, Row, Table, Value
 from matrix.model.steps import ENGINES, Step
 from testbed.formats import BY_NAME
 
@@ -89,6 +89,22 @@ def _former_name(step: Step, table: Table) -> bool:
     return bool(names & table.former)
 
 
+def _first_local_time(step: Step, table: Table) -> bool:
+    return LOCAL in {column.kind for column in step.columns} - {column.kind for column in table.columns}
+
+
+def _far_instants(_: Step, table: Table) -> bool:
+    return any(
+        column.kind is INSTANT and value and not "1678" <= str(value) < "2262"
+        for row in table.rows.values()
+        for column, value in zip(table.columns, row.values, strict=True)
+    )
+
+
+def _nan_of_flink(table: Table) -> bool:
+    return any(row.writer == FLINK and NAN in row.values for row in table.rows.values())
+
+
 def _engine_reads_otherwise(step: Step, table: Table) -> bool:
     return any(
         reads_otherwise(step.engine, table, row, name, value)
@@ -102,10 +118,13 @@ STEPS: Mapping[str, Callable[[Step, Table], bool]] = {
     "column mapping": lambda _, table: table.mapped,
     "made by delta-rs": lambda _, table: table.maker == DELTA_RS,
     "name of a former column": _former_name,
+    "first column of local time": _first_local_time,
+    "far instants": _far_instants,
     "engine reads values otherwise": _engine_reads_otherwise,
 }
 TABLES: Mapping[str, Callable[[Table], bool]] = {
     "column mapping": lambda table: table.mapped,
+    "NaN of Flink": _nan_of_flink,
     "column of days": lambda table: any(column.kind is DAY for column in table.columns),
 }
 

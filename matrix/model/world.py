@@ -10,6 +10,7 @@ from dataclasses import replace as with_
 from pyspark.errors import PySparkException
 
 from lakehouse import risky
+from lakehouse.features import FILTERED, Risk
 from matrix.cross.engines import DELTA_RS, PYICEBERG, SPARK, SQL_ENGINES, TRINO, Engines
 from matrix.model import statements
 from matrix.model.replay import RefusalError
@@ -113,12 +114,9 @@ class ClusterWorld:
 
     def predicts(self, reader: str, name: str, table: Table) -> bool:
         """Tell whether `lakehouse risky-tables` names the table as one that a reader gets wrong."""
-        # It warns of a call of deltalake, and the kit's client reads such tables right.
-        if table.mapped:
-            return False
         place = self._place(name, table)
         return any(
-            finding.table == place.short and reader in finding.risk.consequence.lower()
+            finding.table == place.short and _is_about(finding.risk, reader)
             for finding in risky.find(self.databases.endpoints.path)
         )
 
@@ -175,3 +173,8 @@ def _refusals() -> Iterator[None]:
         raise RefusalError(words(error)) from error
     except Exception as error:
         raise RefusalError(f"{type(error).__name__}: {error}") from error
+
+
+def _is_about(risk: Risk, reader: str) -> bool:
+    """Tell whether a risk is what a reader makes of a whole table, or of a condition, which names it."""
+    return reader in risk.engines or (risk.effect == FILTERED and reader in risk.consequence.lower())

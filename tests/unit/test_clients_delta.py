@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from lakehouse_clients import ClientError, delta
 from lakehouse_clients.arrow import plain
 from lakehouse_clients.metastore import delta_row, format_of
 from lakehouse_clients.names import Name
+from pyarrow import parquet
 
 ROWS = pa.table(
     {
@@ -155,6 +157,63 @@ def test_deltalake_still_changes_nan(tmp_path: Path) -> None:
     table = DeltaTable(str(tmp_path))
     table.update(updates={"i": "1"}, predicate="not x > 1.0")
     assert delta.read(table, None, None)["x"].to_pylist() == [1.0, 1.0]
+
+
+FAR = ["1000-01-01 12:00:00.000001", "9999-12-31 23:59:59.999999"]
+NEAR = ["1969-12-31 23:59:59.999999", "2024-05-01 10:00:00.123456"]
+
+
+def of_spark(folder: Path, moments: list[str]) -> str:
+    """A table of Spark's: its instants are INT96, and the log has their limits in milliseconds."""
+    instants = pa.array(map(dt.datetime.fromisoformat, moments), pa.timestamp("us", "UTC"))
+    rows = pa.table({"id": range(len(moments)), "at": instants})
+    write_deltalake(str(folder), rows)
+    [path] = folder.glob("*.parquet")
+    parquet.write_table(rows, path, use_deprecated_int96_timestamps=True, store_schema=False)
+    [log] = folder.glob("_delta_log/*.json")
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    for action in actions:
+        action.get("add", {}).update(size=path.stat().st_size)
+    log.write_text("\n".join(map(json.dumps, actions)))
+    return str(folder)
+
+
+@pytest.mark.parametrize("moments", [FAR, NEAR], ids=["far", "near"])
+def test_instants_of_spark_are_read_as_they_are(moments: list[str], tmp_path: Path) -> None:
+    table = delta.load(of_spark(tmp_path / "t", moments), {})
+    for read in (delta.read(table, None, None), table.to_pyarrow_table()):
+        instants = read.sort_by("id")["at"].cast(pa.timestamp("us")).to_pylist()
+        assert [value.isoformat(" ") for value in instants] == moments
+
+
+def test_deltalake_alone_still_changes_far_instants(tmp_path: Path) -> None:
+    """Once it fails, the client need refuse nothing."""
+    table = DeltaTable(of_spark(tmp_path / "t", FAR))
+    table.delete("id = 0")
+    instants = delta.read(delta.load(table.table_uri, {}), ["at"], None)["at"].cast(pa.timestamp("us"))
+    assert instants.to_pylist() != [dt.datetime.fromisoformat(FAR[1])]
+
+
+CHANGES: list[Callable[[delta.Table], object]] = [
+    lambda table: table.delete("id = 0"),
+    lambda table: table.update({"id": "7"}, predicate="id = 0"),
+    lambda table: table.merge(pa.table({"id": [0]}), "t.id = s.id", source_alias="s", target_alias="t"),
+    lambda table: table.optimize.compact(),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_far_instants_of_spark_are_copied_by_no_change(
+    change: Callable[[delta.Table], object], tmp_path: Path
+) -> None:
+    with pytest.raises(ClientError, match="before 1678 or after 2261"):
+        change(delta.load(of_spark(tmp_path / "spark", FAR), {}))
+    change(delta.load(of_spark(tmp_path / "near", NEAR), {}))
+    rows = pa.table(
+        {"id": [0, 1], "at": pa.array(map(dt.datetime.fromisoformat, FAR), pa.timestamp("us", "UTC"))}
+    )
+    write_deltalake(str(tmp_path / "own"), rows)
+    change(delta.load(str(tmp_path / "own"), {}))
 
 
 def test_a_filter_of_pyarrow_is_refused(folder: str) -> None:
