@@ -21,7 +21,7 @@ def check(table: OddTable) -> None:
         text = statement.format(**NAMES)
         assert re.search(r"\bd\.t\b|'d', 't'", text)
         assert {*CATALOGS[OF_ICEBERG].values(), *CATALOGS[OF_HIVE].values()} & set(re.findall(r"\w+", text))
-        assert engine in {"spark", "trino"}
+        assert engine in {"spark", "trino", "flink"}
     spelt = canonical.rows(table.rows, table.columns.values())
     assert len(spelt) == len(table.rows) > 0
 
