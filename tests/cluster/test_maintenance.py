@@ -12,7 +12,7 @@ from tests.cluster.changing import Verb
 from tests.cluster.machines import Machines
 from tests.cluster.playbooks import Ansible
 
-pytestmark = [pytest.mark.cluster, pytest.mark.drill, pytest.mark.longdrill]
+pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
 # The two minutes, and until the NameNode takes a silent DataNode for dead.
 OVER_SECONDS = 600
@@ -23,6 +23,7 @@ def host(cluster: Inventory) -> Host:
     return changing.replaceable(cluster)
 
 
+@pytest.mark.longdrill
 def test_a_host_goes_and_comes_back(
     verb: Verb, host: Host, machines: Machines, namenode: NameNode, ansible: Ansible
 ) -> None:
@@ -64,6 +65,7 @@ def test_a_host_goes_and_comes_back(
     changing.healed(namenode)
 
 
+@pytest.mark.longdrill
 def test_a_host_that_goes_while_a_person_is_asked_is_not_started(
     verb: Verb, host: Host, machines: Machines, namenode: NameNode
 ) -> None:
@@ -84,6 +86,7 @@ def test_a_host_that_goes_while_a_person_is_asked_is_not_started(
     changing.healed(namenode)
 
 
+@pytest.mark.longdrill
 def test_hdfs_does_without_the_replicas_of_a_host_until_its_time_is_over(
     verb: Verb, host: Host, machines: Machines, namenode: NameNode
 ) -> None:
@@ -102,6 +105,7 @@ def test_hdfs_does_without_the_replicas_of_a_host_until_its_time_is_over(
     changing.healed(namenode)
 
 
+@pytest.mark.longdrill
 def test_the_host_of_the_namenode_comes_back_without_a_boot(
     verb: Verb, machines: Machines, namenode: NameNode
 ) -> None:
