@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lakehouse import run
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.nearest import did_you_mean
 from lakehouse.report import junit
 from lakehouse.report.model import Case, Status
@@ -129,7 +129,7 @@ def named(names: Collection[str]) -> list[Drill]:
         return [drill for drill in every if drill in late]
     for name in names:
         if all(drill.name != name for drill in every):
-            raise LakehouseError(
+            raise UsageError(
                 f"no drill is called {name}{did_you_mean(name, [drill.name for drill in every])}",
                 f"ls {' '.join(f'tests/{folder}' for folder in _FOLDERS.values())}",
             )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import command
 from ops.change.ending import Ending
 
@@ -214,7 +214,7 @@ def find(folder: Path, name: str | None, inventory: str) -> Run:
         return found
     named = next((run for run in known if run.id == name), None)
     if named is None:
-        raise LakehouseError(f"there is no run {name} of this cluster on this machine", look)
+        raise UsageError(f"there is no run {name} of this cluster on this machine", look)
     if not named.resumable:
         raise LakehouseError(f"run {name} ({named.verb} {named.target}) is {named.state}", look)
     return named

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import UsageError
 from lakehouse.next_command import PROGRAM, command
 from ops import spans
 from ops.change import datanodes, leaving, restart, run
@@ -37,9 +37,9 @@ def main(options: argparse.Namespace) -> int:
 
 
 def seconds(text: str) -> float:
-    """Read a time such as 30m, 2h or 1d; LakehouseError where it is none."""
+    """Read a time such as 30m, 2h or 1d; UsageError where it is none."""
     if not (found := spans.seconds(text)):
-        raise LakehouseError(f"--for {text} is no time", f"{PROGRAM} maintenance NODE --for 2h")
+        raise UsageError(f"--for {text} is no time", f"{PROGRAM} maintenance NODE --for 2h")
     return float(found)
 
 

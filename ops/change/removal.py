@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from lakehouse import services
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.inventory import Host
 from lakehouse.nearest import did_you_mean
 from lakehouse.next_command import command
@@ -64,12 +64,13 @@ def removable() -> dict[str, tuple[Service, ...]]:
 def prepare(living: Living, request: Request) -> Work:
     """Return the plan: the hosts that still have something of it.
 
-    Raises LakehouseError for a component that no cluster can do without, or a host that does not answer.
+    Raises UsageError for a component that no cluster can do without, LakehouseError for a host that does not
+    answer.
     """
     component, data, path = str(request.arguments["component"]), bool(request.arguments["data"]), request.path
     known = removable()
     if component not in known:
-        raise LakehouseError(
+        raise UsageError(
             f"{component} is nothing that a cluster can do without{did_you_mean(component, known)}",
             f"one of: {', '.join(known)}",
         )

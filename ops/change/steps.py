@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakehouse import services
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import UsageError
 from lakehouse.inventory import Host
 from lakehouse.nearest import did_you_mean
 from lakehouse.next_command import command
@@ -59,11 +59,11 @@ def order(rows: Iterable[Service]) -> tuple[Service, ...]:
 def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, ...]:
     """Return the steps for a service, or all of them, on all hosts that are not in maintenance, or on one.
 
-    Raises LakehouseError where there is no such service or host, or nothing of it there.
+    Raises UsageError where there is no such service or host, or nothing of it there.
     """
     catalogue = services.load().services
     if target != ALL and target not in catalogue:
-        raise LakehouseError(
+        raise UsageError(
             f"there is no service {target}{did_you_mean(target, catalogue)}",
             command("status", _path(cluster)),
         )
@@ -81,16 +81,16 @@ def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, 
         where = (
             f"on {only}" if only else f"in this cluster{f' but for {left}, in maintenance' if left else ''}"
         )
-        raise LakehouseError(f"{target} does not run {where}", command("status", _path(cluster)))
+        raise UsageError(f"{target} does not run {where}", command("status", _path(cluster)))
     return steps
 
 
 def host(cluster: Cluster, name: str) -> Host:
-    """Return a host; LakehouseError where the inventory has none of that name."""
+    """Return a host; UsageError where the inventory has none of that name."""
     found = next((one for one in cluster.hosts if one.name == name), None)
     if found is None:
         near = did_you_mean(name, [one.name for one in cluster.hosts])
-        raise LakehouseError(
+        raise UsageError(
             f"there is no host {name} in {_path(cluster)}{near}",
             f"ansible-inventory -i {_path(cluster)} --graph",
         )

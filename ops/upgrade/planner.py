@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from lakehouse import services
 from lakehouse.artifacts.manifest import Pair, lock_command, pair_findings
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.nearest import did_you_mean
 from lakehouse.next_command import PROGRAM
 from ops.change import steps
@@ -139,7 +139,7 @@ def chosen(target: str, names: Mapping[str, set[str]]) -> set[str]:
     if found := {component for component, versions in names.items() if target in versions}:
         return found
     known = sorted({*names, *(one for versions in names.values() for one in versions)} - {*_DATA})
-    raise LakehouseError(
+    raise UsageError(
         f"no component is called {target}{did_you_mean(target, known)}", f"one of: {', '.join(known)}"
     )
 

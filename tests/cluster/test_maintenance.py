@@ -137,8 +137,8 @@ def place(machines: Machines) -> str:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("nobody", "--end"), 1, "error: there is no host nobody in "),
-        (("alpha1", "--for", "soon"), 1, "error: --for soon is no time; next: "),
+        (("nobody", "--end"), 64, "error: there is no host nobody in "),
+        (("alpha1", "--for", "soon"), 64, "error: --for soon is no time; next: "),
         (("alpha1",), 64, "one of the arguments --for --end is required"),
     ],
 )

@@ -30,7 +30,7 @@ def test_what_the_inventory_has_is_refused(verb: Verb, machines: Machines) -> No
 
 def test_what_no_cluster_can_do_without_is_one_line(verb: Verb) -> None:
     done = verb.run("remove", "hdfs_namenode")
-    assert (done.returncode, done.stdout) == (1, ""), done
+    assert (done.returncode, done.stdout) == (64, ""), done
     [line] = done.stderr.splitlines()
     assert "hdfs_namenode is nothing that a cluster can do without" in line
 

@@ -228,7 +228,7 @@ def test_a_name_that_nobody_has_is_one_line_and_begins_no_run(verb: Verb) -> Non
         (("resume", "r0"), "error: there is no run r0 "),
     ):
         done = verb.run(*words)
-        assert (done.returncode, done.stdout) == (1, ""), done
+        assert (done.returncode, done.stdout) == (64, ""), done
         assert done.stderr.startswith(said), done
         assert len(done.stderr.splitlines()) == 1
 
