@@ -69,6 +69,7 @@ FIXES = {
         ),
         Fix("hive.orc.use-column-names", trino=("SET SESSION hive.orc_use_column_names = false",), seed=9),
         Fix("spark.sql.orc.filterPushdown", spark={"spark.sql.orc.filterPushdown": "true"}, seed=5),
+        Fix("spark.sql.optimizer.excludedRules", spark={"spark.sql.optimizer.excludedRules": ""}),
         Fix("migration by a copy", world={"in_place": True}, seed=12),
         Fix(
             "conditions of the clients",
