@@ -40,7 +40,7 @@ def _run(settings: Settings, _: argparse.Namespace) -> Any:
             verify.regularly(settings)
         made = run.run(settings)
     except Exception as error:
-        # Also what nobody has thought of: without it the run would seem to be at work.
+        # Also what was not foreseen: without it the run would seem to be at work.
         why = " ".join(str(error).split()) or type(error).__name__
         _keep(path, last | manifest.standing(settings) | {"why": why, "ended": time.time()})
         raise

@@ -35,7 +35,7 @@ class Plan:
 def plan(
     wanted: Mapping[str, Entry], there: Mapping[str, Entry], lost: frozenset[str], *, keep: bool
 ) -> Plan:
-    """Compare trees; `lost` are files that nobody can read. With `keep`, what is there and readable stays."""
+    """Compare trees; `lost` are unreadable files. With `keep`, what is there and readable stays."""
     different = {
         path
         for path, entry in there.items()

@@ -188,7 +188,7 @@ def _forget_unfinished(settings: Settings, hdfs: WebHdfs) -> None:
     for backup in list(manifest.all_of(settings)):
         if not backup.finished:
             backup.clear()
-            # Its folder names the snapshot to whoever comes next.
+            # Its folder names the snapshot to the next command.
             if _drop_snapshot(settings, hdfs, backup.name):
                 backup.remove()
 

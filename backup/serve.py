@@ -1,4 +1,4 @@
-"""Gives the files of a folder to one address, for a while, to whoever knows a word."""
+"""Gives the files of a folder to one address, for a while, to clients that know a word."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _COMMIT = re.compile(r"_delta_log/(\d{20})(\.checkpoint\b.*\.parquet|\.json)$")
 class Table:
     """A table at T0. `metadata` is a path in HDFS; `state` is the same as long as the table's content is.
 
-    `version` is Iceberg's snapshot or Delta's version. `rows` and `checksum` are None where nobody
+    `version` is Iceberg's snapshot or Delta's version. `rows` and `checksum` are None where they were not
     counted, and why is in `unknown`; `columns` are those of the checksum, each with the kind of its
     values.
     """
@@ -104,7 +104,7 @@ def _iceberg(name: dict[str, Any], location: str, metadata: str, inside: Inside)
         content = (inside.folder / path).read_bytes()
         said = json.loads(gzip.decompress(content) if ".gz.metadata" in path else content)
         version = said.get("current-snapshot-id")
-        # -1 and nothing at all are a table into which nobody has written.
+        # -1 and nothing at all are a table without any write.
         version = None if version in (None, -1) else int(version)
     return Table(
         **name, format="iceberg", location=location, metadata=metadata, version=version, state=metadata

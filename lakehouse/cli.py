@@ -23,7 +23,7 @@ FAMILIES = building, looking, changing, keeping, history
 _COMMANDING = "exec"
 # A verb that looks must not end with 1 or 2 for another reason than what it saw (sysexits.h: EX_USAGE).
 USAGE = 64
-# As a shell says of a program that nobody reads any more.
+# As a shell says of a program that has lost its reader.
 PIPE = 141
 
 

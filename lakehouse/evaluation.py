@@ -15,7 +15,7 @@ from ansible.errors import AnsibleError
 from ansible.template import Templar
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-# Every variable of a host or of all hosts: whoever names them means one entry.
+# Every variable of a host or of all hosts: a template that names them means one entry.
 _WHOLE = frozenset({"hostvars", "vars"})
 
 
@@ -39,7 +39,7 @@ def _settle(value: Any, templar: Templar, known: dict[str, Any], seen: set[str])
             known[name] = templar.copy_with_new_env(available_variables=known).template(known[name])
         except AnsibleError:
             # The word may be a key and no variable, or stand in a branch that is not taken: it stays as it
-            # was, and whoever does take it gets the error.
+            # was, and a template that does take it gets the error.
             continue
 
 

@@ -35,7 +35,7 @@ class Risk:
     `effect` is WRONG (no error, other rows), FILTERED (no error, a filter misses rows), CUT (no error, less
     precise values), LATER (right until the table is changed), REFUSED (an error), SPREADS (an error, also for
     who lists the columns of other tables), LOST (a DROP removes another's files), or UNKNOWN (the table's
-    metadata could not be read, so nobody can say).
+    metadata could not be read, so it is unknown).
     `newer` is one that an older library of the format may not know.
     `engines` are those of which a whole read of the table has this effect; none where it depends on the call.
     """

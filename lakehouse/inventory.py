@@ -96,7 +96,7 @@ class Inventory:
     hosts: tuple[Host, ...]
 
     def group(self, name: str) -> tuple[Host, ...]:
-        """Return the hosts of a group; empty when nobody is in it."""
+        """Return the hosts of a group; empty when no host is in it."""
         return tuple(host for host in self.hosts if name in host.groups)
 
 

@@ -12,7 +12,7 @@ LOOPBACK = "127.0.0.1"
 
 
 def place(address: str, port: int, command: str) -> tuple[socket.AddressFamily, Any]:
-    """Return family and socket address of an address, or of localhost; nobody is asked for other names.
+    """Return family and socket address of an address, or of localhost; no resolver is asked for other names.
 
     LakehouseError where it is none; `command` is the verb that listens.
     """
@@ -27,7 +27,7 @@ def place(address: str, port: int, command: str) -> tuple[socket.AddressFamily, 
 
 
 def refused(address: str, port: int, free: int, error: OSError, command: str) -> LakehouseError:
-    """Return why nobody can listen there, with the option that helps; `free` is the verb's own port."""
+    """Return why no server can listen there, with the option that helps; `free` is the verb's own port."""
     other = {
         errno.EADDRINUSE: "--port 0",
         errno.EACCES: f"--port {free}",

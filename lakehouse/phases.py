@@ -38,7 +38,7 @@ class Phase:
 
 
 def read(path: Path) -> tuple[Phase, ...]:
-    """Return the phases in the order in which they began; none when nobody has recorded any.
+    """Return the phases in the order in which they began; none when none were recorded.
 
     Raises LakehouseError when the file is not what `Phases` writes.
     """

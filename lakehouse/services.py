@@ -190,7 +190,7 @@ class Service:
     where the package brings its own; `switch` is the variable that switches it on, None where it always runs;
     `leader` is the service to which its hosts report, None where they do not, and `members` where it lists
     them. `ready` is what it answers once it serves, and `settled` what has to be so besides at the end of all
-    steps. `announce` is said before a restart, None where nobody has to know. `notice` is what users notice
+    steps. `announce` is said before a restart, None where no user has to know. `notice` is what users notice
     while one of its hosts is without it (of several groups, one of the first, which leads), empty where they
     notice nothing. `gate` is open before it stops, and `drain` ends its work before it leaves for good; None
     where it has none. `logs` are files beside the
@@ -421,7 +421,7 @@ def _heap_faults(service: Service, heap: Heap) -> Iterable[str]:
 
 
 def _unasked(catalogue: Catalogue, service: Service) -> Iterable[str]:
-    """Say what nobody could ask: a service without a question would count as serving once it runs."""
+    """Say what could not be asked: a service without a question would count as serving once it runs."""
     asked = (*service.ready, *service.settled)
     if not service.ready:
         yield f"service {service.name}: ready names what it answers once it serves"

@@ -1,6 +1,6 @@
 """The files of tables in HDFS, and what of their metadata the check of risky tables needs.
 
-Whoever writes a table writes them: every one is read within limits, and what cannot be understood is a fault
+The writer of a table writes them: every one is read within limits, and what cannot be understood is a fault
 of that table alone.
 """
 

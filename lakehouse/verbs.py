@@ -43,7 +43,7 @@ SMOKE, MATRIX = "smoke", "matrix"
 _WITHOUT_TPCH = f"--ignore={MATRIX}/tpch"
 # The real Maven's. A folder of thousands would be collected for it.
 NETWORK_TESTS = "tests/unit/test_artifacts.py"
-# The cluster of `make test` alone: nobody else's data is on it.
+# The cluster of `make test` alone: no other data is on it.
 TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
 # What its tests start where they need it.
@@ -62,7 +62,7 @@ def is_local(path: str) -> bool:
 
 
 def confirm(phases: Phases, path: str, typed: str | None) -> None:
-    """Raise LakehouseError where somebody's nodes would be removed, unless their cluster's name was typed.
+    """Raise LakehouseError where a user's nodes would be removed, unless their cluster's name was typed.
 
     With it they are removed, whichever checkout has made them.
     """
@@ -413,7 +413,7 @@ def _stack_of_tests(phases: Phases, settings: Settings, *, keep: bool) -> Iterat
     added = bool(names.unknown(names.of(settings)))
     # With what an earlier run has left, nothing would be from nothing; to remove it takes docker compose.
     stack.check(phases, settings, bill())
-    # Of whichever checkout: nobody else's data is in the stack of the tests.
+    # Of whichever checkout: no other data is in the stack of the tests.
     stack.down(settings, volumes=True)
     try:
         compose_up(phases, settings)

@@ -61,7 +61,7 @@ def _xml(content: str) -> str | None:
 
 
 def _sshd(content: str) -> str | None:
-    """Ask sshd itself: one that does not start lets nobody in."""
+    """Ask sshd itself: one that does not start lets no user in."""
     with tempfile.NamedTemporaryFile("w", encoding="utf-8") as stream:
         stream.write(content)
         stream.flush()

@@ -150,7 +150,7 @@ def is_deaf(known: dict[str, str], sockets: list[dict[str, Any]]) -> bool:
 
 
 def is_open(place: dict[str, Any]) -> bool:
-    """Whether somebody takes a connection there."""
+    """Whether a server takes a connection there."""
     try:
         socket.create_connection((place["host"], int(place["port"])), CONNECT_SECONDS).close()
     except OSError:

@@ -29,7 +29,7 @@ _WORDS = "works, wrong, refused, withheld, absent"
 
 
 class Design(StrEnum):
-    """Why a cell is no limit that an upstream issue could explain: nobody is to mend it."""
+    """Why a cell is no limit that an upstream issue could explain: no project is to mend it."""
 
     FORMAT = "format"
     ENGINE = "engine"

@@ -22,7 +22,7 @@ from testbed.tables import history
 _LAYOUTS: dict[str, tuple[str, list[Row]]] = {
     # Old rows lie as before, the new one as asked.
     ICEBERG.family: ("SELECT DISTINCT spec_id FROM {table}.files ORDER BY spec_id", [(0,), (1,)]),
-    # A table of Delta has one layout: whoever changes it moves every row.
+    # A table of Delta has one layout: a change of it moves every row.
     DELTA.family: ("SELECT DISTINCT _metadata.file_path LIKE '%/day=%' FROM {table}", [(True,)]),
 }
 

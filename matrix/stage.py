@@ -81,7 +81,7 @@ class Stage:
             self.spark.sql(f"DROP TABLE IF EXISTS {table}")
 
     def shared(self) -> list[tuple[str, Table]]:
-        """Return the tables that nobody was to change, with how they began."""
+        """Return the tables that were to stay unchanged, with how they began."""
         return [(start, table) for (_, start), table in self._shared.items() if STARTS[start]]
 
     def _prefix(self, fmt: Format) -> str:

@@ -29,7 +29,7 @@ class Outcome:
 
     `statements` are those of the operation, `seconds` what it took with its proof. `message` is what the
     engine said when it refused, or what turned out to be wrong. `failure` is empty if all was as declared.
-    `behind` is what the engine itself does where the kit withholds something; empty: nobody could ask it.
+    `behind` is what the engine itself does where the kit withholds something; empty: it could not be asked.
     """
 
     statements: tuple[str, ...]
@@ -151,7 +151,7 @@ class Workers:
         return list(self.workers.values())
 
     def close(self) -> None:
-        """Wait until nobody works any more."""
+        """Wait until no worker works any more."""
         self._pool.shutdown(cancel_futures=True)
 
     def _work(self, engine: str, cells: list[Cell]) -> None:

@@ -17,7 +17,7 @@ import java.util.function.BooleanSupplier;
 final class Answers {
   /** Small answers, one for each session of the database, have one in so many of what there is. */
   private static final int PART_OF_SMALL = 16;
-  /** Bytes of an answer that are not counted: most calls ask nobody. */
+  /** Bytes of an answer that are not counted: most calls take no part. */
   private static final int STEP = 1 << 16;
   /** So long an answer may be sent where others need what it holds. */
   private static final long SENT_NANOS = TimeUnit.SECONDS.toNanos(30);

@@ -19,7 +19,7 @@ import org.apache.thrift.TException;
  * Passes a call of Thrift on to Hive after its caller and its strings were checked.
  *
  * <p>Every call comes through here before Hive touches a file or the database. A call that is not listed as readable by
- * everybody needs a user name, so a call that a new release adds does, too. What a user may change, the stores decide:
+ * all needs a user name, so a call that a new release adds does, too. What a user may change, the stores decide:
  * {@link GuardedStore}, {@link org.apache.hadoop.hive.metastore.txn.GuardedTxnStore}.
  */
 final class CallGate implements InvocationHandler {

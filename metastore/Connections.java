@@ -18,7 +18,7 @@ import org.apache.thrift.transport.TTransport;
 import org.apache.thrift.transport.TTransportException;
 
 /**
- * The open connections, each of which keeps a thread: nobody takes all threads, or all sessions of the database.
+ * The open connections, each of which keeps a thread: no client takes all threads, or all sessions of the database.
  *
  * <p>A new connection takes the thread of an idle one where few are left. Engines keep idle connections for hours, and
  * connect again when one was closed; so idleness alone ends none, and no call that has begun is cut off. Of one client

@@ -53,7 +53,7 @@ public final class CountedDriver implements Driver {
             new Class<?>[] {kind},
             (proxy, method, arguments) -> {
               if (kind == ResultSet.class && method.getName().equals("next") && Answers.isRefused()) {
-                return false; // whoever rolls back reads to the end
+                return false; // a rollback reads to the end
               }
               if (kind != ResultSet.class && method.getName().startsWith("execute")) {
                 Answers.requireUnrefused();

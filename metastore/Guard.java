@@ -30,7 +30,7 @@ public final class Guard {
   // Each holds a connection to the NameNode, and a client can invent a name for every call.
   private static final int MOST_USERS = 500;
 
-  // A call's own identity is closed with its file systems when the call ends. These live as long as somebody calls, so
+  // A call's own identity is closed with its file systems when the call ends. These live as long as clients call, so
   // that a question costs one round trip and not a connection.
   private static final LoadingCache<String, UserGroupInformation> USERS =
       CacheBuilder.newBuilder()
@@ -170,7 +170,7 @@ public final class Guard {
     return MetastoreConf.getVar(conf, ConfVars.WAREHOUSE);
   }
 
-  /** Whoever may write the root of HDFS: nobody else owns it. */
+  /** A user who may write the root of HDFS: no other user owns it. */
   private boolean isSuperuser(String user) {
     try {
       ask(user, FsAction.WRITE, new Path(new Path(warehouse()), "/"));

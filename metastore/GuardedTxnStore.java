@@ -19,7 +19,7 @@ import org.apache.hadoop.hive.metastore.Warehouse;
 import org.apache.hadoop.hive.metastore.api.*;
 
 /**
- * Locks and transactions of the user who took them: what he may lock, and that nobody else lets go of it.
+ * Locks and transactions of the user who took them: what he may lock, and that no other user lets go of it.
  *
  * <p>The class that it extends builds SQL from the strings of a request, readers included, so every method of the
  * interface is here and validates them; {@link org.apache.hadoop.hive.metastore.Undecided} compares. In Hive's package,

@@ -1,4 +1,4 @@
-"""Asks everybody at once: a line of JSON on stdin holds questions, each answer leaves as a line on stdout.
+"""Asks all hosts at once: a line of JSON on stdin holds questions, each answer leaves as a line on stdout.
 
 A process of its own: pyinfra wants Python's sockets replaced by gevent's before anything else is loaded, and
 Ansible does not get along with these.

@@ -1,4 +1,4 @@
-"""Which hosts and which service a person means; what nobody knows is one line with the nearest name."""
+"""Which hosts and which service a person means; an unknown name is one line with the nearest name."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Answer = TypeVar("Answer")
 class MetastoreSession:
     """A session with the metastore; what that does in HDFS, it does in the superuser's name.
 
-    A LakehouseError where nobody answers, or something is refused. A class rather than a generator: the
+    A LakehouseError where no metastore answers, or something is refused. A class rather than a generator: the
     errors of these bindings are immutable, and one cannot be thrown into a generator.
     """
 
@@ -55,7 +55,7 @@ class Files:
     """
 
     def __init__(self, hdfs: WebHdfs, following: str) -> None:
-        """`following` is the command for somebody whom it does not answer."""
+        """`following` is the command for a user whom it does not answer."""
         self.hdfs, self._following = hdfs, following
 
     @classmethod
@@ -110,7 +110,7 @@ class Files:
 
 
 def metastores(cluster: Cluster) -> list[Endpoint]:
-    """Return the addresses of a cluster's metastore; none where nobody runs it."""
+    """Return the addresses of a cluster's metastore; none where no host runs it."""
     return [Endpoint(place.address or place.host, place.port) for place in cluster.endpoints("metastore")]
 
 

@@ -36,7 +36,7 @@ _SSH = {
 def connection(host: Host) -> dict[str, Any]:
     """Return pyinfra's data of a host, as plain strings and numbers: Ansible's own are more than that.
 
-    A host whose key nobody knows is refused, as by Ansible; left alone, pyinfra would learn it.
+    A host whose key is unknown is refused, as by Ansible; left alone, pyinfra would learn it.
     """
     variables = host.variables
     data: dict[str, Any] = {
@@ -55,7 +55,7 @@ def ssh(host: Host, *, terminal: bool = False) -> list[str]:
     """Return the command line of ssh for a host, without what it is to run there.
 
     What the inventory says comes first, since ssh takes the first of two values. Nothing is asked: a key
-    that nobody knows, or a password, ends it.
+    that is unknown, or a password, ends it.
     """
     variables = host.variables
     words = [word for name in _ARGUMENTS for word in shlex.split(str(variables.get(name, "")))]

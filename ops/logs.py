@@ -102,7 +102,7 @@ def instant(text: str) -> str:
 def script(host: Host, service: Service, since: str | None, lines: int, *, follow: bool) -> str:
     """Return what shows the journal of a service's unit, and the last lines of its files if there are any.
 
-    Of a file nobody knows when a line was written: `since` leaves those out that have not changed since.
+    Of a file it is unknown when a line was written: `since` leaves those out that have not changed since.
     The service's account reads its own files: it may have linked one of them, or a folder, to root's.
     """
     unit = shlex.quote(f"{placement.unit(service)}.service")

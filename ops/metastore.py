@@ -59,7 +59,7 @@ class Seen:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Ask everybody once, and say how it is."""
+    """Ask all addresses once, and say how it is."""
     began = time.monotonic()
     with closing(Prober()) as prober:
         seen = _look(prober, placement.read(inventory.load(arguments.inventory)))

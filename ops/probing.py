@@ -170,8 +170,8 @@ class Session:
         try:
             return self._answers(request, seconds)
         except BaseException:
-            # The child takes one request after the other: the next would wait for what nobody waits for any
-            # more, as the release of a lock behind a balancer that Ctrl-C has ended here.
+            # The child takes one request after the other: the next would wait for what has lost its caller,
+            # as the release of a lock behind a balancer that Ctrl-C has ended here.
             self.close()
             self._start()
             raise

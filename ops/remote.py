@@ -28,7 +28,7 @@ from ops.answer import Answer, unknown
 TIMED_OUT, _KILLED = 124, 137
 # What a script has after it was told to end, and then ssh.
 _GRACE_SECONDS = 2
-# Readers wait here for whoever is slow to print.
+# Readers wait here for a slow printer.
 _LINES_AHEAD = 10_000
 # A longer line comes in pieces: a cell of a table may be long, and what a host sends without end is no line.
 _LINE_BYTES = 64 << 20
@@ -91,7 +91,7 @@ def output(
     mark = f"@@{secrets.token_hex(8)}"
     said: deque[str] = deque(maxlen=_COMPLAINTS)
     argv = [*hosts.ssh(host), guarded(script, mark, limit, len(given.encode()))]
-    # Ctrl-C on the terminal ends ssh as well: whoever reads here may be a thread, which no exception reaches.
+    # Ctrl-C on the terminal ends ssh as well: the reader here may be a thread, which no exception reaches.
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     stdin, stdout, stderr = (
         cast("IO[bytes]", one) for one in (process.stdin, process.stdout, process.stderr)
@@ -120,7 +120,7 @@ def output(
 def guarded(script: str, mark: str, limit: float | None, size: int = 0) -> str:
     """Return a script that runs another one as root within so many seconds, and ends with its connection.
 
-    Its last line on stderr is the mark and the exit code: without it, nobody knows how it ended.
+    Its last line on stderr is the mark and the exit code: without it, it is unknown how it ended.
     """
     ended = _GUARD.format(
         size=size, grace=_GRACE_SECONDS, limit=limit or 0, script=shlex.quote(script), mark=mark
@@ -176,7 +176,7 @@ def _lines(name: str, stream: IO[bytes], wrong: bool, lines: Queue[Line | str]) 
 
 
 def _texts(stream: IO[bytes]) -> Iterator[str]:
-    with suppress(ValueError):  # closed by whoever ended the process
+    with suppress(ValueError):  # closed by what ended the process
         for line in iter(partial(stream.readline, _LINE_BYTES), b""):
             yield line.decode(errors="replace").rstrip("\r\n")
 

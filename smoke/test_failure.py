@@ -127,7 +127,7 @@ def test_the_only_datanode_stops(  # noqa: PLR0913, PLR0917 (all are fixtures)
     datanodes: tuple[Host, ...],
     endpoints: Endpoints,
 ) -> None:
-    """Nothing can be written meanwhile, and nobody is told that it was; what was there comes back."""
+    """Nothing can be written meanwhile, and no client is told that it was; what was there comes back."""
     if len(datanodes) > 1:
         pytest.skip("there is a second DataNode, which the drill above is about")
     made = [tables.new() for tables in all_tables]

@@ -14,9 +14,9 @@ from testbed.nodes import CommandError, Ended, Nodes
 
 # A daemon that has not ended by then is killed, as systemd does it.
 _STOP_SECONDS = 90
-# Root is nobody in a container that runs as somebody else: it may signal no one.
+# Root has no rights in a container that runs as another user: it may signal no one.
 _ITS_USER = ""
-# Everybody but process 1, which ends with its child. A container that Docker itself is told to kill counts as
+# All but process 1, which ends with its child. A container that Docker itself is told to kill counts as
 # stopped by a person, and is not started again.
 _KILL_ALL = ["sh", "-c", "kill -s KILL -- -1"]
 

@@ -112,7 +112,7 @@ class Databases:
         self.namenode.remove(path)
 
     def drop(self) -> None:
-        """Drop the databases with every table and file that is left in them, whoever made it."""
+        """Drop the databases with every table and file that is left in them, by any maker."""
         user = self.endpoints.users["spark"]
         with Connection(self.endpoints.metastore, user, (self.endpoints.group,)) as client:
             for fmt in self.formats:

@@ -109,7 +109,7 @@ class Endpoints:
         return min(reversed(self.in_group("datanodes")), key=lambda host: host.name in busy)
 
     def name_of(self, address: str) -> str:
-        """Inventory name of the machine with that `address:port`; the address itself if nobody has it."""
+        """Inventory name of the machine with that `address:port`; the address itself if no machine has it."""
         bare = address.partition(":")[0]
         return next((host.name for host in self.hosts.values() if bare in (host.address, host.name)), address)
 

@@ -54,7 +54,7 @@ class Nodes(ABC):
 
     @abstractmethod
     def kill(self, host: str, unit: str) -> None:
-        """Kill a unit's processes as a crash would: whoever watches over it starts it again."""
+        """Kill a unit's processes as a crash would: what watches over it starts it again."""
 
     @abstractmethod
     def journal(self, host: str, unit: str, lines: int = 15) -> str:

@@ -20,7 +20,7 @@ def spark(endpoints: Endpoints, *, user: str = "", settings: Settings | None = N
 
 
 def trino(endpoints: Endpoints, *, user: str = "") -> Trino:
-    """Open a session of Trino as somebody; as Trino's own user unless one is named."""
+    """Open a session of Trino as a user; as Trino's own user unless one is named."""
     if endpoints.trino is None:
         not_deployed("trino")
     return Trino.connect(endpoints.trino.http, user or endpoints.users["trino"])

@@ -1,4 +1,4 @@
-"""Functions that somebody has got into the metastore's database, and who has called them."""
+"""Functions that an intruder has got into the metastore's database, and who has called them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def connect(settings: str | os.PathLike[str] | Settings | None = None, user: str
     """Return the lakehouse of this machine: on a client node, and on the control machine in the repository.
 
     `settings` is another file of settings, or the settings themselves; `user` is who asks (default:
-    HADOOP_USER_NAME, else the file's, else whoever runs this). Nothing is contacted yet. Raises ClientError
+    HADOOP_USER_NAME, else the file's, else this process's user). Nothing is contacted yet. Raises ClientError
     without settings, and for a second user in one process.
     """
     given = settings if isinstance(settings, Settings) else _settings.load(settings, user)

@@ -235,7 +235,7 @@ def read(table: DeltaTable, columns: Sequence[str] | None, where: str | None) ->
         # No condition passes a limit: compared with a file's smallest and largest value, it would miss NaN.
         source = f"(SELECT * FROM lake LIMIT {_EVERY_ROW}) AS lake"  # noqa: S608 (a constant)
     condition = f" WHERE {where}" if where else ""
-    query = f"SELECT {chosen} FROM {source}{condition}"  # noqa: S608 (whoever reads may read all of it)
+    query = f"SELECT {chosen} FROM {source}{condition}"  # noqa: S608 (a reader may read all of it)
     session = QueryBuilder().register("lake", table)
     session.execute(_MICROSECONDS).read_all()
     return plain(session.execute(query).read_all())

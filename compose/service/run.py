@@ -47,7 +47,7 @@ def guard(name: str) -> None:
 
 
 def identity(unit: Unit) -> dict[str, str]:
-    """Return the variables that systemd derives from User=; refuse to run as somebody else."""
+    """Return the variables that systemd derives from User=; refuse to run as another user."""
     if unit.user is None:
         return {}
     try:

@@ -143,7 +143,7 @@ def _licences(files: Mapping[str, Path], known: Mapping[str, str]) -> str:
 
 
 def _about(bill: Manifest, names: Collection[str]) -> str:
-    """Return what a person wants to know of a bundle. Nothing is decided by it: nobody vouches for it."""
+    """Return what a person wants to know of a bundle. Nothing is decided by it: nothing vouches for it."""
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=run.ROOT, capture_output=True, text=True, check=False
     )

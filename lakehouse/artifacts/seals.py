@@ -55,7 +55,7 @@ class Seals:
         self._file = state / f"cache-{hashlib.sha256(bytes(root.resolve())).hexdigest()[:16]}.json"
 
     def known(self) -> dict[str, Seal]:
-        """All seals; none where nobody has read anything."""
+        """All seals; none where nothing was read."""
         try:
             entries = json.loads(self._file.read_text("utf-8"))
             return {key: Seal(Look(*seen), sha256) for key, (seen, sha256) in entries.items()}
@@ -63,7 +63,7 @@ class Seals:
             return {}  # they only save time: without them every file is read once
 
     def sha256(self, file: Path) -> str | None:
-        """The sha256 of a file that looks as it did when it was read or written; None if nobody knows."""
+        """The sha256 of a file that looks as it did when it was read or written; None if unknown."""
         seal = self.known().get(self.key(file))
         with suppress(FileNotFoundError):
             if seal and seal.look == look(file):

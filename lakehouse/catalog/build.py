@@ -51,7 +51,7 @@ Entries = dict[str, tuple[bool, str]]
 
 
 def no_versions(_: Collection[str]) -> Mapping[str, str]:
-    """Return nothing: where nobody can be asked."""
+    """Return nothing: where no server can be asked."""
     return {}
 
 
@@ -167,7 +167,7 @@ def build(
     # Of these no partition had to be read.
     for number in rows.keys() & unread.keys():
         made.put(names[number][0], iter(()), unread[number])
-    # The transaction has ended: nobody waits for a file system in it.
+    # The transaction has ended: no query waits for a file system in it.
     delta = {number: place for number, row in rows.items() if (place := _delta_place(row.document))}
     known = versions(sorted(set(delta.values())))
     for number, place in delta.items():

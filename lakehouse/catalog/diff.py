@@ -15,7 +15,7 @@ from lakehouse.catalog.names import Name, plain
 from lakehouse.catalog.store import Reader
 
 COLUMN, KEY, ORDER, DATA = "column", "partition key", "column order", "data"
-# The moment of it: nobody can give it back to an object that is made again.
+# The moment of it: no call can give it back to an object that is made again.
 CREATED = "created"
 
 

@@ -1,6 +1,6 @@
 """Git's objects on the disk, each a file or in a pack: what is read is whole, and what is written stays.
 
-What a kill leaves behind is objects that nobody refers to, which the next commit takes if they fit, and
+What a kill leaves behind is objects without a reference, which the next commit takes if they fit, and
 `git gc` removes.
 """
 
@@ -55,7 +55,7 @@ class Objects:
         except Exception as error:
             # zlib's own error, and those of a pack whose bytes are others, are of no common class.
             raise self.damaged(f"object {number} is damaged", error) from error
-        # Nobody else compares what is there with what it is called.
+        # No other code compares what is there with what it is called.
         head = f"{found.type_name.decode()} {len(content)}\0".encode()
         if hashlib.sha1(head + content, usedforsecurity=False).hexdigest() != number:
             raise self.damaged(f"object {number} is damaged: it has another content")
@@ -123,7 +123,7 @@ class Objects:
             one.unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Remove the packs that somebody was writing who was killed."""
+        """Remove the packs of a writer that was killed."""
         for left in (self._path / "objects" / "pack").glob("tmp*"):
             with suppress(FileNotFoundError):
                 if time.time() - left.stat().st_mtime > _LEFT_SECONDS:

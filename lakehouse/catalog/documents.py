@@ -9,7 +9,7 @@ from typing import Any, Final
 
 # Of the tree's layout and of the documents' form: with another one, the same catalog is another tree.
 FORMAT: Final = 1
-# Parameters that engines write by themselves, beside what somebody meant: kept apart, in the statistics.
+# Parameters that engines write by themselves, beside what a user meant: kept apart, in the statistics.
 VOLATILE = (
     "COLUMN_STATS_ACCURATE",
     "STATS_GENERATED",
@@ -55,7 +55,7 @@ def digest(text: str) -> str:
 
 
 def is_volatile(key: str) -> bool:
-    """Tell whether a parameter is written beside what somebody meant."""
+    """Tell whether a parameter is written beside what a user meant."""
     return key in VOLATILE or key.startswith(VOLATILE_PREFIXES)
 
 

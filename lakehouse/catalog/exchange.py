@@ -61,7 +61,7 @@ def give(store: Store, asked: Mapping[str, Any], stream: IO[bytes]) -> None:
 
 
 def take(store: Store, asked: Mapping[str, Any], stream: IO[bytes]) -> list[str]:
-    """Keep a pack of a copy and move names as it says; return those that somebody else has moved since.
+    """Keep a pack of a copy and move names as it says; return those that another writer has moved since.
 
     Raises UsageError, and moves none, where one of them is no name.
     """
@@ -124,7 +124,7 @@ def reconcile(ours: Names, theirs: Names, before: Names, descends: Callable[[str
         if our == their:
             continue
         branch = our is not None and their is not None and name.startswith("heads/")
-        # Nobody changes `main` but by going on with it.
+        # Every change of `main` goes on with it.
         free = name != _HEAD
         if (our == was and free) or our is None or (branch and descends(str(their), str(our))):
             forward = free and our is None and was is not None and their == was

@@ -1,4 +1,4 @@
-"""Forgets commits that are older than somebody wants to keep. What stays has the ids that it had.
+"""Forgets commits that are older than the retention. What stays has the ids that it had.
 
 The history ends where git's own file `shallow` says so: at the state that there was when the time began, and
 at each older commit that a tag or a branch names. A clock that is wrong for a while must not end it: a gap

@@ -12,7 +12,7 @@ from lakehouse.catalog.diff import ranges_of
 from lakehouse.catalog.disk import DamagedError
 from lakehouse.catalog.store import Store
 
-# Of folders in each other: those of partitions are the deepest; and of a text of somebody's.
+# Of folders in each other: those of partitions are the deepest; and of a user's text.
 _DEEPEST, _SHOWN = 20, 200
 
 

@@ -29,7 +29,7 @@ class Kept:
     written: int = 0
 
     def json(self) -> dict[str, Any]:
-        """For whoever asked, which may be another machine."""
+        """For the caller, which may be another machine."""
         return {
             "commit": self.entry.id,
             "new": self.new,

@@ -313,7 +313,7 @@ def script(known: Mapping[str, str] | None = None) -> str:
         "\\set ON_ERROR_STOP on",
         "\\encoding UTF8",
         "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;",
-        # Whoever waits for a lock of ours is a metastore.
+        # A waiter for a lock of ours is a metastore.
         "SET LOCAL lock_timeout = '5s'; SET LOCAL jit = off; SET LOCAL work_mem = '64MB';",
         # No zone, style or precision of this server may be seen in a document.
         "SET LOCAL timezone = 'UTC'; SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex';",

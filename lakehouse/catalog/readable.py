@@ -132,7 +132,7 @@ def lost(document: Document, files: Files) -> str:
     """
     version = str(document.get("data", {}).get("version") or "")
     if table_format(document) == "delta" and version and (place := folder(document)):
-        # An engine tells the metastore, and so may anybody else.
+        # An engine tells the metastore, and so may any other client.
         if not re.fullmatch(r"\d{1,20}", version, re.ASCII):
             return f"its version is {version[:40]!r}"
         try:

@@ -40,7 +40,7 @@ def is_name(place: str) -> bool:
 
 
 class References:
-    """The names of a repository's commits; whoever changes one has the repository's lock."""
+    """The names of a repository's commits; a writer of one has the repository's lock."""
 
     def __init__(self, path: Path, refs: RefsContainer, objects: Objects) -> None:
         self._path = path
@@ -110,7 +110,7 @@ class References:
         return number
 
     def _unlock(self, ref: Ref) -> None:
-        """Wait for whoever has the file of a reference, and take it from one who was killed."""
+        """Wait for the holder of a reference's file, and take it from one that was killed."""
         lock, until = self._path / f"{ref.decode()}.lock", time.monotonic() + _LOCK_SECONDS
         while lock.exists():
             if time.monotonic() > until:

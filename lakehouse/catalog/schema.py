@@ -1,4 +1,4 @@
-"""What of the metastore's database is history, what is not and why, and what nobody here knows."""
+"""What of the metastore's database is history, what is not and why, and what is unknown here."""
 
 from __future__ import annotations
 

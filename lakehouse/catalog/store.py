@@ -137,7 +137,7 @@ class Store:
         if not isinstance(found, Commit):
             raise self.objects.damaged(f"{number} is no commit")
         parents = () if number in self.ends() else tuple(one.decode() for one in found.parents)
-        # Somebody may commit with git, in another encoding.
+        # A user may commit with git, in another encoding.
         author, message = (text.decode(errors="replace") for text in (found.author, found.message))
         return Entry(number, found.tree.decode(), parents, author, int(found.author_time), message)
 

@@ -28,7 +28,7 @@ def made(settings: Settings) -> None:
 def readable(settings: Settings) -> None:
     """Let the container's user read the repository; the folder above it is its owner's alone.
 
-    Nobody but root can give files to that user.
+    Only root can give files to that user.
     """
     settings.state.chmod(stat.S_IRWXU)
     top = place(settings)

@@ -40,7 +40,7 @@ def block(text: str, entry: str) -> str:
     """Return the text of a hosts file with the line between two marks, or without the block."""
     kept, before = [], ""
     for line in text.splitlines():
-        # One line stands between the marks: if somebody has cut the second away, what follows is kept.
+        # One line stands between the marks: if the second was cut away, what follows is kept.
         if line not in (_BEGIN, _END) and before != _BEGIN:
             kept.append(line)
         before = line

@@ -17,7 +17,7 @@ _PORT = re.compile(r"\$\{(\w+_PORT)\b")
 class Service:
     """A service that runs: the image's name without its tag, the limit of memory in MiB, and its ports.
 
-    `ports` are variables, for they are this computer's too; `own` are the numbers that nobody can change.
+    `ports` are variables, for they are this computer's too; `own` are the fixed numbers.
     """
 
     name: str

@@ -27,7 +27,7 @@ PRIVATE = 0o700
 
 
 def compose(settings: Settings, *arguments: str) -> list[str]:
-    """Return the call of docker compose that means this stack, whoever calls it from wherever."""
+    """Return the call of docker compose that means this stack, for any user and from any folder."""
     return [
         "docker",
         "compose",

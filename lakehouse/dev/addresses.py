@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,18 +101,18 @@ def lines(root: Path) -> list[Line]:
     known = rules()
     return [
         line
-        for path in sorted(_files(root))
+        for path in sorted(files(root, _SCANNED, _SKIPPED))
         if path.as_posix() not in LIBRARY
         for line in broken(path.as_posix(), (root / path).read_text(encoding="utf-8"), known)
     ]
 
 
-def _files(root: Path) -> Iterator[Path]:
-    """Give the scanned files below a folder, by their paths from there; links are their targets'."""
+def files(root: Path, suffixes: tuple[str, ...], skipped: Collection[str]) -> Iterator[Path]:
+    """Give the files below a folder with such names, by their paths from there; links are their targets'."""
     for folder, folders, names in os.walk(root):
         here = Path(folder)
-        folders[:] = [name for name in folders if name not in _SKIPPED and not name.startswith(".")]
-        paths = (here / name for name in names if name.endswith(_SCANNED))
+        folders[:] = [name for name in folders if name not in skipped and not name.startswith(".")]
+        paths = (here / name for name in names if name.endswith(suffixes))
         yield from (path.relative_to(root) for path in paths if not path.is_symlink())
 
 

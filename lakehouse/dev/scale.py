@@ -113,7 +113,7 @@ def free_mib() -> int:
 
 
 def refuse_too_many(count: int) -> None:
-    """Raise LakehouseError where nodes of a GiB each would leave too little memory to everybody else."""
+    """Raise LakehouseError where nodes of a GiB each would leave too little memory to all other processes."""
     if free_mib() < LEAST_FREE_MIB + 1024 * count:
         raise LakehouseError(
             f"{count} nodes need {count} GiB and leave less than 4 GiB of this computer's memory",
@@ -130,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("counts", nargs="+", type=int)
     result = {}
-    # Whoever ends it ends the nodes too.
+    # Its end ends the nodes too.
     with raised(terminated, [signal.SIGTERM]):
         verbs.fetch(Phases(run.BUILD / "bench" / "scale-phases.json"), core=True)
         try:

@@ -1,6 +1,6 @@
 """Look at the subjects of the newest commits: `python -m lakehouse.dev.subjects`, a part of `make lint`.
 
-The hook of `.pre-commit-config.yaml` refuses such a message, but only where somebody has installed it.
+The hook of `.pre-commit-config.yaml` refuses such a message, but only where it is installed.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def _methods(about: _About, *methods: str) -> dict[str, _About]:
     return dict.fromkeys(methods, about)
 
 
-# What a single metastore keeps for whoever asks it: nothing of it is kept here, or makes sense elsewhere.
+# What a single metastore keeps for its own clients: nothing of it is kept here, or makes sense elsewhere.
 _SESSIONS = (
     *("abort_txn", "abort_txns", "allocate_table_write_ids", "check_lock", "commit_txn", "heartbeat"),
     *("get_delegation_token", "renew_delegation_token", "cancel_delegation_token"),

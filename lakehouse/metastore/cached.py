@@ -47,7 +47,7 @@ class _Key(NamedTuple):
 
 @dataclass(frozen=True)
 class _Kept:
-    # Bytes: whoever changes what was given, to write it back, must not change what is kept, and a copy of an
+    # Bytes: a caller's change of what was given must not change what is kept, and a copy of an
     # object takes eight times as long.
     pickled: bytes
     name: Name
@@ -230,7 +230,7 @@ class Cached(Client):
     def _renew_all(self) -> None:
         while (key := self._queue.get()) and not self._closed.is_set():
             try:
-                # Whoever asks after the end of its time is told what is wrong. The thread outlives all of it.
+                # A caller after the end of its time is told what is wrong. The thread outlives all of it.
                 with suppress(Exception):
                     self._load(key, None)
                     self._count.labels(about.kind(key.method), "renewed").inc()

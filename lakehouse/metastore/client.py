@@ -31,7 +31,7 @@ from lakehouse.metastore.metrics import Metrics
 from lakehouse.metastore.options import Endpoint, Options, endpoints
 from lakehouse.metastore.pool import Pool
 
-# After these nobody knows what comes on a connection next.
+# After these it is unknown what comes on a connection next.
 _BROKEN = (OSError, ReplyError, DeadlineError)
 
 
@@ -109,7 +109,7 @@ class Metastore(Client):
         registry: CollectorRegistry | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Connect to nobody yet. `addresses` as in `hive.metastore.uris`; UsageError for what is none."""
+        """Connect to no address yet. `addresses` as in `hive.metastore.uris`; UsageError for what is none."""
         self.options = options or Options()
         named = endpoints(addresses) if isinstance(addresses, str) else tuple(addresses)
         self._targets = [_Target(one, self.options, clock) for one in named]
@@ -270,7 +270,7 @@ class Metastore(Client):
 def _read_back(
     method: str, why: str, applied: Callable[[], bool] | None, cause: BaseException | None
 ) -> None:
-    """Return where a change that was sent is there; OutcomeError where it is not, or nobody can tell."""
+    """Return where a change that was sent is there; OutcomeError where it is not, or that is unknown."""
     unknown = f"{why}; {method} was sent, and may be done"
     if not applied:
         raise OutcomeError(unknown) from cause

@@ -188,7 +188,7 @@ class _Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]  # the same
 
 
 class Connection:
-    """A connection as a user. Whoever sees an error on it closes it: a late answer may be on the way."""
+    """A connection as a user. A caller that sees an error closes it: a late answer may be on the way."""
 
     def __init__(self, endpoint: Endpoint, options: Options, deadline: Deadline) -> None:
         """Connect within the deadline; OSError or DeadlineError where that fails."""
@@ -239,7 +239,7 @@ class Connection:
         return answer
 
     def usable(self) -> bool:
-        """Tell whether nothing waits to be read: the end of the connection, or an answer nobody waits for."""
+        """Tell whether nothing waits to be read: the end of the connection, or an answer without a caller."""
         if self._stream.unread or (isinstance(self._plug, ssl.SSLSocket) and self._plug.pending()):
             return False
         # `select` refuses the sockets of a process that has many files open.

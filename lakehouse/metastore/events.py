@@ -10,7 +10,7 @@ from typing import Any
 
 from lakehouse.metastore.about import EVERYTHING, Name, named
 
-# They change nothing that somebody may have read.
+# They change nothing that a client may have read.
 _NOTHING = frozenset({"OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID"})
 _ALTERED = "ALTER_TABLE"
 # The fields of a table as Thrift numbers them.

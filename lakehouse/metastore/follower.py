@@ -123,7 +123,7 @@ class Follower:
         return self._cache.call(method, *arguments, seconds=deadline.left())
 
     def _check(self, deadline: Deadline) -> None:
-        """Raise UnsupportedError where nobody writes the log: it would stay empty, and look like peace."""
+        """Raise UnsupportedError where no server writes the log: it would stay empty, and look like peace."""
         if self._written:
             return
         listeners = [self._ask(deadline, "get_config_value", name, "") for name in _LISTENERS]

@@ -105,7 +105,7 @@ def _fields(found: Any, name: Name | str, lost: Lost, *known: str) -> Taken:
 
 
 def _parted(fields: Taken) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return what somebody meant, and what engines write beside it."""
+    """Return what a user meant, and what engines write beside it."""
     parameters: Mapping[str, str] = fields.take("parameters") or {}
     volatile = {key: value for key, value in parameters.items() if is_volatile(key)}
     kept = {key: value for key, value in parameters.items() if key not in volatile}

@@ -67,7 +67,7 @@ class Pair(Client):
         *,
         seconds: float = 20.0,
     ) -> None:
-        """Call nobody yet. `seconds` are those of a call to both that is given none of its own.
+        """Call no metastore yet. `seconds` are those of a call to both that is given none of its own.
 
         Raises UsageError where two are written to and there is no log.
         """

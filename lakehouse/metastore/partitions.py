@@ -52,7 +52,7 @@ def _chunk(ask: Ask, names: list[str]) -> Iterator[Any]:
 
 
 def _is_about_the_number(error: Exception) -> bool:
-    """Tell whether fewer names may be answered: nobody has to wait again for what nobody has answered."""
+    """Tell whether fewer names may be answered: no call has to wait again for what was not answered."""
     if isinstance(error, UnavailableError):
         return error.sent
     return not isinstance(error, BusyError | DeadlineError | UnsupportedError | NoSuchObjectException)

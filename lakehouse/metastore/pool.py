@@ -75,7 +75,7 @@ class Pool:
             found.close()
 
     def close(self) -> None:
-        """Close those that nobody uses now, and the others as soon as nobody does."""
+        """Close those that are unused now, and the others as soon as they are."""
         with self._lock:
             idle, self._idle = self._idle, []
             self._closed += 1

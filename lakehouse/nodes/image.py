@@ -34,7 +34,7 @@ PACKAGES = (
     "systemd",
     "systemd-sysv",
 )
-# What nobody reads on a node. Manual pages stay: without their folders a package that registers alternatives,
+# What is not read on a node. Manual pages stay: without their folders a package that registers alternatives,
 # such as Java, cannot be installed.
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
 _UNIT = Path(__file__).with_name("node-identity.service")
@@ -144,7 +144,7 @@ def command(wanted: Recipe) -> list[str]:
         # Every node makes its own key; the hosts file of this computer is not theirs.
         'rm -f "$1"/etc/ssh/ssh_host_*',
         'install -m 0644 /dev/null "$1"/etc/hosts',
-        # A proxy with a password in its URL: whoever has the image could read it.
+        # A proxy with a password in its URL: a user who has the image could read it.
         rf"""sed -i '\|://.*@|d' "$1"{_APT_SETTINGS}""",
         # Nor is there a mirror where the packages came out of a folder of this computer.
         rf"""sed -i '\| copy:/|d' "$1"{_APT_SOURCES}""",

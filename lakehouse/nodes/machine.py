@@ -110,7 +110,7 @@ def observe(found: Container) -> Observation:
 
 
 def authorize(found: Container, key: str) -> None:
-    """Authorise the owner of the public key, and nobody else."""
+    """Authorise the owner of the public key, and no other user."""
     found.put_archive("/", _authorized_keys(key))
 
 

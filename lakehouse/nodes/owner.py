@@ -69,7 +69,7 @@ def refuse_strangers(spec: LocalCluster, marks: Iterable[Mark], inventory: str) 
     public = spec.state / "id_ed25519.pub"
     key = public.read_text(encoding="utf-8").strip() if public.exists() else None
     for found in marks:
-        # Whoever has lost the whole state still works where the nodes were made.
+        # A user who has lost the whole state still works where the nodes were made.
         is_ours = found.word == word if word else found.checkout == str(ROOT)
         if not (is_ours if found.word else key in found.authorized):
             raise LakehouseError(

@@ -36,7 +36,7 @@ MEMORY_MB, CORES, REPLICATION = 8192, 2, 3
 class Machine:
     """A host of an inventory: its groups, its variables (those of ``VARIABLES``) and the machine.
 
-    ``memory_mb`` and ``cores`` are None where nobody has looked at the machine yet.
+    ``memory_mb`` and ``cores`` are None where the machine was not looked at yet.
     """
 
     groups: Collection[str]
@@ -49,7 +49,7 @@ class Machine:
 def cluster(machines: Mapping[str, Machine], settings: Mapping[str, Any]) -> Cluster:
     """Return the facts of the model.
 
-    ``settings`` are the cluster's, by the names of ``SETTINGS``. A machine that nobody has looked at counts
+    ``settings`` are the cluster's, by the names of ``SETTINGS``. A machine that was not looked at counts
     as the smallest of those that are known.
     """
     memory = min((of.memory_mb for of in machines.values() if of.memory_mb), default=MEMORY_MB)

@@ -10,7 +10,7 @@ from lakehouse.sizing.units import clamp, down
 POOLS = 4
 # Three that PostgreSQL keeps for its superuser, the playbook's, and those of people.
 OTHERS = 20
-# The least that is enough: nobody of the people is there.
+# The least that is enough: none of the people are there.
 SPARED = 10
 FEDERATION = 10
 # What a shipped inventory has had so far.

@@ -10,7 +10,7 @@ from lakehouse.sizing.units import clamp, down
 LEAST_HEAP, MOST_HEAP = 1024, 384 * 1024
 # 460 to 660 MiB were measured beside a heap of 1 GiB.
 LEAST_BESIDE, BESIDE = 512, 0.15
-# Parts of the heap. What a query may take and what nobody counts must leave room for the rest, or Trino
+# Parts of the heap. What a query may take and what is not counted must leave room for the rest, or Trino
 # refuses to start: deployment.md and admin/properties-memory-management of Trino, whose own defaults are
 # 0.3 and 0.3.
 PER_NODE, HEADROOM = 0.4, 0.3

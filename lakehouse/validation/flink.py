@@ -16,7 +16,7 @@ LEADER, WORKERS = "flink_jobmanager", "flink_taskmanagers"
 
 
 def groups(inventory: Inventory) -> list[Finding]:
-    """Check that there is a JobManager and somebody to work for it, or no Flink at all."""
+    """Check that there is a JobManager and a TaskManager to work for it, or no Flink at all."""
     leaders, workers = ([host.name for host in inventory.group(group)] for group in (LEADER, WORKERS))
     expected = "exactly one host, or none in both groups"
     if workers and not leaders:

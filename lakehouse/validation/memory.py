@@ -1,4 +1,4 @@
-"""Sizes that somebody has set, against the memory that a machine was found to have."""
+"""Sizes that an inventory has set, against the memory that a machine was found to have."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Known:
 
 
 def keys(host: Host) -> list[Finding]:
-    """Find keys that nobody knows who reads their file: most likely they are misspelt, and do nothing."""
+    """Find keys that no reader of their file knows: most likely they are misspelt, and do nothing."""
     return [
         _unknown(host, variable, key, known)
         for variable in DICTS

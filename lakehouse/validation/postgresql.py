@@ -30,7 +30,7 @@ PRIVATE = tuple(
     )
 )  # fmt: skip
 NETWORK = re.compile(r"[0-9a-fA-F.:]+/\d{1,3}")
-# A wider one is no network of a cluster, whoever guards it.
+# A wider one is no network of a cluster, whatever guards it.
 WIDEST = 8
 ANY_ADDRESS = ("*", "0.0.0.0", "::")  # noqa: S104 (looked for, not bound)
 # Settings by which other files, addresses or ports than those of the role would count, and where to say it.
@@ -75,7 +75,7 @@ def known() -> Mapping[str, Setting]:
 def keys(host: Host) -> list[Finding]:
     """Find settings that PostgreSQL does not know, or whose value it does not take: it would not start.
 
-    A name with a dot is an extension's; what those are nobody knows before they are loaded.
+    A name with a dot is an extension's; what those are is unknown before they are loaded.
     """
     given = host.variables.get("postgresql_settings") or {}
     own = {str(name): value for name, value in given.items() if value is not None}

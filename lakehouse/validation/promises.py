@@ -15,7 +15,7 @@ from lakehouse.validation.finding import Finding, Level
 
 FILE = Path(__file__).with_name("promises.yml")
 CATALOGS, VARIABLES = "catalogs", "variables"
-# Of a value in a line; nobody writes a longer one by hand.
+# Of a value in a line; no user writes a longer one by hand.
 _SHOWN = 120
 
 

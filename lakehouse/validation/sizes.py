@@ -82,7 +82,7 @@ def executors(host: Host) -> list[Finding]:
 def room(host: Host) -> list[Finding]:
     """Check that the services of a host fit into it at their least, beside what the inventory sets.
 
-    Sizes that somebody has set and that fit into the memory, if not into 85 % of it, are a warning alone.
+    Sizes that an inventory has set and that fit into the memory, if not into 85 % of it, are a warning alone.
     Nothing is said of a host whose memory is not known yet, nor where a size alone is none, or more than the
     host: another check names that one.
     """

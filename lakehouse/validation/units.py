@@ -42,7 +42,7 @@ def keys(host: Host) -> list[Finding]:
 def java(host: Host, versions: Mapping[str, str]) -> list[Finding]:
     """Find flags that a JVM of this host does not know: it would not start.
 
-    ``versions`` are those of versions.yml: `java` is everybody's but Trino's, `trino_java` its own.
+    ``versions`` are those of versions.yml: `java` is every service's but Trino's, `trino_java` its own.
     """
     return [
         Finding(

@@ -66,7 +66,7 @@ def makers(_spark: Spark, databases: Databases, ledger: Ledger) -> Iterator[dict
 def shared_tables(
     _engines: Engines, _spark: Spark, databases: Databases, ledger: Ledger
 ) -> Iterator[SharedTables]:
-    """A table by each engine, which several modules look at and nobody changes."""
+    """A table by each engine, which several modules look at and none changes."""
     with _makers(_spark, databases, ledger) as makers:
         yield SharedTables(_engines, makers)
 

@@ -1,4 +1,4 @@
-"""Tables of the proofs: whoever makes one, it is measured where it lies, and dropped."""
+"""Tables of the proofs: whichever engine makes one, it is measured where it lies, and dropped."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def refused(reason: str, link: str) -> Limit:
 
 
 def wrong(reason: str, link: str) -> Limit:
-    """Return a limit that nobody is told of: the answer is not the right one."""
+    """Return a limit without an error: the answer is not the right one."""
     return Limit(Expected.WRONG, reason, link)
 
 

@@ -67,7 +67,7 @@ def ground(  # noqa: PLR0913, PLR0917 (fixtures)
     ("interface", "row"), [pytest.param(row.interface, row, id=str(row)) for row in access.load()]
 )
 def test_who_may(interface: str, row: Row, ground: Ground) -> None:
-    """Everybody whom the table names does it, everybody else is refused."""
+    """Every user whom the table names does it, every other user is refused."""
     assert interface == row.interface
     refused = ground.tried(row.act)
     assert {kind for kind, words in refused.items() if not words} == row.may, refused

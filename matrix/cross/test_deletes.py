@@ -106,7 +106,7 @@ def upsert(engines: Engines, iceberg: Tables) -> Table:
 
 @pytest.fixture(scope="module")
 def upserted(_engines: Engines, iceberg: Tables) -> Table:
-    """A table of Flink's upserts that nobody changes any more."""
+    """A table of Flink's upserts that is not changed any more."""
     return upsert(_engines, iceberg)
 
 

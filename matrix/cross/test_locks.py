@@ -1,4 +1,4 @@
-"""A writer is killed while it holds a table's lock: another one waits, and nobody fails."""
+"""A writer is killed while it holds a table's lock: another one waits, and no writer fails."""
 
 from __future__ import annotations
 

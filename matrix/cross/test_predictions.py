@@ -72,7 +72,7 @@ class Odd:
         return RIGHT if right else DIFFERENT, found
 
     def _without_names(self, engine: str) -> str:
-        """Tell whether an engine reads the table where nobody asks it for a column that it lacks."""
+        """Tell whether an engine reads the table where no query asks it for a column that it lacks."""
         try:
             self._rows(engine, [])
         except Exception:  # noqa: BLE001 -- as above

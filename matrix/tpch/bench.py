@@ -203,7 +203,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     endpoints = clusters.load(options.endpoints)
     kit = kit_trino(endpoints)
     result: dict[str, Any] = {}
-    # Whoever ends it ends what it has started too.
+    # Its end ends what it has started too.
     with raised(terminated, [signal.SIGTERM]), reach(endpoints) as nodes, tables(kit) as database:
         for engine in options.engines:
             measure = on_spark if engine == "spark" else on_trino

@@ -11,7 +11,7 @@ from typing import Any
 
 Row = tuple[Any, ...]
 
-# Floats are sums of several workers: the order of their additions is nobody's promise.
+# Floats are sums of several workers: the order of their additions is not promised.
 RELATIVE = 1e-6
 SHOWN = 10
 

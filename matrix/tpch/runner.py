@@ -61,7 +61,7 @@ class Run:
 
 
 class Runner:
-    """Runs the tasks, all streams at once; what each returned is there when somebody asks."""
+    """Runs the tasks, all streams at once; what each returned is there when it is asked for."""
 
     def __init__(self, connect: Mapping[str, Callable[[], Session]], tasks: Iterable[Task]) -> None:
         self._pools: dict[Stream, ThreadPoolExecutor] = {}

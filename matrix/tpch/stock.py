@@ -116,7 +116,7 @@ def parsed(text: str) -> dict[str, str]:
 
 
 def put(nodes: Nodes, host: str, path: str, text: str) -> None:
-    """Write a file on a host, readable for everybody."""
+    """Write a file on a host, readable for every user."""
     encoded = base64.b64encode(text.encode()).decode()
     quoted = shlex.quote(path)
     nodes.run(

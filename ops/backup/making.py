@@ -42,7 +42,7 @@ def prepare(living: Living, request: Request) -> Work:
 
 def _do(host: str, before: str, path: str, resumed: bool, running: Running) -> tuple[str, ...]:
     cluster = running.living.cluster
-    # One unit, whoever starts it: there are never two at once, and one goes on when this program is ended.
+    # One unit, for every caller: there are never two at once, and one goes on when this program is ended.
     state = acting.act(cluster, {host: f"systemctl is-active {UNIT} || true"}, _SECONDS)[host].text
     last = _last(cluster, host)
     if state in {"activating", "active"} or not (resumed and _newer(last, before)):

@@ -257,7 +257,7 @@ def _do(plan: Planned, known: frozenset[str] | None, running: Running) -> tuple[
 
 
 def _still(living: Living, wanted: Sequence[Wanted], known: frozenset[str]) -> None:
-    """Return if nothing has come into the way since somebody said yes."""
+    """Return if nothing has come into the way since the confirmation."""
     path = str(living.cluster.inventory.path)
     with MetastoreSession(living.cluster) as metastore:
         live = Catalog(metastore).places()
@@ -283,7 +283,7 @@ def _steps(plan: Planned, running: Running) -> tuple[str, ...]:
     running.begins(metastore.name, "catalog")
     running.say("writes the catalog")
     before = _write(living, plan)
-    # Whoever wants a state back that this has replaced finds it here.
+    # An operator who wants a state back that this has replaced finds it here.
     running.done(metastore.name, "catalog", before=before)
     if not wanted:
         return ("the database is there, and has no tables",)

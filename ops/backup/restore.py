@@ -44,7 +44,7 @@ _PROBE_SECONDS = 20.0
 # Two files for each block are counted; a worker of Trino ends its queries before it stops.
 _COUNT_SECONDS = _STOP_SECONDS = 900.0
 _QUIET_SECONDS = 20.0
-# Ports that nobody registers, as RFC 6335 has them.
+# Ports without registration, as RFC 6335 has them.
 _FIRST_PORT, _PORTS = 49152, 16384
 # Blocks are reported within seconds; what HDFS says of them is its last word when it stays the same so long.
 _CALM_SECONDS = 8.0
@@ -168,7 +168,7 @@ def _refusal(
 def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Refusal | None:
     """Return why there is no room, by what each disk says now.
 
-    What a file takes that is set aside stays taken; without a NameNode nobody knows which files that are, and
+    What a file takes that is set aside stays so; without a NameNode it is unknown which files those are, and
     blocks that are there may be the backup's.
     """
     scripts = {}

@@ -1,1 +1,1 @@
-"""`lakehouse support-bundle`: what somebody needs who is to help, without secrets."""
+"""`lakehouse support-bundle`: what a helper needs, without secrets."""

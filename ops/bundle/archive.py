@@ -45,7 +45,7 @@ class Archive:
                 self._write(name, kept)
 
     def note(self, name: str, size: int, kept: int) -> None:
-        """List what somebody else has cut."""
+        """List what another command has cut."""
         if size > kept:
             self.cut.setdefault(name, f"{kept} of {counted(size, 'byte')}")
 

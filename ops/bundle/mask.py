@@ -156,7 +156,7 @@ class Masker:
         return text
 
     def _cut(self, line: str) -> str:
-        """Return the beginning of a line. Nobody would know the half of a secret."""
+        """Return the beginning of a line. Half of a secret would not be recognised."""
         left_out = len(line) - _LINE
         return f"{self._unknown(line)[:_LINE]} (the other letters of this line are left out: {left_out})"
 

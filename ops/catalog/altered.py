@@ -48,7 +48,7 @@ def volatile(step: Step, there: Any) -> Document:
 
 
 def meant(there: Any) -> Any:
-    """Return an object of Thrift without what engines write beside what somebody meant."""
+    """Return an object of Thrift without what engines write beside what a user meant."""
     parameters = getattr(there, "parameters", None)
     if parameters is None:
         return there

@@ -17,7 +17,7 @@ _AT_ONCE = 16
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Look for the files of a commit's tables; return 0, 1 if any are gone, 2 if nobody could look."""
+    """Look for the files of a commit's tables; return 0, 1 if any are gone, 2 if it could not look."""
     with opened(arguments) as (store, target):
         entry = store.resolve(arguments.commit)
         wanted = objects.found(store, entry, arguments.name)[0] if arguments.name else Name()

@@ -22,7 +22,7 @@ def commit(target: Target, store: Store, asked: Mapping[str, Any], *, shared: bo
     if node is None:
         with store.locked():
             return keeping.keep(target.source(), store, **asked).json()
-    # What this checkout has from before the timer is the beginning, where nobody has committed yet.
+    # What this checkout has from before the timer is the beginning, where no commit was made yet.
     sharing.synchronize(store, node, tell.progress)
     kept = sharing.told(node, "commit", asked)
     sharing.synchronize(store, node, tell.progress)

@@ -49,7 +49,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Done:
-    """What became of a change: its commit, or none where nothing is to do, or somebody has to decide."""
+    """What became of a change: its commit, or none where nothing is to do, or a person has to decide."""
 
     entry: Entry | None = None
     conflicts: Sequence[Conflict] = ()
@@ -106,7 +106,7 @@ def _before(store: Store, entry: Entry) -> Entry:
 def _carry_out(
     arguments: argparse.Namespace, opened_store: tuple[Store, str], line: _Line, change: _Change
 ) -> int:
-    """Do it and say how it ended: 0, or 1 where somebody has to decide, and nothing was written."""
+    """Do it and say how it ended: 0, or 1 where a person has to decide, and nothing was written."""
     began, (store, target) = time.monotonic(), opened_store
     choice = Choice(Side(arguments.side) if arguments.side else None, data=not arguments.no_data)
     done = _done(arguments, store, line, change, choice)
@@ -114,7 +114,7 @@ def _carry_out(
     changes = list(diff.changes(store, line.tip.tree, entry.tree)) if entry else []
     if not arguments.json:
         say([*map(str, done.conflicts), *map(screen.change, changes)])
-    # What else the branch does not have, nobody has asked to drop.
+    # What else the branch does not have was not asked to be dropped.
     drop = " --drop" if any(one.action is Action.REMOVED for one in changes) else ""
     made = [f"{entry.short} on {line.name}", screen.many(len(changes), "change")] if entry else []
     return end(

@@ -42,7 +42,7 @@ def main(options: argparse.Namespace) -> int:
     targets.only_machines(
         options, VERB, f".venv/bin/lakehouse catalog serve {options.commit} {targets.option(options)}"
     )
-    # Whoever resumes it may be in another folder.
+    # The command that resumes it may be in another folder.
     store = str(Path(options.store).resolve()) if options.store else ""
     arguments = {
         "commit": options.commit, "name": options.name or "", "drop": options.drop, "store": store,
@@ -227,7 +227,7 @@ def _kept(machines: Target, where: Path) -> Entry:
 
 
 def _nobody(*_: str) -> None:
-    """Tell nobody: nothing is converted."""
+    """Report nothing: nothing is converted."""
 
 
 def _opened(arguments: Mapping[str, Any], cluster: Cluster) -> AbstractContextManager[Store]:

@@ -1,4 +1,4 @@
-"""The verb that makes a commit a metastore, until somebody ends it."""
+"""The verb that makes a commit a metastore, until it is ended."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ PROGRAM = "/usr/local/sbin/lakehouse-catalog"
 _SECONDS = 900.0
 # Of what copies the rows of a table.
 _COPY_SECONDS = 24 * 3600.0
-# Somebody else may move the same names meanwhile, but hardly so often.
+# Another command may move the same names meanwhile, but hardly so often.
 _TRIES = 5
 _NOT_FOUND = 127
 # Of a line of JSON: the marks of a million tables are shorter.

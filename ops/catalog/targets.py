@@ -99,7 +99,7 @@ def stack(settings: Settings) -> Target:
         place=history.place(settings),
         look=f"{_call(settings)} ps --all",
         query=f"{_call(settings)} exec {_DATABASE} psql {shlex.join(asked)}",
-        # Nobody makes backups of containers.
+        # Containers have no backups.
         recover=".venv/bin/lakehouse catalog log ... --target compose",
         root=str(shipped.defaults()["lakehouse_root"]),
         node=None,

@@ -95,7 +95,7 @@ def _converge(running: Running, node: str, path: str) -> None:
     running.begins(node, "site.yml")
     log = programs.LOGS / f"{VERB}.log"
     running.say(f"playbooks/site.yml; its output: less {log.relative_to(programs.ROOT)}")
-    # Sizes follow from the number of hosts: what serves takes its new ones when somebody wants a restart.
+    # Sizes follow from the number of hosts: what serves takes its new ones when an operator wants a restart.
     told = {"lakehouse_run": running.journal.id, "lakehouse_restarts": False}
     try:
         programs.playbook("site", path, "--extra-vars", json.dumps(told), log=VERB)

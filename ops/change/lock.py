@@ -102,7 +102,7 @@ def take(holder: Holder) -> str:
 
 
 def look() -> str:
-    """Return the script that prints who has the lock of a host; nothing where nobody has."""
+    """Return the script that prints who has the lock of a host; nothing where none has."""
     age = f"$(($(date +%s) - $(stat -c %Y {_FILE})))"
     return f'[ ! -e {_FILE} ] || {{ echo "{_HELD} {age}"; cat {_FILE}; }}'
 
@@ -124,7 +124,7 @@ def broken(own: str) -> str:
 
 
 def refusal(answer: Answer[Reply]) -> str:
-    """Return why a host gave its lock to nobody."""
+    """Return why a host did not give its lock."""
     return answer.why or f"{_FILE} names no holder, and can be removed"
 
 

@@ -76,7 +76,7 @@ def refusal(living: Living, here: Sequence[Step], node: str, path: str, *, force
 
 
 def irreplaceable(alone: Iterable[str], path: str) -> Refusal | None:
-    """Return that nobody else runs what a host does; None where all of it runs elsewhere too."""
+    """Return that no other host runs what a host does; None where all of it runs elsewhere too."""
     if not (names := sorted(alone)):
         return None
     fact, catalogue = f"nobody else runs {', '.join(names)}", services.load().services
@@ -87,7 +87,7 @@ def irreplaceable(alone: Iterable[str], path: str) -> Refusal | None:
 
 
 def _there(living: Living, here: Sequence[Step], node: str, path: str) -> Refusal | None:
-    """Return that a host answers, or that others hear of it; None where nobody does."""
+    """Return that a host answers, or that others hear of it; None where neither is so."""
     if living.do(node, "true", ASK_SECONDS).known:
         return Refusal(f"{node} answers", command(f"decommission {node}", path))
     if leaving.storage(here):
@@ -96,7 +96,7 @@ def _there(living: Living, here: Sequence[Step], node: str, path: str) -> Refusa
 
 
 def heard(live: Answer[dict[str, dict[str, Any]]], node: str, path: str) -> Refusal | None:
-    """Return that HDFS counts a DataNode as live, or that nobody knows; None where it is dead."""
+    """Return that HDFS counts a DataNode as live, or that it is unknown; None where it is dead."""
     if live.value is None:
         return Refusal(f"the NameNode does not tell its DataNodes: {live.why}", command("doctor", path))
     if node not in live.value:

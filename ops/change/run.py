@@ -47,7 +47,7 @@ class Work:
     """What a verb is about to do: its plan for people and for the journal, and the function that does it.
 
     `danger` is what is lost by it, for which a name has to be typed: the cluster's, unless `typed` is
-    another. Where there is neither a danger nor a question, nobody is asked. `refusal` is why it must not be
+    another. Where there is neither a danger nor a question, nothing is asked. `refusal` is why it must not be
     done at all. `words` are what a person types after the verb, where that is not the target. `do` returns
     facts for the last line, and raises Stopped where it can not go on. `following` is the command to run when
     all is done. `reread` returns the work again under the lock, in place of the verb's own `prepare`.
@@ -366,7 +366,7 @@ def _confirmed(options: argparse.Namespace, cluster: Cluster, work: Work) -> boo
 
 
 def _asked(question: str) -> str:
-    """Return what a person types; nothing where nobody sits there."""
+    """Return what a person types; nothing where there is no terminal."""
     if not sys.stdin.isatty():
         return ""
     sys.stderr.write(printable(question, keep=LINES))

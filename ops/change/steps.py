@@ -22,7 +22,7 @@ ALL = "all"
 class Step:
     """A unit of a host, with what its users notice.
 
-    `invocation` is systemd's word for the process now: empty where there is none, None where nobody knows.
+    `invocation` is systemd's word for the process now: empty where there is none, None where unknown.
     """
 
     service: str
@@ -44,7 +44,7 @@ def order(rows: Iterable[Service]) -> tuple[Service, ...]:
     """Return services as they are changed: as in the catalogue, but followers before the leader they name.
 
     What there are several of goes first: if it does not come back, the run ends with the others serving, and
-    before the one that everybody needs was touched.
+    before the one that all need was touched.
     """
     found = list(rows)
     names = [row.name for row in found]

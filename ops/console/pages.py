@@ -21,7 +21,7 @@ from ops.console.watch import Seen, Watch
 
 METHODS = ("GET", "HEAD")
 _HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
-# Nothing is loaded from elsewhere, nothing inline runs, nobody frames it, and no other site reads it.
+# Nothing is loaded from elsewhere, nothing inline runs, no page frames it, and no other site reads it.
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -63,7 +63,7 @@ def refusal(status: HTTPStatus, why: str, **headers: str) -> Response:
 def known(host: str, names: frozenset[str]) -> bool:
     """Tell whether a Host header is an address, or one of the names that this machine has.
 
-    A page of somebody else's whose name was made to lead here asks for its own name (DNS rebinding); a page
+    A page of another server whose name was made to lead here asks for its own name (DNS rebinding); a page
     cannot have an address that leads somewhere else. The port may be another: that of a tunnel.
     """
     name = host.removeprefix("[").partition("]")[0] if host[:1] == "[" else host.partition(":")[0]

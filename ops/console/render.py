@@ -73,7 +73,7 @@ def table(views: Seen[View], counts: Seen[Count], name: str, now: float) -> Page
         more=max(0, len(found.files) - MOST_FILES) if found else 0,
         nodes=_nodes(views.value.status, [found] if found else []),
     )
-    # What nobody could look up may be there.
+    # What could not be looked up may be there.
     return Page(page, found is not None or not counts.value.known or name in _uncounted(views.value, counted))
 
 

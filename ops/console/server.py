@@ -31,7 +31,7 @@ class Server(ThreadingHTTPServer):
             raise listening.refused(address, port, _PORT, error, _COMMAND) from error
 
     def server_bind(self) -> None:
-        """Bind, without asking who has the address: nobody may answer."""
+        """Bind, without asking who has the address: there may be no answer."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()

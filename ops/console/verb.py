@@ -1,4 +1,4 @@
-"""The verb: look at the cluster while somebody looks at the page."""
+"""The verb: look at the cluster while a user looks at the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REST = 9.0
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Serve the page until somebody ends it.
+    """Serve the page until it is ended.
 
     Raises LakehouseError where the port or the inventory is wrong, before anything is served.
     """
@@ -43,7 +43,7 @@ def main(arguments: argparse.Namespace) -> int:
             rest=_REST,
         )
         server.pages = Pages(views, counts)
-        # It takes its time: begun before somebody opens the page.
+        # It takes its time: begun before a user opens the page.
         counts.show()
         for background in (counts.run, server.serve_forever):
             Thread(target=background, daemon=True).start()

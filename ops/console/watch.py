@@ -1,4 +1,4 @@
-"""One look after another for all who want to see: never two at once, and none while nobody is there."""
+"""One look after another for all who want to see: never two at once, and none while no browser is there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Seen(Generic[T]):
 
 
 class Watch(Generic[T]):
-    """Looks `every` so many seconds while somebody wants to see, and keeps what it saw.
+    """Looks `every` so many seconds while a user wants to see, and keeps what it saw.
 
     A look takes `limit` seconds at most. After it, it rests `rest` times as long as it took.
     """

@@ -90,7 +90,7 @@ def _of_units(seen: Seen, judge_it: Callable[[Placed, Unit], Iterator[Fault]]) -
 
 
 def _states(*, stopped: bool) -> Callable[[Seen], Iterator[Case]]:
-    """Return the check of units that somebody stopped, or of those that ended by themselves."""
+    """Return the check of units that an operator stopped, or of those that ended by themselves."""
 
     def cases(seen: Seen) -> Iterator[Case]:
         def wrong(placed: Placed, unit: Unit) -> Iterator[Fault]:
@@ -208,7 +208,7 @@ def _listening(seen: Seen) -> Iterator[Case]:
 
 
 def listeners(text: str) -> dict[int, set[str]]:
-    """Read `ss -Hltn`: by port, the addresses on which somebody waits; a star stands for all of them."""
+    """Read `ss -Hltn`: by port, the addresses on which a server waits; a star stands for all of them."""
     found: dict[int, set[str]] = {}
     for line in text.splitlines():
         if line.strip():

@@ -1,4 +1,4 @@
-"""Checks of the history of the catalog: that somebody commits to it."""
+"""Checks of the history of the catalog: that commits are made."""
 
 from __future__ import annotations
 

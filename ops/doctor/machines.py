@@ -75,7 +75,7 @@ def _huge_pages(seen: Seen) -> Iterator[Case]:
         enabled, defrag = text.strip().splitlines()[:2]
         if not ("[" in enabled and "[" in defrag):
             raise ValueError("the kernel has chosen nothing")
-        # Where a program asks for them, or the kernel makes them beside it, nobody waits.
+        # Where a program asks for them, or the kernel makes them beside it, no process waits.
         if "[always]" in enabled and "[always]" in defrag:
             path = "/sys/kernel/mm/transparent_hugepage/defrag"
             fact = "every process may be stopped while the kernel makes huge pages"

@@ -65,7 +65,7 @@ class Seen:
         return {name: (reply, questions.parts(reply)) for name, reply in replies.items()}
 
     def document(self, name: str) -> Answer[Any]:
-        """Return the JSON of an address; unknown where nobody runs it."""
+        """Return the JSON of an address; unknown where no host runs it."""
         nobody: Answer[Reply] = unknown("nobody was asked")
         return self.answers.get(name, nobody).then(lambda reply: json.loads(reply.text))
 

@@ -76,7 +76,7 @@ def _text_of(reply: Reply) -> str:
 
 
 def _where(seen: Seen, pair: Pair) -> Placed | None:
-    """Return the service on the group's host, which others may have too; None where nobody runs it."""
+    """Return the service on the group's host, which others may have too; None where no host runs it."""
     hosts = {host.name for host in seen.cluster.running(pair.group)}
     return next((placed for placed in seen.placed(pair.service) if placed.host in hosts), None)
 

@@ -14,7 +14,7 @@ from ops.status import reading
 class Timer:
     """A timer and its work, by the part of a host's answer in which their `units` are.
 
-    `idle` says what nobody does without it, `last` is what it has made last.
+    `idle` says what is not done without it, `last` is what it has made last.
     """
 
     part: str

@@ -31,7 +31,7 @@ class Outcome:
 
     results: tuple[Rows, ...]
     complaint: str = ""
-    # Nobody answered: nothing is known of the statement.
+    # No answer: nothing is known of the statement.
     silent: bool = False
     # The time was over.
     late: bool = False

@@ -40,5 +40,5 @@ class Client:
 
 
 def as_account(account: str, command: str) -> str:
-    """Return the command as it runs as a Unix account, in a folder that everybody may enter."""
+    """Return the command as it runs as a Unix account, in a folder that every account may enter."""
     return f"cd / && exec runuser -u {shlex.quote(account)} -- sh -c {shlex.quote(command)}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 _REST = r"|;|\w+|[^\w\s;'\"`/-]|\s+|."
-# A text, name or comment that nobody closes goes to the end.
+# A text, name or comment that is not closed goes to the end.
 _DOUBLED = r"""'(?:[^']|'')*(?:'|\Z)|"(?:[^"]|"")*(?:"|\Z)|`(?:[^`]|``)*(?:`|\Z)"""
 _ESCAPED = (
     r"""\b[rR]'[^']*(?:'|\Z)|\b[rR]"[^"]*(?:"|\Z)"""

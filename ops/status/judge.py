@@ -72,7 +72,7 @@ def restore(status: Status) -> str:
 
 
 def dfsadmin(status: Status, question: str) -> str:
-    """Return the command that asks the NameNode as HDFS's superuser; root is nobody there."""
+    """Return the command that asks the NameNode as HDFS's superuser; root has no permissions there."""
     host = _of(status, "namenode").host
     return on(status, host, f"runuser -u {status.superuser} -- hdfs dfsadmin {question}")
 

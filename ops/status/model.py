@@ -17,7 +17,7 @@ _WORDS = {
     "activating": "starting",
     "deactivating": "stopping",
 }
-# Of a unit that somebody stopped, or that is not there: `site.yml` starts it.
+# Of a unit that an operator stopped, or that is not there: `site.yml` starts it.
 STOPPED = frozenset({"stopped", "absent"})
 
 
@@ -184,7 +184,7 @@ class Status:
     snapshots: Answer[int] = Answer(0)  # noqa: RUF009 -- it is frozen
     # The same of commits of the catalog by the clock.
     history: Answer[Kept | None] = Answer(None)  # noqa: RUF009 -- it is frozen
-    # The mark of each host, empty where it serves. One that is away is none of `machines`, unless nobody else
+    # The mark of each host, empty where it serves. One that is away is none of `machines`, unless no other
     # runs what it does.
     away: Mapping[str, Answer[Mark]] = field(default_factory=dict)
     # Hosts in maintenance with a DataNode, which is none of `datanodes`.

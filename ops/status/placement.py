@@ -142,7 +142,7 @@ def bill() -> Any:
 def needed(service: Service) -> bool:
     """Tell whether nothing works without it: it stores or catalogues, on the one host of its group."""
     groups = services.load().groups
-    # What can be switched off, nobody waits for.
+    # What can be switched off is not waited for.
     return service.switch is None and any(
         groups[name].hosts == services.ONE and groups[name].band != "compute" for name in service.groups
     )

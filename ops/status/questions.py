@@ -279,7 +279,7 @@ def as_root(command: str) -> str:
 def psql(host: Host, sql: str) -> str:
     """Return a command that queries the metastore's database as the metastore's role.
 
-    Never as the superuser: a function that somebody has got into that database would run as one.
+    Never as the superuser: a function that an intruder has got into that database would run as one.
     """
     return _psql(
         host, sql, host.entry("lakehouse_database", "user"), host.entry("lakehouse_database", "name")

@@ -119,7 +119,7 @@ def services(status: Status) -> Iterator[tuple[str, ...]]:
 
 
 def word(placed: Placed) -> str:
-    """Return the state of a service on a host, such as running; unknown where nobody knows."""
+    """Return the state of a service on a host, such as running; unknown where it is not known."""
     return placed.state.value.word if placed.state.value else _UNKNOWN
 
 

@@ -78,7 +78,7 @@ def carry_out(upgrade: Upgrade, task: Task, running: Running) -> tuple[str, ...]
         try:
             facts.append(_forward(upgrade, task.of(component), touched, proofs[component], running))
         except (Stopped, LakehouseError) as error:
-            # Whoever has broken the lock goes on with it.
+            # The run that has broken the lock goes on with it.
             if not touched or (isinstance(error, Stopped) and error.ending is Ending.LOCKED):
                 raise
             _back(upgrade, touched, said(error), running)

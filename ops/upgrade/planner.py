@@ -57,7 +57,7 @@ class Row:
 
     @property
     def mixed(self) -> bool:
-        """Whether it takes another version, and who leads counts nobody who has not the same."""
+        """Whether it takes another version, and its leader rejects members of another version."""
         return _release(self.component).unmixed and version(self.old) != version(self.new)
 
     @property
@@ -110,7 +110,7 @@ def older(one: str, other: str) -> bool:
 
 
 def _version(text: str) -> Version:
-    """Read a version; a word after its numbers that nobody knows counts as one before a release."""
+    """Read a version; an unknown word after its numbers counts as one before a release."""
     try:
         return Version(text)
     except InvalidVersion:
@@ -121,7 +121,7 @@ def _version(text: str) -> Version:
 def chosen(target: str, names: Mapping[str, set[str]]) -> set[str]:
     """Return the components that are meant: by their own name, or by a version that is a part of them.
 
-    Raises LakehouseError where nobody has that name, or it comes from Debian.
+    Raises LakehouseError where no component has that name, or it comes from Debian.
     """
     if target == ALL:
         return names.keys() - set(_DATA)
@@ -236,7 +236,7 @@ def refused(
 ) -> list[Reason]:
     """Return why a component must not change so.
 
-    `tables` are those that an older library does not read, `unknown` those of which nobody could find out.
+    `tables` are those that an older library does not read, `unknown` those of which it is not known.
     """
     found = []
     for name, (old, new) in changed.items():

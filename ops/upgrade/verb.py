@@ -58,7 +58,7 @@ def prepare(living: Living, request: Request) -> Work:
     wished = manifest.load(programs.ROOT / place, locked=False, root=programs.ROOT)
     names = parts.names(raw)
     components = planner.chosen(target, names)
-    # Before anybody has files locked for it.
+    # Before files are locked for it.
     if never := _never(wished, arguments):
         return _work(Upgrade(wished, place, request), Task((), (), (), ()), [f"{VERB} {target}"], never)
     if arguments["to"] is not None:

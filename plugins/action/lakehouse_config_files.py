@@ -72,14 +72,14 @@ def _link(path: Path, target: str) -> bool:
 
 
 def _open(root: Path) -> None:
-    """Open the folders to everybody, whatever the umask: the users of containers are not this one."""
+    """Open the folders to every user, whatever the umask: the users of containers are not this one."""
     for folder in (root, *(path for path in root.rglob("*") if path.is_dir() and not path.is_symlink())):
         if folder.is_dir() and folder.stat().st_mode & 0o777 != _FOLDER_MODE:
             folder.chmod(_FOLDER_MODE)
 
 
 def _executable(entry: dict[str, Any]) -> bool:
-    """Whether everybody may run the file."""
+    """Whether every user may run the file."""
     return bool(int(str(entry.get("mode", "0644")), 8) & 0o001)
 
 
@@ -110,7 +110,7 @@ def question(entries: list[dict[str, Any]], record: str | None = None) -> str:
 
 
 def digests(entries: list[dict[str, Any]]) -> str:
-    """The digest of each file, in the format of sha256sum; of secrets too, so nobody may see it."""
+    """The digest of each file, in the format of sha256sum; of secrets too, so it must not be shown."""
     return "".join(
         f"{hashlib.sha256(str(entry['content']).encode()).hexdigest()}  {entry['dest']}\n"
         for entry in entries
@@ -210,6 +210,6 @@ class ActionModule(ActionBase):
                 changed.append(str(entry["dest"]))
         _open(root)
         if secrets:
-            # Also where somebody else made the folder: Docker does, for a stack that was never rendered.
+            # Also where another program made the folder: Docker does, for a stack that was never rendered.
             root.parent.chmod(0o700)
         return {"changed": bool(changed), "files": changed}

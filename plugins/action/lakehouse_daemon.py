@@ -1,7 +1,7 @@
 """Run the module ``daemon``; units that run are restarted on one host at a time.
 
 Hosts are worked on side by side, so that a first start is as fast as the slowest of them. A unit that serves
-and has to be restarted waits for its turn, which ends when it answers again. Where that fails, nobody else's
+and has to be restarted waits for its turn, which ends when it answers again. Where that fails, no other unit
 is restarted in this run: they still serve. With ``restarts: false`` nothing that serves is restarted.
 
 Several units of a host are a list, ``units``, whose entries are arguments of the module: one call looks at

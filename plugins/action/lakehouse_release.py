@@ -51,7 +51,7 @@ class ActionModule(ActionBase):
                 "root": self._task.args["root"],
                 "release": pinned or releases.release_id(component),
                 "conf": self._task.args.get("conf"),
-                # Nobody here can build what a pinned release lacks.
+                # What a pinned release lacks cannot be built here.
                 "files": None if pinned else release_files.NAME,
                 "keep": self._task.args.get("keep", 2),
                 "switch": boolean(self._task.args.get("switch", True)),

@@ -51,7 +51,7 @@ class ActionModule(ActionBase):
         if of_level(findings, Level.FAULT):
             # The error and the message are both printed: they are not to say the same.
             raise AnsibleAction("The inventory is not sound", result=result)
-        for warning in findings:  # nobody would see the message of a task that went well
+        for warning in findings:  # the message of a task that went well is not shown
             self._display.display(str(warning), color=constants.COLOR_WARN)
         return result
 

@@ -33,7 +33,7 @@ class Trino(Facade):
 
     @classmethod
     def connect(cls, url: str, user: str, catalog: str = "iceberg") -> Trino:
-        """Prepare a session; the first statement finds out whether anybody answers."""
+        """Prepare a session; the first statement finds out whether Trino answers."""
         address = urlsplit(url)
         connection = connect(
             host=address.hostname,

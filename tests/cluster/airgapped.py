@@ -109,7 +109,7 @@ def mirrors() -> tuple[dict[Path, str], dict[str, str]]:
 
 
 def remove(client: docker.DockerClient) -> None:
-    """Remove the machine, its nodes and the network, whoever left them."""
+    """Remove the machine, its nodes and the network, of any run."""
     found = client.containers.list(all=True, filters={"name": f"^{CLUSTER}-"})
     for each in found:
         each.remove(force=True, v=True)

@@ -158,7 +158,7 @@ def unit_of(machine: Machine, pattern: str) -> str:
 
 
 def follower(cluster: Inventory) -> Host:
-    """A DataNode whose host nobody else needs."""
+    """A DataNode whose host no other service needs."""
     return next(host for host in reversed(cluster.group("datanodes")) if not NEEDED & host.groups)
 
 

@@ -37,7 +37,7 @@ class Master:
         return sum(app["cores"] for app in self.state()["activeapps"] if app["name"] == application)
 
     def cores_used(self) -> list[int]:
-        """Cores that each worker has given away, to anybody."""
+        """Cores that each worker has given away, to any application."""
         return [worker["coresused"] for worker in self.state()["workers"]]
 
 

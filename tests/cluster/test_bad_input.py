@@ -25,7 +25,7 @@ MEMORY_MB = 10**9
 
 @dataclass(frozen=True)
 class Refusal:
-    """A run on a host that holds foreign blocks, and another on which somebody holds a port."""
+    """A run on a host that holds foreign blocks, and another on which a process holds a port."""
 
     outcome: Outcome
     foreign: Machine

@@ -39,7 +39,7 @@ from tests.cluster.changing import Verb
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
-# Of a constraint that nobody checks, and optimizers believe.
+# Of a constraint that is not checked, and optimizers believe.
 FLAGS = {"enable_cstr": False, "validate_cstr": False, "rely_cstr": True}
 
 

@@ -74,7 +74,7 @@ def past(
             metastore.call("drop_table", database, table, False)
         with served(verb, commit, store, uri):
             yield Past(uri, database)
-        # What nobody knows any more nobody would remove.
+        # What is forgotten would never be removed.
         restored = verb.run("catalog", "restore", commit, database, *store, "--yes")
         assert restored.returncode == 0, restored
         assert trino.sql(listing) == files

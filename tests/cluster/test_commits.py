@@ -103,7 +103,7 @@ def catalog(request: pytest.FixtureRequest, unguarded: tuple[Machine, int]) -> I
 
 
 def test_a_request_that_arrives_after_two_later_commits(catalog: Catalog) -> None:
-    """The first attempt is held in the network; its writer tries again, and somebody commits after that."""
+    """The first attempt is held in the network; its writer tries again, and another commits after that."""
     with Proxy(catalog.host, catalog.port) as proxy, catalog.client(proxy.address) as late:
         request = next_version(late.get_table(catalog.database, "t"), "v2")
         proxy.requests_pass.clear()

@@ -1,4 +1,4 @@
-"""What somebody has got into the metastore's database runs with no more rights than the metastore has."""
+"""What an intruder has got into the metastore's database runs with no more rights than the metastore has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done once is never done again, or over somebody else's data: every guard is provoked."""
+"""What is done once is never done again, or over another owner's data: every guard is provoked."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_new_place_is_refused_while_the_old_one_holds_data(
             assert line in outcome.text, outcome
     catalog = f"{database_host.name}/{database['name']}"
     assert f"FAIL metastore.moved {cluster.group('metastore')[0].name}: {catalog} holds" in outcome.text
-    # Whoever asks for a part of the playbook is not asked by preflight.
+    # A run of a part of the playbook skips preflight.
     for part, place in (("hdfs", name_dirs[0]), ("postgresql", catalog)):
         outcome = ansible.playbook("site", "--tags", part, **desired)
         assert outcome.code != 0, outcome
@@ -193,7 +193,7 @@ def test_an_interrupted_schema_is_made_anew(database_host: Machine, database: st
 
 @contextmanager
 def connected(machine: Machine, database: str) -> Iterator[None]:
-    """Somebody else's session."""
+    """Another client's session."""
     port = machine.variable("lakehouse_ports")["postgresql"]
     machine.run(
         "systemd-run --unit=%s --collect runuser -u postgres -- psql -p %s -d %s -c 'select pg_sleep(600)'",

@@ -319,7 +319,7 @@ def test_an_event_about_a_table_needs_the_right_to_write(node: Machine, table: s
 
 @pytest.mark.parametrize("place", ["file:///tmp/kit", "file:/etc/hive", "ftp://host/x", "webhdfs://host/x"])
 def test_a_location_on_another_file_system_is_refused(node: Machine, table: str, place: str) -> None:
-    """On the metastore's host the daemon's account would read and delete for whoever asks."""
+    """On the metastore's host the daemon's account would read and delete for every client."""
     made = iceberg_table(table, "elsewhere", "v1")
     made.sd.location = place
     for user in (user_of(node, MEMBER), node.variable("lakehouse_users")["hdfs"]):

@@ -136,7 +136,7 @@ def test_the_log_of_the_server_does_not_tell_a_password(database_host: Machine, 
     psql("alter system set log_statement = 'all'")
     psql("select pg_reload_conf()")
     try:
-        # Nobody may log in as that role: pg_hba.conf names the kit's own alone.
+        # No client may log in as that role: pg_hba.conf names the kit's own alone.
         made = ansible.module(database_host.name, "lakehouse_postgresql_database", arguments)
         assert f"role {name} cannot log in to database {name}" in made.text, made
         psql("alter database postgres set default_transaction_read_only = on")

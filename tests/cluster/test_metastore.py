@@ -1,4 +1,4 @@
-"""The metastore's guard: it decides about everything that can change something, and about everybody."""
+"""The metastore's guard: it decides about everything that can change something, and about every user."""
 
 from __future__ import annotations
 

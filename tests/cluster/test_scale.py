@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
 FOURTH = "delta4"
 GROUPS = ("datanodes", "spark_workers", "trino_workers", "flink_taskmanagers")
-# From the question to the last line, of a host that is bare, while nobody works.
+# From the question to the last line, of a host that is bare, while no user works.
 JOIN_SECONDS = 180
 # Of four bare machines: the run that joins one, and the two that go on with it, are killed at such a share.
 BARE_SHARES, BARE_TIMES = (0.06, 0.13, 0.2, 0.27), 3
@@ -48,7 +48,7 @@ TRINO_WORK = "select count(*) from tpch.tiny.lineitem where orderkey > 0"
 SPARK_WORK = (
     f"select distinct reflect('java.net.InetAddress', 'getLocalHost'), {pause(1000)} from range(0, 40, 1, 40)"
 )
-# Ten seconds of it, so that nobody takes the place of one who is done.
+# Ten seconds of it, so that no other takes the place of one that is done.
 FLINK_WORK = "'connector' = 'datagen', 'rows-per-second' = '1000', 'number-of-rows' = '10000'"
 
 
@@ -136,7 +136,7 @@ class Fourth:
         return self.namenode.members()[FOURTH]
 
     def found(self) -> list[str]:
-        """What is wrong, but for sizes that follow from the number of hosts: nobody is restarted for them."""
+        """What is wrong, but for sizes by the number of hosts: no unit is restarted for them."""
         *findings, _ = self.verb.run("doctor").stdout.splitlines()
         # A restart that this one waits for ends every job; applications outlive that of Spark's master.
         return [line for line in findings if " unit.pending " not in line or "flink_jobmanager" in line]
@@ -170,7 +170,7 @@ def get(url: str) -> Any:
 
 
 def active_workers(cluster: Inventory) -> dict[str, int]:
-    """Cores that nobody has yet by the worker's host, as the master of Spark counts them."""
+    """Cores that are still free by the worker's host, as the master of Spark counts them."""
     workers = get(f"{address(cluster, 'spark_master', 'spark_master_http')}/json/")["workers"]
     return {worker["host"]: worker["coresfree"] for worker in workers if worker["state"] == "ALIVE"}
 

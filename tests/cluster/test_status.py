@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 NEEDED = {"namenode", "metastore", "postgresql"}
 # Whatever becomes of the verb, a host that was made silent is not so for longer.
 LIMIT_SECONDS = 15
-# What the verb promises, and how it ends when somebody ends it.
+# What the verb promises, and how it ends when a user ends it.
 PROMISED_SECONDS, INTERRUPTED = numbers.most("`lakehouse status`"), 130
 BLOCKS = 8
 
@@ -71,7 +71,7 @@ def test_blocks_are_counted_as_they_are_now(path: str, cluster: Inventory, namen
     def blocks() -> int:
         return int(status(path, "--json").document["cluster"]["hdfs"]["value"]["blocks"])
 
-    # Whoever keeps an answer keeps this one.
+    # A cache of answers keeps this one.
     before = blocks()
     try:
         for number in range(BLOCKS):

@@ -1,4 +1,4 @@
-"""Trino on the machines: the same catalogs everywhere, limits that hold, and stops that hurt nobody."""
+"""Trino on the machines: the same catalogs everywhere, limits that hold, and stops that hurt no query."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_the_command_line_is_on_every_node(node: Machine, coordinator: Machine) 
 
 @pytest.mark.usefixtures("coordinator")
 def test_nobody_passes_for_a_node_by_a_name_that_all_can_read(cluster: Inventory, machines: Machines) -> None:
-    """Without a secret of its own, Trino signs with the name of the environment, which it tells everybody."""
+    """Without a secret of its own, Trino signs with the name of the environment, which all can read."""
     for machine in (machines[host.name] for host in cluster.hosts if host.groups & TRINO):
         url = f"http://{machine.host.address}:{machine.variable('lakehouse_ports')['trino_http']}"
         environment = requests.get(f"{url}/v1/info", timeout=10).json()["environment"]

@@ -1,6 +1,6 @@
 """A unit that serves is restarted on one host after the other; a first start and a second run take no turns.
 
-Of a unit that does nothing: nobody else notices.
+Of a unit that does nothing: no other unit notices.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from tests.cluster.playbooks import Ansible
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill]
 
-# A release that does not serve: not so long that nobody waits for the test, and longer than a good one takes.
+# A release that does not serve: short enough to wait for, and longer than a good one takes.
 _READY = "150"
 
 

@@ -29,7 +29,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, st
     """Files by inventory, each a text by ``<host>/<path>``; ``again`` is that of the tests a second time."""
     wanted: dict[str, Path] = {**rendering.INVENTORIES, AGAIN: rendering.INVENTORIES["tests"]}
     own = tmp_path_factory.getbasetemp()
-    # The folder of a worker of pytest-xdist is in that of the run: whoever comes first renders for all.
+    # The folder of a worker of pytest-xdist is in that of the run: the first one renders for all.
     root = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "rendered"
     with root.with_suffix(".lock").open("w") as lock:
         assert locks.hold(lock, RENDER_SECONDS), f"{root} is not there after {RENDER_SECONDS:.0f} s"

@@ -30,7 +30,7 @@ MARK = "KnownToTheTestAlone"
 SECRETS = ("metastore", "federation", "trino")
 # What a person may have set, and an expected rendering does not follow.
 SETTINGS = (*dotenv_values(DEFAULT_FILE), DATANODES_VARIABLE, "LAKEHOUSE_PROFILE")
-# Whoever renders, on whatever: inventory/compose is for the computer that it is read on.
+# For every user and computer: inventory/compose is for the computer that it is read on.
 SAME_EVERYWHERE = ("-e", "java_architecture=amd64")
 NO_SECRETS = ("-e", '{"lakehouse_render_secrets": false}')
 

@@ -1,4 +1,4 @@
-"""A service that nobody has heard of is added as CONTRIBUTING.md says, and found by everything."""
+"""A service of an unknown name is added as CONTRIBUTING.md says, and found by everything."""
 
 from __future__ import annotations
 

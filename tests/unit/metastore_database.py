@@ -65,7 +65,7 @@ class Database:
             assert process.returncode == 0, said
 
     def copy(self, name: str) -> Database:
-        """Make another database that holds the same; nobody may be connected to this one."""
+        """Make another database that holds the same; no client may be connected to this one."""
         other = Database(self.sockets, name)
         Database(self.sockets, "postgres").run(
             f'DROP DATABASE IF EXISTS "{name}"; CREATE DATABASE "{name}" TEMPLATE "{self.name}"'

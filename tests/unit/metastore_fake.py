@@ -103,7 +103,7 @@ class Catalog:
         return ttypes.NotificationEventResponse(events=newer[: rqst.maxEvents])
 
     def happens(self, kind: str, database: str | None = "d", table: str | None = "t", **more: str) -> None:
-        """Write an event, as a change of somebody else does."""
+        """Write an event, as a change of another client does."""
         self.newest += 1
         self.events.append(
             ttypes.NotificationEvent(
@@ -225,6 +225,6 @@ class _Once(TBufferedTransport):  # type: ignore[misc]  # no types
 
 
 def dead() -> str:
-    """Return an address at which nobody is."""
+    """Return an address without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return f"thrift://127.0.0.1:{free.getsockname()[1]}"

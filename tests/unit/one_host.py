@@ -47,7 +47,7 @@ class OneHost:
         return OneHost(self.host, cluster)
 
     def repeat(self, *_: object) -> None:
-        """Nobody else looks at this lock."""
+        """No other run looks at this lock."""
 
 
 def begun(folder: Path) -> journal.Journal:

@@ -180,7 +180,7 @@ def _found(held: Any, key: Any) -> Any:
 
 
 def _check(table: Any) -> None:
-    """Raise what Hive raises of a table, or what nobody could read."""
+    """Raise what Hive raises of a table, or what no client could read."""
     listed = [*_names(table.sd.cols), *_names(table.partitionKeys)]
     if len(listed) != len({name.lower() for name in listed}):
         raise InvalidObjectException(f"a column twice: {listed}")

@@ -274,7 +274,7 @@ def test_words_of_a_disk_that_is_not_there_are_no_sizes() -> None:
     [
         (10, 10, ""),
         (11, 10, "the disks of the DataNodes have room for 10 MiB, and the backup needs 11 MiB"),
-        # Nobody knows what of it is there.
+        # It is unknown what of it is there.
         (None, 10, ""),
         (None, 9, "the disks of the DataNodes have room for 19 MiB, and the backup needs 20 MiB"),
     ],

@@ -29,7 +29,7 @@ from ops.bundle import archive, collector, items, mask, spans, verb
 from ops.bundle.mask import MASK, Masker
 
 # With letters that each form writes in another way.
-SECRET = "pa:55 w0rd/+é'x\"&"  # noqa: S105 -- nobody's
+SECRET = "pa:55 w0rd/+é'x\"&"  # noqa: S105 -- made up
 FAKE = "Xq7-hunter2-Zz"
 
 

@@ -1,4 +1,4 @@
-"""Several copies and a clock commit to one history: nothing is lost, whoever is killed when."""
+"""Several copies and a clock commit to one history: nothing is lost, whatever is killed when."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def served(path: Path) -> Iterator[Any]:
         [*argv, "--store", str(path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        # Whoever fails meanwhile must not wait for a server that nobody ends.
+        # A failure meanwhile must not wait for a server that is never ended.
         try:
             place = urlsplit(json.loads(process.stdout.readline())["uri"])
             transport = TBufferedTransport(TSocket(place.hostname, place.port))

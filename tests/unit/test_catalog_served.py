@@ -305,7 +305,7 @@ def test_what_thrift_has_no_place_for_is_told(history: Path) -> None:
 
 
 def test_what_is_no_answer_changes_something_or_is_of_nobody_here() -> None:
-    """Whoever adds a call to the interface has to look at it: it is refused until then."""
+    """A developer who adds a call to the interface has to look at it: it is refused until then."""
     changing = {
         method
         for method in METHODS

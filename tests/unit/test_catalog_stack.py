@@ -26,7 +26,7 @@ def meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 @pytest.fixture
 def _careful() -> Iterator[None]:
-    """A person whose files nobody else may read."""
+    """A person whose files no other user may read."""
     before = os.umask(0o077)
     yield
     os.umask(before)

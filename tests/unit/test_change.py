@@ -191,7 +191,7 @@ def test_what_does_not_run_may_be_started_whatever_else_is_wrong() -> None:
 
 
 def test_a_datanode_of_which_the_namenode_does_not_hear_may_be_restarted() -> None:
-    """The blocks lack replicas because of it: nobody reads from it now."""
+    """The blocks lack replicas because of it: no client reads from it now."""
     down = replace(WELL, live=2, lacking=23)
     assert said(facts(down)) != []
     assert said(replace(facts(down), last=None, silent=True)) == []
@@ -546,7 +546,7 @@ def test_nobody_beats_for_a_lock_that_is_gone(host: Host, tmp_path: Path) -> Non
 
 
 def test_a_lock_that_is_given_back_during_a_beat_is_not_made_again(host: Host, tmp_path: Path) -> None:
-    """Nobody could take a file that names no holder."""
+    """No run could take a file that names no holder."""
     host(lock.take(HOLDER))
     slow = f'grep() {{ command grep "$@"; found=$?; rm {tmp_path}/run.lock; return $found; }}'
     host(f"{slow}\n{lock.beat('abc')}")

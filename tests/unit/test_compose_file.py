@@ -123,7 +123,7 @@ def test_its_configuration_is_that_of_its_host(name: str) -> None:
 def test_what_serves_a_commit_reads_no_password_and_makes_no_repository() -> None:
     (history,) = [mount for mount in SERVICES["past"]["volumes"] if isinstance(mount, dict)]
     assert history["read_only"] is True
-    # Docker would make an empty folder of root's, which nobody could commit to.
+    # Docker would make an empty folder of root's, which no user could commit to.
     assert history["bind"] == {"create_host_path": False}
     assert (
         VARIABLE.sub(lambda found: DEFAULTS[found[1]], history["source"])
@@ -155,7 +155,7 @@ def test_it_runs_a_row_of_the_catalogue_as_its_user_and_with_its_ports(name: str
     published = {PORT.fullmatch(port)[3] for port in service.get("ports", [])}  # type: ignore[index]
     known = {variable(name, port.name): port for port in found.listeners}
     assert published <= known.keys()
-    # Whoever has ports that can be changed names those that cannot.
+    # A service with ports that can be changed names those that cannot.
     others = [str(port.port) for setting, port in known.items() if published and setting not in published]
     assert service.get("expose", []) == others
     if name not in {"datanode2", "datanode3"}:

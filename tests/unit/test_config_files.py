@@ -189,7 +189,7 @@ def test_a_directory_may_hold_some_names_only(tmp_path: Path, apply: Apply) -> N
 
 
 class TestRecord:
-    """Digests of what was written, so that what somebody else has changed is seen."""
+    """Digests of what was written, so that what another program has changed is seen."""
 
     def test_every_file_is_in_it_and_no_text(self, tmp_path: Path, apply: Apply) -> None:
         record, one, two = tmp_path / "etc" / "record", tmp_path / "one", tmp_path / "two"

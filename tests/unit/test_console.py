@@ -574,7 +574,7 @@ class TestWatch:
         assert count == [2]
         looked.clear()
         go_on.set()
-        # Nobody asked since: it waits.
+        # No request since: it waits.
         assert not looked.wait(0.2)
         assert watch.show().value == 2
         assert looked.wait(patience.SECONDS)

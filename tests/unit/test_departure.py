@@ -218,7 +218,7 @@ def test_the_namenode_starts_before_it_is_told_who_is_back(monkeypatch: pytest.M
             """Nothing is noted."""
 
         def say(self, *_: str) -> None:
-            """Nobody listens."""
+            """Nothing is printed."""
 
         def wait(self, where: str, *_: object) -> None:
             told.append(f"wait {where}")
@@ -349,7 +349,7 @@ def test_a_balancer_is_ended_by_ctrl_c_and_one_that_was_left_before_another() ->
             """Nothing is noted."""
 
         def say(self, *_: str) -> None:
-            """Nobody listens."""
+            """Nothing is printed."""
 
     with pytest.raises(KeyboardInterrupt):
         balance.spread(cast("Running", Ends()), 100)

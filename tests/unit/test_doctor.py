@@ -286,14 +286,14 @@ def silent_history(told: Told) -> None:
 
 
 def gone(told: Told) -> None:
-    """Nothing runs there, and nobody misses it."""
+    """Nothing runs there, and no check misses it."""
     told.parts[N2]["away"] = away.written(away.LEFT, "r7", NOW)
     for service in told.cluster.services[N2]:
         told.stop(service.name, N2)
 
 
 def given_up(told: Told) -> None:
-    """It does not answer, and nobody expects it to."""
+    """It does not answer, and is not expected to."""
     told.parts[N1]["notes"] = away.noted({N2: away.read(away.written(away.LEFT, "r7", NOW))})
     told.silent[f"host {N2}"] = SILENT
 

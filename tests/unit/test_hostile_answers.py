@@ -110,7 +110,7 @@ def cluster() -> Cluster:
 
 @pytest.mark.parametrize("name", [*HOSTILE, "4.1.4 abc"], ids=short)
 def test_a_release_that_a_host_names_is_no_template_and_no_path(name: str) -> None:
-    """Ansible evaluates the variables of its command line: here, and as whoever runs it."""
+    """Ansible evaluates the variables of its command line: here, and as the user who runs it."""
     text = f"@@ spark {name}\njars/a.jar\n"
     found = Answer(reply(text)).then(lambda one: dict(installed.releases(one.text, parts.parts(BILL))))
     assert not found.known
@@ -346,7 +346,7 @@ def test_what_a_host_says_beyond_what_is_kept_ends_the_verb() -> None:
 
 @pytest.fixture
 def pages() -> Iterator[Callable[[bytes], str]]:
-    """The address of a server that answers one text to everybody."""
+    """The address of a server that answers one text to every client."""
     body = [b""]
 
     class Handler(BaseHTTPRequestHandler):
@@ -411,7 +411,7 @@ def test_a_frame_that_announces_gigabytes_is_not_read() -> None:
             probes.thrift_call("127.0.0.1", server.getsockname()[1], "get_all_databases")
 
 
-# HDFS, whose names come from the metastore, and whose files from whoever writes tables
+# HDFS, whose names come from the metastore, and whose files from the writers of tables
 
 
 @pytest.mark.parametrize(
@@ -432,7 +432,7 @@ def test_what_hdfs_can_have_is_asked_for(path: str) -> None:
 
 
 def test_a_table_at_no_place_keeps_no_other_out_of_the_history() -> None:
-    """Nobody answers there: neither is asked."""
+    """No server answers there: neither is asked."""
     names = Files(WebHdfs("http://127.0.0.1:1", "hdfs"), "lakehouse status").names
     assert source.listed_versions(names)(["hdfs://c/a/../b", "hdfs://c/a:b", "s3://c/a"]) == {}
     with pytest.raises(LakehouseError):
@@ -617,7 +617,7 @@ def test_a_commit_at_no_time_is_shown(moment: int) -> None:
     "ask", ["matching(['a' * 120] * 9, '*a' * 60 + '*b')", "like(keys, '%a' * 60 + '%b')"]
 )
 def test_a_pattern_takes_no_longer_than_its_length(ask: str) -> None:
-    """In a process of its own, which is ended: without an end nobody could say that it took too long."""
+    """In a process of its own, which is ended: without an end no test could say that it took too long."""
     program = f"""
 from lakehouse.catalog.served.request import matching
 from lakehouse.catalog import filters

@@ -124,7 +124,7 @@ def test_notes_that_cannot_be_read_are_not_written_over(
 
 
 class Said:
-    """As `Running`: nobody reads what it does."""
+    """As `Running`, without a reader of what it does."""
 
     def __init__(self, living: Living) -> None:
         self.living = living
@@ -134,7 +134,7 @@ class Said:
         """Nothing is noted."""
 
     def say(self, what: str) -> None:
-        """Nobody listens."""
+        """Nothing is printed."""
 
     def done(self, host: str, what: str) -> None:
         self.finished.append(f"{what} on {host}")

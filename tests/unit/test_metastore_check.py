@@ -142,7 +142,7 @@ def test_the_verb_is_there() -> None:
 
 
 class WebHdfs(BaseHTTPRequestHandler):
-    """A NameNode that lets everybody make everything."""
+    """A NameNode that lets every user make everything."""
 
     def do_GET(self) -> None:
         self.send_response(200)

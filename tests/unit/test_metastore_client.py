@@ -174,7 +174,7 @@ class TestDeadlines:
                 with pytest.raises(DeadlineError, match=late):
                     client.partitions("d", "t", ["n=1"], seconds=seconds)
             assert not fake.connections
-            # Nobody was tried, so nobody has failed.
+            # No address was tried, so none has failed.
             assert one.table("d", "t")
         assert not list(log)
 
@@ -326,7 +326,7 @@ class TestChanges:
         )
         assert {"get_table", "get_all_databases", "list_roles", "show_locks"} <= questions
         assert not [name for name in questions if name.startswith(changes)]
-        # It gives a compaction to whoever asks.
+        # It gives a compaction to every client.
         assert not {"find_next_compact", "find_next_compact2"} & questions
 
 
@@ -337,7 +337,7 @@ class TestConnections:
         with Metastore(fake.uri, FAST) as metastore:
             with pytest.raises(DeadlineError):
                 metastore.call("get_table", "d", "late", seconds=0.5)
-            # Whoever read on this connection would get the late answer first.
+            # A reader of this connection would get the late answer first.
             go_on.set()
             assert metastore.call("get_table", "d", "mine").tableName == "mine"
 

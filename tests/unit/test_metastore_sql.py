@@ -114,7 +114,7 @@ def test_a_new_database_is_open_until_its_schema_is_complete(
 
 
 def test_a_database_of_before_is_closed_and_stays_so(administrator: Database, database: Database) -> None:
-    # Hive's script grants the schema to everybody.
+    # Hive's script grants the schema to every role.
     database.run(
         f"create schema extra; {TABLES} create table extra.more (id int);"
         " grant all on schema public to public"
@@ -185,7 +185,7 @@ def test_the_metastores_role_makes_nothing_temporary(administrator: Database, da
 
 @pytest.fixture
 def sales(administrator: Database, names: Iterator[int]) -> Iterator[Callable[..., Database]]:
-    """Make a database of somebody's tables, in several schemas."""
+    """Make a database of a user's tables, in several schemas."""
     name = f"sales_{next(names)}"
     reader = metastore_sql.identifier(READER)
     administrator.run(

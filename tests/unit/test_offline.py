@@ -115,5 +115,5 @@ def test_preflight_adopts_no_host_of_the_inventory_that_is_noted(tmp_path: Path)
     (tmp_path / away.NOTES).write_text(away.noted({"n4": LEFT, "n5": LEFT}), encoding="utf-8")
     [found] = preflight_away.check_away(tmp_path, "n1", {"n1": "10.0.0.11", "n4": "10.0.0.14"})
     assert (found["host"], found["action"]) == ("n4", ".venv/bin/lakehouse recommission n4")
-    # Who is in no inventory is nobody's fault.
+    # A host that is in no inventory is no fault.
     assert preflight_away.check_away(tmp_path, "n1", {"n1": "10.0.0.11"}) == []

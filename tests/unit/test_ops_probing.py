@@ -162,7 +162,7 @@ def test_who_ends_a_long_question_is_answered_at_once(session: Session, silent_p
 
 
 def test_another_child_repeats_what_the_one_before_it_did(tmp_path: Path) -> None:
-    """A lock that nobody touches any more would be taken for a dead one."""
+    """A lock that is not touched any more would be taken for a dead one."""
     beat = tmp_path / "beat"
     with closing(Session({"@local": {}})) as made:
         made.repeat([Shell("beat", "@local", f"date +%s.%N > {beat}")], 0.2)

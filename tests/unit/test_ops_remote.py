@@ -17,7 +17,7 @@ ONE, TWO = (Host(name, f"10.0.0.{number}", frozenset(), {}) for number, name in 
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shell of this computer in place of ssh, and nobody's sudo."""
+    """A shell of this computer in place of ssh, and no sudo."""
     monkeypatch.setattr(hosts, "ssh", lambda _: ["sh", "-c"])
     monkeypatch.setattr(hosts, "as_root", lambda script: script)
 

@@ -258,7 +258,7 @@ class TestPorts:
 
 
 class TestStorage:
-    """Directories with data of this cluster, of another one, and of nobody."""
+    """Directories with data of this cluster, of another one, and of none."""
 
     @staticmethod
     def check(tmp_path: Path, kind: str) -> list[dict[str, str]]:

@@ -65,7 +65,7 @@ def service(talk: Callable[[socket.socket], None]) -> Iterator[dict[str, object]
 
 @pytest.fixture
 def closed_port() -> int:
-    """A port that nobody listens on."""
+    """A port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 

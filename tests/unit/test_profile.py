@@ -12,7 +12,7 @@ from lakehouse import profile, run
 
 @pytest.fixture(params=["inventory/local", "inventory/three-node"])
 def mine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A copy of an inventory whose state nobody has, and nothing set."""
+    """A copy of an inventory whose state does not exist, and nothing set."""
     monkeypatch.delenv(profile.VARIABLE, raising=False)
     shutil.copytree(run.ROOT / request.param, tmp_path / "inventory/mine")
     return str(tmp_path / "inventory/mine")

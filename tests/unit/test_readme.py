@@ -36,7 +36,7 @@ CHANGELOG = ROOT / "CHANGELOG.md"
 ARTIFACTS = ROOT / "docs" / "artifacts.md"
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 REAL_MACHINES = ROOT / "docs" / "real-machines.md"
-# What somebody reads in three minutes.
+# What a user reads in three minutes.
 MOST_LINES = 120
 # Where the programs of this Python environment are, which the pages call .venv/bin/.
 PROGRAMS = Path(sys.executable).parent

@@ -377,7 +377,7 @@ class TestPlacement:
         assert everything - small == {"trino", "trino_nodes", "trino_queries", "flink"}
 
     def test_no_secret_is_looked_up(self) -> None:
-        # Its password is in a vault that is not there: whoever evaluates it fails.
+        # Its password is in a vault that is not there: an evaluation of it fails.
         cluster = placement.read(inventory.load(ROOT / "inventory" / "three-node"))
         with pytest.raises(LakehouseError, match="vault_metastore_password"):
             cluster.variable("lakehouse_database")

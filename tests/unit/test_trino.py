@@ -72,7 +72,7 @@ def test_a_query_that_leaves_no_room_in_the_heap() -> None:
         "307 are kept (expected at most 717): lower it, or leave it out: Trino would not start"
     ]
     assert found(trino.query, trino_query_max_memory_per_node_mb=717, trino_heap_mb=1024) == []
-    # The heap follows from the machine, which nobody has looked at yet.
+    # The heap follows from the machine, which was not looked at yet.
     assert found(trino.query, trino_query_max_memory_per_node_mb=800) == []
     assert found(trino.query, trino_query_max_memory_per_node_mb=8000, node_memory_mb=8192)[0].startswith(
         "FAIL"

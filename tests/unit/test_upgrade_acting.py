@@ -147,7 +147,7 @@ def test_where_all_is_done_a_resume_runs_no_playbook(stage: Stage) -> None:
 def test_a_run_whose_lock_was_broken_takes_nothing_back(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever has broken it may have finished the upgrade since."""
+    """The run that has broken it may have finished the upgrade since."""
     running = stage.run()
     begins = Running.begins
 

@@ -23,7 +23,7 @@ WORKING = re.compile(
     r"\b(?:SPARK_LOCAL_DIRS|SPARK_WORKER_DIR|TMPDIR|PYTHONPATH|LOCAL_DIRS|[A-Z]+_PID_DIR|java\.io\.tmpdir)=(/[^\s\"']*)"
 )
 ROOTS = ("/usr/", "/opt/", "/etc/")
-# In the folder that everybody may write to, what has a name of its own.
+# In the folder that every user may write to, what has a name of its own.
 PREDICTABLE = re.compile(r"(?<![\w}/.])/(?:var/)?tmp/[\w.{$]")
 
 

@@ -156,7 +156,7 @@ def _server(programs: Path, data: Path, parameters: dict[str, Any]) -> Iterator[
     port = parameters["port"]
     with tempfile.TemporaryDirectory(prefix="postgresql-") as sockets:
         log, rules = Path(sockets) / "log", Path(sockets) / "pg_hba.conf"
-        # Nobody else reaches the sockets in this folder; a database of another name has no rule of its own.
+        # No other user reaches the sockets in this folder; a database of another name has no rule of its own.
         rules.write_text("local all all trust\n" + _text(parameters["rules"]), encoding="utf-8")
         overrides = {
             "listen_addresses": "127.0.0.1",

@@ -1,4 +1,4 @@
-"""Takes a document apart field by field, so that what nobody took is known."""
+"""Takes a document apart field by field, so that what was not taken is known."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def _noted(path: Path, *, failures: bool) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # Also what nobody has thought of: without it the last one would seem to be good.
+        # Also what was not foreseen: without it the last one would seem to be good.
         if failures:
             why = " ".join(str(error).split()) or type(error).__name__
             files.write(path, json.dumps({"good": good, "why": why}))

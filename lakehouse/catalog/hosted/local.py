@@ -24,7 +24,7 @@ def source(settings: Settings) -> Source:
         try:
             return [] if path is None else hdfs.names(path)
         except NoPathError:
-            # Whoever makes a table says where it is: that must not keep the others out of the history.
+            # The maker of a table says where it is: that must not keep the others out of the history.
             return []
         except WebHdfsError as error:
             raise LakehouseError(str(error), f"{PROGRAM} status") from error
@@ -33,7 +33,7 @@ def source(settings: Settings) -> Source:
 
 
 def database(psql: list[str], environment: Mapping[str, str] | None = None) -> Ask:
-    """Return what runs scripts by psql here, as whoever this is, with an environment beside our own."""
+    """Return what runs scripts by psql here, as the current user, with an environment beside our own."""
 
     @contextmanager
     def ask(script: str) -> Iterator[Iterator[bytes]]:

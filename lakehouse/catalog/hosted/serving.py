@@ -33,7 +33,7 @@ MakeLocations = Callable[[Entry, Callable[[str], object]], Locations]
 
 
 def serve(settings: Settings) -> None:
-    """Serve until the process ends, as soon as there is such a commit; LakehouseError: nobody can listen."""
+    """Serve until the process ends, as soon as there is such a commit; LakehouseError: it cannot listen."""
     hdfs_root = HdfsRoot(WebHdfs(settings.namenode, settings.superuser), settings.root)
     # SIGTERM ends it so that the copies go; those of a process that was killed go when it starts again.
     with raised(terminated, [signal.SIGTERM]), closing(MetadataCopies(hdfs_root, _SESSION)) as copies:

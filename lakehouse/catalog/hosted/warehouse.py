@@ -124,7 +124,7 @@ class Warehouse:
     def bring(self, snapshot: str, lack: Lack) -> None:
         """Copy what is lacking out of a snapshot, data before what names it.
 
-        Each file, and each folder of which nothing is there, is copied into a folder that nobody else reads
+        Each file, and each folder of which nothing is there, is copied into a folder that no other user reads
         or writes, and gets its place when all of it is there: a reader, or the next run of this command,
         would take half of one for the table. LakehouseError where something else has got the place meanwhile.
         """

@@ -236,7 +236,7 @@ def _other_keys(said: Three[Document | None], partitions: Three[Files]) -> Clash
     keys = said.each(lambda one: [(key["name"], key["type"]) for key in (one or {}).get(_KEYS, ())])
     if keys.ours == keys.theirs:
         return None
-    # All that somebody has changed at partitions was changed by who has changed the keys.
+    # Every change of partitions was made by the side that has changed the keys.
     states = Three(*zip(keys, partitions, strict=True))
     if said.base is not None and not states.apart:
         return None

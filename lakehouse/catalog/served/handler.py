@@ -1,6 +1,6 @@
 """All answers in one object, as the bindings' processor wants it. What is no answer is refused.
 
-The refusals are made of the bindings' interface: a call that is new there is refused until somebody writes
+The refusals are made of the bindings' interface: a call that is new there is refused until a developer writes
 an answer to it.
 """
 
@@ -108,7 +108,7 @@ def _said(declared: tuple[type[Exception], ...], text: str) -> Any:
 
 
 def _declared(method: str) -> tuple[type[Exception], ...]:
-    """Return the errors that a method may raise; none where nobody waits for an answer."""
+    """Return the errors that a method may raise; none where no client waits for an answer."""
     name = f"{method}_result"
     result = getattr(ThriftHiveMetastore, name, None) or getattr(FacebookService, name, None)
     fields = [one for one in getattr(result, "thrift_spec", ()) if one]

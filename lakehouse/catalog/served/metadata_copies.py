@@ -147,5 +147,5 @@ class MetadataCopies:
 
 
 def _read_only(entry: Entry) -> Entry:
-    """Return an entry that nobody may write; the digit of the group is the mask of its list."""
+    """Return an entry without write permission; the digit of the group is the mask of its list."""
     return replace(entry, permission=f"{int(entry.permission, 8) & _READ:03o}")

@@ -84,14 +84,14 @@ class Others(Request):
         return _SETTINGS.get(key or "", otherwise)
 
     def set_ugi(self, user: str, groups: list[str] | None) -> list[str]:
-        # Everybody may read: nobody is asked for more than a name.
+        # Every user may read: no client is asked for more than a name.
         return [*(groups or [])] or [user]
 
     def get_current_notificationEventId(self) -> CurrentNotificationEventId:
         said = self.entry.facts.get("Event", "")
         return CurrentNotificationEventId(int(said) if said.isdecimal() else 0)
 
-    # Nobody changes what a lock would guard. Iceberg takes one before it asks for its change, and asks for it
+    # Nothing changes what a lock would guard. Iceberg takes one before its change, and asks for it
     # minutes long: it is the change that is refused, at once.
 
     def lock(self, _: Any) -> LockResponse:

@@ -27,7 +27,7 @@ class Request:
     past: Past
     entry: Entry
     lost: Lost
-    # When the server began, for whoever asks how long it lives.
+    # When the server began, for clients that ask how long it lives.
     began: int = field(default=0)
     locations: Locations = field(default_factory=LiveLocations)
 

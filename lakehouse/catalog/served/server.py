@@ -55,7 +55,7 @@ class Server(socketserver.ThreadingTCPServer):
         limits: Limits = Limits(),
         report: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """LakehouseError where nobody can listen there. `handler` is asked for what answers a new client.
+        """LakehouseError where it cannot listen there. `handler` is asked for what answers a new client.
 
         `report` gets a line when more clients come than ``limits`` allow: their connections are closed.
         """

@@ -76,7 +76,7 @@ def of_unit(unit: str, paths: Iterable[str]) -> list[str]:
 
 
 def state(shown: str, known_units: Collection[str], ports: Collection[int]) -> frozenset[str]:
-    """Return what is true of a node, a line each: active units, ports that somebody listens on.
+    """Return what is true of a node, a line each: active units, ports with a listener.
 
     `shown` has lines `unit NAME` and `socket ADDRESS:PORT` (of `ss`); those that are not known are left out.
     """
@@ -90,7 +90,7 @@ def state(shown: str, known_units: Collection[str], ports: Collection[int]) -> f
 
 
 def sockets(lines: Iterable[str], address: str) -> list[tuple[str, int]]:
-    """Return the places among the lines of a node's state where another machine finds somebody."""
+    """Return the places among the lines of a node's state where another machine finds a listener."""
     found = (re.fullmatch(r"(\d\S*):(\d+) listens", line) for line in lines)
     places = {(address if match[1] == EVERY else match[1], int(match[2])) for match in found if match}
     return sorted(place for place in places if not place[0].startswith("127."))

@@ -56,7 +56,7 @@ def trino(url: str, user: str, nodes: int) -> Probe:
 
 
 def closed(address: str, port: int) -> str | None:
-    """Return why nobody takes a connection there; None where somebody does."""
+    """Return why no server takes a connection there; None where one does."""
     try:
         socket.create_connection((address, port), CONNECT_SECONDS).close()
     except OSError as error:

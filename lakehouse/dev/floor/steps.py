@@ -20,7 +20,7 @@ from plugins.module_utils.lakehouse import metastore_sql, probes
 FORMAT, DATABASES, SCHEMA, FOLDERS = "format", "databases", "schema", "folders in HDFS"
 CLOSED = "schema is its owner's"
 POSTGRESQL = "postgresql@*.service"
-# What a unit waits for beside its files: a step, or another unit on each of its nodes. Whoever comes too
+# What a unit waits for beside its files: a step, or another unit on each of its nodes. A unit that comes too
 # early asks again only after seconds, or ends and is started again after five.
 AFTER: Mapping[str, tuple[str, ...]] = {
     "hdfs-namenode.service": (FORMAT,),

@@ -47,7 +47,7 @@ done
 class Taken:
     """What the kit has put on one node, and what is true of the node then.
 
-    `packages` are those that somebody has asked for. `before` and `files` are archives of files, links and
+    `packages` are those that were asked for. `before` and `files` are archives of files, links and
     folders for data: what packages have to find, and the rest; `texts` are those of files by path. `releases`
     has by folder (`/opt/hadoop/releases/<name>`) the archive that is unpacked there. `state` has a line for
     each unit of `units` that is active and each port of the kit that is taken; `places` are these ports as
@@ -106,7 +106,7 @@ def look(path: str) -> Kit:
 
 
 def asked_for(machines: Machines, node: str) -> frozenset[str]:
-    """Return the packages that a node has because somebody asked for them."""
+    """Return the packages that a node has because they were asked for."""
     return frozenset(machines.ask(node, ASKED_FOR).split())
 
 

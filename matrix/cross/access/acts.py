@@ -1,4 +1,4 @@
-"""An act that somebody may or may not do, and the ground on which it is tried."""
+"""An act that a user may or may not do, and the ground on which it is tried."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEMBER, READER, OUTSIDER, ANONYMOUS = "member", "reader", "outsider", "anonymous
 # In the order in which they try: who is refused leaves everything as it was.
 PEOPLE = (ANONYMOUS, OUTSIDER, READER, MEMBER)
 # What a refusal says: HDFS, the metastore, Trino's rules, HDFS about people for whom Trino may not act, the
-# Python clients. What is switched off is refused to everybody. Thrift declares no error for two calls, whose
+# Python clients. What is switched off is refused to every user. Thrift declares no error for two calls, whose
 # client reads no reason.
 REFUSED = re.compile(
     r"(?i)permission denied|access denied|not allowed to impersonate|not writable"
@@ -67,7 +67,7 @@ class Ground:
         self._begun[act] = table, self._pool.submit(refusal, self, act, self.people[OUTSIDER], table)
 
     def tried(self, act: Act) -> dict[str, str]:
-        """Try as everybody; return the words with which each kind of person was refused, empty if not."""
+        """Try as every user; return the words with which each kind of person was refused, empty if not."""
         table, outsider = self._begun.get(act) or (self.table(act), None)
         return {
             kind: outsider.result()
@@ -105,7 +105,7 @@ class Ground:
         return location
 
     def trino(self, who: str) -> Trino:
-        """Return a new session of Trino in which somebody asks."""
+        """Return a new session of Trino in which a user asks."""
         return sessions.trino(self.endpoints, user=who)
 
     def metastore(self, who: str) -> metastore.Connection:
@@ -123,10 +123,10 @@ def of_trino(ground: Ground) -> Table:
 
 @dataclass(frozen=True)
 class Act:
-    """Something that somebody tries with a table, and how that table is made.
+    """Something that a user tries with a table, and how that table is made.
 
     `fresh`: the act takes the table away, so it gets one of its own. `slow`: an outsider learns late that it
-    is refused. `anonymous`: a client can send no user name. `before` runs each time before somebody tries.
+    is refused. `anonymous`: a client can send no user name. `before` runs each time before a user tries.
     """
 
     do: Callable[[Ground, str, Table], object]
@@ -138,7 +138,7 @@ class Act:
 
 
 def refusal(ground: Ground, act: Act, who: str, table: Table) -> str:
-    """Try as somebody; return the words with which they were refused, empty if they were not.
+    """Try as one user; return the words with which they were refused, empty if they were not.
 
     Whatever else goes wrong is raised as it comes.
     """

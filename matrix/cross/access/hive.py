@@ -137,7 +137,7 @@ def _commit(entry: Entry) -> None:
     entry.parameters["previous_metadata_location"] = entry.parameters["metadata_location"]
 
 
-# In the root of HDFS nobody but its superuser makes anything.
+# In the root of HDFS only its superuser makes anything.
 def _elsewhere(entry: Entry) -> None:
     entry.parameters["metadata_location"] = "/elsewhere/metadata/00001.metadata.json"
 
@@ -161,7 +161,7 @@ def _constrain(client: Any, table: Table) -> None:
 
 
 def _analyze(ground: Ground, table: Table) -> None:
-    """Give the table statistics, which somebody then tries to delete."""
+    """Give the table statistics, which a user then tries to delete."""
     with ground.metastore(ground.endpoints.users["spark"]) as client:
         client.update_table_column_statistics(_statistics(table))
 

@@ -35,7 +35,7 @@ for line in sys.stdin:
 
 
 class Person:
-    """A running program of somebody."""
+    """A running program of a user."""
 
     def __init__(self, endpoints: Path, user: str) -> None:
         # Who this process speaks to HDFS as was decided when its own clients connected.

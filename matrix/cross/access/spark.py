@@ -13,7 +13,7 @@ from testbed import sessions
 from testbed.databases import Table
 
 # One process for each person, without executors and the log that only members can write. It tells what became
-# of each statement: a list of JSON, of which an empty text means that it was done. Without executors nobody
+# of each statement: a list of JSON, of which an empty text means that it was done. Without executors nothing
 # wakes a task that waits for a better place, and a shuffle is one task, not some for each core of the
 # cluster. The folder for temporary files is a member's too.
 _PROGRAM = """
@@ -83,7 +83,7 @@ def _owned(ground: Ground) -> Mapping[str, _Own]:
 
 @cache
 def _answers(ground: Ground) -> Mapping[str, Mapping[str, str]]:
-    """Send all statements as everybody at once; return what was said, by user and statement."""
+    """Send all statements as every user at once; return what was said, by user and statement."""
     users = list(ground.people.values())
     with ThreadPoolExecutor() as pool:
         return dict(zip(users, pool.map(partial(_run, ground), users), strict=True))

@@ -76,7 +76,7 @@ def noted(marks: Mapping[str, Mark]) -> str:
 
 
 def of(own: Mark | None, note: Mark | None) -> Mark:
-    """Return the mark of a host: its own, which is None while nobody knows it, or else the note of it."""
+    """Return the mark of a host: its own, which is None while it is unknown, or else the note of it."""
     if own or not note:
         return own or {}
     return note if own is None else {**note, "back": True}

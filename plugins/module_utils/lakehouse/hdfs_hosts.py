@@ -1,6 +1,6 @@
 """The DataNodes that the NameNode lets register (`dfs.hosts`, its CombinedHostFileManager), and their states.
 
-A file of JSON: who is in it may register, and nobody else where it names anybody. A run adds those of the
+A file of JSON: a host in it may register, and no other where it names any. A run adds those of the
 inventory and takes none away; the verbs write the states, and a later run leaves them as they are.
 """
 

@@ -33,7 +33,7 @@ class Entry:
 
     @property
     def identity(self) -> tuple[int, int, int]:
-        """The same for a file that nobody has put another one in the place of, of the same content."""
+        """The same for a file that was not replaced by another one, of the same content."""
         return (self.file_id, *self.content)
 
     @property
@@ -123,7 +123,7 @@ def room(entries: Iterable[Entry]) -> int:
 class Staging:
     """A folder at the top of HDFS in which files and folders are made that come back below a root.
 
-    The superuser alone may write there. Whoever may write the folder above could put something else where a
+    The superuser alone may write there. A writer of the folder above could put something else where a
     file was just made, and have the superuser give that away. Each command has a folder of its own.
     """
 
@@ -132,7 +132,7 @@ class Staging:
         self.path = f"/{root.strip('/').replace('/', '-')}-{command}"
 
     def open(self) -> None:
-        """Make the folder; WebHdfsError where somebody else has made one of its name."""
+        """Make the folder; WebHdfsError where another user has made one of its name."""
         self._hdfs.call("PUT", "MKDIRS", self.path, permission=_PRIVATE)
         status = self._hdfs.status(self.path) or {}
         if (status.get("owner"), status.get("permission")) != (self._hdfs.user, _PRIVATE):
@@ -165,7 +165,7 @@ def put(hdfs: WebHdfs, path: str, stream: IO[bytes], entry: Entry, *, made: str)
 
 
 def inode(entry: Entry) -> str:
-    """Return the path of an entry that stays its own, wherever somebody moves it meanwhile."""
+    """Return the path of an entry that stays its own, wherever a user moves it meanwhile."""
     return f"/.reserved/.inodes/{entry.file_id}"
 
 

@@ -23,12 +23,12 @@ BEGIN = f"create schema {MAKING}"
 END = f"drop schema {MAKING}"
 # In one transaction: a schema that is complete is its owner's.
 FINISH = f"begin;{RUNTIME_STATS}{END};\n{CLOSE}commit;"
-# Rows that the schema's script and the start of a metastore make: whoever has more has used the tables.
+# Rows that the schema's script and the start of a metastore make: with more, the tables were used.
 BY_DEFAULT = (
     "CTLGS", "DATABASE_PARAMS", "DBS", "GLOBAL_PRIVS", "NOTIFICATION_SEQUENCE", "ROLES", "SEQUENCE_TABLE",
     "VERSION", "aux_table", "next_compaction_queue_id", "next_lock_id", "next_txn_id",
 )  # fmt: skip
-# One line for each table with rows that somebody has made; counting would read all of them.
+# One line for each table with rows that a user has made; counting would read all of them.
 USED = f"""
 do $$
 declare
@@ -48,7 +48,7 @@ begin
 end $$;
 select current_setting('lakehouse.used');
 """  # noqa: S608 -- constants
-# Sessions of everybody but the kit's own; what PostgreSQL runs for itself has no user.
+# All sessions but the kit's own; what PostgreSQL runs for itself has no user.
 APPLICATION = "lakehouse-schema"
 SESSIONS = f"""
 select count(*) from pg_stat_activity
@@ -152,7 +152,7 @@ def found_version(database: Database, name: str, version: str) -> str | None:
 def apply(parameters: dict[str, Any]) -> bool:
     """Initialise the schema that the module metastore_schema is given; tell whether that was necessary.
 
-    What an interrupted run has made is removed and made anew, if nobody has used it yet.
+    What an interrupted run has made is removed and made anew, if it was not used yet.
     """
     database = Database(parameters)
     desired = (parameters["database"], parameters["version"])
@@ -187,13 +187,13 @@ class Runs(Protocol):
 
 
 def uses(database: Runs) -> list[str]:
-    """What shows that somebody uses the tables: rows that are not there by default."""
+    """What shows that the tables are used: rows that are not there by default."""
     tables = database.run(USED).split()
     return [f"rows in {', '.join(tables)}"] if tables else []
 
 
 def refuse_used(database: Database, name: str) -> None:
-    """Raise RefusedError where the tables hold data, or somebody is connected."""
+    """Raise RefusedError where the tables hold data, or a client is connected."""
     sessions = int(database.run(SESSIONS))
     used = uses(database) + ([f"{counted(sessions, 'other session')}"] if sessions else [])
     if used:
@@ -207,7 +207,7 @@ def refuse_used(database: Database, name: str) -> None:
 def is_needed(parameters: dict[str, Any]) -> bool:
     """Tell whether apply() would make the schema, touching nothing; raise what it would refuse.
 
-    Raises UnansweredError where the database cannot be asked yet, DeniedError where it lets nobody in.
+    Raises UnansweredError where the database cannot be asked yet, DeniedError where it lets no user in.
     """
     try:
         return _is_needed(parameters)
@@ -228,7 +228,7 @@ def _is_needed(parameters: dict[str, Any]) -> bool:
 
 
 def is_making(database: Database) -> bool:
-    """Whether somebody makes the tables at this moment, or was interrupted in it."""
+    """Whether a run makes the tables at this moment, or was interrupted in it."""
     return database.run(IS_MAKING) == "t"
 
 

@@ -180,7 +180,7 @@ def _grants(login: dict[str, Any]) -> tuple[str, str]:
 
 
 def needed(server: Server, login: dict[str, Any], warn: Callable[[str], None]) -> list[str]:
-    """Return the names of the statements that apply() would need; with a warning if nobody can be asked."""
+    """Return the names of the statements that apply() would need; with a warning if none can be asked."""
     try:
         if server.is_right(login):
             return []

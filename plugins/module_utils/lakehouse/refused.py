@@ -28,4 +28,4 @@ class UnansweredError(RefusedError):
 
 
 class DeniedError(UnansweredError):
-    """A service is there and lets nobody in: it is not an empty one."""
+    """A service is there and lets no user in: it is not an empty one."""

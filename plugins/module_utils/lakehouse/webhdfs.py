@@ -31,11 +31,11 @@ class WebHdfsError(Exception):
 
 
 class NoAnswerError(WebHdfsError):
-    """Nobody answers at the NameNode's address."""
+    """No answer from the NameNode's address."""
 
 
 class NoPathError(WebHdfsError):
-    """Nothing in HDFS can be called so: nobody has to be asked."""
+    """Nothing in HDFS can be called so: no question is needed."""
 
 
 def is_path(path: str) -> bool:

@@ -1,0 +1,127 @@
+"""Find pronouns in place of who acts: `python -m lakehouse.dev.pronouns`, a part of `make lint`.
+
+`pronouns.txt` records how many lines of each file have one; most are messages that programs print. Numbers
+only fall: `--write` lowers those of files that have fewer, and never raises one.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakehouse.dev import addresses, drills
+from lakehouse.errors import LakehouseError
+from lakehouse.run import ROOT
+from plugins.module_utils.lakehouse.counting import counted
+
+NAME = "lakehouse/dev/pronouns.txt"
+COMMAND = "python -m lakehouse.dev.pronouns --write"
+WORDS = ("nobody", "somebody", "whoever", "everybody", "anybody")
+INSTEAD = (
+    'write who acts: a component, a command, a role ("an operator", "another client") or "you";'
+    " a name, such as that of an account, stands in backticks"
+)
+# Expected renderings follow their templates.
+_SKIPPED = {"build", "golden"}
+_SCANNED = (".j2", ".java", ".md", ".py", ".yaml", ".yml")
+# A part of a path or of a longer name is none.
+_WORD = re.compile(rf"(?<![\w./-])(?:{'|'.join(WORDS)})(?![\w/-])", re.IGNORECASE)
+_NO_PROSE = re.compile(
+    # Parts that are generated, blocks of code, and code in a line.
+    r"<!-- (?P<part>\w+):start.*?<!-- (?P=part):end -->"
+    r"|^ *```.*?^ *```"
+    r"|(?P<ticks>`+)[^`\n]+(?P=ticks)"
+    # A name: a text of that word alone, a value of YAML, or the account of a command.
+    rf"|(?P<quote>[\"']){_WORD.pattern}(?P=quote)"
+    rf"|^[\w -]+: {_WORD.pattern}$"
+    rf"|(?:\bUSER|-u) {_WORD.pattern}",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+_GENERATED = re.compile(r"^<!-- Generated from ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line with such a word."""
+
+    path: str
+    number: int
+    text: str
+    word: str
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and where."""
+        return f"{self.path}:{self.number} has {self.word!r} in place of who acts: {self.text}"
+
+
+def pronouns(path: str, text: str) -> Iterator[Line]:
+    """Give each line of a file with such a word, outside of code, names and generated text."""
+    if not _WORD.search(text) or (path.endswith(".md") and _GENERATED.search(text)):
+        return
+    prose = _NO_PROSE.sub(_blank, _without_names(text) if path.endswith(".py") else text)
+    for number, (line, shown) in enumerate(zip(prose.split("\n"), text.split("\n"), strict=True), 1):
+        if match := _WORD.search(line):
+            yield Line(path, number, shown.strip(), match[0])
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Return as many lines without text."""
+    return "\n" * match[0].count("\n")
+
+
+def _without_names(text: str) -> str:
+    """Return a program of Python without its names that are such words."""
+    lines = text.split("\n")
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME and _WORD.fullmatch(token.string):
+            (row, start), (_, end) = token.start, token.end
+            lines[row - 1] = lines[row - 1][:start] + "_" * (end - start) + lines[row - 1][end:]
+    return "\n".join(lines)
+
+
+def lines(root: Path) -> list[Line]:
+    """Return the lines of a checkout with such a word, by file."""
+    # Its rows are names of tests.
+    rows = drills.PAGE.relative_to(ROOT)
+    return [
+        line
+        for path in sorted(addresses.files(root, _SCANNED, _SKIPPED))
+        if path != rows
+        for line in pronouns(path.as_posix(), (root / path).read_text(encoding="utf-8"))
+    ]
+
+
+def recorded(text: str) -> Counter[str]:
+    """Read the record: the number of lines by file."""
+    entries = (line.rpartition(": ") for line in text.splitlines())
+    return Counter({path: int(number) for path, _, number in entries})
+
+
+def main(arguments: list[str], root: Path = ROOT) -> int:
+    """Name the lines of each file that has more than the record; return 1 if one has, or one has fewer."""
+    file = root / NAME
+    record = recorded(file.read_text(encoding="utf-8"))
+    found = lines(root)
+    numbers = Counter(line.path for line in found)
+    more, fewer = numbers - record, record - numbers
+    for line in found:
+        if line.path in more:
+            known = f" ({NAME} has {record[line.path]} of {numbers[line.path]} in this file)"
+            sys.stderr.write(f"{LakehouseError(line.fault + known, INSTEAD)}\n")
+    if fewer and "--write" in arguments:
+        file.write_text("".join(f"{path}: {n}\n" for path, n in sorted((record & numbers).items())), "utf-8")
+    elif fewer:
+        gone = counted(fewer.total(), "line is", "lines are")
+        sys.stderr.write(f"{LakehouseError(f'{gone} in {NAME} and no longer in the files', COMMAND)}\n")
+    return int(bool(more or (fewer and "--write" not in arguments)))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
