@@ -290,7 +290,7 @@ def _engines(status: Status) -> Iterator[Finding]:
 
 
 def _versions(status: Status) -> Iterator[Finding]:
-    for name in dict.fromkeys(placed.release for placed in status.services if placed.release):
+    for name in dict.fromkeys(placed.release for placed in status.services):
         found: dict[str, list[str]] = {}
         for machine in status.machines:
             if version := (machine.releases.value or {}).get(name):

@@ -80,7 +80,7 @@ class Placed:
     service: str
     unit: str
     host: str
-    release: str | None
+    release: str
     needed: bool
     state: Answer[Unit]
 

@@ -207,7 +207,8 @@ def _placed(service: Service, host: str, shown: Answer[list[dict[str, str]]]) ->
         service=service.name,
         unit=unit,
         host=host,
-        release=service.release,
+        # The kit's own programs lie in a folder of their role.
+        release=service.release or service.role,
         needed=placement.needed(service),
         state=shown.then(lambda blocks: _unit(next(one for one in blocks if one["Id"] == f"{unit}.service"))),
     )

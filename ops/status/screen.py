@@ -128,7 +128,7 @@ def _version(status: Status, here: Sequence[Placed]) -> str:
         return status.database.value.version if status.database.value else _UNKNOWN
     hosts, release = {placed.host for placed in here}, here[0].release
     found = [
-        (machine.releases.value or {}).get(release or "", _UNKNOWN)
+        (machine.releases.value or {}).get(release, _UNKNOWN)
         for machine in status.machines
         if machine.name in hosts
     ]

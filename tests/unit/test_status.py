@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import inventory
+from lakehouse import inventory, services
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
 from ops.answer import Answer, unknown
@@ -401,3 +401,9 @@ class TestPlacement:
 
 def test_it_ends_within_its_promise() -> None:
     assert verb.LIMIT_SECONDS <= 5
+
+
+@pytest.mark.parametrize(("service", "folder"), [("namenode", "hadoop"), ("catalog_past", "catalog")])
+def test_a_service_runs_from_its_release_or_from_the_folder_of_its_role(service: str, folder: str) -> None:
+    read = reading._placed(services.load().services[service], "alpha1", unknown("silent"))
+    assert read.release == folder
