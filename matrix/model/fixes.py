@@ -41,8 +41,13 @@ class Fix:
         return self.name
 
     @contextmanager
-    def taken_out(self, engines: Engines, databases: Databases) -> Iterator[Callable[[], ClusterWorld]]:
-        """Yield what makes a world without the fix; the other engines keep their sessions."""
+    def taken_out(
+        self, engines: Engines, databases: Databases, **world: Any
+    ) -> Iterator[Callable[[], ClusterWorld]]:
+        """Yield what makes a world without the fix; the other engines keep their sessions.
+
+        `world` are parameters of ClusterWorld beside those of the fix.
+        """
         spark = engines.spark.fresh({**SESSION, **self.spark}) if self.spark else engines.spark
         trino = engines.trino
         if self.trino:
@@ -51,7 +56,7 @@ class Fix:
                 trino.sql(statement)
         without = replace(engines, spark=spark, trino=trino)
         with self.patch():
-            yield lambda: ClusterWorld(without, databases, **self.world)
+            yield lambda: ClusterWorld(without, databases, **self.world, **world)
         if spark is not engines.spark:
             spark.session.stop()
 
@@ -70,7 +75,7 @@ FIXES = {
         Fix("hive.orc.use-column-names", trino=("SET SESSION hive.orc_use_column_names = false",), seed=9),
         Fix("spark.sql.orc.filterPushdown", spark={"spark.sql.orc.filterPushdown": "true"}, seed=5),
         Fix("spark.sql.optimizer.excludedRules", spark={"spark.sql.optimizer.excludedRules": ""}),
-        Fix("migration by a copy", world={"in_place": True}, seed=12),
+        Fix("migration by a copy", world={"in_place": True}),
         Fix(
             "conditions of the clients",
             patch=lambda: mock.patch.object(clients_tables, "exact", lambda condition: condition),
