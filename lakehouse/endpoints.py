@@ -127,9 +127,9 @@ def by_listener(
     `members` are the hosts of each group, `addresses` those of each host.
     """
     hosts = {
-        name: host
+        listener.name: host
         for row in services.load().services.values()
-        for name in (one.name for one in row.listeners)
+        for listener in row.listeners
         for host in members.get(row.groups[0], ())[:1]
     }
     return {name: Endpoint(name, host, addresses[host], int(ports[name])) for name, host in hosts.items()}

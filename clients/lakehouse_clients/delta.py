@@ -194,7 +194,8 @@ def _careful(table: DeltaTable, options: dict[str, Any]) -> dict[str, Any]:
 
     ClientError where the call could change instants of rows that it copies.
     """
-    if any(_INT96 in _physical_types(table, path) for path in _of_far_instants(table)):
+    far = _of_far_instants(table)
+    if far and _has_int96(table, far):
         raise ClientError(
             f"{table.table_uri} has instants before 1678 or after 2261 in files of Spark, which delta-rs"
             " would change in every row that it copies",
@@ -217,11 +218,15 @@ def _of_far_instants(table: DeltaTable) -> list[str]:
     return paths
 
 
-def _physical_types(table: DeltaTable, path: str) -> set[str]:
-    """Return the types of Parquet that a file of a table has."""
+def _has_int96(table: DeltaTable, paths: Sequence[str]) -> bool:
+    """Tell whether one of these files of a table has a column of INT96."""
     files = PyFileSystem(DeltaStorageHandler.from_table(table._table, table._storage_options))
-    with parquet.ParquetFile(files.open_input_file(path)) as file:
-        return {file.schema.column(number).physical_type for number in range(len(file.schema))}
+    for path in paths:
+        with parquet.ParquetFile(files.open_input_file(path)) as file:
+            schema = file.schema
+        if any(schema.column(number).physical_type == _INT96 for number in range(len(schema))):
+            return True
+    return False
 
 
 def read(table: DeltaTable, columns: Sequence[str] | None, where: str | None) -> pa.Table:

@@ -10,7 +10,7 @@ from dataclasses import replace as with_
 from pyspark.errors import PySparkException
 
 from lakehouse import risky
-from lakehouse.features import FILTERED, Risk
+from lakehouse.features import FILTERED, Risk, predicted
 from matrix.cross.engines import DELTA_RS, PYICEBERG, SPARK, SQL_ENGINES, TRINO, Engines
 from matrix.model import statements
 from matrix.model.replay import RefusalError
@@ -116,11 +116,11 @@ class ClusterWorld:
 
     def predicts(self, reader: str, name: str, table: Table) -> bool:
         """Tell whether `lakehouse risky-tables` names the table as one that a reader gets wrong."""
+        if not self.predictions:
+            return False
         place = self._place(name, table)
-        return self.predictions and any(
-            finding.table == place.short and _is_about(finding.risk, reader)
-            for finding in risky.find(self.databases.endpoints.path)
-        )
+        findings = risky.of_table(self.databases.endpoints.path, place.database, place.name)
+        return any(_is_about(finding.risk, reader) for finding in findings)
 
     def close(self) -> None:
         """Remove every table that the sequence has made, with its files."""
@@ -179,4 +179,4 @@ def _refusals() -> Iterator[None]:
 
 def _is_about(risk: Risk, reader: str) -> bool:
     """Tell whether a risk is what a reader makes of a whole table, or of a condition, which names it."""
-    return reader in risk.engines or (risk.effect == FILTERED and reader in risk.consequence.lower())
+    return bool(predicted([risk], reader)) or (risk.effect == FILTERED and reader in risk.consequence.lower())
