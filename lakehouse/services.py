@@ -72,9 +72,9 @@ class Group:
 class Release:
     """A component of the bill of materials that units run from. `proof` is the engine that proves it.
 
-    `rolling` is whether HDFS's own upgrade prepares another version, `unmixed` whether who leads accepts no
-    member of another one. `fixed` says why there is no other version, `one_way` why an older one may not read
-    what a newer one has written; empty where that is not so.
+    `rolling` is whether HDFS's own upgrade prepares another version, `unmixed` whether the leader accepts no
+    member of another version. `fixed` says why there is no other version, `one_way` why an older one may
+    not read what a newer one has written; empty where that is not so.
     """
 
     name: str
@@ -186,16 +186,16 @@ class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
     `instance` is what the pattern's star stands for, a template of the bill of materials. `release` is what
-    it runs from, None where a package or the role brings its program. `user` is None
-    where the package brings its own; `switch` is the variable that switches it on, None where it always runs;
-    `leader` is the service to which its hosts report, None where they do not, and `members` where it lists
-    them. `ready` is what it answers once it serves, and `settled` what has to be so besides at the end of all
-    steps. `announce` is said before a restart, None where no user has to know. `notice` is what users notice
+    it runs from, None where a package or the role brings its program. `user` is None where the package
+    brings its own; `switch` is the variable that switches it on, None where it always runs; `leader` is the
+    service to which its hosts report, None where they do not, and `members` where it lists them. `ready` is
+    what it answers once it serves, and `settled` what has to be so besides at the end of all steps.
+    `announce` is a command before a restart, None where clients need none. `notice` is what users notice
     while one of its hosts is without it (of several groups, one of the first, which leads), empty where they
     notice nothing. `gate` is open before it stops, and `drain` ends its work before it leaves for good; None
-    where it has none. `logs` are files beside the
-    journal: templates of paths in which a star stands for any name. `memory` names the variables that
-    size it, first that of its `heap`, which is None where it shares what the others leave.
+    where it has none. `logs` are files beside the journal: templates of paths in which a star stands for any
+    name. `memory` names the variables that size it, first that of its `heap`, which is None where it shares
+    what the others leave.
     """
 
     name: str
@@ -427,9 +427,9 @@ def _unasked(catalogue: Catalogue, service: Service) -> Iterable[str]:
         yield f"service {service.name}: ready names what it answers once it serves"
     if unknown := sorted({one.kind for one in asked} - {*KINDS}):
         yield f"service {service.name}: a question is of the kind {', '.join(KINDS)}, not {unknown[0]}"
-    if unknown := sorted({one.asked for one in asked if one.asked} - {ALONE, JOINED}):
+    if unknown := sorted({question.asked for question in asked if question.asked} - {ALONE, JOINED}):
         yield f"service {service.name}: a question is asked {ALONE} or {JOINED}, not {unknown[0]}"
-    if service.ready and not [one for one in service.ready if one.asked != JOINED]:
+    if service.ready and not [question for question in service.ready if question.asked != JOINED]:
         yield f"service {service.name}: ready has a question that is not asked {JOINED}"
     ports = {one.port for one in asked} | ({service.members.port} if service.members else set())
     if missing := sorted(ports - catalogue.listeners.keys()):

@@ -6,21 +6,21 @@ gone and never adds one.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse import services
+from lakehouse.dev import ratchet
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
-from plugins.module_utils.lakehouse.counting import counted
 
 NAME = "lakehouse/dev/addresses.txt"
-COMMAND = "python -m lakehouse.dev.addresses --write"
+RECORD = ratchet.Record(NAME, "lakehouse.dev.addresses", "code")
+COMMAND = RECORD.command
 LIBRARY = ("lakehouse/endpoints.py", "plugins/filter/endpoints.py", "lakehouse/dev/addresses.py")
 # Tests name addresses on purpose, pages show them.
 _SKIPPED = {"build", "docs", "tests"}
@@ -101,19 +101,10 @@ def lines(root: Path) -> list[Line]:
     known = rules()
     return [
         line
-        for path in sorted(files(root, _SCANNED, _SKIPPED))
+        for path in sorted(ratchet.files(root, _SCANNED, _SKIPPED))
         if path.as_posix() not in LIBRARY
         for line in broken(path.as_posix(), (root / path).read_text(encoding="utf-8"), known)
     ]
-
-
-def files(root: Path, suffixes: tuple[str, ...], skipped: Collection[str]) -> Iterator[Path]:
-    """Give the files below a folder with such names, by their paths from there; links are their targets'."""
-    for folder, folders, names in os.walk(root):
-        here = Path(folder)
-        folders[:] = [name for name in folders if name not in skipped and not name.startswith(".")]
-        paths = (here / name for name in names if name.endswith(suffixes))
-        yield from (path.relative_to(root) for path in paths if not path.is_symlink())
 
 
 def compare(found: Iterable[Line], record: Iterable[str]) -> tuple[list[Line], Counter[str]]:
@@ -128,20 +119,17 @@ def compare(found: Iterable[Line], record: Iterable[str]) -> tuple[list[Line], C
 
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
-    """Name each new line and what to use instead; return 1 if there is one, or one of the record is gone."""
-    file = root / NAME
-    record = file.read_text(encoding="utf-8").splitlines()
-    new, gone = compare(lines(root), record)
-    for line in new:
-        fault = f"{line.path}:{line.number} {line.rule.fault}: {line.text}"
-        sys.stderr.write(f"{LakehouseError(fault, f'use {line.rule.instead}')}\n")
-    if gone and "--write" in arguments:
-        kept = Counter(record) - gone
-        file.write_text("".join(f"{entry}\n" for entry in sorted(kept.elements())), encoding="utf-8")
-    elif gone:
-        number = counted(gone.total(), "line is", "lines are")
-        sys.stderr.write(f"{LakehouseError(f'{number} in {NAME} and no longer in the code', COMMAND)}\n")
-    return int(bool(new or (gone and "--write" not in arguments)))
+    """Name each new line and what to use instead; return 1 if there is one, or a recorded one is mended."""
+    record = RECORD.entries(root)
+    new, mended = compare(lines(root), record)
+    faults = (
+        LakehouseError(
+            f"{line.path}:{line.number} {line.rule.fault}: {line.text}", f"use {line.rule.instead}"
+        )
+        for line in new
+    )
+    left = sorted((Counter(record) - mended).elements())
+    return RECORD.settle(root, arguments, faults, mended.total(), left)
 
 
 if __name__ == "__main__":

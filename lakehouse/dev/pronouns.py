@@ -11,17 +11,17 @@ import re
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakehouse.dev import addresses, drills
+from lakehouse.dev import drills, ratchet
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
-from plugins.module_utils.lakehouse.counting import counted
 
 NAME = "lakehouse/dev/pronouns.txt"
-COMMAND = "python -m lakehouse.dev.pronouns --write"
+RECORD = ratchet.Record(NAME, "lakehouse.dev.pronouns", "files")
+COMMAND = RECORD.command
 WORDS = ("nobody", "somebody", "whoever", "everybody", "anybody")
 INSTEAD = (
     'write who acts: a component, a command, a role ("an operator", "another client") or "you";'
@@ -92,35 +92,32 @@ def lines(root: Path) -> list[Line]:
     rows = drills.PAGE.relative_to(ROOT)
     return [
         line
-        for path in sorted(addresses.files(root, _SCANNED, _SKIPPED))
+        for path in sorted(ratchet.files(root, _SCANNED, _SKIPPED))
         if path != rows
         for line in pronouns(path.as_posix(), (root / path).read_text(encoding="utf-8"))
     ]
 
 
-def recorded(text: str) -> Counter[str]:
-    """Read the record: the number of lines by file."""
-    entries = (line.rpartition(": ") for line in text.splitlines())
-    return Counter({path: int(number) for path, _, number in entries})
+def recorded(entries: Iterable[str]) -> Counter[str]:
+    """Read the entries of the record: the number of lines by file."""
+    parts = (entry.rpartition(": ") for entry in entries)
+    return Counter({path: int(number) for path, _, number in parts})
 
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
     """Name the lines of each file that has more than the record; return 1 if one has, or one has fewer."""
-    file = root / NAME
-    record = recorded(file.read_text(encoding="utf-8"))
-    found = lines(root)
-    numbers = Counter(line.path for line in found)
-    more, fewer = numbers - record, record - numbers
-    for line in found:
-        if line.path in more:
-            known = f" ({NAME} has {record[line.path]} of {numbers[line.path]} in this file)"
-            sys.stderr.write(f"{LakehouseError(line.fault + known, INSTEAD)}\n")
-    if fewer and "--write" in arguments:
-        file.write_text("".join(f"{path}: {n}\n" for path, n in sorted((record & numbers).items())), "utf-8")
-    elif fewer:
-        gone = counted(fewer.total(), "line is", "lines are")
-        sys.stderr.write(f"{LakehouseError(f'{gone} in {NAME} and no longer in the files', COMMAND)}\n")
-    return int(bool(more or (fewer and "--write" not in arguments)))
+    record, present = recorded(RECORD.entries(root)), lines(root)
+    numbers = Counter(line.path for line in present)
+    more, mended = numbers - record, record - numbers
+    faults = (
+        LakehouseError(
+            f"{line.fault} ({NAME} has {record[line.path]} of {numbers[line.path]} in this file)", INSTEAD
+        )
+        for line in present
+        if line.path in more
+    )
+    left = (f"{path}: {number}" for path, number in sorted((record & numbers).items()))
+    return RECORD.settle(root, arguments, faults, mended.total(), left)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def take(holder: Holder) -> str:
 
 
 def look() -> str:
-    """Return the script that prints who has the lock of a host; nothing where none has."""
+    """Return the script that prints the holder of a host's lock; nothing where the lock is free."""
     age = f"$(($(date +%s) - $(stat -c %Y {_FILE})))"
     return f'[ ! -e {_FILE} ] || {{ echo "{_HELD} {age}"; cat {_FILE}; }}'
 

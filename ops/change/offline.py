@@ -87,7 +87,7 @@ def irreplaceable(alone: Iterable[str], path: str) -> Refusal | None:
 
 
 def _there(living: Living, here: Sequence[Step], node: str, path: str) -> Refusal | None:
-    """Return that a host answers, or that others hear of it; None where neither is so."""
+    """Return that a host answers, or that HDFS hears of it; None where it is silent to both."""
     if living.do(node, "true", ASK_SECONDS).known:
         return Refusal(f"{node} answers", command(f"decommission {node}", path))
     if leaving.storage(here):
@@ -96,7 +96,7 @@ def _there(living: Living, here: Sequence[Step], node: str, path: str) -> Refusa
 
 
 def heard(live: Answer[dict[str, dict[str, Any]]], node: str, path: str) -> Refusal | None:
-    """Return that HDFS counts a DataNode as live, or that it is unknown; None where it is dead."""
+    """Return that HDFS counts a DataNode as live, or does not answer; None where it is dead."""
     if live.value is None:
         return Refusal(f"the NameNode does not tell its DataNodes: {live.why}", command("doctor", path))
     if node not in live.value:

@@ -20,7 +20,7 @@ from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse.fsck import MOST_BYTES, File, NameNodeError, named, parse_fsck
 from plugins.module_utils.lakehouse.probes import fetch
 
-# Of a look: no user waits for it, so a machine that is busy has longer than for a status.
+# Of a look in the background: a busy machine has longer for it than for a status, which a person waits for.
 LIMIT_SECONDS = 8.0
 # The NameNode walks through all files; a silence in its answer has a limit.
 FSCK_SECONDS = 30

@@ -51,7 +51,7 @@ def ensure(hdfs: WebHdfs, desired: dict[str, Any], check: bool) -> bool:
 
 
 def allow_snapshots(hdfs: WebHdfs, path: str, check: bool) -> bool:
-    """Let the owner of a directory make snapshots of it; tell whether no user could."""
+    """Let the owner of a directory make snapshots of it; tell whether that is a change."""
     listed = hdfs.call("GET", "GETSNAPSHOTTABLEDIRECTORYLIST", "/").get("SnapshottableDirectoryList") or ()
     names = ((one["parentFullPath"].rstrip("/"), one["dirStatus"]["pathSuffix"]) for one in listed)
     if path in {"/".join(name) for name in names}:

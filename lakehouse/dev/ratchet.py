@@ -1,0 +1,64 @@
+"""What the rules of `make lint` share that record where the code breaks them: a record only gets shorter."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakehouse.errors import LakehouseError
+from plugins.module_utils.lakehouse.counting import counted
+
+_WRITE = "--write"
+
+
+@dataclass(frozen=True)
+class Record:
+    """The file `name` of a checkout; `command` takes out what is no longer in the `scanned` text."""
+
+    name: str
+    module: str
+    scanned: str
+
+    @property
+    def command(self) -> str:
+        """What a person runs after lines were mended."""
+        return f"python -m {self.module} {_WRITE}"
+
+    def entries(self, root: Path) -> list[str]:
+        """Return its lines."""
+        return (root / self.name).read_text(encoding="utf-8").splitlines()
+
+    def settle(
+        self,
+        root: Path,
+        arguments: Collection[str],
+        faults: Iterable[LakehouseError],
+        mended: int,
+        left: Iterable[str],
+    ) -> int:
+        """Print new faults, and how many lines were mended; return 1 if there is either, else 0.
+
+        With `--write` among the arguments the record has the entries that are `left` afterwards.
+        """
+        new = list(faults)
+        for fault in new:
+            sys.stderr.write(f"{fault}\n")
+        if mended and _WRITE in arguments:
+            (root / self.name).write_text("".join(f"{entry}\n" for entry in left), encoding="utf-8")
+            mended = 0
+        if mended:
+            number = counted(mended, "line is", "lines are")
+            fact = f"{number} in {self.name} and no longer in the {self.scanned}"
+            sys.stderr.write(f"{LakehouseError(fact, self.command)}\n")
+        return int(bool(new or mended))
+
+
+def files(root: Path, suffixes: tuple[str, ...], skipped: Collection[str]) -> Iterator[Path]:
+    """Give the files below a folder with such names, by their paths from there; links are their targets'."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in skipped and not name.startswith(".")]
+        paths = (Path(folder) / name for name in names if name.endswith(suffixes))
+        yield from (path.relative_to(root) for path in paths if not path.is_symlink())
