@@ -18,7 +18,7 @@ from typing import Any
 
 from backup import chosen, database, manifest, reconcile, run, serve, verify
 from backup.chosen import Chosen
-from backup.config import BackupError, Settings, load
+from backup.config import BackupError, BackupUsageError, Settings, load
 from backup.manifest import Backup
 from plugins.module_utils.lakehouse.checked_document import DocumentError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
@@ -167,7 +167,7 @@ def main() -> int:
     try:
         answer = {"value": arguments.program(load(arguments.settings), arguments)}
     except (BackupError, DocumentError, WebHdfsError, OSError, subprocess.SubprocessError) as error:
-        answer = {"why": " ".join(str(error).split())}
+        answer = {"why": " ".join(str(error).split()), "usage": isinstance(error, BackupUsageError)}
     sys.stdout.write(json.dumps(answer) + "\n")
     return int("why" in answer)
 

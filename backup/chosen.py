@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backup import reconcile
-from backup.config import BackupError, Settings
+from backup.config import BackupError, BackupUsageError, Settings
 from backup.manifest import Backup
 from backup.tables import Inside, Table
 from backup.tree import Entry
@@ -36,7 +36,7 @@ class Chosen:
 
 
 def choose(backup: Backup, table: str, database: str) -> Chosen:
-    """Return a table, or all of a database; BackupError with the nearest name where there is none."""
+    """Return a table, or all of a database; BackupUsageError with the nearest name where there is none."""
     found = [one for one in backup.tables if (str(one) == table if table else one.database == database)]
     wanted = {(one.database, one.name) for one in found}
     homes = {one.database for one in found} or {database}
@@ -58,7 +58,7 @@ def choose(backup: Backup, table: str, database: str) -> Chosen:
             table or database, list(map(str, backup.tables)) if table else all_databases, n=1
         )
         meant = f" (did you mean {near[0]}?)" if near else ""
-        raise BackupError(
+        raise BackupUsageError(
             f"{backup.name} has no {'table' if table else 'database'} {table or database}{meant}"
         )
     return Chosen(tuple(found), tuple(entries.values()), tuple(databases))

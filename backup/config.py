@@ -15,6 +15,10 @@ class BackupError(Exception):
     """What is wrong and where, in one line."""
 
 
+class BackupUsageError(BackupError):
+    """The caller named a backup, table or database that is not there."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Places and names; `database_ssh` reaches PostgreSQL's host, `checkpoint` makes an image."""
@@ -76,7 +80,7 @@ def made_at(name: str) -> float:
 
 
 def checked(name: str) -> str:
-    """Return the name of a backup; BackupError for anything else, which may come from another machine."""
+    """Return the name of a backup; BackupUsageError for anything else."""
     if not NAME.fullmatch(name):
-        raise BackupError(f"{name!r} is no backup: a name reads as 20260102T030405Z")
+        raise BackupUsageError(f"{name!r} is no backup: a name reads as 20260102T030405Z")
     return name

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from backup import copying, tables, tree
-from backup.config import BackupError, Settings, checked
+from backup.config import BackupError, BackupUsageError, Settings, checked
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.backup_manifest import NAME
 from plugins.module_utils.lakehouse.checked_document import DocumentError
@@ -236,8 +236,8 @@ def standing(settings: Settings) -> dict[str, Any]:
 
 
 def find(settings: Settings, name: str) -> Backup:
-    """Return a finished backup, or the newest for no name; BackupError where there is none."""
+    """Return a finished backup, or the newest for no name; BackupUsageError where there is none."""
     found = [backup for backup in finished(settings) if not name or backup.name == checked(name)]
     if not found:
-        raise BackupError(f"there is no backup {name}".rstrip() + f" in {settings.backups}")
+        raise BackupUsageError(f"there is no backup {name}".rstrip() + f" in {settings.backups}")
     return found[-1]

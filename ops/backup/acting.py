@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import command
 from ops import hosts
 from ops.probing import Prober, Shell
@@ -95,7 +95,8 @@ def last(cluster: Cluster) -> str:
 def program(cluster: Cluster, *words: str, seconds: float, read: Callable[[Any], T]) -> T:
     """Run one of the repository's programs; return what `read` makes of its value.
 
-    LakehouseError with the reason where there is none, or where it is not what such a program answers.
+    LakehouseError with the reason where there is none, or where it is not what such a program answers;
+    UsageError where it is that the backup, table or database is not there.
     """
     host = keeper(cluster)
     script = f"cd / && runuser -u {KEEPER} -- {PROGRAM} {shlex.join(words)}"
@@ -109,7 +110,8 @@ def program(cluster: Cluster, *words: str, seconds: float, read: Callable[[Any],
     if "value" not in answer:
         # A new backup could be the one for which the retention removes what is looked for.
         why = checked_document.printable(str(answer.get("why"))[:_SAID])
-        raise LakehouseError(f"{host}: {why}", command("backup list", path))
+        kind = UsageError if answer.get("usage") is True else LakehouseError
+        raise kind(f"{host}: {why}", command("backup list", path))
     try:
         return read(answer["value"])
     except DocumentError as error:

@@ -178,7 +178,7 @@ def _planned(found: Mapping[str, Any], living: Living, request: Request) -> Work
         homes = [one for one in found["databases"] if not entries.has_database(one["name"])]
         missing = other and not entries.has_database(other.partition(".")[0])
     if missing:
-        raise LakehouseError(f"--as {other}: there is no such database", command("status", path))
+        raise UsageError(f"--as {other}: there is no such database", command("status", path))
     if users := shared(wanted, live):
         why = f"{users}, and two tables of the same files destroy each other"
         return work(refusal=Refusal(why, _way_out(found, wanted, path)))

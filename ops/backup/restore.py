@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lakehouse import endpoints, services
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.inventory import Host
 from lakehouse.next_command import command
 from lakehouse.services import Service
@@ -74,7 +74,7 @@ _DISK = re.compile(r"(blocks|database) (\d{1,20}) (\d{1,20})")
 def prepare(living: Living, request: Request) -> Work:
     """Return the plan; a Work with a refusal where the backup is damaged, or a disk has no room.
 
-    Raises LakehouseError for bad input. docs/operations/restore.md lists the exit codes.
+    Raises UsageError for bad input. docs/operations/restore.md lists the exit codes.
     """
     arguments = request.arguments
     moment = _moment(arguments["to"])
@@ -137,9 +137,9 @@ def _moment(text: str) -> datetime | None:
     except ValueError:
         found = None
     if found is None or found.tzinfo is None:
-        raise LakehouseError(f"--to {text} is no time with an offset", "--to 2026-01-02T03:04:05+00:00")
+        raise UsageError(f"--to {text} is no time with an offset", "--to 2026-01-02T03:04:05+00:00")
     if found > datetime.now(UTC):
-        raise LakehouseError(f"--to {text} is in the future", "--to 2026-01-02T03:04:05+00:00")
+        raise UsageError(f"--to {text} is in the future", "--to 2026-01-02T03:04:05+00:00")
     return found
 
 

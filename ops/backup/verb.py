@@ -7,7 +7,7 @@ import json
 import sys
 
 from lakehouse import inventory
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import UsageError
 from lakehouse.next_command import command
 from ops.backup import acting, making, part
 from ops.backup import restore as whole
@@ -30,7 +30,7 @@ def main(options: argparse.Namespace) -> int:
     if options.work == "verify":
         return _show(verify(options.inventory, options.backup), as_json=options.json)
     if options.backup:
-        raise LakehouseError(
+        raise UsageError(
             f"{options.backup}: a backup gets its name by itself", command("backup", options.inventory)
         )
     if options.work == "list":

@@ -7,7 +7,7 @@ import json
 from functools import partial
 
 from lakehouse import run as programs
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import command
 from ops import hosts
 from ops.change import balance, datanodes, leaving, mark, run
@@ -30,19 +30,19 @@ def main(options: argparse.Namespace) -> int:
 
 
 def prepare(living: Living, request: Request) -> Work:
-    """Return the plan; LakehouseError where the inventory does not place anything on the host yet.
+    """Return the plan; UsageError where the inventory lacks the host or places nothing on it.
 
     Of a run that was stopped it is the same: the playbook finds what is there, the balancer what lies well.
     """
     arguments, path = request.arguments, request.path
     node = str(arguments["node"])
     if node not in {host.name for host in living.cluster.hosts}:
-        raise LakehouseError(
+        raise UsageError(
             f"{node} is not in {path}", f"add it to {path}/hosts.yml and to the groups of what it shall run"
         )
     here = leaving.units(living, node)
     if not here:
-        raise LakehouseError(f"{path} has {node} run nothing", f"add it to groups in {path}/hosts.yml")
+        raise UsageError(f"{path} has {node} run nothing", f"add it to groups in {path}/hosts.yml")
     shares = bool(arguments["balance"] and leaving.storage(here))
     moves = f"HDFS moves blocks to it, at most {arguments['bandwidth']} MiB/s per DataNode"
     return Work(

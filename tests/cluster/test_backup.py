@@ -397,7 +397,7 @@ def test_a_backup_is_one_of_the_runs(path: str, made: Said, name: str) -> None:
 def test_bad_input_is_one_line(path: str, options: tuple[str, ...], what: str) -> None:
     verb, *rest = options
     said = look(verb, path, *rest, seconds=VERIFY_SECONDS)
-    assert (said.code, said.out) == (1, "")
+    assert (said.code, said.out) == (64, "")
     [line] = said.err.splitlines()
     assert what in line
     assert "; next: " in line

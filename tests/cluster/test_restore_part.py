@@ -213,7 +213,7 @@ def test_only_what_is_needed_must_be_whole(kept: Kept, keeper: Machine) -> None:
 )
 def test_bad_input_is_one_line(kept: Kept, options: tuple[str, ...], what: str) -> None:
     said = kept.restore(*options)
-    assert (said.code, said.out) == (1, "")
+    assert (said.code, said.out) == (64, "")
     [line] = said.err.splitlines()
     assert what in line
     assert "; next: " in line

@@ -20,7 +20,7 @@ from backup.reconcile import plan
 from backup.tables import Inside
 from backup.tree import Entry
 from lakehouse import cli, services
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import UsageError
 from ops.backup import engines, postgresql, restore
 from plugins.lookup import configuration_archive
 from tests.unit import patience
@@ -353,7 +353,7 @@ def test_openssl_reads_the_archive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("to", ["yesterday", "2026-01-02T03:04:05", "2999-01-02T03:04:05+00:00"])
 def test_a_time_has_an_offset_and_is_past(to: str) -> None:
-    with pytest.raises(LakehouseError, match="--to"):
+    with pytest.raises(UsageError, match="--to"):
         restore._moment(to)
 
 

@@ -14,7 +14,7 @@ import pytest
 from backup import run
 from backup.config import BackupError, Settings
 from backup.manifest import Backup
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from ops.backup import acting, engines, making, restore
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
@@ -236,6 +236,12 @@ def test_an_answer_of_an_attacker_is_one_line(monkeypatch: pytest.MonkeyPatch, a
         acting.program(cluster, "verify", seconds=1.0, read=backup_manifest.verified)
     assert str(refused.value).isprintable()
     assert "; next: " in str(refused.value)
+
+
+def test_what_is_not_there_is_a_mistake_of_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = answered(monkeypatch, json.dumps({"why": "there is no backup x", "usage": True}))
+    with pytest.raises(UsageError, match="there is no backup x"):
+        acting.program(cluster, "verify", seconds=1.0, read=backup_manifest.verified)
 
 
 def test_problems_of_an_attacker_move_no_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
