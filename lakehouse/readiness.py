@@ -92,7 +92,11 @@ def _place(cluster: Cluster, service: Service, port: str, host: Host) -> Probe:
 
 def _http(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
     url = _endpoint(cluster, service, question.port, host).uri
-    expected: Mapping[str, Any] = {"equals": question.equals, "at_least": question.at_least}
+    expected: Mapping[str, Any] = {
+        "equals": question.equals,
+        "among": question.among,
+        "at_least": question.at_least,
+    }
     if question.hosts:
         # A host in maintenance may run: a boot starts its units.
         expected = {"at_least" if cluster.away else "equals": len(cluster.serving(question.hosts))}

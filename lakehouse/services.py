@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,8 +19,8 @@ from plugins.module_utils.lakehouse.hdfs_gate import GATES
 FILE = ROOT / "services.yml"
 KEY = "lakehouse_catalogue"
 # How many hosts a group may have.
-ONE, AT_MOST_ONE, SOME, OPTIONAL, QUORUM = "one", "at most one", "some", "optional", "quorum"
-COUNTS = (ONE, AT_MOST_ONE, SOME, OPTIONAL, QUORUM)
+ONE, AT_MOST_ONE, PAIR, SOME, OPTIONAL, QUORUM = "one", "at most one", "pair", "some", "optional", "quorum"
+COUNTS = (ONE, AT_MOST_ONE, PAIR, SOME, OPTIONAL, QUORUM)
 CORE, FULL = "core", "full"
 # How a port is asked whether its service serves.
 HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE = (
@@ -129,7 +129,8 @@ class Ready:
     """A question to a port that only a working service answers, by one of KINDS.
 
     Over HTTP its `path` answers. With `value`, a dotted path into the answer, what is there `equals` the
-    given one, counts the `hosts` of a group, or is `at_least` a number.
+    given one, is `among` some, of which one may be null, counts the `hosts` of a group, or is `at_least` a
+    number.
 
     `asked` is None where it is asked whenever readiness is. JOINED questions depend on processes that a
     converge starts later; ALONE ones take their place there.
@@ -140,6 +141,7 @@ class Ready:
     path: str = "/"
     value: str | None = None
     equals: object = None
+    among: Sequence[object] | None = None
     hosts: str | None = None
     at_least: int | None = None
     asked: str | None = None
@@ -157,10 +159,18 @@ class Members:
 
 @dataclass(frozen=True)
 class Announce:
-    """A command that tells a process that it is about to be restarted; `{place}` is host:port."""
+    """A command of its user before a process stops; `{place}` is host:port."""
 
     port: str
     command: str
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Whole numbers from `least` to `most`, of which each host of a service has its own for ever."""
+
+    least: int
+    most: int
 
 
 @dataclass(frozen=True)
@@ -185,17 +195,20 @@ class Drain:
 class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
-    `instance` is what the pattern's star stands for, a template of the bill of materials. `release` is what
-    it runs from, None where a package or the role brings its program. `user` is None where the package
-    brings its own; `switch` is the variable that switches it on, None where it always runs; `leader` is the
-    service to which its hosts report, None where they do not, and `members` where it lists them. `ready` is
-    what it answers once it serves, and `settled` what has to be so besides at the end of all steps.
-    `announce` is a command before a restart, None where clients need none. `notice` is what users notice
-    while one of its hosts is without it (of several groups, one of the first, which leads), empty where they
-    notice nothing. `gate` is open before it stops, and `drain` ends its work before it leaves for good; None
-    where it has none. `logs` are files beside the journal: templates of paths in which a star stands for any
-    name. `memory` names the variables that size it, first that of its `heap`, which is None where it shares
-    what the others leave.
+    `instance` is what the pattern's star stands for, a template of the bill of materials. `release` is
+    what it runs from, None where a package or the role brings its program. `user` is None where the
+    package brings its own; `switch` is the variable that switches it on, None where it always runs;
+    `leader` is the service to which its hosts report, None where they do not, and `members` where it
+    lists them. `ready` is what it answers once it serves, and `settled` what has to be so besides at the
+    end of all steps. `leads` is a question to its own port that, of several hosts, the leading one
+    answers as said, None where no host leads; `hands_over` is a command after which another one leads.
+    `numbers` are what its hosts are known by to each other, None where that is their names. `announce` is
+    a command before a restart, None where clients need none. `notice` is what users notice while one of
+    its hosts is without it (of several groups, one of the first, which leads), empty where they notice
+    nothing. `gate` is open before it stops, and `drain` ends its work before it leaves for good; None
+    where it has none. `logs` are files beside the journal: templates of paths in which a star stands for
+    any name. `memory` names the variables that size it, first that of its `heap`, which is None where it
+    shares what the others leave.
     """
 
     name: str
@@ -213,6 +226,9 @@ class Service:
     leader: str | None
     release: str | None = None
     members: Members | None = None
+    leads: Ready | None = None
+    hands_over: Announce | None = None
+    numbers: Numbers | None = None
     announce: Announce | None = None
     notice: str = ""
     gate: Gate | None = None
@@ -303,10 +319,6 @@ def _row(kind: Any, path: Path, name: str, row: Mapping[str, Any]) -> Any:
     return _made(kind, path, f"{kind.__name__.lower()} {name}", {"name": name, **row})
 
 
-def _part(kind: Any, path: Path, service: str, entry: Mapping[str, Any]) -> Any:
-    return _made(kind, path, f"service {service}: {kind.__name__.lower()}", entry)
-
-
 def _named(name: str, entry: object) -> object:
     return {"name": name, **entry} if isinstance(entry, Mapping) else entry
 
@@ -323,6 +335,18 @@ def _made(kind: Any, path: Path, what: str, fields: object) -> Any:
         raise LakehouseError(f"{path.name}: {what}: {reason}", f"correct {path}") from None
 
 
+# Parts of a row of which there is at most one.
+_PARTS = {
+    "members": Members,
+    "leads": Ready,
+    "hands_over": Announce,
+    "numbers": Numbers,
+    "announce": Announce,
+    "gate": Gate,
+    "drain": Drain,
+}
+
+
 def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     # What Ansible alone needs to know.
     known = {key: value for key, value in row.items() if key not in {"enabled", "storage"}}
@@ -331,12 +355,12 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
         for listener, entry in row.get("listeners", {}).items()
     )
     asked = {
-        key: tuple(_part(Ready, path, name, entry) for entry in row.get(key, ()))
+        key: tuple(_made(Ready, path, f"service {name}: {key}", entry) for entry in row.get(key, ()))
         for key in ("ready", "settled")
     }
     parts = {
-        key: _part(kind, path, name, row[key])
-        for key, kind in (("members", Members), ("announce", Announce), ("gate", Gate), ("drain", Drain))
+        key: _made(kind, path, f"service {name}: {key}", row[key])
+        for key, kind in _PARTS.items()
         if key in row
     }
     lists = {key: tuple(row.get(key, ())) for key in ("groups", "memory", "logs")}
@@ -386,6 +410,7 @@ def _service_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:
     if service.heap is not None:
         yield from _heap_faults(service, service.heap)
     yield from _stop_faults(catalogue, service)
+    yield from _member_faults(service)
 
 
 def _stop_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:
@@ -396,8 +421,22 @@ def _stop_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:
         yield "its gate names a listener of a service, and it has a user"
     if service.drain is not None and not service.listens_on(service.drain.port):
         yield "drain names one of its listeners"
-    if service.announce is not None and not (service.user and service.listens_on(service.announce.port)):
-        yield "announce names one of its listeners, and it has a user"
+    for name in ("announce", "hands_over"):
+        command = getattr(service, name)
+        if command is not None and not (service.user and service.listens_on(command.port)):
+            yield f"{name} names one of its listeners, and it has a user"
+
+
+def _member_faults(service: Service) -> Iterable[str]:
+    """Say what is wrong with what tells its hosts apart."""
+    leads = service.leads
+    if leads is not None and not (leads.kind == HTTP and service.listens_on(leads.port)):
+        yield "leads is a question over HTTP to one of its listeners"
+    if leads is None and service.hands_over:
+        yield "a service with hands_over has leads, too"
+    numbers = service.numbers
+    if numbers is not None and not 0 <= numbers.least < numbers.most:
+        yield "its numbers are from least to most, and there are two or more"
 
 
 def _listener_faults(listener: Listener) -> Iterable[str]:
@@ -422,7 +461,7 @@ def _heap_faults(service: Service, heap: Heap) -> Iterable[str]:
 
 def _unasked(catalogue: Catalogue, service: Service) -> Iterable[str]:
     """Say what could not be asked: a service without a question would count as serving once it runs."""
-    asked = (*service.ready, *service.settled)
+    asked = (*service.ready, *service.settled, *filter(None, [service.leads]))
     if not service.ready:
         yield f"service {service.name}: ready names what it answers once it serves"
     if unknown := sorted({one.kind for one in asked} - {*KINDS}):

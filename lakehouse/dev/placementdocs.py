@@ -17,6 +17,7 @@ _HOSTS = {
     services.ONE: "one",
     services.AT_MOST_ONE: "none, or one",
     services.SOME: "one or more",
+    services.PAIR: "none, or two",
     services.OPTIONAL: "none, or more",
     services.QUORUM: "none, or an odd number from three",
 }

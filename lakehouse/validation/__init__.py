@@ -15,6 +15,7 @@ from lakehouse.validation import (
     limits,
     memory,
     network,
+    numbers,
     overrides,
     owned,
     postgresql,
@@ -66,6 +67,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
             network.public_address(typed)
             + network.ports(typed, host.variables.get("ansible_port"))
             + topology.replication(typed, inventory)
+            + numbers.given(typed)
         )
         findings += cluster.names(typed) + cluster.accounts(typed, host.variables.get("ansible_user"))
         findings += cluster.paths(typed) + cluster.root(typed)
@@ -83,5 +85,5 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += cluster.versions(typed, manifest.pairs, manifest.versions)
         right.append(typed)
     whole = replace(inventory, hosts=tuple(right))
-    findings += postgresql.connections(whole) + sizes.uneven(whole)
+    findings += postgresql.connections(whole) + sizes.uneven(whole) + numbers.own(whole)
     return collapse(findings, [host.name for host in inventory.hosts])

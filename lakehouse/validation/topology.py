@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lakehouse import services
 from lakehouse.inventory import Host, Inventory
@@ -18,6 +18,21 @@ _EXPECTED = {
     services.ONE: "exactly one host",
     services.AT_MOST_ONE: "at most one host",
     services.SOME: "at least one host",
+}
+# Of counts by which a group has no host or several: which numbers are allowed, and what to say of another.
+_SEVERAL: Mapping[str, tuple[Callable[[int], bool], str, str, str]] = {
+    services.PAIR: (
+        lambda hosts: hosts in {0, 2},
+        "host",
+        "put a second host into it, or take hosts out",
+        "none, or two hosts",
+    ),
+    services.QUORUM: (
+        lambda hosts: hosts == 0 or (hosts >= LEAST_QUORUM and hosts % 2 == 1),
+        "voter",
+        "add a host to it, or take one out",
+        f"none, or an odd number of at least {LEAST_QUORUM}",
+    ),
 }
 
 
@@ -38,7 +53,16 @@ def group_sizes(inventory: Inventory) -> list[Finding]:
                 Finding("groups.size", ",".join(members), fact, "leave one of them in it", expected)
             )
     return findings + [
-        finding for group in known.sized(services.QUORUM) for finding in _votes(group, inventory)
+        Finding(
+            "groups.size",
+            ",".join(members),
+            f"group {group} has {counted(len(members), what)}",
+            advice,
+            expected,
+        )
+        for count, (allowed, what, advice, expected) in _SEVERAL.items()
+        for group in known.sized(count)
+        if not allowed(len(members := [host.name for host in inventory.group(group)]))
     ]
 
 
@@ -81,18 +105,6 @@ def _others(inventory: Inventory) -> set[str]:
     """Return the groups of the inventory that are none of the catalogue."""
     groups = {group for host in inventory.hosts for group in host.groups}
     return groups - {*services.load().groups, "all", "ungrouped"}
-
-
-def _votes(group: str, inventory: Inventory) -> Iterator[Finding]:
-    members = [host.name for host in inventory.group(group)]
-    if members and (len(members) < LEAST_QUORUM or len(members) % 2 == 0):
-        yield Finding(
-            "groups.size",
-            ",".join(members),
-            f"group {group} has {counted(len(members), 'voter')}",
-            "add a host to it, or take one out",
-            f"none, or an odd number of at least {LEAST_QUORUM}",
-        )
 
 
 def replication(host: Host, inventory: Inventory) -> list[Finding]:

@@ -151,6 +151,13 @@ class Living:
         asked = [Http(*one, {}) for one in self.cluster.urls({name: ("namenode_http", query)})]
         return self._session.ask(asked, ASK_SECONDS)[name].then(reading.beans)
 
+    def leaders(self, service: str) -> frozenset[str]:
+        """Return the hosts of a service that say that they lead; none where its row has no `leads`."""
+        hosts = self.having(service)
+        asked = [question for host in hosts for question in ready.leads(self.cluster, service, host)]
+        answers = self._session.ask(asked, ASK_SECONDS) if asked else {}
+        return frozenset(name for name, answer in answers.items() if answer.known)
+
     def members(self, step: Step) -> Answer[frozenset[str]]:
         """Return the names by which a leader knows the step's process; none where it does not tell."""
         nobody: Answer[frozenset[str]] = Answer(frozenset())

@@ -32,6 +32,13 @@ def settled(cluster: Cluster, service: str, host: Host) -> tuple[Question, ...]:
     return tuple(_questions(cluster, row, row.settled, host))
 
 
+def leads(cluster: Cluster, service: str, host: Host) -> Iterator[Question]:
+    """Give what only the host of a service that leads answers, by the host's name."""
+    row = services.load().services[service]
+    for probe in readiness.probes(cluster, row, filter(None, [row.leads]), host):
+        yield Probe(host.name, probe)
+
+
 def _questions(cluster: Cluster, row: Service, questions: Iterable[Ready], host: Host) -> Iterator[Question]:
     # A host whose maintenance this command ends is started, so it counts.
     with_it = replace(cluster, away=cluster.away - {host.name})

@@ -11,6 +11,7 @@ from functools import partial
 
 from lakehouse import endpoints, services
 from lakehouse.next_command import command
+from lakehouse.services import Announce
 from ops.answer import Answer
 from ops.change import gate, mark, run, steps
 from ops.change.ending import Ending, Stopped
@@ -51,7 +52,9 @@ def prepare(living: Living, request: Request) -> Work:
     planned = (
         tuple(map(steps.read, stopped.plan))
         if stopped
-        else noted(living, steps.plan(living.cluster, arguments["service"], arguments["host"]))
+        else noted(
+            living, ordered(living, steps.plan(living.cluster, arguments["service"], arguments["host"]))
+        )
     )
     # What has left since is none of the cluster's.
     names = {host.name for host in living.cluster.hosts}
@@ -76,6 +79,13 @@ def prepare(living: Living, request: Request) -> Work:
         words=run.typed(arguments["service"], {"--host": arguments["host"], "--force": arguments["force"]}),
         refusal=mark.absent(living.cluster, (step.host for step in left), request.path),
     )
+
+
+def ordered(living: Living, planned: Iterable[Step]) -> tuple[Step, ...]:
+    """Return steps with the hosts that lead a service now after its others."""
+    found, rows = tuple(planned), services.load().services
+    led = {step.service for step in found if rows[step.service].leads}
+    return steps.leaders_last(found, {name: living.leaders(name) for name in led})
 
 
 def noted(living: Living, planned: Iterable[Step]) -> tuple[Step, ...]:
@@ -158,20 +168,30 @@ def settle(running: Running, done: Iterable[Step], ready: float) -> None:
 
 
 def script(living: Living, step: Step) -> str:
-    """Return what restarts a unit, once it was told so where its row of the catalogue names a way.
+    """Return what restarts a unit, once another host leads, and once it was told where its row names a way.
 
     Who writes to a DataNode on the same host, or to it alone, waits for it then. Without that a file that
     stays open loses a replica with every host, and its last writer fails.
     """
-    restart = f"systemctl restart {shlex.quote(f'{step.unit}.service')}"
     service = services.load().services[step.service]
-    announce = service.announce
-    if announce is None or service.user is None:
-        return restart
+    restart = f"systemctl restart {shlex.quote(f'{step.unit}.service')}"
+    lines = [restart]
+    if service.announce:
+        lines = [
+            f"pid=$(systemctl show --property=MainPID --value {step.unit})",
+            f"({_command(living, step, service.announce)})"
+            f' && timeout {_LEAVE_SECONDS} tail --pid="$pid" -f /dev/null',
+            restart,
+        ]
+    # Where it fails, the process goes on: who uses it loses nothing.
+    if service.hands_over and step.host in living.leaders(step.service) and living.having(step.service)[1:]:
+        lines.insert(0, f"({_command(living, step, service.hands_over)}) || exit")
+    return "\n".join(lines)
+
+
+def _command(living: Living, step: Step, announce: Announce) -> str:
+    """Return what runs a command of a service before its unit stops, as its user."""
+    user = services.load().services[step.service].user
     place = f"{step.host}:{endpoints.on(announce.port, living.host(step.host)).port}"
     command = announce.command.format(place=shlex.quote(place))
-    tell = living.as_user(service.user, f"timeout {_TELL_SECONDS} {command}")
-    return (
-        f"pid=$(systemctl show --property=MainPID --value {step.unit})\n"
-        f'({tell}) && timeout {_LEAVE_SECONDS} tail --pid="$pid" -f /dev/null\n{restart}'
-    )
+    return living.as_user(str(user), f"timeout {_TELL_SECONDS} {command}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +105,18 @@ def members_first(row: Service, hosts: Iterable[Host]) -> list[Host]:
 def leads(row: Service, one: Host) -> bool:
     """Whether a host is in the leading group, the first, of several groups of a service."""
     return len(row.groups) > 1 and row.groups[0] in one.groups
+
+
+def leaders_last(steps: Iterable[Step], leaders: Mapping[str, Collection[str]]) -> tuple[Step, ...]:
+    """Return steps with those of each service in an order by which hosts that lead, by service, come last.
+
+    The others serve then, and one of them takes over.
+    """
+    planned = tuple(steps)
+    places = [step.service for step in planned]
+    ordered = sorted(planned, key=lambda step: step.host in leaders.get(step.service, ()))
+    by_service = {name: iter([step for step in ordered if step.service == name]) for name in {*places}}
+    return tuple(next(by_service[name]) for name in places)
 
 
 def noticed(row: Service, one: Host) -> str:

@@ -14,7 +14,7 @@ from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
-from lakehouse import endpoints
+from lakehouse import endpoints, members
 from lakehouse.errors import LakehouseError
 from lakehouse.services import Service
 
@@ -70,6 +70,14 @@ def uris(context: Context, name: str, at: str = "") -> list[str]:
         return [_uri(context, name, host, at) for host in _members(context, endpoints.owner(name))]
 
 
+@pass_context
+def member_number(context: Context, service: str, host: str = "") -> int:
+    """Return the number of a host, or of the play's own, among the hosts of a service."""
+    name = host or str(context["inventory_hostname"])
+    with _faults():
+        return members.number(endpoints.service(service), name, context["hostvars"][name])
+
+
 def endpoints_of(
     members: Mapping[str, Sequence[str]], addresses: Mapping[str, str], ports: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
@@ -107,6 +115,7 @@ class FilterModule:
             "active_host": active_host,
             "endpoints_of": endpoints_of,
             "http_sections": http_sections,
+            "member_number": member_number,
             "uri": uri,
             "uris": uris,
         }

@@ -38,8 +38,9 @@ SIZES = {
     "lakehouse_past_commit",
     *RUN,
 }
-# The tests have everything on.
+# The tests have everything on, and no service whose hosts have numbers.
 SWITCHES = {
+    "lakehouse_member_numbers",
     "lakehouse_profile",
     "lakehouse_backup_enabled",
     "lakehouse_catalog_enabled",

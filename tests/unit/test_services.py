@@ -179,7 +179,24 @@ def test_tables_and_options_name_the_same_keys() -> None:
         ("services", {"listeners": {"echo": 7}}, "service echo: listener echo: 7 is no mapping"),
         ("services", {"release": "ekho"}, "service echo: its release ekho stands under releases"),
         ("services", {"ports": {}}, "service echo: got an unexpected keyword argument 'ports'"),
-        ("groups", {"hosts": "two"}, "group echo: hosts is one, at most one, some, optional or quorum"),
+        ("groups", {"hosts": "two"}, "group echo: hosts is one, at most one, pair, some, optional or quorum"),
+        (
+            "services",
+            {"leads": {"kind": "thrift", "port": "echo"}},
+            "service echo: leads is a question over HTTP to one of its listeners",
+        ),
+        ("services", {"leads": {"kind": "http"}}, "service echo: leads: missing 1 required"),
+        (
+            "services",
+            {"hands_over": {"port": "echo", "command": "echo elect"}},
+            "service echo: a service with hands_over has leads, too",
+        ),
+        (
+            "services",
+            {"numbers": {"least": 3, "most": 3}},
+            "service echo: its numbers are from least to most, and there are two or more",
+        ),
+        ("services", {"numbers": {"from": 1}}, "service echo: numbers: got an unexpected keyword argument"),
         (
             "services",
             {"listeners": dict.fromkeys(("echo", "echo_http"), LISTENER)},

@@ -297,20 +297,24 @@ class TestTopology:
         assert lines(topology.group_sizes(cluster)) == f"{fact}: leave one of them in it"
 
     @pytest.mark.parametrize(
-        ("voters", "found"),
+        ("count", "voters", "found"),
         [
-            (0, []),
-            (3, []),
-            (5, []),
-            (1, ["group quorate has 1 voter"]),
-            (2, ["group quorate has 2 voters"]),
-            (4, ["group quorate has 4 voters"]),
+            (services.QUORUM, 0, []),
+            (services.QUORUM, 3, []),
+            (services.QUORUM, 5, []),
+            (services.QUORUM, 1, ["group quorate has 1 voter"]),
+            (services.QUORUM, 2, ["group quorate has 2 voters"]),
+            (services.QUORUM, 4, ["group quorate has 4 voters"]),
+            (services.PAIR, 0, []),
+            (services.PAIR, 2, []),
+            (services.PAIR, 1, ["group quorate has 1 host"]),
+            (services.PAIR, 3, ["group quorate has 3 hosts"]),
         ],
     )
-    def test_hosts_that_vote_are_an_odd_number(
-        self, monkeypatch: pytest.MonkeyPatch, voters: int, found: list[str]
+    def test_a_quorum_is_an_odd_number_of_hosts_and_a_pair_two(
+        self, monkeypatch: pytest.MonkeyPatch, count: str, voters: int, found: list[str]
     ) -> None:
-        voting = Group("quorate", services.QUORUM, services.FULL, "compute", "Voter")
+        voting = Group("quorate", count, services.FULL, "compute", "Voter")
         known = services.load()
         monkeypatch.setattr(
             services, "load", lambda: replace(known, groups={**known.groups, "quorate": voting})

@@ -8,6 +8,7 @@ this is also a health check that runs every few seconds.
 from __future__ import annotations
 
 import json
+import operator
 import socket
 import struct
 from collections.abc import Callable
@@ -31,6 +32,12 @@ GRPC_PREFIX = 5
 SPARK_CONNECT_CALL = "/spark.connect.SparkConnectService/AnalyzePlan"
 SPARK_CONNECT_VERSION = b"\n$00000000-0000-4000-8000-000000000000\x12\x0b\n\treadiness" + b"R\x00"
 ACTIVE_NODES = "select count(*) from system.runtime.nodes where state = 'active'"
+# Of a value in an answer: whether it holds, and how what is expected is said.
+CONDITIONS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "equals": (operator.eq, ""),
+    "among": (lambda value, allowed: value in allowed, "one of "),
+    "at_least": (operator.ge, "at least "),
+}
 TPCH_SCAN = "select 1 from tpch.tiny.region"
 
 
@@ -84,7 +91,7 @@ def fetch(
 
 
 def http(probe: dict[str, Any]) -> str | None:
-    """``url`` answers 200; with ``path``, the value there ``equals`` the given one or is ``at_least`` it."""
+    """``url`` answers 200; with ``path``, the value there meets the CONDITIONS that are named."""
     try:
         body = fetch(probe["url"])
     except OSError as error:
@@ -95,10 +102,9 @@ def http(probe: dict[str, Any]) -> str | None:
         value = lookup(json.loads(body), probe["path"])
     except (ValueError, LookupError, TypeError, RecursionError):
         return f"{probe['url']}: no {probe['path']} in the answer {body[:200]!r}"
-    if "equals" in probe and value != probe["equals"]:
-        return f"{probe['url']}: {probe['path']} is {value!r} (expected {probe['equals']!r})"
-    if "at_least" in probe and value < probe["at_least"]:
-        return f"{probe['url']}: {probe['path']} is {value!r} (expected at least {probe['at_least']!r})"
+    for condition, (holds, words) in CONDITIONS.items():
+        if condition in probe and not holds(value, probe[condition]):
+            return f"{probe['url']}: {probe['path']} is {value!r} (expected {words}{probe[condition]!r})"
     return None
 
 
