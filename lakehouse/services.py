@@ -21,6 +21,8 @@ KEY = "lakehouse_catalogue"
 # How many hosts a group may have.
 ONE, AT_MOST_ONE, PAIR, SOME, OPTIONAL, QUORUM = "one", "at most one", "pair", "some", "optional", "quorum"
 COUNTS = (ONE, AT_MOST_ONE, PAIR, SOME, OPTIONAL, QUORUM)
+# Counts that allow a group without a host.
+DISPENSABLE = (AT_MOST_ONE, PAIR, OPTIONAL, QUORUM)
 CORE, FULL = "core", "full"
 # How a port is asked whether its service serves.
 HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE = (

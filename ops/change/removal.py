@@ -57,7 +57,7 @@ def removable() -> dict[str, tuple[Service, ...]]:
     catalogue, found = services.load(), dict[str, tuple[Service, ...]]()
     for row in catalogue.services.values():
         found[row.role] = (*found.get(row.role, ()), row)
-    optional = {*catalogue.sized(services.AT_MOST_ONE, services.OPTIONAL)}
+    optional = {*catalogue.sized(*services.DISPENSABLE)}
     return {role: own for role, own in found.items() if all(set(row.groups) <= optional for row in own)}
 
 

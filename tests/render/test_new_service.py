@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,13 +12,8 @@ import pytest
 
 from lakehouse import run
 from tests.render import rendering
+from tests.trees import Tree
 
-# What a tree needs to be rendered and tested.
-PARTS = (
-    "clients", "compose", "docs", "inventory", "lakehouse", "library", "matrix", "metastore", "ops",
-    "playbooks", "plugins", "roles", "scripts", "smoke", "templates", "testbed", "tests",
-)  # fmt: skip
-FILES = ("Makefile", "README.md", "ansible.cfg", "pyproject.toml", "services.yml", "versions.yml")
 # Tests that would have more files touched by a service than those that it touches.
 WANTING = (
     "tests/unit/test_services.py",
@@ -147,62 +139,6 @@ host = next(host for host in found.hosts if host.name == step.host)
 asked = [asdict(question) for question in ready.questions_of(found, "echo", host)]
 print(json.dumps({"step": asdict(step), "asked": [question["probe"] for question in asked]}))
 """
-
-
-def _is_copy(path: Path, original: Path) -> bool:
-    return original.is_file() and path.read_bytes() == original.read_bytes()
-
-
-class Tree:
-    """A copy of the repository, and the programs of this one run on it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.of_service: set[str] = set()
-        for part in PARTS:
-            shutil.copytree(
-                run.ROOT / part, root / part, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        for name in FILES:
-            shutil.copy(run.ROOT / name, root / name)
-
-    def insert(self, path: str, anchor: str, text: str) -> None:
-        """Put text in front of a line that is there once, or at the end."""
-        file = self.root / path
-        old = file.read_text(encoding="utf-8")
-        assert old.count(anchor) == 1 or not anchor
-        file.write_text(old.replace(anchor, text + anchor) if anchor else old + text, encoding="utf-8")
-
-    def changed(self) -> set[str]:
-        """Return the files that the repository has otherwise, or not at all."""
-        files = (path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink())
-        names = {str(path.relative_to(self.root)) for path in files if "__pycache__" not in path.parts}
-        return {name for name in names if not _is_copy(self.root / name, run.ROOT / name)}
-
-    def write(self, path: str, text: str) -> None:
-        """Write a new file."""
-        file = self.root / path
-        assert not file.exists()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-
-    def call(self, program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-        """Run a program of our own Python environment, with the copy's package."""
-        environment = os.environ | {
-            "PYTHONPATH": str(self.root),
-            "ANSIBLE_CONFIG": str(self.root / "ansible.cfg"),
-            "ANSIBLE_NOCOLOR": "1",
-        }
-        argv = [run.program(program), *map(str, arguments)]
-        return subprocess.run(
-            argv, cwd=self.root, env=environment, capture_output=True, text=True, check=False
-        )
-
-    def play(self, name: str, *options: object) -> str:
-        """Run a playbook on the tests' inventory and return what it prints."""
-        done = self.call("ansible-playbook", "-i", "tests/inventory", f"playbooks/{name}.yml", *options)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
 
 @pytest.fixture(scope="module")

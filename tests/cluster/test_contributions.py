@@ -1,0 +1,136 @@
+"""Contributions on a cluster: daemons serve, restart and go, and the kit's unit tests pass with them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse import run
+from lakehouse.inventory import Inventory
+from plugins.module_utils.lakehouse import probes
+from tests import contributions
+from tests.cluster.machines import Machines
+from tests.trees import Tree
+
+pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
+
+INVENTORY = "tests/inventory"
+VOTERS = ("alpha1", "beta2", "gamma3")
+
+
+@dataclass(frozen=True)
+class Contributed:
+    """A copy of the kit with a contribution, which manages the cluster of this one."""
+
+    tree: Tree
+
+    def converge(self, tags: str) -> str:
+        """Run a part of the site playbook; return what it prints."""
+        return self.tree.play("site", "--tags", tags)
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a `lakehouse` command on the cluster."""
+        return self.tree.call("python", "-m", "lakehouse.cli", *words, "-i", INVENTORY)
+
+    def variables(self) -> Any:
+        """Return the variables of each host, as the copy's inventory has them."""
+        listed = self.tree.call("ansible-inventory", "-i", INVENTORY, "--list")
+        assert listed.returncode == 0, listed.stderr
+        return json.loads(listed.stdout)["_meta"]["hostvars"]
+
+
+def contributed(name: str, folder: Path, cluster: Inventory) -> Contributed:
+    """Copy the kit with a contribution; skip for a cluster that is not that of the tests' inventory."""
+    if cluster.path.name != Path(INVENTORY).parts[-1] or cluster.path.parent.name != "tests":
+        pytest.skip(f"contributions are edits of {INVENTORY}")
+    tree = Tree(folder / name)
+    tree.contribute(contributions.FOLDER / name)
+    for shared in (".state", "build"):
+        (tree.root / shared).symlink_to(run.ROOT / shared)
+    return Contributed(tree)
+
+
+@pytest.fixture(params=sorted(contributions.MOST_FILES))
+def pages_written(request: pytest.FixtureRequest, tmp_path: Path) -> Tree:
+    """The kit with a contribution, and with the pages and golden files that `make docs golden` writes."""
+    tree = Tree(tmp_path / request.param)
+    tree.contribute(contributions.FOLDER / request.param)
+    for module in ("lakehouse.dev.roledocs", "ops.doctor.failures", "tests.render.rendering"):
+        written = tree.call("python", "-m", module)
+        assert written.returncode == 0, written.stdout + written.stderr
+    return tree
+
+
+def test_every_unit_test_passes_with_it(pages_written: Tree) -> None:
+    done = pages_written.call(
+        "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "2", "--dist", "loadfile",
+        "-m", "not network and not cluster and not drill and not longdrill", "tests/render", "tests/unit",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+class TestQuorum:
+    """ZooKeeper: three voters from the release of Hadoop."""
+
+    @pytest.fixture(scope="class")
+    def quorum(
+        self, tmp_path_factory: pytest.TempPathFactory, cluster: Inventory, machines: Machines
+    ) -> Iterator[Contributed]:
+        """The cluster with ZooKeeper."""
+        own = contributed("quorum", tmp_path_factory.mktemp("contributions"), cluster)
+        try:
+            own.converge("zookeeper,node")
+            yield own
+        finally:
+            for machine in machines.values():
+                machine.run(
+                    "systemctl disable --now zookeeper 2>/dev/null;"
+                    " rm -rf /etc/systemd/system/zookeeper.service /srv/data/zookeeper"
+                    " /etc/proving/zookeeper;"
+                    " systemctl daemon-reload"
+                )
+
+    def states(self, cluster: Inventory) -> dict[str, str]:
+        """Return what each voter says that it is."""
+        return {
+            host.name: json.loads(probes.fetch(f"http://{host.address}:18180/commands/monitor"))[
+                "server_state"
+            ]
+            for host in cluster.hosts
+        }
+
+    def test_three_daemons_have_one_leader(self, quorum: Contributed, cluster: Inventory) -> None:
+        assert sorted(self.states(cluster).values()) == ["follower", "follower", "leader"]
+        assert "changed=0" in quorum.converge("zookeeper").splitlines()[-2]
+
+    def test_the_leading_one_is_restarted_last(self, quorum: Contributed, cluster: Inventory) -> None:
+        [leader] = [host for host, state in self.states(cluster).items() if state == "leader"]
+        done = quorum.command("restart", "zookeeper", "--yes")
+        assert done.returncode == 0, done.stdout + done.stderr
+        order = re.findall(r"zookeeper on (\w+): answers after", done.stdout)
+        assert sorted(order) == sorted(VOTERS)
+        assert order[-1] == leader
+        # Another one has taken over.
+        assert self.states(cluster)[leader] == "follower"
+
+    def test_status_and_doctor_see_it(self, quorum: Contributed) -> None:
+        status = json.loads(quorum.command("status", "--json").stdout)
+        assert {service: one["state"] for service, one in status["hosts"]["alpha1"]["services"].items()} == {}
+        assert "zookeeper" not in quorum.command("doctor").stdout
+
+    def test_it_goes_without_a_trace(self, quorum: Contributed, machines: Machines) -> None:
+        hosts = quorum.tree.root / INVENTORY / "hosts.yml"
+        text = hosts.read_text(encoding="utf-8")
+        before, _, after = text.partition("zookeeper:\n")
+        hosts.write_text(before + after.partition("\n\n")[2], encoding="utf-8")
+        done = quorum.command("remove", "zookeeper", "--yes")
+        assert done.returncode == 0, done.stdout + done.stderr
+        for machine in machines.values():
+            assert machine.run("ls /etc/systemd/system/zookeeper.service 2>/dev/null; true") == ""
