@@ -17,6 +17,7 @@ SHARED = (
     "hdfs_replication",
     "lakehouse_ports",
     "lakehouse_target",
+    "lakehouse_tls_authority",
     "lakehouse_users",
     "trino_catalog_properties",
 )

@@ -13,6 +13,7 @@ from lakehouse import endpoints, services
 from lakehouse.endpoints import Endpoint
 from lakehouse.services import Ready, Service
 from lakehouse.sizing import placed
+from plugins.module_utils.lakehouse.probes import AUTHORITY
 
 Probe = dict[str, Any]
 COMMAND = "command"
@@ -91,7 +92,7 @@ def _place(cluster: Cluster, service: Service, port: str, host: Host) -> Probe:
 
 
 def _http(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
-    url = _endpoint(cluster, service, question.port, host).uri
+    asked = _endpoint(cluster, service, question.port, host)
     expected: Mapping[str, Any] = {
         "equals": question.equals,
         "among": question.among,
@@ -103,7 +104,8 @@ def _http(cluster: Cluster, service: Service, question: Ready, host: Host) -> Pr
     fields = {"path": question.value, **expected}
     return {
         "kind": "http",
-        "url": f"{url}{question.path}",
+        "url": f"{asked.uri}{question.path}",
+        **({"authority": host.variables[AUTHORITY]} if endpoints.listener(asked.listener).tls else {}),
         **{name: value for name, value in fields.items() if value is not None},
     }
 

@@ -32,11 +32,15 @@ def _shell(hosts: Hosts, question: Question, seconds: float) -> Answer[str]:
     return hosts.run(question["host"], question["script"], seconds)
 
 
-def _http(_: Hosts, question: Question, __: float) -> Answer[str]:
+def _http(hosts: Hosts, question: Question, __: float) -> Answer[str]:
     try:
-        return Answer(
-            probes.fetch(question["url"], headers=question["headers"], most=question["most"]).decode()
+        body = probes.fetch(
+            question["url"],
+            headers=question["headers"],
+            most=question["most"],
+            authority=hosts.authority,
         )
+        return Answer(body.decode())
     except (OSError, ValueError) as error:
         return unknown(f"{question['url']}: {error}")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.inventory import Host
+from plugins.module_utils.lakehouse.probes import AUTHORITY
 
 # pyinfra's word by Ansible's variable, with its type, and by OpenSSH's option. Jump hosts it reads from
 # ~/.ssh/config.
@@ -44,6 +45,8 @@ def connection(host: Host) -> dict[str, Any]:
         "ssh_strict_host_key_checking": "yes",
     }
     data |= {word: kind(variables[name]) for name, (word, kind) in _VARIABLES.items() if name in variables}
+    if variables.get(AUTHORITY):
+        data[AUTHORITY] = str(variables[AUTHORITY])
     if _KEY in variables:
         data["ssh_key"] = str(Path(str(variables[_KEY])).expanduser())
     arguments = " ".join(str(variables[name]) for name in _ARGUMENTS if name in variables)

@@ -14,17 +14,22 @@ from pyinfra.api.inventory import Inventory
 from pyinfra.api.state import State
 
 from ops.answer import Answer, unknown
+from plugins.module_utils.lakehouse.probes import AUTHORITY
 
 # What the remote side has after it was told to end.
 _GRACE_SECONDS = 2
 
 
 class Hosts:
-    """The hosts of a cluster by name, with pyinfra's data of each, and a limit for each connection."""
+    """The hosts of a cluster by name, with pyinfra's data of each, and a limit for each connection.
+
+    `authority` signs the certificates of services, in PEM; empty where the system's authorities do.
+    """
 
     def __init__(self, data: Mapping[str, Mapping[str, Any]], seconds: float) -> None:
         inventory = Inventory(([(name, dict(own)) for name, own in data.items()], {}))
         self._state = State(inventory, Config(CONNECT_TIMEOUT=seconds))
+        self.authority = next((str(own[AUTHORITY]) for own in data.values() if own.get(AUTHORITY)), "")
 
     def run(self, name: str, script: str, seconds: float) -> Answer[str]:
         """Return what a shell script prints on a host; the host itself ends it after `seconds`."""

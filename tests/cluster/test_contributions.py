@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +17,7 @@ from lakehouse.inventory import Inventory
 from plugins.module_utils.lakehouse import probes
 from tests import contributions
 from tests.cluster.machines import Machines
+from tests.cluster.playbooks import Ansible
 from tests.trees import Tree
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
@@ -39,12 +40,6 @@ class Contributed:
         """Run a `lakehouse` command on the cluster."""
         return self.tree.call("python", "-m", "lakehouse.cli", *words, "-i", INVENTORY)
 
-    def variables(self) -> Any:
-        """Return the variables of each host, as the copy's inventory has them."""
-        listed = self.tree.call("ansible-inventory", "-i", INVENTORY, "--list")
-        assert listed.returncode == 0, listed.stderr
-        return json.loads(listed.stdout)["_meta"]["hostvars"]
-
 
 def contributed(name: str, folder: Path, cluster: Inventory) -> Contributed:
     """Copy the kit with a contribution; skip for a cluster that is not that of the tests' inventory."""
@@ -55,6 +50,11 @@ def contributed(name: str, folder: Path, cluster: Inventory) -> Contributed:
     for shared in (".state", "build"):
         (tree.root / shared).symlink_to(run.ROOT / shared)
     return Contributed(tree)
+
+
+def changed(output: str) -> int:
+    """Return how many tasks of a playbook changed something."""
+    return sum(int(number) for number in re.findall(r"\bchanged=(\d+)", output))
 
 
 @pytest.fixture(params=sorted(contributions.MOST_FILES))
@@ -108,7 +108,7 @@ class TestQuorum:
 
     def test_three_daemons_have_one_leader(self, quorum: Contributed, cluster: Inventory) -> None:
         assert sorted(self.states(cluster).values()) == ["follower", "follower", "leader"]
-        assert "changed=0" in quorum.converge("zookeeper").splitlines()[-2]
+        assert changed(quorum.converge("zookeeper")) == 0
 
     def test_the_leading_one_is_restarted_last(self, quorum: Contributed, cluster: Inventory) -> None:
         [leader] = [host for host, state in self.states(cluster).items() if state == "leader"]
@@ -120,9 +120,9 @@ class TestQuorum:
         # Another one has taken over.
         assert self.states(cluster)[leader] == "follower"
 
-    def test_status_and_doctor_see_it(self, quorum: Contributed) -> None:
-        status = json.loads(quorum.command("status", "--json").stdout)
-        assert {service: one["state"] for service, one in status["hosts"]["alpha1"]["services"].items()} == {}
+    def test_status_counts_it_and_doctor_finds_nothing(self, quorum: Contributed) -> None:
+        hosts = json.loads(quorum.command("status", "--json").stdout)["hosts"]
+        assert {hosts[host]["services"]["zookeeper"]["state"] for host in VOTERS} == {"active"}
         assert "zookeeper" not in quorum.command("doctor").stdout
 
     def test_it_goes_without_a_trace(self, quorum: Contributed, machines: Machines) -> None:
@@ -134,3 +134,69 @@ class TestQuorum:
         assert done.returncode == 0, done.stdout + done.stderr
         for machine in machines.values():
             assert machine.run("ls /etc/systemd/system/zookeeper.service 2>/dev/null; true") == ""
+
+
+class TestTls:
+    """Flink's history server listens with TLS alone."""
+
+    @pytest.fixture(scope="class")
+    def authority(self, tmp_path_factory: pytest.TempPathFactory, cluster: Inventory) -> Path:
+        """A certificate of the history server that signs itself, and beside it a keystore with its key."""
+        folder = tmp_path_factory.mktemp("tls")
+        [host] = cluster.group("flink_jobmanager")
+        for argv in (
+            ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={host.name}",
+             "-addext", f"subjectAltName=IP:{host.address},DNS:{host.name}",
+             "-keyout", "key.pem", "-out", "certificate.pem"],
+            ["pkcs12", "-export", "-in", "certificate.pem", "-inkey", "key.pem", "-out", "keystore.p12",
+             "-passout", "pass:changeit"],
+        ):  # fmt: skip
+            subprocess.run(["openssl", *argv], cwd=folder, check=True, capture_output=True)
+        return folder / "certificate.pem"
+
+    @pytest.fixture(scope="class")
+    def secured(
+        self,
+        authority: Path,
+        tmp_path_factory: pytest.TempPathFactory,
+        cluster: Inventory,
+        machines: Machines,
+        ansible: Ansible,
+    ) -> Iterator[Contributed]:
+        """The cluster with a keystore on the host of the history server, and TLS there."""
+        own = contributed("tls", tmp_path_factory.mktemp("contributions"), cluster)
+        (own.tree.root / INVENTORY / "group_vars/all/tls.yml").write_text(
+            json.dumps({probes.AUTHORITY: authority.read_text(encoding="utf-8")}), encoding="utf-8"
+        )
+        [host] = cluster.group("flink_jobmanager")
+        machine, config = machines[host.name], host.variables["lakehouse_config_dir"]
+        keystore = base64.b64encode(authority.with_name("keystore.p12").read_bytes()).decode()
+        machine.run(
+            "cd %s && mkdir ssl && echo %s | base64 -d >ssl/flink-history.p12"
+            " && chown %s ssl/flink-history.p12 && chmod 0400 ssl/flink-history.p12",
+            config, keystore, host.variables["lakehouse_users"]["flink"],
+        )  # fmt: skip
+        try:
+            own.converge("flink")
+            yield own
+        finally:
+            converged = ansible.playbook("site", "--tags", "flink")
+            machine.run("rm -rf %s/ssl %s/flink/history", config, config)
+            assert converged.code == 0, converged
+
+    def test_it_answers_to_who_knows_the_authority(
+        self, secured: Contributed, authority: Path, cluster: Inventory
+    ) -> None:
+        [host] = cluster.group("flink_jobmanager")
+        place = f"{host.address}:{host.variables['lakehouse_ports']['flink_history']}/jobs/overview"
+        known = authority.read_text(encoding="utf-8")
+        assert "jobs" in json.loads(probes.fetch(f"https://{place}", authority=known))
+        for refused in (f"https://{place}", f"http://{place}"):
+            with pytest.raises(OSError, match=r"certificate verify failed|not HTTP|reset|HTTP Error"):
+                probes.fetch(refused)
+        assert changed(secured.converge("flink")) == 0
+
+    def test_restart_waits_for_it_over_tls(self, secured: Contributed) -> None:
+        done = secured.command("restart", "flink_history", "--yes")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert secured.command("doctor").returncode == 0

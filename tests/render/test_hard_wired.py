@@ -38,9 +38,10 @@ SIZES = {
     "lakehouse_past_commit",
     *RUN,
 }
-# The tests have everything on, and no service whose hosts have numbers.
+# The tests have everything on, and no service whose hosts have numbers or that listens with TLS.
 SWITCHES = {
     "lakehouse_member_numbers",
+    "lakehouse_tls_authority",
     "lakehouse_profile",
     "lakehouse_backup_enabled",
     "lakehouse_catalog_enabled",
@@ -83,7 +84,7 @@ def own_values(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     names = {value for host in hosts for value in (host.name, host.address)}
     shared = hosts[0].variables
     identity = {name for name in shared if name.startswith("lakehouse_")} - SIZES
-    return names | {leaf for name in identity for leaf in leaves(shared[name])}
+    return names | {leaf for name in identity for leaf in leaves(shared[name]) if leaf}
 
 
 def patterns(values: set[str]) -> Iterator[re.Pattern[str]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import struct
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from ansible.module_utils.lakehouse import probes
@@ -45,6 +48,59 @@ def web() -> Iterator[str]:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+# -- TLS --
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate of 127.0.0.1 that signs itself, with its key beside it."""
+    folder = tmp_path_factory.mktemp("tls")
+    argv = [
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+        "-days", "2", "-subj", "/CN=web", "-addext", "subjectAltName=IP:127.0.0.1",
+        "-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem"),
+    ]  # fmt: skip
+    subprocess.run(argv, check=True, capture_output=True)
+    return folder / "certificate.pem"
+
+
+@pytest.fixture(scope="module")
+def secure_web(certificate: Path) -> Iterator[str]:
+    """Address of a server with PAGES under TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield f"https://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_certificate_of_the_authority_is_trusted(secure_web: str, certificate: Path) -> None:
+    probe = {"url": f"{secure_web}/jmx", "path": "beans.0.State", "equals": "active"}
+    assert probes.http({**probe, "authority": certificate.read_text(encoding="utf-8")}) is None
+
+
+def test_a_certificate_of_another_authority_is_not(secure_web: str) -> None:
+    for authority in ({}, {"authority": ""}):
+        said = probes.http({"url": f"{secure_web}/jmx", **authority})
+        assert said is not None
+        assert "certificate verify failed" in said
+
+
+def test_a_certificate_of_another_host_is_not(secure_web: str, certificate: Path) -> None:
+    url = secure_web.replace("127.0.0.1", "localhost")
+    said = probes.http({"url": f"{url}/jmx", "authority": certificate.read_text(encoding="utf-8")})
+    assert said is not None
+    assert "localhost" in said
+
+
+def test_what_is_no_certificate_is_named(secure_web: str) -> None:
+    said = probes.http({"url": f"{secure_web}/jmx", "authority": "secret"})
+    assert said is not None
+    assert "lakehouse_tls_authority is no certificate in PEM" in said
 
 
 @contextmanager

@@ -12,9 +12,14 @@ import operator
 import socket
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 TIMEOUT_SECONDS = 5.0
+# The variable with the certificates, in PEM, that sign those of listeners with TLS.
+AUTHORITY = "lakehouse_tls_authority"
 # Of an answer: what a service says of itself is shorter.
 MOST_BYTES = 64 << 20
 HTTP_SUCCESS = 2
@@ -58,23 +63,28 @@ def lookup(document: Any, path: str) -> Any:
     return document
 
 
-def fetch(
+def fetch(  # noqa: PLR0913, PLR0917 -- what a request has
     url: str,
     data: bytes | None = None,
     headers: dict[str, str] | None = None,
     timeout: float = TIMEOUT_SECONDS,
     most: int = MOST_BYTES,
+    authority: str = "",
 ) -> bytes:
     """Return the body of the answer to GET, or to POST with data; raise OSError for all but 2xx.
 
-    No silence may be longer than the timeout, in seconds, and no body than ``most`` bytes.
+    No silence may be longer than the timeout, in seconds, and no body than ``most`` bytes. Under https the
+    certificate has to be one of ``authority``, in PEM, or of the system's where that is empty.
     """
     from http.client import HTTPConnection, HTTPException
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    connection = HTTPConnection(parts.hostname or "", parts.port, timeout=timeout)
+    place = (parts.hostname or "", parts.port)
+    connection = HTTPConnection(*place, timeout=timeout)
+    if parts.scheme == "https":
+        connection = _https(place, timeout, authority)
     try:
         connection.request("GET" if data is None else "POST", target, data, headers or {})
         answer = connection.getresponse()
@@ -90,10 +100,21 @@ def fetch(
     return body
 
 
+def _https(place: tuple[str, int | None], timeout: float, authority: str) -> HTTPConnection:
+    import ssl
+    from http.client import HTTPSConnection
+
+    try:
+        context = ssl.create_default_context(cadata=authority or None)
+    except ssl.SSLError as error:
+        raise OSError(f"{AUTHORITY} is no certificate in PEM: {error.reason}") from error
+    return HTTPSConnection(*place, timeout=timeout, context=context)
+
+
 def http(probe: dict[str, Any]) -> str | None:
     """``url`` answers 200; with ``path``, the value there meets the CONDITIONS that are named."""
     try:
-        body = fetch(probe["url"])
+        body = fetch(probe["url"], authority=probe.get("authority", ""))
     except OSError as error:
         return f"{probe['url']}: {error}"
     if "path" not in probe:
