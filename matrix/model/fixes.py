@@ -66,7 +66,7 @@ FIXES = {
     for fix in (
         # The metastore's guard is left, and rejects the second table.
         Fix("unique table locations", spark=_UNIQUE),
-        Fix("unique table locations, guard of the metastore", spark=_UNIQUE, world={"shared": True}, seed=26),
+        Fix("unique table locations, guard of the metastore", spark=_UNIQUE, world={"shared": True}),
         Fix(
             "hive.timestamp-precision",
             trino=("SET SESSION hive.timestamp_precision = 'MILLISECONDS'",),
@@ -74,7 +74,7 @@ FIXES = {
         ),
         Fix("hive.orc.use-column-names", trino=("SET SESSION hive.orc_use_column_names = false",), seed=9),
         Fix("spark.sql.orc.filterPushdown", spark={"spark.sql.orc.filterPushdown": "true"}, seed=5),
-        Fix("spark.sql.optimizer.excludedRules", spark={"spark.sql.optimizer.excludedRules": ""}),
+        Fix("spark.sql.optimizer.excludedRules", spark={"spark.sql.optimizer.excludedRules": ""}, seed=436),
         Fix("migration by a copy", world={"in_place": True}),
         Fix(
             "conditions of the clients",
