@@ -1,0 +1,57 @@
+"""The documentation stays short: pages, words, and the width of a line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lakehouse.run import ROOT
+
+DOCS = ROOT / "docs"
+MOST_PAGES, MOST_WORDS, WIDTH = 45, 51_100, 160
+# Pages that a command writes, with the file that writes them.
+GENERATED = {
+    "drills.md": "lakehouse/dev/drills.py",
+    "failures.md": "ops/doctor/failures.py",
+    "ports.md": "lakehouse/dev/roledocs.py",
+    "sizing.md": "lakehouse/sizing/page.py",
+}
+# A part of a page that a command writes.
+BLOCK = re.compile(r"^<!-- (?P<name>\w+):start\b.*?^<!-- (?P=name):end -->$", re.DOTALL | re.MULTILINE)
+# A row of a table is one line, and so is a link or a call in code.
+LONG = re.compile(r"^\||`[^`]{80,}`|\]\([^)]{80,}\)")
+# Decisions are held to a length of their own.
+PAGES = sorted(
+    path
+    for path in DOCS.rglob("*.md")
+    if "decisions" not in path.parts and str(path.relative_to(DOCS)) not in GENERATED
+)
+
+
+def words(page: Path) -> int:
+    """Count the words of a page that are written by hand."""
+    return len(BLOCK.sub("", page.read_text(encoding="utf-8")).split())
+
+
+def test_the_pages_are_at_most_so_many_with_so_many_words() -> None:
+    counts = {str(page.relative_to(DOCS)): words(page) for page in PAGES}
+    longest = sorted(counts.items(), key=lambda item: -item[1])
+    total = sum(counts.values())
+    summary = f"{len(counts)} pages, {total} words: {longest}"
+    assert len(counts) <= MOST_PAGES, summary
+    assert total <= MOST_WORDS, summary
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_a_line_fits_into_a_window(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    too_long = [number for number, line in enumerate(lines, 1) if len(line) > WIDTH and not LONG.search(line)]
+    assert too_long == []
+
+
+@pytest.mark.parametrize(("page", "source"), GENERATED.items())
+def test_a_generated_page_names_what_writes_it(page: str, source: str) -> None:
+    assert (DOCS / page).is_file()
+    assert (ROOT / source).is_file()
