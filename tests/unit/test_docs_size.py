@@ -30,9 +30,14 @@ PAGES = sorted(
 )
 
 
+def written(page: Path) -> str:
+    """Return the part of a page that is written by hand."""
+    return BLOCK.sub("", page.read_text(encoding="utf-8"))
+
+
 def words(page: Path) -> int:
     """Count the words of a page that are written by hand."""
-    return len(BLOCK.sub("", page.read_text(encoding="utf-8")).split())
+    return len(written(page).split())
 
 
 def test_the_pages_are_at_most_so_many_with_so_many_words() -> None:
@@ -46,8 +51,7 @@ def test_the_pages_are_at_most_so_many_with_so_many_words() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_a_line_fits_into_a_window(page: Path) -> None:
-    lines = page.read_text(encoding="utf-8").splitlines()
-    too_long = [number for number, line in enumerate(lines, 1) if len(line) > WIDTH and not LONG.search(line)]
+    too_long = [line for line in written(page).splitlines() if len(line) > WIDTH and not LONG.search(line)]
     assert too_long == []
 
 
