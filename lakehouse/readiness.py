@@ -95,7 +95,7 @@ def _http(cluster: Cluster, service: Service, question: Ready, host: Host) -> Pr
     asked = _endpoint(cluster, service, question.port, host)
     expected: Mapping[str, Any] = {
         "equals": question.equals,
-        "among": question.among,
+        "among": question.among and list(question.among),
         "at_least": question.at_least,
     }
     if question.hosts:

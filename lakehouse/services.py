@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -91,7 +91,8 @@ class Release:
 class Listener:
     """A key of `lakehouse_ports`, with the port where an inventory names no other and one of PROTOCOLS.
 
-    `scheme` is that of its URI, where the protocol has another or none. `metrics` is the path at which the
+    `scheme` is that of its URI, where the protocol has another or none. `leading` is whether the host that
+    leads alone listens on it. `metrics` is the path at which the
     process itself serves metrics in the text format of Prometheus, None where it does not.
     """
 
@@ -101,6 +102,7 @@ class Listener:
     description: str
     scheme: str = ""
     tls: bool = False
+    leading: bool = False
     metrics: str | None = None
 
     @property
@@ -143,7 +145,7 @@ class Ready:
     path: str = "/"
     value: str | None = None
     equals: object = None
-    among: Sequence[object] | None = None
+    among: tuple[object, ...] | None = None
     hosts: str | None = None
     at_least: int | None = None
     asked: str | None = None
@@ -331,7 +333,9 @@ def _made(kind: Any, path: Path, what: str, fields: object) -> Any:
             f"{path.name}: {what}: {fields!r} is no mapping of keys to values", f"correct {path}"
         )
     try:
-        return kind(**fields)
+        return kind(
+            **{key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
+        )
     except TypeError as error:
         reason = str(error).rpartition("() ")[2]
         raise LakehouseError(f"{path.name}: {what}: {reason}", f"correct {path}") from None
@@ -444,8 +448,9 @@ def _member_faults(service: Service) -> Iterable[str]:
 def _listener_faults(listener: Listener) -> Iterable[str]:
     if listener.protocol not in PROTOCOLS:
         yield f"protocol {listener.protocol} is none of {', '.join(PROTOCOLS)}"
-    if listener.tls not in (True, False):
-        yield f"tls is {listener.tls!r}, not true or false"
+    for name in ("tls", "leading"):
+        if getattr(listener, name) not in (True, False):
+            yield f"{name} is {getattr(listener, name)!r}, not true or false"
     if listener.metrics is not None and listener.protocol != HTTP:
         yield f"metrics is a path of HTTP, and the protocol is {listener.protocol}"
     elif listener.metrics is not None and not str(listener.metrics).startswith("/"):

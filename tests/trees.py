@@ -18,8 +18,8 @@ PARTS = (
     "tests",
 )  # fmt: skip
 FILES = (
-    "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "ansible.cfg", "pyproject.toml",
-    "services.yml", "versions.yml",
+    ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
+    "ansible.cfg", "pyproject.toml", "services.yml", "versions.yml",
 )  # fmt: skip
 
 
@@ -65,6 +65,15 @@ class Tree:
             if path.is_file():
                 self.write(str(path.relative_to(added)), path.read_text(encoding="utf-8"))
         return self.changed()
+
+    def with_history(self) -> None:
+        """Give the copy the commits of the repository."""
+        for argv in (
+            ["clone", "--quiet", "--bare", "--shared", str(run.ROOT), str(self.root / ".git")],
+            ["-C", str(self.root), "config", "core.bare", "false"],
+            ["-C", str(self.root), "reset", "--quiet"],
+        ):
+            subprocess.run(["git", *argv], check=True, capture_output=True)
 
     def changed(self) -> set[str]:
         """Return the files that the repository has otherwise, or not at all."""

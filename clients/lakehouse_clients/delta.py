@@ -207,7 +207,7 @@ def _careful(table: DeltaTable, options: dict[str, Any]) -> dict[str, Any]:
 def _of_far_instants(table: DeltaTable) -> list[str]:
     """Return the files that may hold instants beyond nanoseconds, by the log: those without an entry too."""
     files = pa.table(table.get_add_actions(flatten=True))
-    far = pa.array([False] * files.num_rows)
+    far = pa.array([False] * files.num_rows, pa.bool_())
     for name in files.column_names:
         if name.startswith(("min.", "max.")) and pa.types.is_timestamp(files.schema.field(name).type):
             number = files[name].cast(pa.timestamp("us")).cast(pa.int64())

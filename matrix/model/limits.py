@@ -101,6 +101,22 @@ def _far_instants(_: Step, table: Table) -> bool:
     )
 
 
+def _beyond_ascii(step: Step, table: Table) -> bool:
+    return any(
+        name in table.partitions and not str(value).isascii()
+        for row in step.rows
+        for name, value in zip(table.names, row, strict=True)
+    )
+
+
+def _empty_partition(table: Table) -> bool:
+    return any(
+        name in table.partitions and value == ""
+        for row in table.rows.values()
+        for name, value in zip(table.names, row.values, strict=True)
+    )
+
+
 def _nan_of_flink(table: Table) -> bool:
     return any(row.writer == FLINK and NAN in row.values for row in table.rows.values())
 
@@ -120,10 +136,12 @@ STEPS: Mapping[str, Callable[[Step, Table], bool]] = {
     "name of a former column": _former_name,
     "first column of local time": _first_local_time,
     "far instants": _far_instants,
+    "partition beyond ASCII": _beyond_ascii,
     "engine reads values otherwise": _engine_reads_otherwise,
 }
 TABLES: Mapping[str, Callable[[Table], bool]] = {
     "column mapping": lambda table: table.mapped,
+    "empty text as partition": _empty_partition,
     "NaN of Flink": _nan_of_flink,
     "column of days": lambda table: any(column.kind is DAY for column in table.columns),
 }

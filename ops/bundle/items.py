@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from lakehouse import services as catalogue
 from lakehouse.inventory import Host
 from lakehouse.services import Service
 from ops.status import placement, questions
@@ -67,7 +68,9 @@ def configuration(host: Host, services: tuple[Service, ...]) -> list[str]:
     units = [path.format(unit=placement.unit(service)) for service in services for path in _UNIT_FILES]
     config = host.variables["lakehouse_config_dir"]
     # By default that is /etc, with much in it that is not the kit's: accounts, keys.
-    own = [f"{name.replace('_', '-')}/**/*" for name in placement.bill()["components"]]
+    of_releases = [row.role for row in catalogue.load().services.values() if row.release]
+    names = dict.fromkeys([*placement.bill()["components"], *of_releases])
+    own = [f"{name.replace('_', '-')}/**/*" for name in names]
     return [*(f"{config}/{one}" for one in (*own, *_OWN)), *_OF_PACKAGES, *units]
 
 

@@ -195,6 +195,8 @@ def _listening(seen: Seen) -> Iterator[Case]:
         for listener in catalogue[placed.service].listeners:
             number = endpoints.on(listener.name, host).port
             there = ports.get(number, set())
+            if listener.leading and not there:
+                continue  # another host leads
             if not there & {host.address, _EVERYWHERE}:
                 where = f"on {', '.join(sorted(there))} alone" if there else "on no address"
                 fact = f"{placed.service} listens on port {number} {where}"

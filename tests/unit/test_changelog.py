@@ -84,7 +84,7 @@ def test_a_decision_that_the_changelog_links_exists() -> None:
         ("- " + "x" * (LIMIT - 1), "at most 160 characters, not 161"),
         ("  and goes on in a second line", "an entry is one line"),
         ("- An entry. ([0001])", "[0001] is not defined"),
-        ("[0001]: docs/decisions/0001-x.md", "[0001] is not referenced"),
+        ("[0001]: docs/decisions/0001-ansible-and-docker-sdk.md", "[0001] is not referenced"),
     ],
 )
 def test_a_line_that_breaks_the_form_is_named(line: str, reason: str) -> None:

@@ -216,6 +216,13 @@ def test_far_instants_of_spark_are_copied_by_no_change(
     change(delta.load(str(tmp_path / "own"), {}))
 
 
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_table_without_a_row_is_changed(change: Callable[[delta.Table], object], tmp_path: Path) -> None:
+    rows = pa.table({"id": pa.array([], pa.int64()), "at": pa.array([], pa.timestamp("us"))})
+    DeltaTable.create(str(tmp_path), rows.schema)
+    change(delta.load(str(tmp_path), {}))
+
+
 def test_a_filter_of_pyarrow_is_refused(folder: str) -> None:
     for way in (delta.load(folder, {}).to_pyarrow_table, delta.load(folder, {}).to_pandas):
         with pytest.raises(ClientError, match=r"leaves out rows .* next: read it with lake\.arrow"):

@@ -422,6 +422,25 @@ def test_the_recorded_sequences_are_possible_and_each_fix_has_one() -> None:
         assert replay(example.sequence, Lake(), LIMITS) is None
 
 
+@pytest.mark.parametrize(
+    ("engine", "value", "forbidden"), [(TRINO, "ü", True), (TRINO, "u", False), (SPARK, "ü", False)]
+)
+def test_trino_writes_no_partition_of_a_hive_table_beyond_ascii(
+    engine: str, value: str, forbidden: bool
+) -> None:
+    step = Step(INSERT, engine, "a", rows=((3, None, value),))
+    assert LIMITS.forbids(step, states(TABLE)[-1]) is forbidden
+
+
+@pytest.mark.parametrize(("value", "explained"), [("", True), (None, False)])
+def test_an_empty_text_as_partition_of_a_delta_table_may_be_null(value: str | None, explained: bool) -> None:
+    create = Step(
+        CREATE, SPARK, "a", format="delta", columns=(ID, Column("v", INT), Column("w", TEXT)), partition="w"
+    )
+    table = states((create, Step(INSERT, SPARK, "a", rows=((1, 2, value),))))[-1].tables["a"]
+    assert LIMITS.explains(TRINO, table, "") is explained
+
+
 def test_a_limit_of_readers_is_one_of_its_tables_and_words() -> None:
     refused = limits.Limit((), ("hive-orc",), (FLINK,), "", "no such", "", "docs")
     known = limits.Limits((), (refused,))

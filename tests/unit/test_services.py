@@ -164,6 +164,7 @@ def test_tables_and_options_name_the_same_keys() -> None:
                 ),
                 ({"number": 7}, "got an unexpected keyword argument 'number'"),
                 ({"tls": "on"}, "tls is 'on', not true or false"),
+                ({"leading": "yes"}, "leading is 'yes', not true or false"),
                 (
                     {"protocol": "thrift", "metrics": "/metrics"},
                     "metrics is a path of HTTP, and the protocol is thrift",
@@ -233,6 +234,13 @@ def test_no_listener_speaks_tls_yet_and_trino_alone_serves_metrics_itself() -> N
     assert {listener.name: listener.metrics for listener in listeners if listener.metrics} == {
         "trino_http": "/metrics"
     }
+
+
+def test_a_row_can_be_a_key_whatever_it_asks(tmp_path: Path) -> None:
+    asked = {"kind": "http", "port": "echo", "value": "state", "among": ["leader", None]}
+    catalogue = services.load(written(tmp_path, services={"ready": [asked]}))
+    assert {catalogue.services["echo"]}
+    assert catalogue.services["echo"].ready[0].among == ("leader", None)
 
 
 def test_a_host_runs_the_services_of_its_groups_and_of_the_profile() -> None:
