@@ -6,7 +6,7 @@ Clients reach a service on the hosts of its first group. Ansible has the same by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -106,12 +106,20 @@ def on(name: str, host: Placed) -> Endpoint:
     return Endpoint(listener(name).name, host.name, host.address, int(ports[name]))
 
 
+def first(row: Service, hosts: Iterable[Row], where: object = "the inventory") -> Row:
+    """Return which of its hosts serves clients of a service: the first, until a service asks who leads.
+
+    Raises LakehouseError where there is none; `where` is the inventory.
+    """
+    for host in hosts:
+        return host
+    raise LakehouseError(f"no host of {where} runs {row.name}", f"add one to group {row.groups[0]}")
+
+
 def active(name: str, found: Inventory) -> Host:
     """Return the host of a service that serves clients; LakehouseError where the inventory has none."""
-    group = service(name).groups[0]
-    for host in found.group(group):
-        return host
-    raise LakehouseError(f"no host in group {group}", f"add one to {group} in {found.path}")
+    row = service(name)
+    return first(row, found.group(row.groups[0]), found.path)
 
 
 def endpoint(name: str, found: Inventory) -> Endpoint:

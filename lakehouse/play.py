@@ -9,8 +9,8 @@ from typing import Any
 from ansible.errors import AnsibleLookupError
 from ansible.template import Templar
 
-from lakehouse import services
-from lakehouse.nearest import did_you_mean
+from lakehouse import endpoints, services
+from lakehouse.errors import LakehouseError
 
 # Variables that probes are made of. They are the same on all hosts.
 SHARED = (
@@ -48,11 +48,9 @@ class Cluster:
     away: frozenset[str] = frozenset()
 
     def active(self, service: str) -> Host:
-        """Return the host of a service that serves clients; AnsibleLookupError where the play has none."""
-        group = row(service).groups[0]
-        for host in self.running(group):
-            return host
-        raise AnsibleLookupError(f"no host in group {group}; next: add one to it in the inventory")
+        """Return the host of a service that serves clients; LakehouseError where the play has none."""
+        wanted = endpoints.service(service)
+        return endpoints.first(wanted, self.running(wanted.groups[0]))
 
     def running(self, group: str) -> tuple[Host, ...]:
         """Return the hosts of a group; none where the profile leaves its services out."""
@@ -88,10 +86,7 @@ def cluster(variables: Mapping[str, Any], templar: Templar) -> Cluster:
 
 def row(name: str) -> services.Service:
     """Return the row of a service; AnsibleLookupError where there is none."""
-    catalogue = services.load().services
-    if name not in catalogue:
-        raise AnsibleLookupError(
-            f"services.yml has no service {name}{did_you_mean(name, catalogue)};"
-            " next: correct the name in the role"
-        )
-    return catalogue[name]
+    try:
+        return endpoints.service(name)
+    except LakehouseError as error:
+        raise AnsibleLookupError(str(error)) from error

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from lakehouse import endpoints, services
 from lakehouse.endpoints import Endpoint
-from lakehouse.services import Ready, Service
+from lakehouse.services import Announce, Ready, Service
 from lakehouse.sizing import placed
 from plugins.module_utils.lakehouse.probes import AUTHORITY
 
@@ -77,6 +78,12 @@ def gate(cluster: Cluster, service: Service, host: Host) -> Iterator[Probe]:
         "datanodes": datanodes,
         "replication": int(variables.get("hdfs_replication") or min(placed.REPLICATION, len(datanodes))),
     }
+
+
+def before_stop(announce: Announce, host: endpoints.Placed) -> list[str]:
+    """Return the command that a service's user runs before a unit of a host stops, as its words."""
+    place = endpoints.on(announce.port, host)
+    return shlex.split(announce.command.format(place=shlex.quote(f"{place.host}:{place.port}")))
 
 
 def _endpoint(cluster: Cluster, service: Service, port: str, host: Host) -> Endpoint:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from functools import partial
 
-from lakehouse import endpoints, services
+from lakehouse import readiness, services
 from lakehouse.next_command import command
 from lakehouse.services import Announce
 from ops.answer import Answer
@@ -192,6 +192,5 @@ def script(living: Living, step: Step) -> str:
 def _command(living: Living, step: Step, announce: Announce) -> str:
     """Return what runs a command of a service before its unit stops, as its user."""
     user = services.load().services[step.service].user
-    place = f"{step.host}:{endpoints.on(announce.port, living.host(step.host)).port}"
-    command = announce.command.format(place=shlex.quote(place))
-    return living.as_user(str(user), f"timeout {_TELL_SECONDS} {command}")
+    words = readiness.before_stop(announce, living.host(step.host))
+    return living.as_user(str(user), f"timeout {_TELL_SECONDS} {shlex.join(words)}")

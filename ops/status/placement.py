@@ -59,11 +59,7 @@ class Cluster:
     def active(self, service: str) -> Host:
         """Return the host of a service that serves clients; LakehouseError where none runs it."""
         row = endpoints.service(service)
-        for host in self._members(row):
-            return host
-        raise LakehouseError(
-            f"no host of {self.inventory.path} runs {service}", f"add one to group {row.groups[0]}"
-        )
+        return endpoints.first(row, self._members(row), self.inventory.path)
 
     def endpoints(self, listener: str) -> tuple[Endpoint, ...]:
         """Return the endpoints of a listener on the hosts where clients reach it; none if no host runs it."""

@@ -25,9 +25,7 @@ def _members(context: Context, service: Service) -> list[str]:
 
 
 def _active(context: Context, service: Service) -> str:
-    for host in _members(context, service):
-        return host
-    raise AnsibleFilterError(f"no host in group {service.groups[0]}; add one to it in the inventory")
+    return endpoints.first(service, _members(context, service))
 
 
 def _uri(context: Context, name: str, host: str, at: str) -> str:

@@ -123,7 +123,7 @@ class TestQuorum:
 
     def test_status_counts_it_and_doctor_finds_nothing(self, quorum: Contributed) -> None:
         hosts = json.loads(quorum.command("status", "--json").stdout)["hosts"]
-        assert {hosts[host]["services"]["zookeeper"]["state"] for host in VOTERS} == {"active"}
+        assert {hosts[host]["services"]["zookeeper"]["state"] for host in VOTERS} == {"running"}
         assert "zookeeper" not in quorum.command("doctor").stdout
 
     def test_it_goes_without_a_trace(self, quorum: Contributed, machines: Machines) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from ansible.errors import AnsibleLookupError
 
 from lakehouse import inventory, play, readiness, run, services
-from ops.change import ready
-from ops.probing import Probe, Shell
+from ops.change import ready, restart
+from ops.change.facts import Living
+from ops.change.steps import Step
+from ops.probing import Probe, Session, Shell
 from ops.status import placement
 from ops.status.placement import Cluster
 from tests.render import rendering
@@ -30,7 +33,8 @@ PLAY = """\
     - ansible.builtin.copy:
         dest: "{{ folder }}/{{ inventory_hostname }}.json"
         mode: "0600"
-        content: "{{ {'alone': alone, 'joined': joined, 'settled': settled, 'gate': gate} | to_json }}"
+        content: "{{ {'alone': alone, 'joined': joined, 'settled': settled, 'gate': gate,
+                      'announce': announce} | to_json }}"
       delegate_to: localhost
       connection: local
       vars:
@@ -56,6 +60,12 @@ PLAY = """\
           {%- set found = {} -%}
           {%- for name in names[inventory_hostname] -%}
           {%- set _ = found.update({name: query('gate_of', name)}) -%}
+          {%- endfor -%}
+          {{ found }}
+        announce: >-
+          {%- set found = {} -%}
+          {%- for name in names[inventory_hostname] -%}
+          {%- set _ = found.update({name: query('announce_of', name)}) -%}
           {%- endfor -%}
           {{ found }}
 """
@@ -111,6 +121,19 @@ def test_a_play_asks_what_the_row_says(service: str, cluster: Cluster, asked: di
             probes = list(readiness.probes(cluster, row, questions, host))
             assert asked[host.name][part][service] == probes
         assert asked[host.name]["gate"][service] == list(readiness.gate(cluster, row, host))
+
+
+def test_a_play_and_restart_tell_a_datanode_the_same(
+    cluster: Cluster, asked: dict[str, dict[str, dict[str, list[str]]]]
+) -> None:
+    living = Living(cluster, cast("Session", None))
+    for host in cluster.running("datanodes"):
+        told = asked[host.name]["announce"]
+        assert {name for name, words in told.items() if words} == {"datanode"}
+        step = Step("datanode", "hdfs-datanode", host.name, "")
+        assert shlex.join(told["datanode"][4:]) in restart.script(living, step)
+        assert told["datanode"][:4] == ["runuser", "-u", "dfsadmin", "--"]
+        assert f"{host.name}:19867" in told["datanode"]
 
 
 @pytest.mark.parametrize("service", services.load().services)

@@ -85,7 +85,10 @@ def test_a_template_names_a_listener_and_gets_its_uri(text: str, value: object) 
             "{{ 'flink' | active_host }}",
             "services.yml has no service flink; next: use a service of",
         ),
-        ("{{ 'metastore' | uri }}", "no host in group metastore; add one to it in the inventory"),
+        (
+            "{{ 'metastore' | uri }}",
+            "no host of the inventory runs metastore; next: add one to group",
+        ),
         (
             "{{ 'datanode_http' | uri('a', at='fqdn') }}",
             "no fqdn of host a for the URI of datanode_http; set it in the inventory",
@@ -109,7 +112,7 @@ def test_python_and_ansible_derive_the_same_uri() -> None:
 
 
 def test_an_inventory_without_a_host_for_a_service_is_named() -> None:
-    with pytest.raises(LakehouseError, match=r"no host in group postgresql; next: add one .* inventory/pair"):
+    with pytest.raises(LakehouseError, match=r"no host of inventory/pair runs postgresql; next: add one"):
         endpoints.active("postgresql", an_inventory())
 
 
