@@ -72,7 +72,7 @@ def ports() -> str:
     lines += ["Where an inventory says nothing, services listen here. One line moves one port:", ""]
     lines += ["```yaml", "lakehouse_ports: {trino_http: 8443}", "```", ""]
     lines += [
-        "A number that stands for two services, and a port that somebody else holds on a host, are refused"
+        "A number that stands for two services, and a port that another process holds on a host, are refused"
     ]
     lines += ["before anything changes.", ""]
     lines += [

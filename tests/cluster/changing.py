@@ -132,8 +132,8 @@ def line_with(words: str, process: subprocess.Popen[str]) -> str:
 
 
 def runbook(name: str, **words: str) -> list[list[str]]:
-    """Return the commands of a page of docs/operations, with other words in place of some."""
-    lines = [line for block in pages.blocks(pages.RUNBOOKS / f"{name}.md") for line in block.splitlines()]
+    """Return the commands of a procedure in docs/operations, with other words in place of some."""
+    lines = [line for block in pages.runbook(name) for line in block.splitlines()]
     found = [
         shlex.split(line.removeprefix(".venv/bin/lakehouse ").partition(" -i inventory/local")[0])
         + shlex.split(line.partition(" -i inventory/local")[2], comments=True)

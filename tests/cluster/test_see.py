@@ -39,7 +39,7 @@ from tests.cluster.machines import Machine, Machines
 pytestmark = [pytest.mark.cluster]
 
 LIMIT_SECONDS = 150
-PAGES = ("logs", "exec", "sql", "support-bundle")
+PAGES = ("logs-exec-sql",)
 # What a bundle may take of this computer in a test.
 MIB = 4
 

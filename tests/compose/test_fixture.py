@@ -1,4 +1,4 @@
-"""docs/test-fixture.md: its conftest.py and its test, run as another project's."""
+"""docs/compose.md: its conftest.py and its test, run as another project's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from lakehouse import run
 from lakehouse.compose.dotenv import Settings
 
-PAGE = run.ROOT / "docs" / "test-fixture.md"
+PAGE = run.ROOT / "docs" / "compose.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PATIENCE = 300
 

@@ -46,7 +46,7 @@ from lakehouse.terminal import printable
 from tests.unit import patience
 from tests.unit.metastore_fake import Catalog, Fake, dead
 
-PAGE = ROOT / "docs" / "metastore-client.md"
+PAGE = ROOT / "docs" / "metastore.md"
 FAST = Options(backoff=0.01, longest_backoff=0.02)
 # By itself it ends nothing: the deadline of a call has to.
 ENDLESS = replace(FAST, total=patience.LONGER, connect=patience.LONGER, read=patience.LONGER)

@@ -153,10 +153,13 @@ def test_a_lakehouse_command_is_understood(words: list[str]) -> None:
 
 @pytest.mark.parametrize("page", sorted(pages.RUNBOOKS.glob("*.md")), ids=lambda page: page.stem)
 def test_the_commands_of_a_runbook_are_those_of_a_test(page: Path) -> None:
-    assert pages.blocks(page) != []
     tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests/cluster").glob("*.py"))
-    read = rf'runbook\("{page.stem}"|RUNBOOKS / "{page.stem}\.md"|^PAGES = .*"{page.stem}"'
-    assert re.search(read, tests, re.MULTILINE)
+    procedures = [name for name, (stem, _) in pages.SECTIONS.items() if stem == page.stem] or [page.stem]
+    # No command stands outside of the procedures.
+    assert [block for name in procedures for block in pages.runbook(name)] == pages.blocks(page) != []
+    for name in procedures:
+        read = rf'runbook\("{name}"|RUNBOOKS / "{name}\.md"|^PAGES = .*"{name}"'
+        assert re.search(read, tests, re.MULTILINE), name
 
 
 # What has been is told by the changelog in the words of then.
