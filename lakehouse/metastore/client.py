@@ -6,19 +6,19 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from prometheus_client import CollectorRegistry
 from thrift.Thrift import TApplicationException, TException
 
 from lakehouse.metastore import calls, partitions
-from lakehouse.metastore.api import Client, Reply, Stale
 from lakehouse.metastore.breaker import Breaker
 from lakehouse.metastore.calls import Variant
 from lakehouse.metastore.deadline import Deadline
 from lakehouse.metastore.errors import (
     BusyError,
     DeadlineError,
+    IncompleteError,
     MetastoreError,
     OutcomeError,
     ReplyError,
@@ -93,7 +93,7 @@ class _Target:
         raise refused
 
 
-class Metastore(Client):
+class Metastore:
     """One or several metastores of the same catalog, that many threads may call.
 
     The last endpoint that answered is asked first. Exceptions that the metastore declares, such as
@@ -119,6 +119,12 @@ class Metastore(Client):
             label = str(target.endpoint)
             self._metrics.used.labels(label).set_function(partial(getattr, target.pool, "used"))
             self._metrics.open.labels(label).set_function(partial(getattr, target.breaker, "resting"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close all connections, those in use as soon as they are not."""
@@ -154,16 +160,6 @@ class Metastore(Client):
         finally:
             self._metrics.seconds.labels(method).observe(time.monotonic() - began)
             self._metrics.calls.labels(method, end).inc()
-
-    def ask(
-        self,
-        method: str,
-        *arguments: Any,
-        seconds: float | None = None,
-        stale: Stale | None = None,  # noqa: ARG002 -- nothing older than now is here
-    ) -> Reply:
-        """Return the answer that `call` returns: a fresh one, whatever is taken beside it."""
-        return Reply(self.call(method, *arguments, seconds=seconds))
 
     def _deadline(self, seconds: float | None) -> Deadline:
         return Deadline(self.options.total if seconds is None else seconds)
@@ -265,6 +261,40 @@ class Metastore(Client):
             return list(self.call("get_partitions_by_names", database, table, some, seconds=deadline.left()))
 
         return partitions.by_names(ask, names, self.options.chunk)
+
+    def partitions(
+        self, database: str, table: str, names: Sequence[str], *, seconds: float | None = None
+    ) -> list[Any]:
+        """Return partitions in the order of their names. Many are several requests, which share `seconds`.
+
+        Raises IncompleteError with the first name that the metastore does not know.
+        """
+        known = self.known_partitions(database, table, names, seconds=seconds)
+        for name in names:
+            if name not in known:
+                raise IncompleteError(f"{database}.{table} has no partition {name}")
+        return [known[name] for name in names]
+
+    def databases(self) -> list[str]:
+        """Return the names of all databases."""
+        return list(self.call("get_all_databases"))
+
+    def tables(self, database: str) -> list[str]:
+        """Return the names of all tables and views of a database; their partitions are not asked for."""
+        return list(self.call("get_all_tables", database))
+
+    def database(self, name: str) -> Any:
+        """Return a database; NoSuchObjectException where there is none."""
+        return self.call("get_database", name)
+
+    def table(self, database: str, name: str) -> Any:
+        """Return a table or a view; NoSuchObjectException where there is none."""
+        return self.call("get_table", database, name)
+
+    def partition_names(self, database: str, table: str) -> list[str]:
+        """Return the names of all partitions of a table, such as `day=2026-01-01`, however many there are."""
+        # -1 is all of them: a number here has 16 bits, and a table may have more partitions.
+        return list(self.call("get_partition_names", database, table, -1))
 
 
 def _read_back(

@@ -53,10 +53,6 @@ class OutcomeError(MetastoreError):
     """A change was sent, and the metastore may or may not have made it; `__cause__` is why it is unknown."""
 
 
-class DivergedError(MetastoreError):
-    """One of two metastores has a change that the other one has to have, and has not."""
-
-
 class UnsupportedError(MetastoreError):
     """The metastore knows neither a method nor another one in its place."""
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import thrift.protocol
@@ -18,25 +15,18 @@ from hypothesis import strategies as st
 from thrift.Thrift import TException, TType
 
 from lakehouse.metastore import (
-    Cached,
-    DivergenceLog,
-    Follower,
-    Look,
     Metastore,
     MetastoreError,
-    Mode,
     Options,
     OutcomeError,
-    Pair,
     ReplyError,
     ReplySizeError,
     UnavailableError,
 )
 from lakehouse.metastore.health import Step, check
 from lakehouse.metastore.options import endpoints
-from tests.unit import patience
 from tests.unit.metastore_fake import Catalog, Fake
-from tests.unit.metastore_garbage import EXCEPTIONS, GARBAGE, LISTS, STOP, Garble, field, of_body, parts, text
+from tests.unit.metastore_garbage import EXCEPTIONS, GARBAGE, LISTS, STOP, Garble, field, of_body, text
 
 ONCE = Options(rounds=1)
 # One that is never left alone, however often it fails.
@@ -165,31 +155,6 @@ class TestChanges:
             metastore.call(CHANGES, "d", "t", False, applied=lambda: fake.catalog.gone == "t")
             assert fake.seen[CHANGES] == 1
 
-    def test_in_a_pair_it_is_in_the_log(self, tmp_path: Path) -> None:
-        log = DivergenceLog(tmp_path / "log")
-        with garbling(CHANGES, GARBAGE["zero bytes"]) as (_, one), Fake() as two:
-            with (
-                Pair(one, Metastore(two.uri, ONCE), Mode.PRIMARY_SECONDARY_FAILURE, log) as pair,
-                pytest.raises(OutcomeError),
-            ):
-                pair.call(CHANGES, "d", "t", False)
-            assert two.seen[CHANGES] == 0
-        [entry] = log
-        assert "may be done" in entry.primary
-        assert (entry.secondary, entry.arguments) == ("not sent", ("d", "t", False))
-
-    def test_so_it_is_where_the_second_replies_with_it(self, tmp_path: Path) -> None:
-        log = DivergenceLog(tmp_path / "log")
-        with (
-            Fake() as one,
-            garbling(CHANGES, GARBAGE["another number"]) as (_, two),
-            Pair(Metastore(one.uri, ONCE), two, Mode.PRIMARY_SECONDARY_FAILURE, log) as pair,
-        ):
-            pair.call(CHANGES, "d", "t", False)
-        [entry] = log
-        assert entry.primary == "done"
-        assert entry.secondary.startswith("OutcomeError: ")
-
 
 class TestAnyBytes:
     @given(data=st.binary(max_size=200))
@@ -271,43 +236,3 @@ class TestUsers:
         assert (one.failed, two.failed) == (Step.DATABASE, None)
         assert one.why.startswith("get_all_databases: ")
         assert one.why.isprintable()
-
-    def test_a_follower_reports_it_and_goes_on(self, tmp_path: Path) -> None:
-        looks: list[Look] = []
-        event = "get_current_notificationEventId"
-        with garbling(event, GARBAGE["zero bytes"]) as (fake, metastore), ExitStack() as stack:
-            cache = stack.enter_context(Cached(metastore))
-            stack.enter_context(Follower(cache, tmp_path / "cursor", every=0.01, report=looks.append))
-            wait_for(looks, lambda: any("binary protocol" in look.error for look in looks))
-            fake.garble = {}
-            wait_for(looks, lambda: not looks[-1].error)
-
-    def test_so_it_does_with_what_it_does_not_expect(self, tmp_path: Path) -> None:
-        looks: list[Look] = []
-
-        class Odd(Cached):
-            def call(self, method: str, *arguments: object, **_: object) -> None:
-                raise RuntimeError(f"{method} of {len(arguments)}")
-
-        def report(look: Look) -> None:
-            looks.append(look)
-            raise OSError("the disk is full")
-
-        with (
-            Fake() as fake,
-            Odd(Metastore(fake.uri, ONCE)) as cache,
-            Follower(cache, tmp_path / "cursor", every=0.01, report=report),
-        ):
-            wait_for(looks, lambda: len(looks) > 1)
-        assert looks[0].error == "get_config_value of 2"
-
-
-def wait_for(looks: list[Look], true: Callable[[], bool]) -> None:
-    until = time.monotonic() + patience.SECONDS
-    while not true():
-        assert time.monotonic() < until, looks
-        threading.Event().wait(0.01)
-
-
-def test_the_parts_are_those_of_a_reply() -> None:
-    assert parts(b"\x80\x01\0\x02\0\0\0\x01f\0\0\0\x05rest") == (2, b"f", 5, b"rest")
