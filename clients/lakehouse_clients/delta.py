@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -222,7 +223,8 @@ def _has_int96(table: DeltaTable, paths: Sequence[str]) -> bool:
     """Tell whether one of these files of a table has a column of INT96."""
     files = PyFileSystem(DeltaStorageHandler.from_table(table._table, table._storage_options))
     for path in paths:
-        with parquet.ParquetFile(files.open_input_file(path)) as file:
+        # The log has paths as URLs have them: of a folder `w=it%27s` it says `w=it%2527s`.
+        with parquet.ParquetFile(files.open_input_file(unquote(path))) as file:
             schema = file.schema
         if any(schema.column(number).physical_type == _INT96 for number in range(len(schema))):
             return True

@@ -217,6 +217,18 @@ def test_far_instants_of_spark_are_copied_by_no_change(
 
 
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("value", ["it's", "%2F:#?=", "a b", "ü"])
+def test_a_file_in_a_folder_with_odd_letters_is_found(
+    change: Callable[[delta.Table], object], value: str, tmp_path: Path
+) -> None:
+    rows = pa.table(
+        {"id": [0], "at": pa.array([dt.datetime.fromisoformat(FAR[0])], pa.timestamp("us")), "w": [value]}
+    )
+    write_deltalake(str(tmp_path), rows, partition_by=["w"])
+    change(delta.load(str(tmp_path), {}))
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_table_without_a_row_is_changed(change: Callable[[delta.Table], object], tmp_path: Path) -> None:
     rows = pa.table({"id": pa.array([], pa.int64()), "at": pa.array([], pa.timestamp("us"))})
     DeltaTable.create(str(tmp_path), rows.schema)
