@@ -16,10 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from backup import chosen, database, manifest, reconcile, run, serve, verify
-from backup.chosen import Chosen
+from backup import database, manifest, reconcile, run, selection, serve, verify
 from backup.config import BackupError, BackupUsageError, Settings, load
 from backup.manifest import Backup
+from backup.selection import Chosen
 from plugins.module_utils.lakehouse.checked_document import DocumentError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
@@ -76,7 +76,7 @@ def _chosen(backup: Backup, arguments: argparse.Namespace) -> Chosen | None:
     """Return what is asked for: a table or a database, None for all of it."""
     if not (arguments.table or arguments.database):
         return None
-    return chosen.choose(backup, arguments.table, arguments.database)
+    return selection.choose(backup, arguments.table, arguments.database)
 
 
 def _verify(settings: Settings, arguments: argparse.Namespace) -> Any:
@@ -91,7 +91,7 @@ def _verify(settings: Settings, arguments: argparse.Namespace) -> Any:
         needed = reconcile.needed(settings, backup, keep=arguments.keep) if arguments.room else {}
         return {"problems": [], **backup.manifest, **needed}
     known = {key: backup.manifest[key] for key in ("name", "cluster")}
-    return {"problems": [], **known, **part.json(), "room": chosen.room(settings, backup, part)}
+    return {"problems": [], **known, **part.json(), "room": selection.room(settings, backup, part)}
 
 
 def _reconcile(settings: Settings, arguments: argparse.Namespace) -> Any:
@@ -101,7 +101,7 @@ def _reconcile(settings: Settings, arguments: argparse.Namespace) -> Any:
     # One that was interrupted may still be at work.
     with run.alone(settings, _WAIT_SECONDS):
         if part is not None:
-            return chosen.bring(settings, backup, part, arguments.into)
+            return selection.bring(settings, backup, part, arguments.into)
         return reconcile.reconcile(settings, backup, (), keep=arguments.keep)
 
 
@@ -113,7 +113,7 @@ def _compare(settings: Settings, arguments: argparse.Namespace) -> Any:
     """Say which tables Spark reads otherwise now than the manifest has them."""
     backup = manifest.find(settings, arguments.name)
     part = _chosen(backup, arguments)
-    known = backup.tables if part is None else chosen.named(part, arguments.named)
+    known = backup.tables if part is None else selection.named(part, arguments.named)
     # A backup that begins empties the folder of Spark.
     with run.alone(settings, _WAIT_SECONDS):
         return {"differences": run.differences(settings, known)}

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from backup import copying, manifest, tables
-from backup.chosen import Chosen, files
 from backup.config import BackupError, Settings, made_at
 from backup.copying import Inode
 from backup.manifest import Backup, Damage
 from backup.run import ask, in_repository
+from backup.selection import Chosen, files
 from backup.tree import Entry
 from plugins.module_utils.lakehouse.backup_manifest import problem
 

@@ -20,7 +20,7 @@ from ansible.template import Templar
 from ansible.utils.display import Display
 from ansible.vars.manager import VariableManager
 
-from lakehouse import shipped
+from lakehouse import defaults
 from lakehouse.errors import LakehouseError
 
 # What Ansible adds to the groups that a person wrote.
@@ -45,7 +45,7 @@ class Variables(Mapping[str, Any]):
         return Templar(loader=self._loader, variables=self._raw)
 
     def __getitem__(self, name: str) -> Any:
-        return shipped.table(name, self._evaluated(name, self._raw[name]))
+        return defaults.table(name, self._evaluated(name, self._raw[name]))
 
     def entry(self, table: str, key: str) -> Any:
         """Return one entry of a table; the others, which may be secrets, are not evaluated."""
@@ -145,7 +145,7 @@ def _vault_secrets() -> Any:
 
 
 def _host(host: AnsibleHost, variables: VariableManager, loader: DataLoader) -> Host:
-    raw = shipped.completed(variables.get_vars(host=host, include_hostvars=False))
+    raw = defaults.completed(variables.get_vars(host=host, include_hostvars=False))
     own = Variables(host.name, raw, loader)
     return Host(
         name=host.name,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse.left_behind import check
+from ansible.module_utils.lakehouse.orphaned_data import check
 
 DOCUMENTATION = r"""
 module: lakehouse_left_behind

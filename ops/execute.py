@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from lakehouse import inventory
 from lakehouse.errors import UsageError
 from lakehouse.next_command import command
-from ops import choice, remote, tell
-from ops.answer import Answer
+from ops import output, remote, selectors
+from ops.maybe import Answer
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
 from plugins.module_utils.lakehouse.counting import counted
@@ -35,18 +35,18 @@ def main(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"{arguments.service} is a host, and no service; --host {arguments.service} runs it there"
         )
-    chosen = choice.hosts(cluster, name=arguments.host, group=arguments.group, of=arguments.service)
+    chosen = selectors.hosts(cluster, name=arguments.host, group=arguments.group, of=arguments.service)
     names, line = [host.name for host in chosen], said(arguments.command)
-    tell.progress(f"on {len(chosen)} of {counted(len(cluster.hosts), 'host')} ({', '.join(names)}): {line}")
-    kept = tell.Kept(names)
+    output.progress(f"on {len(chosen)} of {counted(len(cluster.hosts), 'host')} ({', '.join(names)}): {line}")
+    kept = output.Kept(names)
     ended = remote.run(
-        dict.fromkeys(names, line), chosen, kept if arguments.json else tell.Lines(names), arguments.limit
+        dict.fromkeys(names, line), chosen, kept if arguments.json else output.Lines(names), arguments.limit
     )
     ending = Result(
         verb=VERB,
         target=str(cluster.variable("lakehouse_cluster")),
         findings=(
-            *tell.silent(VERB, arguments.inventory, ended),
+            *output.silent(VERB, arguments.inventory, ended),
             *failures(arguments.inventory, arguments.limit, ended),
         ),
         facts=facts(ended, len(cluster.hosts), time.monotonic() - began),
@@ -63,7 +63,7 @@ def main(arguments: argparse.Namespace) -> int:
         healthy_next=command("status", arguments.inventory),
         details={"command": line, "seconds": round(time.monotonic() - began, 1)},
     )
-    return tell.end(ending, as_json=arguments.json)
+    return output.end(ending, as_json=arguments.json)
 
 
 def said(command: Sequence[str]) -> str:

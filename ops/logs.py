@@ -14,8 +14,8 @@ from lakehouse.errors import UsageError
 from lakehouse.inventory import Host
 from lakehouse.next_command import command
 from lakehouse.services import Service
-from ops import choice, remote, spans, tell
-from ops.answer import Answer
+from ops import durations, output, remote, selectors
+from ops.maybe import Answer
 from ops.outcome import Finding, Outcome, Result
 from ops.remote import Line
 from ops.status import placement
@@ -35,18 +35,18 @@ def main(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     if arguments.lines < 0:
         raise UsageError(f"--lines {arguments.lines}: a number that is not negative")
-    wanted = choice.service(arguments.service)
+    wanted = selectors.service(arguments.service)
     since = instant(arguments.since) if arguments.since else None
     cluster = placement.read(inventory.load(arguments.inventory))
-    chosen: Sequence[Host] = choice.running(cluster, wanted)
+    chosen: Sequence[Host] = selectors.running(cluster, wanted)
     if arguments.host:
-        chosen = (choice.host(cluster, arguments.host, chosen),)
+        chosen = (selectors.host(cluster, arguments.host, chosen),)
     names = [host.name for host in chosen]
-    tell.progress(f"{wanted.name}: {placement.unit(wanted)} on {', '.join(names)}")
+    output.progress(f"{wanted.name}: {placement.unit(wanted)} on {', '.join(names)}")
     scripts = {
         host.name: script(host, wanted, since, arguments.lines, follow=arguments.follow) for host in chosen
     }
-    kept, printed = tell.Kept(names), tell.Lines(names)
+    kept, printed = output.Kept(names), output.Lines(names)
     ended = remote.run(
         scripts, chosen, printed if arguments.follow else kept, None if arguments.follow else LIMIT_SECONDS
     )
@@ -59,7 +59,7 @@ def main(arguments: argparse.Namespace) -> int:
     ending = Result(
         verb=VERB,
         target=f"{wanted.name} of {cluster.variable('lakehouse_cluster')}",
-        findings=(*tell.silent(VERB, arguments.inventory, ended), *short),
+        findings=(*output.silent(VERB, arguments.inventory, ended), *short),
         facts=(
             f"{known - len(short)} of {counted(len(ended), 'host')} answered",
             counted(sum(map(len, said.values())), "line"),
@@ -72,7 +72,7 @@ def main(arguments: argparse.Namespace) -> int:
         healthy_next=command("doctor", arguments.inventory),
         details={"unit": placement.unit(wanted), "seconds": round(seconds, 1)},
     )
-    return tell.end(ending, as_json=arguments.json)
+    return output.end(ending, as_json=arguments.json)
 
 
 def cut(path: str, service: str, ended: Mapping[str, Answer[int]]) -> tuple[Finding, ...]:
@@ -88,7 +88,7 @@ def cut(path: str, service: str, ended: Mapping[str, Answer[int]]) -> tuple[Find
 
 def instant(text: str) -> str:
     """Return journalctl's word for a time: `10m` ago on the host's clock, or a date in UTC; or UsageError."""
-    if (span := spans.seconds(text)) is not None:
+    if (span := durations.seconds(text)) is not None:
         return f"-{span}s"
     try:
         found = datetime.fromisoformat(text)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from lakehouse import inventory, shipped
+from lakehouse import defaults, inventory
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore.health import Health, Step, check
 from lakehouse.next_command import command
 from lakehouse.terminal import printable
-from ops import clients, hosts, tell
-from ops.answer import Answer, unknown
+from ops import clients, hosts, output
+from ops.maybe import Answer, unknown
 from ops.outcome import Finding, Outcome, Result
 from ops.probing import Http, Prober, Question, Reply, Shell
 from ops.status import placement, questions
@@ -67,7 +67,7 @@ def main(arguments: argparse.Namespace) -> int:
         for line in table(seen.healths):
             sys.stdout.write(f"{printable(line)}\n")
         sys.stdout.flush()
-    return tell.end(result(seen, time.monotonic() - began), as_json=arguments.json)
+    return output.end(result(seen, time.monotonic() - began), as_json=arguments.json)
 
 
 def _look(prober: Prober, cluster: Cluster) -> Seen:
@@ -88,7 +88,7 @@ def _look(prober: Prober, cluster: Cluster) -> Seen:
         healths=healths,
         database=keeper.name,
         schema=answers[_SCHEMA].then(lambda reply: reply.text.strip()),
-        expected=str(shipped.role("hive_metastore")["hive_metastore_schema_version"]),
+        expected=str(defaults.role("hive_metastore")["hive_metastore_schema_version"]),
         warehouse=warehouse,
         writable=answers.get(_WAREHOUSE, none).then(lambda reply: reply.text),
     )

@@ -16,7 +16,7 @@ class Outcome(IntEnum):
     """What a verb that looks, or runs what a person gives it, has found; and its exit code.
 
     DOWN is also what could not be found to be otherwise; LIMIT is what was ended by the time that it was
-    given. How a verb that changes has ended is an `ops.change.ending.Ending`.
+    given. How a verb that changes has ended is an `ops.change.result.Ending`.
     """
 
     OK = 0

@@ -14,7 +14,7 @@ from typing import Any
 
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
-from ops.answer import Answer, unknown
+from ops.maybe import Answer, unknown
 from plugins.module_utils.lakehouse.probes import MOST_BYTES
 
 # Of the time that is left, what reading and showing the answers takes.
@@ -96,7 +96,7 @@ class Prober:
 
     def __init__(self) -> None:
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "ops.child"], cwd=ROOT, text=True,
+            [sys.executable, "-m", "ops.worker"], cwd=ROOT, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
@@ -143,7 +143,7 @@ class Session:
 
     def _start(self) -> None:
         self._child = subprocess.Popen(
-            [sys.executable, "-m", "ops.child"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-m", "ops.worker"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             # Ctrl-C is for the verb, which still has something to put back.
             start_new_session=True,
         )  # fmt: skip

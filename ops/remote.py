@@ -22,7 +22,7 @@ from typing import IO, cast
 
 from lakehouse.inventory import Host
 from ops import hosts
-from ops.answer import Answer, unknown
+from ops.maybe import Answer, unknown
 
 # How `timeout` ends: what it has ended, and what it had to kill.
 TIMED_OUT, _KILLED = 124, 137

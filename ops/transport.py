@@ -13,7 +13,7 @@ from pyinfra.api.exceptions import PyinfraError
 from pyinfra.api.inventory import Inventory
 from pyinfra.api.state import State
 
-from ops.answer import Answer, unknown
+from ops.maybe import Answer, unknown
 from plugins.module_utils.lakehouse.probes import AUTHORITY
 
 # What the remote side has after it was told to end.

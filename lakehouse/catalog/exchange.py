@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from lakehouse.catalog import files, marks
+from lakehouse.catalog import checksums, files
 from lakehouse.catalog.references import MAIN, is_name
 from lakehouse.catalog.store import Store
 from lakehouse.errors import UsageError
@@ -44,7 +44,7 @@ def names(store: Store) -> dict[str, str]:
 def give(store: Store, asked: Mapping[str, Any], stream: IO[bytes]) -> None:
     """Write what a copy lacks that has the commits `have`: a line of JSON, and a pack if it needs one."""
     here = names(store)
-    told = marks.read(store)
+    told = checksums.read(store)
     said = {
         "id": _born(store),
         "names": here,
@@ -96,7 +96,7 @@ def _born(store: Store) -> str:
 
 def question(store: Store) -> dict[str, Any]:
     """Return what the cluster's repository has to know of a copy to give it what it lacks."""
-    return {"have": sorted({*names(store).values()}), "marks": marks.read(store).get("commit", "")}
+    return {"have": sorted({*names(store).values()}), "marks": checksums.read(store).get("commit", "")}
 
 
 Move = tuple[str | None, str | None]

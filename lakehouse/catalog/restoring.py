@@ -10,9 +10,9 @@ from enum import StrEnum
 from lakehouse.catalog import diff, readable
 from lakehouse.catalog.documents import Document, table_format
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.past import Past
 from lakehouse.catalog.readable import FileFault, Files
 from lakehouse.catalog.shared_files import TablePlaces, User, folders, may_share
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.catalog.store import Reader
 from plugins.module_utils.lakehouse.counting import counted
 

@@ -19,8 +19,8 @@ from typing import IO
 import docker
 from docker.errors import ImageNotFound
 
+from lakehouse import defaults
 from lakehouse import services as catalogue
-from lakehouse import shipped
 from lakehouse.artifacts import FETCH_COMMAND, releases
 from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.manifest import Manifest
@@ -89,7 +89,7 @@ FOLDERS = {
         "opt/lakehouse/ansible/module_utils": "plugins/module_utils",
     },
     "history": {
-        path: path for path in ("lakehouse/catalog", *shipped.role("catalog")["_catalog_single_modules"])
+        path: path for path in ("lakehouse/catalog", *defaults.role("catalog")["_catalog_single_modules"])
     },
 }
 

@@ -13,7 +13,7 @@ from typing import Any
 from hive_metastore.ttypes import PrincipalType
 
 from lakehouse.catalog import documents
-from lakehouse.catalog.bindings.taken import Lost, Taken
+from lakehouse.catalog.bindings.field_reader import Lost, Taken
 from lakehouse.catalog.documents import Document, is_volatile, line, without_nothing
 from lakehouse.catalog.names import DEFAULT_CATALOG, Name
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lakehouse import shipped, yamlfile
+from lakehouse import defaults, yamlfile
 from lakehouse.inventory import Host
 from lakehouse.validation.finding import Finding, Level
 
@@ -124,7 +124,7 @@ def _known(host: Host, variable: str) -> list[Known]:
 def _catalogs(host: Host) -> list[Known]:
     """What Spark's catalogs know: Iceberg's have its properties, any other may have whatever it likes."""
     classes: dict[str, str] = {}
-    own: Mapping[object, object] = shipped.role("spark")["_spark_defaults"]
+    own: Mapping[object, object] = defaults.role("spark")["_spark_defaults"]
     for properties in (own, *(_dict(host, variable) for variable in DICTS)):
         for key, value in properties.items():
             name = str(key).removeprefix(CATALOG)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lakehouse import shipped, yamlfile
+from lakehouse import defaults, yamlfile
 from lakehouse.inventory import Host, Inventory
 from lakehouse.validation import sizes
 from lakehouse.validation.finding import Finding
@@ -61,7 +61,7 @@ def known_keys() -> Keys:
 
 def own_catalogs() -> Mapping[str, str]:
     """Return the connectors of the role's catalogs, by the catalog's name."""
-    found: Mapping[str, str] = shipped.role("trino")["_trino_connectors"]
+    found: Mapping[str, str] = defaults.role("trino")["_trino_connectors"]
     return found
 
 
@@ -153,7 +153,10 @@ def _catalog_faults(host: Host, like: str | None, properties: Mapping[str, Any])
         yield "lacks connector.name", "add it to the catalog's properties"
         return
     plugin = str(connector).replace("_", "-")
-    if plugin not in {*shipped.role("trino")["_trino_plugins"], *(host.variables.get("trino_plugins") or [])}:
+    if plugin not in {
+        *defaults.role("trino")["_trino_plugins"],
+        *(host.variables.get("trino_plugins") or []),
+    }:
         what = f"wants the connector {connector}, which no loaded plugin brings"
         yield what, f"add {plugin} to trino_plugins"
     for choices in NEEDED.get(str(connector), ()):

@@ -22,11 +22,11 @@ from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.inventory import Host
 from lakehouse.next_command import command
 from lakehouse.services import Service
-from ops.answer import Answer, both
-from ops.backup import acting, engines, postgresql
-from ops.change.ending import Ending, Refusal, Stopped
+from ops.backup import engines, postgresql, shell
 from ops.change.facts import Living
+from ops.change.result import Ending, Refusal, Stopped
 from ops.change.run import Request, Running, Work
+from ops.maybe import Answer, both
 from ops.probing import Prober
 from ops.status import look, placement, screen
 from ops.status.placement import Cluster
@@ -80,7 +80,7 @@ def prepare(living: Living, request: Request) -> Work:
     moment = _moment(arguments["to"])
     name = [arguments["backup"]] if arguments["backup"] else []
     room = ["--room", *(["--keep"] if moment else [])]
-    backup = acting.program(living.cluster, "verify", *name, *room, seconds=_LONG_SECONDS, read=_verified)
+    backup = shell.program(living.cluster, "verify", *name, *room, seconds=_LONG_SECONDS, read=_verified)
     return _planned(backup, moment, living, request)
 
 
@@ -180,7 +180,7 @@ def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Refusal | None:
             lines += ['mkdir -p "$data"', _sizes("database", '"$data"')]
         if lines:
             scripts[host.name] = "\n".join(lines)
-    said = acting.must(cluster, scripts, _COUNT_SECONDS)
+    said = shell.must(cluster, scripts, _COUNT_SECONDS)
     return crowded(backup, [one for text in said.values() for one in sizes(text)])
 
 
@@ -309,7 +309,7 @@ class Steps:
         self._living = running.living
         self._cluster = running.living.cluster
         self._backup = backup
-        self._keeper = acting.keeper(self._cluster)
+        self._keeper = shell.keeper(self._cluster)
 
     def run(self, moment: datetime | None) -> tuple[str, ...]:
         """Do all of them; LakehouseError where one fails."""
@@ -337,7 +337,7 @@ class Steps:
             return []
         self._running.say("compares every table with the manifest")
         tables = self._backup["tables"]
-        found = acting.program(
+        found = shell.program(
             self._cluster,
             "compare",
             self._backup["name"],
@@ -371,7 +371,7 @@ class Steps:
             # Its work, too: a commit would take PostgreSQL's recovery for a state of the catalog.
             stop = f"systemctl stop {timer}.timer {timer}.service"
             scripts[host] = f"{stop}; {scripts.get(host, 'true')}"
-        acting.must(self._cluster, scripts, _STOP_SECONDS)
+        shell.must(self._cluster, scripts, _STOP_SECONDS)
 
     def _database(self, moment: datetime | None) -> str:
         host = self._cluster.active("postgresql")
@@ -381,11 +381,11 @@ class Steps:
         known = self._backup["database"]
         if moment:
             target = postgresql.Target("", time=moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f+00"))
-            acting.must(self._cluster, {host.name: postgresql.mark(unit, port)}, _STEP_SECONDS)
+            shell.must(self._cluster, {host.name: postgresql.mark(unit, port)}, _STEP_SECONDS)
         else:
             target = postgresql.Target(known["label"], name=known["restore_point"])
         script = postgresql.restore(unit, port, f"/var/log/postgresql/postgresql-{instance}.log", target)
-        said = acting.must(self._cluster, {host.name: acting.alone(script)}, _LONG_SECONDS)[host.name]
+        said = shell.must(self._cluster, {host.name: shell.alone(script)}, _LONG_SECONDS)[host.name]
         return said.splitlines()[-1].partition("LOG:")[2].strip()
 
     def _namenode(self) -> None:
@@ -393,15 +393,15 @@ class Steps:
         host = self._cluster.active("namenode")
         folders = [str(folder) for folder in host.variables["lakehouse_namenode_dirs"]]
         empty = " && ".join(f"[ ! -e {shlex.quote(folder)}/current/VERSION ]" for folder in folders)
-        if acting.must(self._cluster, {host.name: f"if {empty}; then echo empty; fi"}, _PROBE_SECONDS)[
+        if shell.must(self._cluster, {host.name: f"if {empty}; then echo empty; fi"}, _PROBE_SECONDS)[
             host.name
         ]:
             self._running.say("puts the NameNode's image back")
             self._image(host, folders)
         start = "systemctl reset-failed {0}; systemctl start {0}"
-        acting.must(self._cluster, {host.name: start.format("hdfs-namenode")}, _STEP_SECONDS)
+        shell.must(self._cluster, {host.name: start.format("hdfs-namenode")}, _STEP_SECONDS)
         nodes = [node.name for node in self._cluster.running("datanodes")]
-        acting.must(self._cluster, dict.fromkeys(nodes, start.format("hdfs-datanode")), _STEP_SECONDS)
+        shell.must(self._cluster, dict.fromkeys(nodes, start.format("hdfs-datanode")), _STEP_SECONDS)
         awake = Awake(self._living, len(nodes))
         self._running.wait("HDFS", awake, _STEP_SECONDS, _QUIET_SECONDS)
 
@@ -410,11 +410,11 @@ class Steps:
         word = secrets.token_hex(16)
         unit, port = f"lakehouse-backup-serve-{word[:8]}", _FIRST_PORT + secrets.randbelow(_PORTS)
         serve = shlex.join(
-            [acting.PROGRAM, "serve", self._backup["name"], "--to", host.address, "--word", word,
+            [shell.PROGRAM, "serve", self._backup["name"], "--to", host.address, "--word", word,
              "--port", str(port), "--seconds", str(_SERVE_SECONDS)]
         )  # fmt: skip
-        begun = f"systemd-run --quiet --collect --unit {unit} --uid {acting.KEEPER} {serve}"
-        acting.must(self._cluster, {self._keeper: begun}, _STEP_SECONDS)
+        begun = f"systemd-run --quiet --collect --unit {unit} --uid {shell.KEEPER} {serve}"
+        shell.must(self._cluster, {self._keeper: begun}, _STEP_SECONDS)
         address = next(one.address for one in self._cluster.hosts if one.name == self._keeper)
         parts, transaction = backup_manifest.image(self._backup["parts"])
         user, group = host.variables["lakehouse_users"]["hdfs"], host.variables["lakehouse_group"]
@@ -423,21 +423,21 @@ class Steps:
             ["set -e", "systemctl stop hdfs-namenode"]
             + [line for folder in folders for line in image(folder, user, group, url, parts, transaction)]
         )
-        acting.must(self._cluster, {host.name: acting.alone(script)}, _LONG_SECONDS)
-        acting.act(self._cluster, {self._keeper: f"systemctl stop {unit}"}, _PROBE_SECONDS)
+        shell.must(self._cluster, {host.name: shell.alone(script)}, _LONG_SECONDS)
+        shell.act(self._cluster, {self._keeper: f"systemctl stop {unit}"}, _PROBE_SECONDS)
 
     def _files(self, *, keep: bool) -> Any:
         words = ["reconcile", self._backup["name"], *(["--keep"] if keep else [])]
-        return acting.program(self._cluster, *words, seconds=_LONG_SECONDS, read=backup_manifest.brought)
+        return shell.program(self._cluster, *words, seconds=_LONG_SECONDS, read=backup_manifest.brought)
 
     def _start(self) -> None:
         """Start everything, leaders first: a worker that meets no master asks again only after minutes."""
         for host, timer in self._timers():
-            acting.must(self._cluster, {host: f"systemctl start {timer}.timer"}, _PROBE_SECONDS)
+            shell.must(self._cluster, {host: f"systemctl start {timer}.timer"}, _PROBE_SECONDS)
         for leading in (True, False):
             script = "systemctl reset-failed {0}; systemctl start {0}"
             scripts = {host: script.format(names) for host, names in self._units(leading=leading).items()}
-            acting.must(self._cluster, scripts, _STEP_SECONDS)
+            shell.must(self._cluster, scripts, _STEP_SECONDS)
             silent = partial(self._wrong, everything=not leading)
             self._running.wait("the cluster", silent, _START_SECONDS, _QUIET_SECONDS)
 

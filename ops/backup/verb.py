@@ -9,7 +9,7 @@ import sys
 from lakehouse import inventory
 from lakehouse.errors import UsageError
 from lakehouse.next_command import command
-from ops.backup import acting, making, part
+from ops.backup import create, shell, table_restore
 from ops.backup import restore as whole
 from ops.change import run
 from ops.change.facts import Living
@@ -19,7 +19,7 @@ from ops.status import placement
 from plugins.module_utils.lakehouse import backup_manifest
 from plugins.module_utils.lakehouse.counting import counted
 
-BACKUP, RESTORE = making.VERB, whole.VERB
+BACKUP, RESTORE = create.VERB, whole.VERB
 _LONG_SECONDS = 6 * 3600.0
 _SECONDS = 30.0
 _SHOWN = 20
@@ -35,7 +35,7 @@ def main(options: argparse.Namespace) -> int:
         )
     if options.work == "list":
         return _show(listed(options.inventory), as_json=options.json)
-    return run.carry_out(options, BACKUP, making.prepare, {})
+    return run.carry_out(options, BACKUP, create.prepare, {})
 
 
 def restore(options: argparse.Namespace) -> int:
@@ -55,13 +55,13 @@ def restore(options: argparse.Namespace) -> int:
 def prepare_restore(living: Living, request: Request) -> Work:
     """Return the plan of a restore, of the whole cluster or of what the arguments name."""
     some = request.arguments["table"] or request.arguments["database"]
-    return part.prepare(living, request) if some else whole.prepare(living, request)
+    return table_restore.prepare(living, request) if some else whole.prepare(living, request)
 
 
 def verify(path: str, name: str) -> Result:
     """Have every byte of a backup read; DOWN is a backup that is damaged."""
     cluster = placement.read(inventory.load(path))
-    found = acting.program(
+    found = shell.program(
         cluster, "verify", *([name] if name else []), seconds=_LONG_SECONDS, read=backup_manifest.verified
     )
     findings = tuple(
@@ -72,13 +72,13 @@ def verify(path: str, name: str) -> Result:
         facts: tuple[str, ...] = (found["problems"][0], f"{len(found['problems'])} in all")
         return _result("verify", found["name"], findings, facts, "damaged", "")
     next_command = command(f"restore {found['name']}", path)
-    return _result("verify", found["name"], (), making.facts(found), "good", next_command)
+    return _result("verify", found["name"], (), create.facts(found), "good", next_command)
 
 
 def listed(path: str) -> Result:
     """Say which backups there are, the newest first."""
     cluster = placement.read(inventory.load(path))
-    found = acting.program(cluster, "list", seconds=_SECONDS, read=backup_manifest.listed)
+    found = shell.program(cluster, "list", seconds=_SECONDS, read=backup_manifest.listed)
     names = [f"{one['name']} (damaged)" if one["problems"] else one["name"] for one in reversed(found)]
     facts = (counted(len(names), "backup"), *names)
     target = str(cluster.variable("lakehouse_cluster"))

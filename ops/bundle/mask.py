@@ -13,8 +13,8 @@ from urllib.parse import quote, quote_plus
 from yaml import YAMLError
 
 from lakehouse import secret_words
-from ops.bundle import spans
-from ops.bundle.spans import Span
+from ops.bundle import secret_spans
+from ops.bundle.secret_spans import Span
 
 MASK = "********"
 # Where a format would read stars as something else.
@@ -137,13 +137,13 @@ class Masker:
         if _YAML.search(path):
             # One that is cut off, or a template, is read by its lines below.
             with suppress(YAMLError):
-                text = self._without(text, list(spans.of_yaml(text, self._is_secret)), _QUOTED)
-        text = self._without(text, spans.of_json(text, self._is_secret), _QUOTED)
-        text = self._without(text, spans.of_xml(text, self._is_secret))
-        text = self._without(text, spans.of_lines(path, text, self._is_secret))
+                text = self._without(text, list(secret_spans.of_yaml(text, self._is_secret)), _QUOTED)
+        text = self._without(text, secret_spans.of_json(text, self._is_secret), _QUOTED)
+        text = self._without(text, secret_spans.of_xml(text, self._is_secret))
+        text = self._without(text, secret_spans.of_lines(path, text, self._is_secret))
         text = self._unknown(text)
-        text = self._without(text, spans.of_words(text, self._is_secret))
-        text = self._without(text, spans.of_sql(text, self._is_secret))
+        text = self._without(text, secret_spans.of_words(text, self._is_secret))
+        text = self._without(text, secret_spans.of_sql(text, self._is_secret))
         for pattern, group in _PATTERNS:
             text = self._without(text, (found.span(group) for found in pattern.finditer(text)))
         return text

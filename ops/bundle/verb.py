@@ -25,8 +25,7 @@ from lakehouse.inventory import Host
 from lakehouse.report.text import size
 from lakehouse.run import BUILD, ROOT
 from lakehouse.validation import secrets, variables
-from ops import hosts, remote, tell
-from ops.answer import Answer, unknown
+from ops import hosts, output, remote
 from ops.bundle import archive, collector, items, mask
 from ops.bundle.archive import Archive
 from ops.bundle.mask import Masker
@@ -35,6 +34,7 @@ from ops.doctor import look as doctor
 from ops.doctor import screen as diagnosis
 from ops.doctor.diagnosis import diagnose
 from ops.doctor.model import Seen
+from ops.maybe import Answer, unknown
 from ops.outcome import Finding, Outcome, Result
 from ops.probing import Http, Prober
 from ops.status import look as status
@@ -67,7 +67,7 @@ def main(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     if arguments.size < 1 or arguments.limit < 1:
         raise UsageError("--size and --limit: 1 MiB, 1 second, or more")
-    tell.progress("asking what status and doctor ask")
+    output.progress("asking what status and doctor ask")
     with closing(Prober()) as prober:
         seen = doctor.look(prober, arguments.inventory, time.monotonic() + _ASK_SECONDS)
     known = variables.options(specs.every())
@@ -96,12 +96,12 @@ def _fill(bundle: Archive, masker: Masker, seen: Seen, limit: float, began: floa
     """Put everything in, the small things of the cluster first; return how each host ended."""
     hosts = seen.cluster.hosts
     with ThreadPoolExecutor(len(hosts)) as pool:
-        tell.progress("reading the secrets that are to be masked")
+        output.progress("reading the secrets that are to be masked")
         for found in pool.map(_secrets, hosts):
             masker.learn(found)
         for name, text in _cluster(seen, began):
             bundle.add(name, masker.text(name, text))
-        tell.progress(f"collecting from {', '.join(host.name for host in hosts)}")
+        output.progress(f"collecting from {', '.join(host.name for host in hosts)}")
         ended = list(pool.map(lambda host: _host(bundle, masker, seen, host, limit), hosts))
     answers = dict(zip((host.name for host in hosts), ended, strict=True))
     for host, answer in answers.items():

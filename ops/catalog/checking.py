@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from lakehouse.catalog import objects, readable
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.past import Past
+from lakehouse.catalog.snapshot_reader import Past
 from ops.catalog import targets
-from ops.catalog.opened import end, opened, say
+from ops.catalog.repository import end, opened, say
 from ops.outcome import Finding, Outcome
 
 _AT_ONCE = 16

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lakehouse.catalog import keeping
+from lakehouse.catalog import commits
 from lakehouse.catalog.store import Store
-from ops import tell
-from ops.catalog import shared as sharing
+from ops import output
+from ops.catalog import sync as sharing
 from ops.catalog.targets import Target
 
 
@@ -21,9 +21,9 @@ def commit(target: Target, store: Store, asked: Mapping[str, Any], *, shared: bo
     node = target.node if shared else None
     if node is None:
         with store.locked():
-            return keeping.keep(target.source(), store, **asked).json()
+            return commits.keep(target.source(), store, **asked).json()
     # What this checkout has from before the timer is the beginning, where no commit was made yet.
-    sharing.synchronize(store, node, tell.progress)
+    sharing.synchronize(store, node, output.progress)
     kept = sharing.told(node, "commit", asked)
-    sharing.synchronize(store, node, tell.progress)
+    sharing.synchronize(store, node, output.progress)
     return kept

@@ -10,7 +10,7 @@ from lakehouse.catalog import text as screen
 from lakehouse.errors import UsageError
 from lakehouse.report import history
 from lakehouse.report.history import Step
-from ops.catalog.opened import end, opened
+from ops.catalog.repository import end, opened
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakehouse.catalog import diff, keeping
+from lakehouse.catalog import commits, diff
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.build import CATALOG
 from lakehouse.catalog.diff import Action
@@ -21,7 +21,7 @@ from lakehouse.catalog.references import MAIN
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import UsageError
 from lakehouse.targets import COMPOSE
-from ops.catalog.opened import command, end, opened, say
+from ops.catalog.repository import command, end, opened, say
 from ops.outcome import Finding, Outcome
 
 # What of a commit's message says which one was meant.
@@ -163,7 +163,7 @@ def _done(arguments: argparse.Namespace, store: Store, line: _Line, change: _Cha
         return _Done(conflicts=merged.conflicts)
     if merged.tree == line.tip.tree and not joins:
         return _Done(facts=(f"nothing to {change.verb}: {line.tip.short} has it so already",))
-    author, identity = keeping.author(arguments.author), batch.tree(merged.tree)[CATALOG]
+    author, identity = commits.author(arguments.author), batch.tree(merged.tree)[CATALOG]
     batch.flush()
     message = (
         f"{arguments.message or f'{change.verb} {arguments.commit}: {change.meant.subject}'}\n\n"

@@ -11,23 +11,23 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from lakehouse.catalog import hooks, keeping, moving, names, objects, restoring
+from lakehouse.catalog import commits, hooks, names, objects, relocation, restoring
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.past import Past
 from lakehouse.catalog.restoring import Deed, Step, Undo, Wanted
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.catalog.store import Entry, Store, Writer
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import PROGRAM, command
 from ops.catalog import committing, live, targets, undeleting
-from ops.catalog.opened import history
+from ops.catalog.repository import history
 from ops.catalog.targets import Target
 from ops.catalog.undeleting import Undeleting
 from ops.catalog.writing import ChangedError, Metadata, Seen, in_one_line
 from ops.change import run
-from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
+from ops.change.result import Ending, Refusal, Stopped
 from ops.change.run import Request, Running, Work
 from ops.clients import Files, MetastoreSession
 from ops.status.placement import Cluster
@@ -66,7 +66,7 @@ def prepare(living: Living, request: Request) -> Work:
         words = shlex.join([entry.short, *named, *run.given(options)])
         stopped = request.stopped
         again = command(f"resume {stopped.id}" if stopped else f"{VERB} {words}", request.path)
-        overlay, built = keeping.now(live.source(cluster), store)
+        overlay, built = commits.now(live.source(cluster), store)
         if not any(objects.document(overlay, tree, scope) for tree in (entry.tree, built.tree)):
             raise UsageError(
                 f"{scope} is neither in {entry.short} nor in the metastore; {PROGRAM} catalog log"
@@ -79,7 +79,7 @@ def prepare(living: Living, request: Request) -> Work:
             seen = Metadata(metastore, _nobody).all(steps)
         # What was changed between the plan and this look would be taken for what the plan has seen.
         if steps:
-            later, fresh = keeping.now(live.source(cluster), store)
+            later, fresh = commits.now(live.source(cluster), store)
             if fresh.identity != built.identity:
                 _unchanged(Past(later, fresh.tree), steps, again)
     left = [one for one in found if one.deed is Deed.LEAVE]
@@ -141,15 +141,15 @@ def _wanted(
 
     With what is not in that other database.
     """
-    rules = tuple(map(moving.rule, arguments.get("rules", ())))
+    rules = tuple(map(relocation.rule, arguments.get("rules", ())))
     other = str(arguments.get("other", ""))
     if other and (not scope.database or scope.table or scope.function):
         raise UsageError("--as NAME: of one database, as in: catalog restore HEAD sales --as dev_sales")
     if rules:
-        tree = moving.moved(writer, tree, rules)
+        tree = relocation.moved(writer, tree, rules)
     left: list[Step] = []
     if other:
-        tree, left = moving.cloned(writer, tree, scope, other)
+        tree, left = relocation.cloned(writer, tree, scope, other)
         scope = replace(scope, database=other)
     return Wanted(tree, scope, bool(arguments["drop"]), shares=bool(other)), left
 
@@ -217,7 +217,7 @@ def _brought(steps: Sequence[Step], running: Running) -> int:
 
 def _kept(machines: Target, where: Path) -> Entry:
     """Return the commit with the catalog as it is now, in the history of this cluster and of no other."""
-    asked = {"author": keeping.author(), "message": "before a restore", "full": False}
+    asked = {"author": commits.author(), "message": "before a restore", "full": False}
     with closing(Store(where)) as store:
         last = store.head()
         own = where == machines.place or not last or last.facts.get("Cluster") == machines.name

@@ -13,23 +13,23 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from ipaddress import ip_address
 
-from lakehouse.catalog.past import Past
+from lakehouse.bind_address import LOOPBACK
 from lakehouse.catalog.served.handler import Handler
 from lakehouse.catalog.served.hdfs_root import HdfsRoot
 from lakehouse.catalog.served.locations import LiveLocations, Locations, SnapshotLocations
 from lakehouse.catalog.served.metadata_copies import MetadataCopies
 from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import COMMAND, Server
-from lakehouse.catalog.served.told import Told
+from lakehouse.catalog.served.unsupported_fields import Told
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.catalog.store import Entry
 from lakehouse.errors import LakehouseError
 from lakehouse.interruption import raised, terminated
-from lakehouse.listening import LOOPBACK
 from lakehouse.terminal import printable
 from lakehouse.validation.finding import Finding, Level
-from ops import tell
+from ops import output
 from ops.catalog import targets
-from ops.catalog.opened import opened
+from ops.catalog.repository import opened
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -45,9 +45,9 @@ def main(arguments: argparse.Namespace) -> int:
         entry = store.resolve(arguments.commit)
         past = Past(store, entry.tree)
         locations = stack.enter_context(_locations(arguments, entry))
-        asked = Request(past, entry, Told(tell.progress), int(time.time()), locations)
-        handler = Handler(asked, tell.progress)
-        with Server(arguments.address, arguments.port, lambda: handler, report=tell.progress) as server:
+        asked = Request(past, entry, Told(output.progress), int(time.time()), locations)
+        handler = Handler(asked, output.progress)
+        with Server(arguments.address, arguments.port, lambda: handler, report=output.progress) as server:
             _say(arguments, server, entry, target)
             server.serve_forever()
     return 0
@@ -62,14 +62,14 @@ def _locations(arguments: argparse.Namespace, entry: Entry) -> Iterator[Location
         is_own = entry.facts.get("Cluster") == target.name
         hdfs_root = HdfsRoot(target.files().hdfs, target.root) if is_own else None
     except LakehouseError as error:
-        tell.progress(f"DEGRADED catalog.files HDFS cannot be read, nor its snapshots: {error}")
+        output.progress(f"DEGRADED catalog.files HDFS cannot be read, nor its snapshots: {error}")
         hdfs_root = None
     if hdfs_root is None:
         yield LiveLocations()
         return
     with closing(MetadataCopies(hdfs_root, f"{socket.gethostname()}-{secrets.token_hex(8)}")) as copies:
-        copies.clean(tell.progress)
-        yield SnapshotLocations(hdfs_root, copies, entry, tell.progress)
+        copies.clean(output.progress)
+        yield SnapshotLocations(hdfs_root, copies, entry, output.progress)
 
 
 def _say(arguments: argparse.Namespace, server: Server, entry: Entry, target: str) -> None:
@@ -84,7 +84,7 @@ def _say(arguments: argparse.Namespace, server: Server, entry: Entry, target: st
             str(LOOPBACK),
             Level.WARNING,
         )
-        tell.progress(str(found))
+        output.progress(str(found))
     said = (
         json.dumps({"verb": "catalog serve", "target": target, "commit": entry.id, "uri": server.place})
         if arguments.json

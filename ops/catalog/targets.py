@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from lakehouse import endpoints, inventory, shipped, state
+from lakehouse import defaults, endpoints, inventory, state
 from lakehouse.catalog.hosted import local
 from lakehouse.catalog.source import Ask, Source, listed_versions
 from lakehouse.compose import dotenv, history, owner, running
@@ -20,7 +20,7 @@ from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.inventory import Inventory
 from lakehouse.nodes import docker_api
 from lakehouse.targets import COMPOSE
-from ops.catalog import live, shared
+from ops.catalog import live, sync
 from ops.clients import Files
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -45,7 +45,7 @@ class Target:
     recover: str
     # The folder of HDFS above all tables.
     root: str
-    node: shared.Node | None
+    node: sync.Node | None
     source: Callable[[], Source]
     files: Callable[[], Files]
     written: Callable[[], None]
@@ -83,7 +83,7 @@ def machines(cluster: Cluster) -> Target:
         query=f".venv/bin/lakehouse exec -i {path} postgresql -- runuser -u postgres -- {psql}",
         recover=f".venv/bin/lakehouse restore --table ... -i {path}",
         root=str(cluster.variable("lakehouse_root")),
-        node=shared.node(cluster),
+        node=sync.node(cluster),
         source=cache(partial(live.source, cluster)),
         files=partial(Files.of, cluster),
         written=_nothing,
@@ -92,7 +92,7 @@ def machines(cluster: Cluster) -> Target:
 
 def stack(settings: Settings) -> Target:
     """Return a stack of docker compose, whose history is this checkout's."""
-    database = shipped.defaults()["lakehouse_database"]
+    database = defaults.defaults()["lakehouse_database"]
     asked = ["-U", database["user"], "-d", database["name"], "-c", "TABLE ..."]
     return Target(
         name=f"compose-{settings.project}",
@@ -101,7 +101,7 @@ def stack(settings: Settings) -> Target:
         query=f"{_call(settings)} exec {_DATABASE} psql {shlex.join(asked)}",
         # Containers have no backups.
         recover=".venv/bin/lakehouse catalog log ... --target compose",
-        root=str(shipped.defaults()["lakehouse_root"]),
+        root=str(defaults.defaults()["lakehouse_root"]),
         node=None,
         source=cache(partial(_source, settings)),
         files=lambda: _files(settings, inventory.load(settings.inventory)),

@@ -17,7 +17,7 @@ from lakehouse.catalog.snapshots import Snapshot
 from lakehouse.catalog.store import Entry
 from lakehouse.errors import LakehouseError
 from lakehouse.report.text import size
-from ops.catalog.shared import Node, told
+from ops.catalog.sync import Node, told
 from ops.clients import Files
 
 # Returns what a commit, by the beginning of its id, says of a table or partition; None where it has none.

@@ -10,17 +10,17 @@ from contextlib import closing
 from typing import Any
 
 from lakehouse import inventory
-from lakehouse.catalog import ddl, diff, keeping, names, objects
+from lakehouse.catalog import commits, ddl, diff, names, objects
 from lakehouse.catalog import fsck as check
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.diff import Look
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.past import Past
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import UsageError
-from ops import tell
+from ops import output
 from ops.catalog import committing, pinning, targets
-from ops.catalog.opened import end, opened, say
+from ops.catalog.repository import end, opened, say
 from ops.catalog.targets import Target
 from ops.outcome import Finding, Outcome, Result
 from ops.status import placement
@@ -29,7 +29,7 @@ from ops.status import placement
 def commit(arguments: argparse.Namespace) -> int:
     """Keep the catalog; return 0, 1 if something of it is in no commit, 2 if it could not be read."""
     began = time.monotonic()
-    author = keeping.author(arguments.author)
+    author = commits.author(arguments.author)
     if arguments.pin is not None and arguments.pin < 1:
         raise UsageError(f"--pin {arguments.pin}: days, 1 or more")
     if arguments.pin is not None:
@@ -41,7 +41,7 @@ def commit(arguments: argparse.Namespace) -> int:
     source = chosen.source()
     with closing(Store.made(arguments.store or chosen.place)) as store:
         if cluster:
-            overlay, now = keeping.now(source, store)
+            overlay, now = commits.now(source, store)
             pinned = pinning.pin(cluster, Past(overlay, now.tree).every(Name()), arguments.pin)
         asked = {"author": author, "message": arguments.message, "full": arguments.full}
         kept = committing.commit(chosen, store, asked, shared=not arguments.store)
@@ -58,7 +58,7 @@ def commit(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         say([screen.change(one) for one in found])
     word = "committed" if kept["new"] else "unchanged since"
-    return tell.end(
+    return output.end(
         Result(
             verb="catalog commit",
             target=chosen.name,
@@ -148,7 +148,7 @@ def compare(arguments: argparse.Namespace) -> int:
             other = new.short
         else:
             chosen = targets.choose(arguments)
-            overlay, built = keeping.now(chosen.source(), store)
+            overlay, built = commits.now(chosen.source(), store)
             found = list(diff.changes(overlay, old.tree, built.tree, look))
             strangers = [[one.where, one.what] for one in built.strangers]
             findings = _findings(strangers, built.unversioned, chosen)

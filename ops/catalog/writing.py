@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 from hive_metastore.ttypes import EnvironmentContext, NoSuchObjectException
 
 from lakehouse.catalog.bindings import objects
-from lakehouse.catalog.bindings.taken import Lost
+from lakehouse.catalog.bindings.field_reader import Lost
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Deed, Step
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore import Metastore
 from lakehouse.metastore.iceberg import iceberg_requests
 from lakehouse.next_command import PROGRAM
-from ops.catalog import altered, attached
+from ops.catalog import alter, grants_and_constraints
 from plugins.module_utils.lakehouse.counting import counted
 
 _AT_ONCE = 500
@@ -105,10 +105,10 @@ class Metadata:
                 self._one(steps[0], there[0])
             for step in steps:
                 if step.deed is not Deed.DROP:
-                    attached.put_privileges(self._call, step, self._lost)
+                    grants_and_constraints.put_privileges(self._call, step, self._lost)
             told(steps)
         tables = [one.step for one in seen if one.step.kind == "table" and one.step.deed is not Deed.DROP]
-        attached.add_constraints(self._call, tables, self._lost)
+        grants_and_constraints.add_constraints(self._call, tables, self._lost)
 
     def _one(self, step: Step, there: Any) -> None:
         name, kind = step.name, "table" if step.kind == "view" else step.kind
@@ -116,11 +116,11 @@ class Metadata:
             self._drop(kind, name)
             return
         if step.deed is Deed.ALTER:
-            altered.unheard(step, self._lost)
-        if kind == "function" and altered.anew(step):
+            alter.unheard(step, self._lost)
+        if kind == "function" and alter.anew(step):
             self._drop(kind, name)
             step = replace(step, deed=Deed.MAKE)
-        counted = (altered.volatile(step, there),) if kind == "table" else ()
+        counted = (alter.volatile(step, there),) if kind == "table" else ()
         made = getattr(objects, kind)(name, step.then, self._lost, *counted)
         arguments: dict[tuple[str, Deed], tuple[Any, ...]] = {
             ("database", Deed.MAKE): ("create_database", made),
@@ -132,7 +132,7 @@ class Metadata:
         if (kind, step.deed) not in {*arguments, ("table", Deed.ALTER)}:
             raise LakehouseError(f"{kind} {name}: nobody restores a {kind}", f"{PROGRAM} catalog show")
         if kind == "table":
-            attached.drop_constraints(self._call, step)
+            grants_and_constraints.drop_constraints(self._call, step)
         if kind == "table" and step.deed is Deed.ALTER:
             for request in iceberg_requests(made, there):
                 self._call(
@@ -161,14 +161,14 @@ class Metadata:
                 self._call("drop_partition_by_name", *above, step.name.partition, _KEEP_FILES)
             return
         made = [
-            objects.partition(step.name, step.then or {}, self._lost, altered.volatile(step, now))
+            objects.partition(step.name, step.then or {}, self._lost, alter.volatile(step, now))
             for step, now in zip(some, there, strict=True)
         ]
         if first.deed is Deed.MAKE:
             self._call("add_partitions", made)
         else:
             for step in some:
-                altered.unheard(step, self._lost)
+                alter.unheard(step, self._lost)
             self._call("alter_partitions", *above, made)
 
 
@@ -177,7 +177,7 @@ def _same(one: Any, other: Any) -> bool:
 
     An altered table has the metastore write so into partitions whose turn comes later.
     """
-    return bool(altered.meant(one) == altered.meant(other))
+    return bool(alter.meant(one) == alter.meant(other))
 
 
 def in_one_line(steps: Sequence[Step]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ops.change.ending import Ending, Stopped
+from ops.change.result import Ending, Stopped
 from ops.change.run import Running
 from ops.hosts import as_unit
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ops.answer import Answer
-from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
+from ops.change.result import Ending, Stopped
+from ops.maybe import Answer
 from plugins.module_utils.lakehouse import hdfs_hosts
 from plugins.module_utils.lakehouse.counting import counted
 from plugins.module_utils.lakehouse.datanode_lists import DEAD, LEAVING, LIVE, members

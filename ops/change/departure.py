@@ -14,9 +14,9 @@ from lakehouse import endpoints, services
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import command
 from ops import hosts
-from ops.change import datanodes, leaving, offline, restart, room, run
-from ops.change.ending import Ending, Refusal, Stopped
+from ops.change import capacity, datanodes, lifecycle, offline, restart, run
 from ops.change.facts import ASK_SECONDS, Living
+from ops.change.result import Ending, Refusal, Stopped
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from ops.status import questions
@@ -52,20 +52,20 @@ def prepare(living: Living, request: Request) -> Work:
     if request.arguments.get("offline"):
         return offline.prepare(living, request)
     node, path = str(request.arguments["node"]), request.path
-    here = leaving.units(living, node)[::-1]
+    here = lifecycle.units(living, node)[::-1]
     return Work(
         target=node,
         arguments=request.arguments,
         plan=[asdict(step) for step in here],
         lines=[
             f"{VERB} {node}: leaves for good",
-            *(["  HDFS moves its blocks to the other DataNodes"] if leaving.storage(here) else []),
-            *leaving.listed(here),
+            *(["  HDFS moves its blocks to the other DataNodes"] if lifecycle.storage(here) else []),
+            *lifecycle.listed(here),
         ],
         question=f"Have {node} leave?",
         do=partial(_leave, here, request),
         danger=f"{node} leaves: its units stop and no boot starts them.",
-        following=leaving.taken_out(node, path),
+        following=lifecycle.taken_out(node, path),
         refusal=_silent(living, node, path) or refusal(living, here, node, path),
     )
 
@@ -82,14 +82,14 @@ def _silent(living: Living, node: str, path: str) -> Refusal | None:
 def refusal(living: Living, here: Sequence[Step], node: str, path: str) -> Refusal | None:
     """Return why a host cannot leave, with the ways out; None where it can."""
     found = []
-    if alone := leaving.alone(living, here):
+    if alone := lifecycle.alone(living, here):
         ways = f"place that on another host in {path}"
         found.append(Refusal(f"nobody else runs {', '.join(sorted(alone))}", ways))
     if questions.backups(living.host(node)):
         site = f".venv/bin/ansible-playbook -i {path} playbooks/site.yml"
         ways = f"lakehouse_backup_host: another one in {path}, {site}, {command('backup', path)}"
         found.append(Refusal("it keeps the backups", ways))
-    if leaving.storage(here) and (blocks := _kept(living, node, path)):
+    if lifecycle.storage(here) and (blocks := _kept(living, node, path)):
         found.append(blocks)
     return Refusal("; ".join(one.fact for one in found), found[-1].next) if found else None
 
@@ -105,32 +105,32 @@ def _kept(living: Living, node: str, path: str) -> Refusal | None:
     nodes, way = datanodes.nodes(bean.value), command("scale-out NODE", path)
     # HDFS calls a DataNode that does not run decommissioned at once, whatever its disks alone hold.
     if node not in nodes and (gone := offline.lost(report.value, node, living.host(node).address)):
-        start = command(f"restart {leaving.STORAGE} --host {node}", path)
+        start = command(f"restart {lifecycle.STORAGE} --host {node}", path)
         return Refusal(f"its DataNode does not run, and {gone.fact}", f"{start}; if it cannot: {gone.next}")
-    found = room.unplaced(nodes, report.value, node, living.replication(), way)
-    names = {host.address: host.name for host in living.having(leaving.STORAGE)}
-    return found or room.cramped(nodes, report.value, node, names, way)
+    found = capacity.unplaced(nodes, report.value, node, living.replication(), way)
+    names = {host.address: host.name for host in living.having(lifecycle.STORAGE)}
+    return found or capacity.cramped(nodes, report.value, node, names, way)
 
 
 def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
     living, node = running.living, str(request.arguments["node"])
-    stored = leaving.storage(here)
+    stored = lifecycle.storage(here)
     moving = stored and datanodes.state(living, node).value not in datanodes.GOING
     if stored and moving:
         restart.wait_for_gate(running, stored, str(stored), request, back=False)
         if found := refusal(living, here, node, request.path):
             raise Stopped(Ending.REFUSED, found.fact, found.next)
-    leaving.mark_as(running, node, away.LEFT)
-    leaving.unscheduled(running, node)
+    lifecycle.mark_as(running, node, away.LEFT)
+    lifecycle.unscheduled(running, node)
     if stored:
-        leaving.in_hdfs(running, node, hdfs_hosts.DECOMMISSIONED)
+        lifecycle.in_hdfs(running, node, hdfs_hosts.DECOMMISSIONED)
     for step in here:
         _drain(running, step, float(request.arguments["drain"]))
-    leaving.stop(running, [step for step in here if step is not stored], for_good=True)
+    lifecycle.stop(running, [step for step in here if step is not stored], for_good=True)
     facts = [f"{counted(len(here), 'unit stopped', 'units stopped')}"]
     if stored:
         facts.append(f"{counted(_moved(running, node), 'block moved', 'blocks moved')}")
-        leaving.stop(running, [stored], for_good=True)
+        lifecycle.stop(running, [stored], for_good=True)
     return tuple(facts)
 
 
@@ -177,11 +177,11 @@ def _moved(running: Running, node: str) -> int:
             most = max(most, progress.value.blocks)
         return str(progress.value or progress.why)
 
-    running.follow(f"{leaving.STORAGE} on {node}", left)
+    running.follow(f"{lifecycle.STORAGE} on {node}", left)
     return most
 
 
 def prepare_back(living: Living, request: Request) -> Work:
     """Return the plan: the units of the host in the order in which they start."""
     line = f"{BACK} {request.arguments['node']}: serves again"
-    return leaving.back(living, request.arguments, line, for_good=True)
+    return lifecycle.back(living, request.arguments, line, for_good=True)

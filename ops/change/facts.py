@@ -9,11 +9,11 @@ from typing import Any
 
 from lakehouse import services
 from lakehouse.inventory import Host
-from ops.answer import Answer, both
 from ops.change import ready
 from ops.change.gate import Facts, Unit
 from ops.change.steps import Step
 from ops.hosts import as_root
+from ops.maybe import Answer, both
 from ops.probing import Http, Question, Reply, Session, Shell
 from ops.status import questions, reading
 from ops.status.placement import Cluster

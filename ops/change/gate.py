@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from lakehouse import services
-from ops.answer import Answer
 from ops.change.steps import Step
+from ops.maybe import Answer
 from plugins.module_utils.lakehouse import hdfs_gate
 from plugins.module_utils.lakehouse.hdfs_gate import Blocks, Reason, Unknown
 

@@ -10,9 +10,9 @@ from lakehouse import run as programs
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import command
 from ops import hosts
-from ops.change import balance, datanodes, leaving, mark, run
-from ops.change.ending import Ending, Stopped
+from ops.change import balance, datanodes, lifecycle, marker, run
 from ops.change.facts import Living
+from ops.change.result import Ending, Stopped
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from plugins.module_utils.lakehouse import hdfs_hosts
@@ -40,10 +40,10 @@ def prepare(living: Living, request: Request) -> Work:
         raise UsageError(
             f"{node} is not in {path}", f"add it to {path}/hosts.yml and to the groups of what it shall run"
         )
-    here = leaving.units(living, node)
+    here = lifecycle.units(living, node)
     if not here:
         raise UsageError(f"{path} has {node} run nothing", f"add it to groups in {path}/hosts.yml")
-    shares = bool(arguments["balance"] and leaving.storage(here))
+    shares = bool(arguments["balance"] and lifecycle.storage(here))
     moves = f"HDFS moves blocks to it, at most {arguments['bandwidth']} MiB/s per DataNode"
     return Work(
         target=node,
@@ -64,16 +64,16 @@ def prepare(living: Living, request: Request) -> Work:
 
 
 def _join(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
-    node, stored = here[0].host, leaving.storage(here) is not None
+    node, stored = here[0].host, lifecycle.storage(here) is not None
     _admit(running, node, request.path, stored=stored)
     _converge(running, node, request.path)
     for step in here:
-        leaving.answers(running, step, _SERVES_SECONDS)
-        leaving.settles(running, step, _SERVES_SECONDS)
+        lifecycle.answers(running, step, _SERVES_SECONDS)
+        lifecycle.settles(running, step, _SERVES_SECONDS)
         running.done(node, step.service)
     facts = [f"{', '.join(step.service for step in here)} serve"]
     if stored:
-        leaving.stores(running, node, _SERVES_SECONDS)
+        lifecycle.stores(running, node, _SERVES_SECONDS)
         if request.arguments["balance"]:
             facts.append(balance.spread(running, int(request.arguments["bandwidth"])))
     return tuple(facts)
@@ -85,8 +85,8 @@ def _admit(running: Running, node: str, path: str, *, stored: bool) -> None:
         one["hostName"] == node and one.get("adminState", hdfs_hosts.NORMAL) != hdfs_hosts.NORMAL
         for one in datanodes.entries(running.living)
     ):
-        leaving.in_hdfs(running, node, hdfs_hosts.NORMAL)
-    unmarked = mark.take(running.living, node)
+        lifecycle.in_hdfs(running, node, hdfs_hosts.NORMAL)
+    unmarked = marker.take(running.living, node)
     if not unmarked.known:
         raise Stopped(Ending.FAILED, f"{node} does not answer: {unmarked.why}", hosts.ping(path, node))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import command
-from ops.change.ending import Ending
+from ops.change.result import Ending
 
 _FILE = re.compile(r"r(\d+)\.jsonl")
 # Such a folder holds what an operator typed; others need not read it.

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from ops.answer import Answer
+from ops.maybe import Answer
 from ops.probing import Reply
 from plugins.module_utils.lakehouse import checked_document
 from plugins.module_utils.lakehouse.counting import counted

@@ -10,10 +10,10 @@ from functools import partial
 
 from lakehouse.errors import UsageError
 from lakehouse.next_command import PROGRAM, command
-from ops import spans
-from ops.change import datanodes, leaving, restart, run
-from ops.change.ending import Refusal
+from ops import durations
+from ops.change import datanodes, lifecycle, restart, run
 from ops.change.facts import Living
+from ops.change.result import Refusal
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from plugins.module_utils.lakehouse import away, hdfs_hosts
@@ -38,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
 
 def seconds(text: str) -> float:
     """Read a time such as 30m, 2h or 1d; UsageError where it is none."""
-    if not (found := spans.seconds(text)):
+    if not (found := durations.seconds(text)):
         raise UsageError(f"--for {text} is no time", f"{PROGRAM} maintenance NODE --for 2h")
     return float(found)
 
@@ -47,11 +47,11 @@ def prepare(living: Living, request: Request) -> Work:
     """Return the plan: the units of the host in the order in which they stop, or start again."""
     node = str(request.arguments["node"])
     if request.arguments["end"]:
-        back = leaving.back(living, request.arguments, f"{VERB} {node}: starts again")
+        back = lifecycle.back(living, request.arguments, f"{VERB} {node}: starts again")
         return replace(back, words=run.typed(node, {"--end": True}))
     until = _clock(request.arguments["until"])
-    here = leaving.units(living, node)[::-1]
-    alone = leaving.alone(living, here)
+    here = lifecycle.units(living, node)[::-1]
+    alone = lifecycle.alone(living, here)
     gap = f"  HDFS does without its replicas and makes no others until {until}"
     return Work(
         target=node,
@@ -59,8 +59,8 @@ def prepare(living: Living, request: Request) -> Work:
         plan=[asdict(step) for step in here],
         lines=[
             f"{VERB} {node}: stops until {until}",
-            *([gap] if leaving.storage(here) else []),
-            *leaving.listed(here),
+            *([gap] if lifecycle.storage(here) else []),
+            *lifecycle.listed(here),
         ],
         question=f"Stop {counted(len(here), 'unit')} on {node}?",
         do=partial(_leave, here, request),
@@ -84,13 +84,13 @@ def _clock(until: float) -> str:
 def _leave(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
     living, node, until = running.living, str(request.arguments["node"]), float(request.arguments["until"])
     facts = [f"{counted(len(here), 'unit stopped', 'units stopped')}"]
-    stored = leaving.storage(here)
+    stored = lifecycle.storage(here)
     if stored:
         restart.wait_for_gate(running, stored, str(stored), request, back=False)
-    leaving.mark_as(running, node, away.MAINTENANCE, until)
+    lifecycle.mark_as(running, node, away.MAINTENANCE, until)
     if stored:
-        leaving.in_hdfs(running, node, hdfs_hosts.IN_MAINTENANCE, until)
-        running.wait(str(stored), partial(leaving.in_state, living, node, datanodes.AWAY), _STATE_SECONDS)
+        lifecycle.in_hdfs(running, node, hdfs_hosts.IN_MAINTENANCE, until)
+        running.wait(str(stored), partial(lifecycle.in_state, living, node, datanodes.AWAY), _STATE_SECONDS)
         facts.append(f"HDFS does without it until {_clock(until)}")
-    leaving.stop(running, here)
+    lifecycle.stop(running, here)
     return tuple(facts)

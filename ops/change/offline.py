@@ -11,12 +11,12 @@ from lakehouse import services
 from lakehouse.inventory import Host
 from lakehouse.next_command import command
 from ops import hosts
-from ops.answer import Answer, both
-from ops.change import datanodes, leaving, mark, room, run
-from ops.change.ending import Ending, Refusal, Stopped
+from ops.change import capacity, datanodes, lifecycle, marker, run
 from ops.change.facts import ASK_SECONDS, Living
+from ops.change.result import Ending, Refusal, Stopped
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
+from ops.maybe import Answer, both
 from ops.status import placement, questions
 from plugins.module_utils.lakehouse import away, hdfs_gate, hdfs_hosts
 from plugins.module_utils.lakehouse.counting import counted
@@ -33,11 +33,11 @@ COUNTED_SECONDS = 10.0
 def prepare(living: Living, request: Request) -> Work:
     """Return the plan, or why the host cannot be given up. Of a run that was stopped it is the same."""
     node, path, forced = str(request.arguments["node"]), request.path, bool(request.arguments["force"])
-    here = leaving.units(living, node)
+    here = lifecycle.units(living, node)
     last = "HDFS makes as many replicas as it can" if forced else "waits until every block has its replicas"
     steps = [
         "the NameNode's host notes that it has left",
-        *(["HDFS excludes its DataNode", last] if leaving.storage(here) else []),
+        *(["HDFS excludes its DataNode", last] if lifecycle.storage(here) else []),
     ]
     return Work(
         target=node,
@@ -51,7 +51,7 @@ def prepare(living: Living, request: Request) -> Work:
         question=f"Give {node} up?",
         do=partial(_give_up, here, request),
         danger=danger(living.host(node)),
-        following=leaving.taken_out(node, path),
+        following=lifecycle.taken_out(node, path),
         words=run.typed(node, {"--offline": True, "--force": forced}),
         refusal=refusal(living, here, node, path, forced=forced),
     )
@@ -70,9 +70,9 @@ def given_up(node: str, path: str, *words: str) -> str:
 
 def refusal(living: Living, here: Sequence[Step], node: str, path: str, *, forced: bool) -> Refusal | None:
     """Return why a host cannot be given up, with the way out; None where it can."""
-    if found := irreplaceable(leaving.alone(living, here), path) or _there(living, here, node, path):
+    if found := irreplaceable(lifecycle.alone(living, here), path) or _there(living, here, node, path):
         return found
-    return _blocks(living, node, path, forced=forced) if leaving.storage(here) else None
+    return _blocks(living, node, path, forced=forced) if lifecycle.storage(here) else None
 
 
 def irreplaceable(alone: Iterable[str], path: str) -> Refusal | None:
@@ -90,7 +90,7 @@ def _there(living: Living, here: Sequence[Step], node: str, path: str) -> Refusa
     """Return that a host answers, or that HDFS hears of it; None where it is silent to both."""
     if living.do(node, "true", ASK_SECONDS).known:
         return Refusal(f"{node} answers", command(f"decommission {node}", path))
-    if leaving.storage(here):
+    if lifecycle.storage(here):
         return heard(living.bean(_NODES).then(lambda bean: members(bean, LIVE)), node, path)
     return serving({step.service: living.members(step) for step in here}, node, path)
 
@@ -120,7 +120,7 @@ def _blocks(living: Living, node: str, path: str, *, forced: bool) -> Refusal | 
 
     def judged(nodes: Mapping[str, datanodes.Node], files: Sequence[File]) -> Refusal | None:
         found = lost(files, node, address)
-        return found if found or forced else room.unplaced(nodes, files, node, replication, way)
+        return found if found or forced else capacity.unplaced(nodes, files, node, replication, way)
 
     nodes = living.bean(_NODES).then(datanodes.nodes)
     found = both(nodes, living.report().then(parse_fsck), judged)
@@ -151,12 +151,12 @@ def _give_up(here: tuple[Step, ...], request: Request, running: Running) -> tupl
     if found := _there(living, here, node, request.path):
         raise Stopped(Ending.REFUSED, found.fact, found.next)
     running.begins(node, _NOTE)
-    noted = mark.note(living, node, away.written(away.LEFT, running.journal.id, time.time()))
+    noted = marker.note(living, node, away.written(away.LEFT, running.journal.id, time.time()))
     if not noted.known:
         raise Stopped(Ending.HALFWAY, f"the NameNode's host does not note it: {noted.why}", "")
     running.done(node, _NOTE)
     facts = [f"{counted(len(here), 'service is expected no longer', 'services are expected no longer')}"]
-    if leaving.storage(here):
+    if lifecycle.storage(here):
         _exclude(running, node)
         if not request.arguments["force"]:
             running.follow("HDFS", partial(left, living, time.monotonic() + COUNTED_SECONDS))
@@ -169,10 +169,10 @@ def _exclude(running: Running, node: str) -> None:
     living = running.living
     if datanodes.state(living, node).value == datanodes.AWAY:
         # What is away for a while lacks nowhere, until that has ended.
-        leaving.in_hdfs(running, node, hdfs_hosts.NORMAL)
-    leaving.in_hdfs(running, node, hdfs_hosts.DECOMMISSIONED)
-    excluded = partial(leaving.in_state, living, node, datanodes.LEFT)
-    running.wait(f"{leaving.STORAGE} on {node}", excluded, _STATE_SECONDS)
+        lifecycle.in_hdfs(running, node, hdfs_hosts.NORMAL)
+    lifecycle.in_hdfs(running, node, hdfs_hosts.DECOMMISSIONED)
+    excluded = partial(lifecycle.in_state, living, node, datanodes.LEFT)
+    running.wait(f"{lifecycle.STORAGE} on {node}", excluded, _STATE_SECONDS)
 
 
 def left(living: Living, until: float) -> str:

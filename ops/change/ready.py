@@ -12,8 +12,8 @@ from typing import Any
 from lakehouse import readiness, services
 from lakehouse.inventory import Host
 from lakehouse.services import Ready, Service
-from ops.answer import Answer
 from ops.hosts import as_root
+from ops.maybe import Answer
 from ops.probing import Probe, Question, Reply, Shell
 from ops.status.placement import Cluster
 

@@ -15,8 +15,8 @@ from lakehouse.nearest import did_you_mean
 from lakehouse.next_command import command
 from lakehouse.services import Service
 from ops.change import run
-from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
+from ops.change.result import Ending, Refusal, Stopped
 from ops.change.run import Request, Running, Work
 from ops.status import placement
 from plugins.module_utils.lakehouse.counting import counted

@@ -12,12 +12,12 @@ from functools import partial
 from lakehouse import readiness, services
 from lakehouse.next_command import command
 from lakehouse.services import Announce
-from ops.answer import Answer
-from ops.change import gate, mark, run, steps
-from ops.change.ending import Ending, Stopped
+from ops.change import gate, marker, run, steps
 from ops.change.facts import Living
+from ops.change.result import Ending, Stopped
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
+from ops.maybe import Answer
 from plugins.module_utils.lakehouse.counting import counted
 from plugins.module_utils.lakehouse.hdfs_gate import Reason
 
@@ -77,7 +77,7 @@ def prepare(living: Living, request: Request) -> Work:
         question=f"Restart {counted(len(left), 'unit')}?",
         do=partial(_do, left, len(planned), request),
         words=run.typed(arguments["service"], {"--host": arguments["host"], "--force": arguments["force"]}),
-        refusal=mark.absent(living.cluster, (step.host for step in left), request.path),
+        refusal=marker.absent(living.cluster, (step.host for step in left), request.path),
     )
 
 

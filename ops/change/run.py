@@ -22,12 +22,12 @@ from lakehouse.interruption import raised
 from lakehouse.next_command import command
 from lakehouse.terminal import LINES, printable
 from lakehouse.validation import topology
-from ops import hosts, tell
-from ops.change import journal, lock, mark
-from ops.change.ending import Ended, Ending, Refusal, Stopped
+from ops import hosts, output
+from ops.change import journal, lock, marker
 from ops.change.facts import Living
 from ops.change.journal import Journal, Run
 from ops.change.lock import Holder
+from ops.change.result import Ended, Ending, Refusal, Stopped
 from ops.probing import Session
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -103,7 +103,7 @@ class Running:
 
     def say(self, what: str) -> None:
         """Show progress, on stderr."""
-        tell.progress(f"{self.journal.id} {what}")
+        output.progress(f"{self.journal.id} {what}")
 
     def done(self, host: str, what: str, **facts: Any) -> None:
         """Note what is done, for the journal and the result."""
@@ -204,7 +204,7 @@ def carry_out(
 
 def _read(everybody: Living, prepare: Prepare, request: Request) -> Plan:
     """Return the plan as the cluster is now. Hosts that have left are none of it, but for the one named."""
-    marks = {name: str(found["state"]) for name, found in mark.of(everybody).items()}
+    marks = {name: str(found["state"]) for name, found in marker.of(everybody).items()}
     gone = {name for name, state in marks.items() if state == away.LEFT} - {request.arguments.get("node")}
     absent = frozenset(name for name, state in marks.items() if state == away.MAINTENANCE)
     living = everybody.of(replace(placement.without(everybody.cluster, gone), away=absent))

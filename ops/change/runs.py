@@ -12,7 +12,7 @@ from typing import Any
 from lakehouse import inventory
 from lakehouse.next_command import command
 from lakehouse.terminal import LINES, printable
-from ops.backup import making
+from ops.backup import create
 from ops.backup import verb as backups
 from ops.catalog import restoring as catalog
 from ops.change import departure, joining, journal, maintenance, removal, restart, run
@@ -34,7 +34,7 @@ VERBS: dict[str, Prepare] = {
     departure.VERB: departure.prepare,
     departure.BACK: departure.prepare_back,
     removal.VERB: removal.prepare,
-    backups.BACKUP: making.prepare,
+    backups.BACKUP: create.prepare,
     backups.RESTORE: backups.prepare_restore,
     catalog.VERB: catalog.prepare,
     upgrades.VERB: upgrades.prepare,

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from lakehouse import inventory
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
-from ops.answer import Answer, unknown
 from ops.console import view
 from ops.console.view import Count, View, Warehouse
+from ops.maybe import Answer, unknown
 from ops.probing import Prober
 from ops.status import look as status
 from ops.status import placement, questions, reading, screen

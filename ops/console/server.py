@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from typing import Any
 
-from lakehouse import listening
+from lakehouse import bind_address
 from ops.console.pages import METHODS, Pages, Response, refusal
 
 _COMMAND, _PORT = ".venv/bin/lakehouse console", 8765
@@ -24,11 +24,11 @@ class Server(ThreadingHTTPServer):
     pages: Pages
 
     def __init__(self, address: str, port: int) -> None:
-        self.address_family, place = listening.place(address, port, _COMMAND)
+        self.address_family, place = bind_address.place(address, port, _COMMAND)
         try:
             super().__init__(place, _Handler)
         except OSError as error:
-            raise listening.refused(address, port, _PORT, error, _COMMAND) from error
+            raise bind_address.refused(address, port, _PORT, error, _COMMAND) from error
 
     def server_bind(self) -> None:
         """Bind, without asking who has the address: there may be no answer."""
@@ -41,7 +41,7 @@ class Server(ThreadingHTTPServer):
         """Where a browser on this machine finds it."""
         host = self.host
         if ip_address(host).is_unspecified:
-            host = "::1" if self.address_family == socket.AF_INET6 else listening.LOOPBACK
+            host = "::1" if self.address_family == socket.AF_INET6 else bind_address.LOOPBACK
         return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
 
     @property

@@ -7,8 +7,8 @@ import signal
 import sys
 from threading import Thread
 
+from lakehouse.bind_address import LOOPBACK
 from lakehouse.interruption import raised, terminated
-from lakehouse.listening import LOOPBACK
 from lakehouse.validation.finding import Finding, Level
 from ops.console.server import Server
 

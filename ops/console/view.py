@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lakehouse.report.tables import Table
-from ops.answer import Answer
+from ops.maybe import Answer
 from ops.outcome import Result
 from ops.status.model import Status
 from plugins.module_utils.lakehouse import datanode_lists

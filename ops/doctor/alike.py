@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from lakehouse.validation.finding import Level
-from ops.answer import Answer
 from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.maybe import Answer
 from ops.status import reading
 
 Read = Callable[[Seen, str], Answer[Mapping[str, str]]]

@@ -12,9 +12,9 @@ from lakehouse import hive_types, yamlfile
 from lakehouse.catalog.shared_files import overlaps, places
 from lakehouse.run import ROOT
 from lakehouse.validation.finding import Level
-from ops.answer import Answer, unknown
-from ops.doctor.asks import CALLS
 from ops.doctor.model import SETTLED_SECONDS, Case, Check, Fault, Seen, judged, runs
+from ops.doctor.probes import CALLS
+from ops.maybe import Answer, unknown
 from ops.status import judge, questions
 from plugins.module_utils.lakehouse.counting import counted
 

@@ -11,9 +11,9 @@ from operator import itemgetter
 
 from lakehouse import endpoints, services
 from lakehouse.validation.finding import Level
-from ops.answer import both
 from ops.change import removal
 from ops.doctor.model import SETTLED_SECONDS, Case, Check, Fault, Seen, judged, runs
+from ops.maybe import both
 from ops.status import judge, placement
 from ops.status.model import RUNNING, STOPPED, Placed, Unit
 from plugins.module_utils.lakehouse.counting import counted

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from ops.answer import Answer, both
 from ops.doctor.model import Case, Check, Fault, Seen, judged, settings
+from ops.maybe import Answer, both
 from ops.status import reading
 from ops.status.model import Placed
 from plugins.module_utils.lakehouse.counting import counted

@@ -8,8 +8,8 @@ from functools import cache
 from lakehouse import yamlfile
 from lakehouse.run import ROOT
 from lakehouse.validation.finding import Level
-from ops.doctor.asks import NO_LIST
 from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.doctor.probes import NO_LIST
 from ops.status import reading
 
 _MODULE = "lakehouse_release"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from lakehouse.validation.finding import Level
 from ops.doctor import timers
-from ops.doctor.asks import HISTORY
 from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.doctor.probes import HISTORY
 from ops.status import questions
 from ops.status.model import Kept
 

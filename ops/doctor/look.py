@@ -7,7 +7,7 @@ import sys
 import time
 
 from lakehouse import inventory
-from ops.doctor import asks, screen
+from ops.doctor import probes, screen
 from ops.doctor.diagnosis import diagnose
 from ops.doctor.model import Seen
 from ops.probing import Prober
@@ -21,7 +21,7 @@ def look(prober: Prober, path: str, until: float) -> Seen:
     Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
     """
     cluster = placement.read(inventory.load(path))
-    asked = [*questions.questions(cluster, asks.commands, asks.PART_SECONDS), *asks.more(cluster)]
+    asked = [*questions.questions(cluster, probes.commands, probes.PART_SECONDS), *probes.more(cluster)]
     answers = status.ask(prober, cluster, asked, until)
     return Seen(reading.present(cluster, answers), status.seen(cluster, answers), answers)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from lakehouse.validation.finding import Level
-from ops.doctor.asks import LOGS
 from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.doctor.probes import LOGS
 from ops.status import judge, questions, reading
 from ops.status.model import Memory
 from plugins.module_utils.lakehouse import away

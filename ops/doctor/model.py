@@ -13,7 +13,7 @@ import yaml
 from lakehouse.inventory import Host
 from lakehouse.next_command import command
 from lakehouse.validation.finding import Level
-from ops.answer import Answer, unknown
+from ops.maybe import Answer, unknown
 from ops.probing import Reply
 from ops.status import judge, questions, reading
 from ops.status.model import RUNNING, Placed, Status

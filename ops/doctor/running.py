@@ -12,10 +12,10 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from lakehouse.validation.finding import Level
-from ops.answer import both
-from ops.doctor.asks import METASTORE_KEY
 from ops.doctor.daemons import waits
 from ops.doctor.model import Case, Check, Fault, Seen, settings
+from ops.doctor.probes import METASTORE_KEY
+from ops.maybe import both
 from ops.probing import Reply
 from ops.status.model import Placed
 

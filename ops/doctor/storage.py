@@ -9,9 +9,9 @@ from typing import Any
 
 from lakehouse import endpoints
 from lakehouse.validation.finding import Level
-from ops.answer import Answer
-from ops.doctor.asks import CHECKPOINT, EDITS, TRIED
 from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.doctor.probes import CHECKPOINT, EDITS, TRIED
+from ops.maybe import Answer
 from ops.status import judge, reading
 from ops.status.model import Hdfs, Placed
 from plugins.module_utils.lakehouse.datanode_lists import STALE_SECONDS

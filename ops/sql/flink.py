@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from unicodedata import east_asian_width
 
-from ops.sql.asked import Asked, Outcome
 from ops.sql.nodes import Client
+from ops.sql.query import Asked, Outcome
 from ops.sql.rows import Rows
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from ops import remote, tell
-from ops.sql.asked import Asked, Outcome
+from ops import output, remote
+from ops.sql.query import Asked, Outcome
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Client:
     def ask(self, asked: Asked) -> Outcome:
         """Run it; the host ends it when the time is over, or when this connection ends."""
         name = asked.host.name
-        kept = tell.Kept([name])
+        kept = output.Kept([name])
         scripts = {name: as_account(asked.person, self.script(asked))}
         ended = remote.run(scripts, [asked.host], kept, asked.limit, self.given(asked))[name]
         if not ended.known:

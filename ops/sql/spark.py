@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from ops.sql.asked import Asked, Outcome
 from ops.sql.nodes import Client
+from ops.sql.query import Asked, Outcome
 from ops.sql.rows import Rows
 
 _PROGRAM = Path(__file__).with_name("spark_rows.py")

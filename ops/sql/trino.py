@@ -8,7 +8,7 @@ from trino.dbapi import Cursor, connect
 from trino.exceptions import Error, TrinoConnectionError, TrinoQueryError
 
 from lakehouse import endpoints
-from ops.sql.asked import Asked, Outcome
+from ops.sql.query import Asked, Outcome
 from ops.sql.rows import Rows
 from plugins.module_utils.lakehouse.counting import counted
 

@@ -14,10 +14,10 @@ from lakehouse import inventory
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.inventory import Host
 from lakehouse.next_command import command
-from ops import hosts, outcome, tell
+from ops import hosts, outcome, output
 from ops.outcome import Finding, Result
 from ops.sql import flink, nodes, rows, spark, statements, trino
-from ops.sql.asked import Asked, Outcome
+from ops.sql.query import Asked, Outcome
 from ops.sql.rows import Rows
 from ops.status import placement
 from plugins.module_utils.lakehouse.counting import counted
@@ -55,7 +55,7 @@ def main(arguments: argparse.Namespace) -> int:
     host = _host(cluster, arguments.engine, engine)
     person = arguments.person or str(cluster.variable("lakehouse_users")[engine.user])
     asked = Asked(cluster, host, person, texts or (), arguments.limit)
-    tell.progress(f"{arguments.engine} on {host.name} as {person}")
+    output.progress(f"{arguments.engine} on {host.name} as {person}")
     if texts is None:
         return _session(asked, engine)
     found = engine.ask(asked)
@@ -63,7 +63,7 @@ def main(arguments: argparse.Namespace) -> int:
         shown = _form(as_csv=arguments.csv)(found.results)
         sys.stdout.write(shown if not shown or shown.endswith("\n") else f"{shown}\n")
         sys.stdout.flush()
-    return tell.end(_result(arguments, asked, found, time.monotonic() - began), as_json=arguments.json)
+    return output.end(_result(arguments, asked, found, time.monotonic() - began), as_json=arguments.json)
 
 
 def _form(*, as_csv: bool) -> Callable[[Sequence[Rows]], str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ops.answer import Answer
+from ops.maybe import Answer
 from plugins.module_utils.lakehouse.away import Mark
 
 RUNNING = "running"

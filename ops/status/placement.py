@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import Template
 
-from lakehouse import endpoints, services, shipped, yamlfile
+from lakehouse import defaults, endpoints, services, yamlfile
 from lakehouse.endpoints import Endpoint
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory
@@ -42,7 +42,7 @@ class Cluster:
     def clock_limit(self) -> float:
         """By how many seconds a clock may differ."""
         name = "node_max_clock_offset_seconds"
-        return float(self.hosts[0].variables.get(name, shipped.role("node")[name]))
+        return float(self.hosts[0].variables.get(name, defaults.role("node")[name]))
 
     def running(self, group: str) -> tuple[Host, ...]:
         """Hosts of a group on which its services are placed: none where the profile leaves them out."""

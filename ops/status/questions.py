@@ -12,7 +12,7 @@ from lakehouse import endpoints
 from lakehouse import services as catalogue
 from lakehouse.inventory import Host
 from lakehouse.services import Service
-from ops.answer import Answer, unknown
+from ops.maybe import Answer, unknown
 from ops.probing import Http, Question, Reply, Shell, Thrift
 from ops.status import placement
 from ops.status.placement import Cluster

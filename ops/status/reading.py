@@ -13,7 +13,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.report import record
 from lakehouse.services import Service
-from ops.answer import Answer, both, unknown
+from ops.maybe import Answer, both, unknown
 from ops.probing import Reply
 from ops.status import placement, questions
 from ops.status.model import (

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lakehouse.report.text import size
-from ops.answer import Answer
+from ops.maybe import Answer
 from ops.outcome import Result
 from ops.status.judge import findings
 from ops.status.model import RUNNING, Engine, Hdfs, Kept, Machine, Memory, Placed, Status

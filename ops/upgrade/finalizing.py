@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import command
-from ops.answer import Answer
-from ops.change.ending import Refusal
 from ops.change.facts import Living
+from ops.change.result import Refusal
 from ops.change.run import Request, Running, Work
+from ops.maybe import Answer
 from ops.upgrade import hdfs
 from plugins.module_utils.lakehouse.counting import counted
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakehouse.next_command import command
-from ops.answer import Answer, both
 from ops.change import restart
-from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
+from ops.change.result import Ending, Refusal, Stopped
 from ops.change.run import Running
+from ops.maybe import Answer, both
 from ops.status import reading
 from ops.upgrade.detached import detached
 from plugins.module_utils.lakehouse.checked_document import checked

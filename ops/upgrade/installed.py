@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lakehouse.artifacts import parts
-from ops.answer import Answer
 from ops.change.facts import Living
+from ops.maybe import Answer
 from ops.upgrade.planner import Release
 from plugins.module_utils.lakehouse.checked_document import checked
 

@@ -15,7 +15,7 @@ from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.nearest import did_you_mean
 from lakehouse.next_command import PROGRAM
 from ops.change import steps
-from ops.change.ending import Refusal
+from ops.change.result import Refusal
 from ops.change.steps import Step
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse.counting import counted

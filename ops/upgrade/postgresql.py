@@ -20,13 +20,13 @@ from lakehouse import airgap
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.next_command import command
-from ops.answer import Answer
-from ops.change import journal, mark, restart, run, steps
-from ops.change.ending import Ending, Refusal, Stopped, said
+from ops.change import journal, marker, restart, run, steps
 from ops.change.facts import Living
+from ops.change.result import Ending, Refusal, Stopped, said
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from ops.doctor import backups
+from ops.maybe import Answer
 from ops.status import questions, reading
 from ops.status.model import Kept
 from ops.upgrade import proof
@@ -89,7 +89,7 @@ def prepare(living: Living, request: Request) -> Work:
         change = Change(step.host, found.names, found.installed, new, step)
         if not arguments["force"]:
             refusal = refusal or unsaved(_backup(living), time.time(), path)
-    refusal = mark.absent(living.cluster, [change.host], path) or refusal
+    refusal = marker.absent(living.cluster, [change.host], path) or refusal
     there = change.old == change.new
     return Work(
         target=COMPONENT,

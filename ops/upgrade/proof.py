@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakehouse import services
-from ops.change.ending import Ending, Stopped
-from ops.sql.asked import Asked
+from ops.change.result import Ending, Stopped
+from ops.sql.query import Asked
 from ops.sql.verb import ENGINES
 from ops.status.placement import Cluster
 

@@ -18,14 +18,14 @@ from lakehouse.artifacts import manifest, parts, releases
 from lakehouse.artifacts.manifest import Manifest
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import PROGRAM, command
-from ops.change import mark, restart, run
-from ops.change.ending import Refusal, Stopped
+from ops.change import marker, restart, run
 from ops.change.facts import Living
 from ops.change.journal import Run
+from ops.change.result import Refusal, Stopped
 from ops.change.run import Prepare, Request, Work
-from ops.upgrade import acting, finalizing, hdfs, installed, planner, postgresql
-from ops.upgrade.acting import Task, Upgrade
+from ops.upgrade import finalizing, hdfs, installed, planner, postgresql, release_switch
 from ops.upgrade.planner import Reason, Release, Row
+from ops.upgrade.release_switch import Task, Upgrade
 from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "upgrade"
@@ -70,7 +70,7 @@ def prepare(living: Living, request: Request) -> Work:
         unknown = Refusal(f"{silent[0]} does not say what it has: {silent[1]}", command("doctor", path))
         return _work(upgrade, Task((), (), (), ()), [f"{VERB} {target}"], unknown)
     there = {name: one.value or {} for name, one in answers.items()}
-    away = partial(mark.absent, living.cluster, path=path)
+    away = partial(marker.absent, living.cluster, path=path)
     if stopped:
         task = _left(living, stopped, there)
         shown = planner.lines(task.left, {}) if task.left else [f"{VERB} {target}: goes back"]
@@ -163,7 +163,7 @@ def _work(upgrade: Upgrade, task: Task, lines: list[str], refusal: Refusal | Non
         plan=[planner.written(row) for row in rows],
         lines=[*lines, *more],
         question=f"Switch {counted(len(rows), 'release')}, and restart what runs from them?",
-        do=partial(acting.carry_out, upgrade, task),
+        do=partial(release_switch.carry_out, upgrade, task),
         following=command(following, path),
         refusal=refusal,
         words=_words(upgrade.request.arguments),

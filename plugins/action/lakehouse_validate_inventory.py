@@ -15,7 +15,7 @@ from ansible import constants
 from ansible.errors import AnsibleAction, AnsibleActionFail, AnsibleTemplateError, AnsibleUndefinedVariable
 from ansible.plugins.action import ActionBase
 
-from lakehouse import shipped, specs
+from lakehouse import defaults, specs
 from lakehouse.artifacts import manifest
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory
@@ -60,12 +60,12 @@ class ActionModule(ActionBase):
         return Inventory(path=Path(str(variables.get("inventory_dir", "."))), hosts=tuple(hosts))
 
     def _host(self, name: str, variables: Mapping[str, Any]) -> Host:
-        raw = shipped.completed(variables["hostvars"].raw_get(name))
+        raw = defaults.completed(variables["hostvars"].raw_get(name))
         templar = self._templar.copy_with_new_env(
             available_variables=raw | {"hostvars": variables["hostvars"]}
         )
         own = {
-            key: shipped.table(key, _resolved(templar, key, value))
+            key: defaults.table(key, _resolved(templar, key, value))
             for key, value in raw.items()
             if key not in INTERNAL
         }

@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from lakehouse import shipped
+from lakehouse import defaults
 
 # Raw variables by process and host. A task is a process of its own, in which no inventory changes any more,
 # and asks for ports a hundred times.
@@ -23,7 +23,7 @@ def _raw(hostvars: Any, host: str) -> dict[str, Any]:
     """Return what the inventory says of a host and what it leaves unsaid, not evaluated."""
     key = (os.getpid(), host)
     if key not in _SEEN:
-        _SEEN[key] = shipped.completed(hostvars.raw_get(host))
+        _SEEN[key] = defaults.completed(hostvars.raw_get(host))
     return _SEEN[key]
 
 
@@ -36,4 +36,4 @@ class LookupModule(LookupBase):
         host = str(options.get("host", known["inventory_hostname"]))
         raw = _raw(known["hostvars"], host)
         templar = self._templar.copy_with_new_env(available_variables={**known, **raw})
-        return [shipped.table(name, templar.template(raw[name])) for name in terms]
+        return [defaults.table(name, templar.template(raw[name])) for name in terms]

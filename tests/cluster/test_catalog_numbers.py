@@ -14,7 +14,7 @@ from hive_metastore.ttypes import Partition
 from lakehouse.catalog.shared_files import SHARED
 from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
-from ops.catalog.shared import PROGRAM
+from ops.catalog.sync import PROGRAM
 from testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines

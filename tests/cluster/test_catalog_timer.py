@@ -10,7 +10,7 @@ import pytest
 from hive_metastore.ttypes import Database
 
 from lakehouse.inventory import Inventory
-from ops.catalog.shared import PROGRAM
+from ops.catalog.sync import PROGRAM
 from ops.clients import MetastoreSession
 from ops.status import placement
 from testbed.waiting import wait_for

@@ -15,7 +15,7 @@ import pytest
 from lakehouse import profile
 from lakehouse.inventory import Inventory
 from lakehouse.run import ROOT, program
-from ops.backup.making import UNIT
+from ops.backup.create import UNIT
 from testbed.engines.trino import Trino
 from testbed.namenode import NameNode
 from tests.cluster import bills, changing, kills

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lakehouse import shipped
+from lakehouse import defaults
 from lakehouse.inventory import Inventory
 from tests.cluster.machines import Machine
 
@@ -21,7 +21,7 @@ def image(node: Machine) -> int:
 
 def limit(node: Machine, name: str) -> int:
     """What the inventory says of a variable, or else its role."""
-    return int(node.host.variables.get(name, shipped.role(name.partition("_")[0])[name]))
+    return int(node.host.variables.get(name, defaults.role(name.partition("_")[0])[name]))
 
 
 @pytest.mark.group("namenode")

@@ -29,7 +29,7 @@ import pytest
 from lakehouse.inventory import Inventory
 from lakehouse.run import ROOT
 from ops import remote
-from ops.answer import Answer
+from ops.maybe import Answer
 from ops.remote import Line
 from tests import pages
 from tests.cluster import looking

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import inventory, services, shipped
+from lakehouse import defaults, inventory, services
 from tests.render import rendering
 
 # Accounts have the name of what they run.
@@ -142,10 +142,10 @@ def test_the_cluster_of_the_tests_leaves_no_default_as_it_is() -> None:
         inventory.load(rendering.REPOSITORY / rendering.INVENTORIES[name]).hosts[0].variables
         for name in ("tests", "local")
     )
-    for name in shipped.defaults().keys() - {*SWITCHES, *shipped.TABLES}:
+    for name in defaults.defaults().keys() - {*SWITCHES, *defaults.TABLES}:
         assert own[name] != local[name], name
-    for name in shipped.TABLES:
-        assert not [key for key, value in shipped.defaults()[name].items() if own[name][key] == value], name
+    for name in defaults.TABLES:
+        assert not [key for key, value in defaults.defaults()[name].items() if own[name][key] == value], name
 
 
 def test_another_cluster_has_nothing_of_the_local_one(

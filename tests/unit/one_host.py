@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ops.answer import Answer
 from ops.change import journal, lock, run
-from ops.change.ending import Ended
 from ops.change.lock import Holder
+from ops.change.result import Ended
 from ops.change.run import Confirmed, Plan, Running, Work
+from ops.maybe import Answer
 from ops.probing import Reply
 from ops.status.placement import Cluster
 

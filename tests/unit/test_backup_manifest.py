@@ -15,7 +15,7 @@ from backup import run
 from backup.config import BackupError, Settings
 from backup.manifest import Backup
 from lakehouse.errors import LakehouseError, UsageError
-from ops.backup import acting, engines, making, restore
+from ops.backup import create, engines, restore, shell
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.checked_document import DocumentError
@@ -210,8 +210,8 @@ class KeeperCluster:
 
 
 def answered(monkeypatch: pytest.MonkeyPatch, text: str) -> Cluster:
-    monkeypatch.setattr(acting, "keeper", lambda _: "k")
-    monkeypatch.setattr(acting, "act", lambda *_: {"k": acting.Done(0, text)})
+    monkeypatch.setattr(shell, "keeper", lambda _: "k")
+    monkeypatch.setattr(shell, "act", lambda *_: {"k": shell.Done(0, text)})
     return cast("Cluster", KeeperCluster())
 
 
@@ -233,7 +233,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, text: str) -> Cluster:
 def test_an_answer_of_an_attacker_is_one_line(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     cluster = answered(monkeypatch, answer)
     with pytest.raises(LakehouseError) as refused:
-        acting.program(cluster, "verify", seconds=1.0, read=backup_manifest.verified)
+        shell.program(cluster, "verify", seconds=1.0, read=backup_manifest.verified)
     assert str(refused.value).isprintable()
     assert "; next: " in str(refused.value)
 
@@ -241,21 +241,21 @@ def test_an_answer_of_an_attacker_is_one_line(monkeypatch: pytest.MonkeyPatch, a
 def test_what_is_not_there_is_a_mistake_of_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = answered(monkeypatch, json.dumps({"why": "there is no backup x", "usage": True}))
     with pytest.raises(UsageError, match="there is no backup x"):
-        acting.program(cluster, "verify", seconds=1.0, read=backup_manifest.verified)
+        shell.program(cluster, "verify", seconds=1.0, read=backup_manifest.verified)
 
 
 def test_problems_of_an_attacker_move_no_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     text = json.dumps({"value": {"name": NAME, "problems": ["files/\x1b]0;x\x07"]}})
-    found = acting.program(answered(monkeypatch, text), "verify", seconds=1.0, read=backup_manifest.verified)
+    found = shell.program(answered(monkeypatch, text), "verify", seconds=1.0, read=backup_manifest.verified)
     assert found["problems"] == ["files/\N{REPLACEMENT CHARACTER}]0;x\N{REPLACEMENT CHARACTER}"]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"good": "x; id", "why": "", "began": 1}', DEEP])
 def test_a_last_backup_of_an_attacker_is_one_line(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(acting, "must", lambda *_: {"k": text})
-    monkeypatch.setattr(acting, "last", lambda _: "cat /state/last.json")
+    monkeypatch.setattr(shell, "must", lambda *_: {"k": text})
+    monkeypatch.setattr(shell, "last", lambda _: "cat /state/last.json")
     with pytest.raises(LakehouseError, match=r"^k: ") as refused:
-        making._last(cast("Cluster", KeeperCluster()), "k")
+        create._last(cast("Cluster", KeeperCluster()), "k")
     assert str(refused.value).isprintable()
 
 

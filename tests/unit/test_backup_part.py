@@ -17,16 +17,16 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from backup import __main__ as program
-from backup import chosen, copying, reconcile, run, verify
+from backup import copying, reconcile, run, selection, verify
 from backup.config import BackupError, Settings
 from backup.manifest import Backup
 from backup.tree import Entry
 from lakehouse import yamlfile
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.run import ROOT as REPOSITORY
-from ops.backup import catalog, part
+from ops.backup import catalog, table_restore
 from ops.backup.catalog import Place
-from ops.backup.part import Wanted
+from ops.backup.table_restore import Wanted
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from tests.unit import patience
@@ -137,15 +137,15 @@ def backup(settings: Settings) -> Backup:
 def test_the_files_of_a_table_are_its_own_alone(
     settings: Settings, backup: Backup, table: str, paths: list[str]
 ) -> None:
-    one = chosen.choose(backup, table, "")
-    assert sorted(found.path for found in chosen.files(settings, backup, one)) == paths
+    one = selection.choose(backup, table, "")
+    assert sorted(found.path for found in selection.files(settings, backup, one)) == paths
 
 
 def test_a_database_has_all_of_its_tables(backup: Backup) -> None:
-    one = chosen.choose(backup, "", "d")
+    one = selection.choose(backup, "", "d")
     assert list(map(str, one.tables)) == ["d.delta", "d.hive", "d.ice"]
     assert [database["name"] for database in one.databases] == ["d"]
-    assert chosen.choose(backup, "", "empty").tables == ()
+    assert selection.choose(backup, "", "empty").tables == ()
 
 
 @pytest.mark.parametrize(
@@ -159,23 +159,23 @@ def test_what_is_not_there_is_said_with_the_nearest_name(
     backup: Backup, table: str, database: str, said: str
 ) -> None:
     with pytest.raises(BackupError) as refused:
-        chosen.choose(backup, table, database)
+        selection.choose(backup, table, database)
     assert str(refused.value) == said
 
 
 def test_damage_counts_for_the_table_whose_file_it_is(settings: Settings, backup: Backup) -> None:
     (backup.files / "d/delta/part").write_text("another text")
-    assert verify.part(settings, backup, chosen.choose(backup, "d.delta", "")) == [
+    assert verify.part(settings, backup, selection.choose(backup, "d.delta", "")) == [
         "files/d/delta/part is not as it was written"
     ]
-    assert verify.part(settings, backup, chosen.choose(backup, "d.hive", "")) == []
+    assert verify.part(settings, backup, selection.choose(backup, "d.hive", "")) == []
 
 
 def test_a_changed_byte_of_the_catalog_is_found(backup: Backup) -> None:
     path = backup.folder / "catalog.jsonl"
     path.write_text(path.read_text().replace("eve", "eva", 1))
     with pytest.raises(BackupError, match=r"catalog\.jsonl is not as it was written"):
-        chosen.choose(backup, "d.ice", "")
+        selection.choose(backup, "d.ice", "")
 
 
 def test_a_backup_of_before_has_no_entries(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_backup_of_before_has_no_entries(tmp_path: Path) -> None:
     old.files.mkdir(parents=True)
     old.finish(manifest(tables=TABLES))
     with pytest.raises(BackupError, match="was made before a table could be restored alone"):
-        chosen.choose(Backup(old.folder), "d.ice", "")
+        selection.choose(Backup(old.folder), "d.ice", "")
 
 
 def test_a_backup_whose_catalog_is_one_document_is_read(backup: Backup, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_backup_whose_catalog_is_one_document_is_read(backup: Backup, tmp_path
     old.files.mkdir(parents=True)
     (old.folder / "catalog.json").write_text(json.dumps({"databases": DATABASES, "tables": ENTRIES}))
     old.finish(manifest(name=old.name, tables=TABLES))
-    assert chosen.choose(Backup(old.folder), "", "d") == chosen.choose(backup, "", "d")
+    assert selection.choose(Backup(old.folder), "", "d") == selection.choose(backup, "", "d")
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_rows_that_are_no_catalog_are_a_line(tmp_path: Path, rows: list[Any]) ->
         lines.writelines(f"{json.dumps(one)}\n" for one in rows)
     made.finish(manifest(tables=TABLES))
     with pytest.raises(BackupError, match=r"^[^\n]+$"):
-        chosen.choose(Backup(made.folder), "", "d")
+        selection.choose(Backup(made.folder), "", "d")
 
 
 ANSWER = '{"value": {"label": "l"}}'
@@ -384,7 +384,7 @@ def live(*places: Place) -> Mapping[str, Place]:
 
 
 def test_what_was_dropped_has_nothing_in_its_way() -> None:
-    assert part.in_the_way(wanted("d.ice", "d.hive"), live(Place("d", "delta", DELTA, ""))) == []
+    assert table_restore.in_the_way(wanted("d.ice", "d.hive"), live(Place("d", "delta", DELTA, ""))) == []
 
 
 @pytest.mark.parametrize(
@@ -396,7 +396,7 @@ def test_what_was_dropped_has_nothing_in_its_way() -> None:
     ],
 )
 def test_a_table_of_the_name_is_in_the_way_unless_it_is_the_same(place: Place, way: list[str]) -> None:
-    assert part.in_the_way(wanted("d.ice", "d.hive"), live(place)) == way
+    assert table_restore.in_the_way(wanted("d.ice", "d.hive"), live(place)) == way
 
 
 @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def test_a_table_of_the_name_is_in_the_way_unless_it_is_the_same(place: Place, w
     ],
 )
 def test_no_two_tables_get_the_same_files(place: Place) -> None:
-    assert part.shared(wanted("d.ice"), live(place)).startswith(f"{place} has its files in ")
+    assert table_restore.shared(wanted("d.ice"), live(place)).startswith(f"{place} has its files in ")
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_no_two_tables_get_the_same_files(place: Place) -> None:
     ],
 )
 def test_a_neighbour_and_the_table_itself_share_nothing(place: Place) -> None:
-    assert part.shared(wanted("d.ice"), live(place)) == ""
+    assert table_restore.shared(wanted("d.ice"), live(place)) == ""
 
 
 # -- Under another name --
@@ -434,29 +434,29 @@ def found(name: str) -> dict[str, Any]:
 
 
 def test_files_that_do_not_fit_are_refused_with_both_sizes() -> None:
-    assert part.crowded(10 << 20, 10 << 20) is None
-    refused = part.crowded(10 << 20, (10 << 20) + (1 << 20))
+    assert table_restore.crowded(10 << 20, 10 << 20) is None
+    refused = table_restore.crowded(10 << 20, (10 << 20) + (1 << 20))
     assert refused
     assert refused.fact == "HDFS has room for 10 MiB, and the files need 11 MiB"
 
 
 def test_a_copy_of_delta_has_a_folder_of_its_own() -> None:
-    copy, into = part.beside(found("d.delta"), "d.then")
+    copy, into = table_restore.beside(found("d.delta"), "d.then")
     assert (str(copy), into, copy.folder, copy.row["location"]) == ("d.then", *[f"{ROOT}/d/then"] * 3)
     assert copy.entry["storage"]["location"] == into
 
 
 def test_an_iceberg_table_keeps_its_place() -> None:
-    copy, into = part.beside(found("d.ice"), "x.then")
+    copy, into = table_restore.beside(found("d.ice"), "x.then")
     assert (str(copy), into, copy.folder, copy.metadata) == ("x.then", "", ICE, POINTER)
 
 
 def test_partitions_go_with_a_copy_or_it_is_refused() -> None:
     inner = entry("d.hive", HIVE, (f"{HIVE}/day=1",))
-    copy, into = part.beside({**found("d.hive"), "entries": [inner]}, "d.then")
+    copy, into = table_restore.beside({**found("d.hive"), "entries": [inner]}, "d.then")
     assert copy.entry["partitions"][0]["storage"]["location"] == f"{into}/day=1"
     with pytest.raises(LakehouseError, match="partitions outside of"):
-        part.beside(found("d.hive"), "d.then")
+        table_restore.beside(found("d.hive"), "d.then")
 
 
 @pytest.mark.parametrize(
@@ -465,13 +465,13 @@ def test_partitions_go_with_a_copy_or_it_is_refused() -> None:
 )
 def test_a_name_is_a_name_and_another_one(table: str, other: str) -> None:
     with pytest.raises(UsageError):
-        part._other({"table": table, "as": other})
+        table_restore._other({"table": table, "as": other})
 
 
 def test_another_name_is_in_the_same_database_unless_it_says_so() -> None:
-    assert part._other({"table": "d.orders", "as": "then"}) == "d.then"
-    assert part._other({"table": "d.orders", "as": "x.then"}) == "x.then"
-    assert part._other({"table": "d.a/b", "as": "then"}) == "d.then"
+    assert table_restore._other({"table": "d.orders", "as": "then"}) == "d.then"
+    assert table_restore._other({"table": "d.orders", "as": "x.then"}) == "x.then"
+    assert table_restore._other({"table": "d.a/b", "as": "then"}) == "d.then"
 
 
 # -- As Thrift has it --

@@ -23,7 +23,7 @@ from backup.config import BackupError, Settings, made_at
 from backup.manifest import Backup, Damage
 from backup.tree import Entry
 from lakehouse import inventory
-from ops.backup import acting, restore, verb
+from ops.backup import restore, shell, verb
 from ops.change.run import Running
 from ops.status import placement, reading
 from ops.status.placement import Cluster
@@ -188,7 +188,7 @@ def test_the_list_marks_what_is_damaged(
     answer = program._list(settings, Namespace())
     monkeypatch.setattr(inventory, "load", lambda _: None)
     monkeypatch.setattr(placement, "read", lambda _: OneHost())
-    monkeypatch.setattr(acting, "program", lambda *_, read, **__: read(json.loads(json.dumps(answer))))
+    monkeypatch.setattr(shell, "program", lambda *_, read, **__: read(json.loads(json.dumps(answer))))
     assert verb.listed("inventory/x").facts == ("3 backups", f"{THIRD} (damaged)", SECOND, FIRST)
 
 
@@ -417,8 +417,8 @@ def test_nothing_is_done_by_the_clock_while_a_cluster_goes_back(
         scripts.extend(asked.values())
         return dict.fromkeys(asked, "")
 
-    monkeypatch.setattr(acting, "must", must)
-    monkeypatch.setattr(acting, "keeper", lambda _: "n1")
+    monkeypatch.setattr(shell, "must", must)
+    monkeypatch.setattr(shell, "keeper", lambda _: "n1")
 
     class Run:
         class living:  # noqa: N801 -- as the attribute is called

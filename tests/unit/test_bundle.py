@@ -25,7 +25,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lakehouse.inventory import Host
-from ops.bundle import archive, collector, items, mask, spans, verb
+from ops.bundle import archive, collector, items, mask, secret_spans, verb
 from ops.bundle.mask import MASK, Masker
 
 # With letters that each form writes in another way.
@@ -365,10 +365,10 @@ def test_what_lies_in_a_value_is_not_read_again() -> None:
         asked.append(name)
         return True
 
-    assert len(list(spans.of_words('"token":"a' * 500, is_secret))) == 1
+    assert len(list(secret_spans.of_words('"token":"a' * 500, is_secret))) == 1
     assert len(asked) == 2
     asked.clear()
-    assert len(list(spans.of_lines("a.properties", "password=a\\\n" * 500, is_secret))) == 1
+    assert len(list(secret_spans.of_lines("a.properties", "password=a\\\n" * 500, is_secret))) == 1
     assert len(asked) == 1
 
 
@@ -377,5 +377,5 @@ def test_what_lies_in_a_value_is_not_read_again() -> None:
 )
 def test_a_document_that_nests_without_end_ends_no_process(deep: str) -> None:
     with pytest.raises(yaml.YAMLError):
-        list(spans.of_yaml(deep, lambda *_: False))
+        list(secret_spans.of_yaml(deep, lambda *_: False))
     assert "abc123" not in Masker().text("a.yml", f"password: abc123\nb: {deep}")

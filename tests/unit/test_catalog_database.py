@@ -19,8 +19,8 @@ from lakehouse.catalog.merging.sides import Choice, Three
 from lakehouse.catalog.merging.trees import merge
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
-from lakehouse.catalog.past import Past
 from lakehouse.catalog.reading import Stream
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.catalog.store import Reader, Store
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT

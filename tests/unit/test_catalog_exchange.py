@@ -18,7 +18,7 @@ import pytest
 from hive_metastore.ttypes import MetaException
 
 from lakehouse import yamlfile
-from lakehouse.catalog import build, exchange, forgetting, fsck, marks
+from lakehouse.catalog import build, checksums, exchange, forgetting, fsck
 from lakehouse.catalog.disk import Objects
 from lakehouse.catalog.exchange import reconcile
 from lakehouse.catalog.hosted.serving import Following
@@ -27,7 +27,7 @@ from lakehouse.catalog.served.handler import refused
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.run import ROOT
-from ops.catalog import shared
+from ops.catalog import sync
 from testbed.waiting import wait_for
 from tests.unit import metastore_database, patience
 
@@ -93,7 +93,7 @@ def commit_in(store: Store, text: str, branch: str = "main", moment: int = DAY) 
 
 def meet(store: Store, cluster: Cluster) -> list[str]:
     said: list[str] = []
-    shared.synchronize(store, cluster.node, said.append)
+    sync.synchronize(store, cluster.node, said.append)
     return said
 
 
@@ -203,7 +203,7 @@ def test_who_was_killed_between_goes_on_with_the_next(
         mine.references.add("heads/dev", mine.resolve("HEAD").id)
         desired = commit(mine, "desired", "dev")
         with pytest.raises(KilledError):
-            shared.synchronize(mine, broken, print)
+            sync.synchronize(mine, broken, print)
         assert meet(mine, cluster) == []
         assert node.references.names("heads")["dev"] == mine.references.names("heads")["dev"] == desired.id
 
@@ -226,7 +226,7 @@ def test_half_an_answer_moves_nothing(
     with closing(cluster.store()) as node, closing(copy("mine")) as mine:
         commit(node, "one")
         with pytest.raises(LakehouseError, match=why):
-            shared.synchronize(mine, cut, print)
+            sync.synchronize(mine, cut, print)
         assert exchange.names(mine) == {}
         meet(mine, cluster)
         assert subjects(mine) == ["one"]
@@ -466,23 +466,23 @@ def test_the_clock_and_a_person_commit_what_a_database_holds(
 ) -> None:
     with metastore_database.server() as database, closing(copy("mine")) as mine:
         cluster = Cluster(tmp_path / "node", psql=database.argv)
-        first = shared.told(cluster.node, "clock", {})
+        first = sync.told(cluster.node, "clock", {})
         assert (first["new"], first["counts"]["databases"]) == (True, 1)
         database.run(
             "INSERT INTO \"DBS\" VALUES (2, '', 'hdfs://lake/sales', 'sales', 'ann', 'USER', 'hive')"
         )
-        own = shared.told(cluster.node, "commit", {"author": WHO, "message": "by hand"})
-        assert shared.told(cluster.node, "clock", {})["commit"] == own["commit"]
+        own = sync.told(cluster.node, "commit", {"author": WHO, "message": "by hand"})
+        assert sync.told(cluster.node, "clock", {})["commit"] == own["commit"]
         meet(mine, cluster)
         assert subjects(mine) == ["by hand", "the first commit"]
         # The copy knows what the last commit was made of: it need not read all of it again.
-        assert marks.read(mine)["commit"] == own["commit"]
+        assert checksums.read(mine)["commit"] == own["commit"]
         last = json.loads((cluster.repository.parent / "last.json").read_text())
         assert last["why"] == ""
         # A moment later the database is gone.
         cluster.settings.write_text(cluster.settings.read_text().replace(database.name, "nowhere"))
         with pytest.raises(LakehouseError, match='database "nowhere" does not exist'):
-            shared.told(cluster.node, "clock", {})
+            sync.told(cluster.node, "clock", {})
         failed = json.loads((cluster.repository.parent / "last.json").read_text())
         assert failed["good"] == last["good"]
         assert "nowhere" in failed["why"]

@@ -15,9 +15,9 @@ from lakehouse.catalog.merging.sides import Choice, Side, Three
 from lakehouse.catalog.merging.trees import merge
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
-from lakehouse.catalog.past import Past
 from lakehouse.catalog.restoring import Deed, Wanted
 from lakehouse.catalog.shared_files import TablePlaces, is_plain_external
+from lakehouse.catalog.snapshot_reader import Past
 from ops.catalog.writing import Metadata
 from tests.unit.catalog_files import Complete
 from tests.unit.catalog_states import LAKE, Table, day, tree

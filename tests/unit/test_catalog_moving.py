@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from lakehouse.catalog import build, diff, documents, moving, restoring
+from lakehouse.catalog import build, diff, documents, relocation, restoring
 from lakehouse.catalog.diff import Action
-from lakehouse.catalog.moving import Rule
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
-from lakehouse.catalog.past import Past
+from lakehouse.catalog.relocation import Rule
 from lakehouse.catalog.restoring import Deed, Wanted
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.errors import UsageError
 from tests.unit import catalog_states as states
 from tests.unit.catalog_files import Complete
@@ -62,7 +62,7 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def test_a_clone_is_a_database_more_and_nothing_else(overlay: Overlay, tree: str) -> None:
-    clone, _ = moving.cloned(overlay, tree, SALES, "dev")
+    clone, _ = relocation.cloned(overlay, tree, SALES, "dev")
     found = list(diff.changes(overlay, tree, clone))
     assert {(one.action, one.name.database) for one in found} == {(Action.ADDED, "dev")}
     assert {one.name.table for one in found} == {"", "days", "look", "child"}
@@ -76,7 +76,7 @@ def test_a_clone_is_a_database_more_and_nothing_else(overlay: Overlay, tree: str
 
 
 def test_the_files_of_a_clone_are_not_its_own(overlay: Overlay, tree: str) -> None:
-    clone, _ = moving.cloned(overlay, tree, SALES, "dev")
+    clone, _ = relocation.cloned(overlay, tree, SALES, "dev")
     days, before = said(overlay, clone, DEV, "days"), said(overlay, tree, SALES, "days")
     assert days["type"] == "EXTERNAL_TABLE"
     # Its own folder is none: the metastore has to accept the other one's.
@@ -91,7 +91,7 @@ def test_the_files_of_a_clone_are_not_its_own(overlay: Overlay, tree: str) -> No
 
 
 def test_a_table_that_describes_itself_is_left_out_and_named(overlay: Overlay, tree: str) -> None:
-    clone, [left] = moving.cloned(overlay, tree, SALES, "dev")
+    clone, [left] = relocation.cloned(overlay, tree, SALES, "dev")
     assert str(left) == "! table hive.dev.ice: two tables of iceberg on the same files"
     assert Past(overlay, clone).tables(DEV) == ["child", "days", "look"]
 
@@ -99,13 +99,13 @@ def test_a_table_that_describes_itself_is_left_out_and_named(overlay: Overlay, t
 def test_a_transactional_table_has_no_clone(overlay: Overlay) -> None:
     acid = states.table(parameters={"transactional": "true"})
     known = states.tree(overlay, {"sales": {"acid": acid, "plain": states.table()}})
-    clone, [left] = moving.cloned(overlay, known, SALES, "dev")
+    clone, [left] = relocation.cloned(overlay, known, SALES, "dev")
     assert str(left) == f"! table hive.dev.acid: {restoring.TRANSACTIONAL}"
     assert Past(overlay, clone).tables(DEV) == ["plain"]
 
 
 def test_keys_of_a_clone_refer_to_the_clone(overlay: Overlay, tree: str) -> None:
-    child = said(overlay, moving.cloned(overlay, tree, SALES, "dev")[0], DEV, "child")
+    child = said(overlay, relocation.cloned(overlay, tree, SALES, "dev")[0], DEV, "child")
     assert [one["references"][1] for one in child["constraints"]] == ["dev", "hr"]
     # Names are unique in the metastore.
     assert [one["name"] for one in child["constraints"]] == ["dev_fk", "dev_far"]
@@ -125,11 +125,11 @@ def test_a_clone_needs_a_database_and_a_new_name(
     overlay: Overlay, tree: str, database: Name, other: str, why: str
 ) -> None:
     with pytest.raises(UsageError, match=why):
-        moving.cloned(overlay, tree, database, other)
+        relocation.cloned(overlay, tree, database, other)
 
 
 def test_a_clone_is_planned_like_a_restore(overlay: Overlay, tree: str) -> None:
-    clone, _ = moving.cloned(overlay, tree, SALES, "dev")
+    clone, _ = relocation.cloned(overlay, tree, SALES, "dev")
     steps = restoring.plan(overlay, tree, Wanted(clone, DEV, shares=True), Complete())
     assert {one.deed for one in steps} == {Deed.MAKE}
     assert len(steps) == 1 + 3 + 201
@@ -137,7 +137,7 @@ def test_a_clone_is_planned_like_a_restore(overlay: Overlay, tree: str) -> None:
 
 
 def test_every_place_moves_and_what_is_beside_it_stays(overlay: Overlay, tree: str) -> None:
-    made = moving.moved(overlay, tree, [Rule(f"{LAKE}/t", f"{OTHER}/t")])
+    made = relocation.moved(overlay, tree, [Rule(f"{LAKE}/t", f"{OTHER}/t")])
     past = Past(overlay, made)
     known = [one for _, one in past.every(Name())]
     known += [past.partition(replace(DAYS, partition=one)) or {} for one in past.partitions(DAYS)]
@@ -145,12 +145,12 @@ def test_every_place_moves_and_what_is_beside_it_stays(overlay: Overlay, tree: s
     assert {text.split("/t")[0] for text in found if "/m3" not in text} == {OTHER}
     # Not below the place of the rule.
     assert said(overlay, made, SALES, "ice")["data"]["metadata"] == f"{LAKE}/m3.json"
-    moved = moving.moved(overlay, tree, [Rule(LAKE, OTHER)])
+    moved = relocation.moved(overlay, tree, [Rule(LAKE, OTHER)])
     assert said(overlay, moved, SALES, "ice")["data"]["metadata"] == f"{OTHER}/m3.json"
 
 
 def test_partitions_that_moved_are_as_a_read_would_have_them(overlay: Overlay, tree: str) -> None:
-    made = moving.moved(overlay, tree, [Rule(LAKE, OTHER)])
+    made = relocation.moved(overlay, tree, [Rule(LAKE, OTHER)])
     files = overlay.tree(made)
     for word in (build.CATALOG, *Name("hive", "sales", "days").path):
         number = files[word]
@@ -167,9 +167,9 @@ def test_partitions_that_moved_are_as_a_read_would_have_them(overlay: Overlay, t
 
 
 def test_there_and_back_is_the_same_tree(overlay: Overlay, tree: str) -> None:
-    there = moving.moved(overlay, tree, [Rule(LAKE, OTHER)])
+    there = relocation.moved(overlay, tree, [Rule(LAKE, OTHER)])
     assert there != tree
-    assert moving.moved(overlay, there, [Rule(OTHER, LAKE)]) == tree
+    assert relocation.moved(overlay, there, [Rule(OTHER, LAKE)]) == tree
 
 
 @pytest.mark.parametrize(
@@ -182,10 +182,10 @@ def test_there_and_back_is_the_same_tree(overlay: Overlay, tree: str) -> None:
     ],
 )
 def test_a_rule_is_about_whole_words_of_a_path(place: str, found: str) -> None:
-    assert moving.rule("hdfs://a/=hdfs://b/y/")(place) == found
+    assert relocation.rule("hdfs://a/=hdfs://b/y/")(place) == found
 
 
 @pytest.mark.parametrize("text", ["", "hdfs://a", "=hdfs://a", "hdfs://a=", "/a=/b"])
 def test_a_rule_names_two_places(text: str) -> None:
     with pytest.raises(UsageError, match="FROM=TO"):
-        moving.rule(text)
+        relocation.rule(text)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.catalog import past
+from lakehouse.catalog import snapshot_reader
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
 from tests.unit.catalog_states import days, table, tree
@@ -33,8 +33,8 @@ def parsed(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
         name: said | {"storage": {"columns": [{"name": f"c{name}", "type": "int"}]}}
         for name, said in days(*(f"{one:05}" for one in range(count))).items()
     }
-    commit = past.Past(overlay, tree(overlay, {"d": {"t": table(partitions=partitions)}}))
-    monkeypatch.setattr(past, "json", counting)
+    commit = snapshot_reader.Past(overlay, tree(overlay, {"d": {"t": table(partitions=partitions)}}))
+    monkeypatch.setattr(snapshot_reader, "json", counting)
     for name in commit.partitions(TABLE):
         said = commit.partition(Name("hive", "d", "t", name)) or {}
         assert said["storage"]["columns"][0]["name"] == f"c{name}"

@@ -34,7 +34,7 @@ from thrift.transport.TTransport import TBufferedTransport
 from backup.config import Settings
 from backup.database import _at_t0 as at_t0
 from lakehouse import cli
-from lakehouse.catalog import build, diff, marks, source
+from lakehouse.catalog import build, checksums, diff, source
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.store import Store
 from lakehouse.run import ROOT
@@ -69,10 +69,10 @@ def commit(database: Database, path: Path) -> tuple[str, int, int]:
 
     with closing(Store.made(path)) as store, store.locked():
         parent, batch, before = store.head(), Batch(store), size(path)
-        built = source.read(ask, batch, marks.base(store, parent) if parent else None, build.no_versions)
+        built = source.read(ask, batch, checksums.base(store, parent) if parent else None, build.no_versions)
         batch.flush()
         entry = store.record(built.tree, parent, "a <a@example.org>", int(built.about["time"]), "scale\n")
-        marks.keep(store, entry, built)
+        checksums.keep(store, entry, built)
         return built.tree, int(built.counts["read"]), size(path) - before
 
 

@@ -28,15 +28,15 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from lakehouse import cli
+from lakehouse.bind_address import LOOPBACK
 from lakehouse.catalog import source
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Batch
-from lakehouse.catalog.past import Past
 from lakehouse.catalog.served.handler import ANSWERED, METHODS, UNSUPPORTED, Handler, refused, waits
 from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import Server
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.catalog.store import Entry, Store
-from lakehouse.listening import LOOPBACK
 from lakehouse.metastore import model
 from lakehouse.run import ROOT
 from tests.unit import metastore_database, patience

@@ -17,8 +17,8 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
+from lakehouse.bind_address import LOOPBACK
 from lakehouse.catalog.served.server import Limits, Server
-from lakehouse.listening import LOOPBACK
 from testbed.waiting import wait_for
 from tests.unit import patience
 

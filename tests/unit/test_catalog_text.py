@@ -15,7 +15,7 @@ from lakehouse.catalog import query
 from lakehouse.run import ROOT
 from ops.console import look
 from ops.console.view import listed
-from ops.doctor import asks
+from ops.doctor import probes
 from ops.status import questions, reading
 from tests.unit import metastore_database
 from tests.unit.metastore_database import Database
@@ -53,8 +53,8 @@ CASTS = {
     ("lakehouse/catalog/query.py", "tables"): "numbers that the same script has read",
     ("lakehouse/catalog/query.py", "transaction_timestamp"): "no text",
     ("lakehouse/catalog/ranges.py", "32"): "bits of a checksum",
-    ("ops/doctor/asks.py", "max_connections"): "a setting of the server",
-    ("ops/doctor/asks.py", "superuser_reserved_connections"): "a setting of the server",
+    ("ops/doctor/probes.py", "max_connections"): "a setting of the server",
+    ("ops/doctor/probes.py", "superuser_reserved_connections"): "a setting of the server",
 }  # fmt: skip
 READERS = ("ops/**/*.py", "lakehouse/catalog/**/*.py", "lakehouse/metastore/**/*.py", "backup/*.py")
 
@@ -81,7 +81,7 @@ def test_the_console_lists_them(catalog: Database) -> None:
 
 
 def test_the_doctor_reads_beside_them(catalog: Database) -> None:
-    assert catalog.run(asks._SQL)
+    assert catalog.run(probes._SQL)
 
 
 def test_a_backup_and_a_commit_read_them(catalog: Database) -> None:

@@ -17,13 +17,13 @@ import pytest
 from lakehouse import inventory, services
 from lakehouse.errors import LakehouseError
 from ops import probing
-from ops.answer import Answer, unknown
-from ops.change import gate, journal, lock, mark, ready, restart, run, runs, steps
-from ops.change.ending import Ended, Ending, Stopped
+from ops.change import gate, journal, lock, marker, ready, restart, run, runs, steps
 from ops.change.facts import Living
 from ops.change.gate import Facts, Unit
+from ops.change.result import Ended, Ending, Stopped
 from ops.change.run import Plan, Request, Running, Work
 from ops.change.steps import Step
+from ops.maybe import Answer, unknown
 from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -67,11 +67,11 @@ def test_what_is_in_maintenance_is_restarted_by_its_name_alone(cluster: Cluster)
 
 def test_what_is_in_maintenance_is_not_started_by_another_verb(cluster: Cluster) -> None:
     away = replace(cluster, away=frozenset({"gamma3"}))
-    refused = mark.absent(away, ["alpha1", "gamma3"], "inv")
+    refused = marker.absent(away, ["alpha1", "gamma3"], "inv")
     assert refused is not None
     assert str(refused.fact) == "gamma3 is in maintenance"
     assert refused.next == ".venv/bin/lakehouse maintenance gamma3 --end -i inv"
-    assert mark.absent(away, ["alpha1"], "inv") is None
+    assert marker.absent(away, ["alpha1"], "inv") is None
 
 
 def test_followers_go_before_the_leader_that_they_report_to() -> None:
@@ -676,7 +676,7 @@ def test_a_run_that_was_killed_after_its_last_step_ends_when_it_is_resumed(
     assert lock.taken(host(lock.take(replace(HOLDER, run=killed.id, mark="left"))))
     monkeypatch.setattr(run, "folder", lambda _: folder)
     living = cast("Living", OneHost(host, cluster))
-    monkeypatch.setattr(mark, "of", lambda _: {})
+    monkeypatch.setattr(marker, "of", lambda _: {})
     work = Work("datanode", {}, [], ["plan"], "Restart 0 units?", lambda _: ("never",), typed="lake")
     options = Namespace(inventory="inv", json=True, dry_run=False, yes=False, confirm=None, break_lock=None)
 

@@ -12,14 +12,14 @@ import pytest
 from lakehouse import inventory
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
-from ops.answer import Answer, unknown
-from ops.backup import making
+from ops.backup import create
 from ops.change import maintenance, restart, run
-from ops.change.ending import Ending
 from ops.change.facts import Living
 from ops.change.gate import Unit
 from ops.change.journal import Run
+from ops.change.result import Ending
 from ops.change.run import Plan, Request, Work
+from ops.maybe import Answer, unknown
 from ops.outcome import Outcome
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -125,7 +125,7 @@ def test_beyond_well_and_not_well_no_code_means_two_things() -> None:
 def test_a_backup_that_was_begun_is_done_once_there_is_a_newer_good_one(
     last: dict[str, str], newer: bool
 ) -> None:
-    assert making._newer(last, "20260102T030405Z") is newer
+    assert create._newer(last, "20260102T030405Z") is newer
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_backup_that_was_begun_is_done_once_there_is_a_newer_good_one(
     ],
 )
 def test_the_backup_before_is_not_taken_for_the_new_one(last: dict[str, str], why: str) -> None:
-    assert making.fault(last, "20260102T030405Z") == why
+    assert create.fault(last, "20260102T030405Z") == why
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from typing import Any, cast
 import pytest
 
 from lakehouse import inventory
-from ops.answer import Answer
-from ops.change import journal, lock, mark, restart, run, steps
-from ops.change.ending import Ending, Refusal
+from ops.change import journal, lock, marker, restart, run, steps
 from ops.change.facts import Living
 from ops.change.gate import Unit
+from ops.change.result import Ending, Refusal
 from ops.change.run import Plan, Prepare, Request, Running, Work
+from ops.maybe import Answer
 from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
@@ -57,7 +57,7 @@ class Runs:
         self.marks: dict[str, away.Mark] = {}
         self.restarted: list[str] = []
         self.monkeypatch = monkeypatch
-        monkeypatch.setattr(mark, "of", lambda _: dict(self.marks))
+        monkeypatch.setattr(marker, "of", lambda _: dict(self.marks))
         monkeypatch.setattr(run, "folder", lambda _: folder)
         monkeypatch.setattr(restart, "_do", self._do)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import inventory, run, services, shipped
+from lakehouse import defaults, inventory, run, services
 from lakehouse.compose import checks, dotenv, images
 from tests.render import golden_files
 
@@ -24,7 +24,7 @@ STEPS = {name: service for name, service in SERVICES.items() if name not in RUNN
 PORT = re.compile(r"\$\{(\w+):-([^}]+)\}:\$\{(\w+):-(\d+)\}:(?:\$\{(\w+):-(\d+)\}|(\d+))")
 VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 CATALOGUE = services.load()
-GROUP = shipped.defaults()["lakehouse_group"]
+GROUP = defaults.defaults()["lakehouse_group"]
 # Rows of the catalogue that no container runs though a host of the stack would: switched off, or one that
 # finds no room in 8 GiB.
 NOT_HERE = {"spark_thrift", "flink_history"}

@@ -20,12 +20,12 @@ import pytest
 
 from lakehouse import cli
 from lakehouse.errors import LakehouseError
-from ops.answer import Answer, unknown
 from ops.console import look, render, verb, view
 from ops.console.pages import Pages, Response
 from ops.console.server import Server
 from ops.console.view import Count, DataNode, Listed, View, Warehouse
 from ops.console.watch import Seen, Watch
+from ops.maybe import Answer, unknown
 from ops.status import screen
 from ops.status.model import Status
 from plugins.module_utils.lakehouse.fsck import Block, File, NameNodeError

@@ -15,12 +15,12 @@ from ansible.module_utils.lakehouse import preflight_away
 
 from lakehouse import inventory
 from lakehouse.inventory import Host
-from ops.answer import Answer, unknown
-from ops.change import balance, datanodes, departure, leaving, mark, offline, room
+from ops.change import balance, capacity, datanodes, departure, lifecycle, marker, offline
 from ops.change.datanodes import Node
 from ops.change.facts import Living
 from ops.change.run import Running
 from ops.change.steps import Step
+from ops.maybe import Answer, unknown
 from ops.status import placement, questions
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 from plugins.module_utils.lakehouse.fsck import Block, File
@@ -52,12 +52,12 @@ def stored(size: int, *hosts: str, wanted: int = 3) -> list[File]:
 
 def test_a_host_leaves_where_its_blocks_find_their_places() -> None:
     nodes = serving("n1", "n2", "n3", "n4")
-    assert room.unplaced(nodes, files(3, 2, 1), "n4", 3, WAY) is None
-    assert room.cramped(nodes, stored(8 * GIB, "n1", "n2", "n4"), "n4", NAMES, WAY) is None
+    assert capacity.unplaced(nodes, files(3, 2, 1), "n4", 3, WAY) is None
+    assert capacity.cramped(nodes, stored(8 * GIB, "n1", "n2", "n4"), "n4", NAMES, WAY) is None
 
 
 def test_files_that_want_more_replicas_than_hosts_are_left_are_counted() -> None:
-    found = room.unplaced(serving("n1", "n2", "n3"), files(3, 2, 3), "n3", 3, WAY)
+    found = capacity.unplaced(serving("n1", "n2", "n3"), files(3, 2, 3), "n3", 3, WAY)
     assert found is not None
     assert found.fact == "2 files want up to 3 replicas, and 2 DataNodes would be left"
     assert found.next == (
@@ -67,15 +67,15 @@ def test_files_that_want_more_replicas_than_hosts_are_left_are_counted() -> None
 
 def test_a_file_without_a_block_wants_nothing_and_a_new_one_does() -> None:
     empty = [File("/empty", 0, 3, ())]
-    found = room.unplaced(serving("n1", "n2", "n3"), empty, "n3", 3, WAY)
+    found = capacity.unplaced(serving("n1", "n2", "n3"), empty, "n3", 3, WAY)
     assert found is not None
     assert found.fact == "new files want 3 replicas, and 2 DataNodes would be left"
-    assert room.unplaced(serving("n1", "n2", "n3"), empty, "n3", 2, WAY) is None
+    assert capacity.unplaced(serving("n1", "n2", "n3"), empty, "n3", 2, WAY) is None
 
 
 def test_a_host_that_is_away_is_none_of_those_that_are_left() -> None:
     nodes = serving("n1", "n2", "n3", "n4") | {"n2": Node(datanodes.AWAY, 10 * GIB)}
-    assert room.unplaced(nodes, files(3), "n4", 3, WAY) is not None
+    assert capacity.unplaced(nodes, files(3), "n4", 3, WAY) is not None
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_host_that_is_away_is_none_of_those_that_are_left() -> None:
 )
 def test_blocks_need_room_where_they_are_not(wanted: int, having: tuple[str, ...], mib: int | None) -> None:
     nodes = serving("n1", "n2", remaining=GIB) | serving("n3")
-    found = room.cramped(nodes, stored(2 * GIB, *having, wanted=wanted), "n3", NAMES, WAY)
+    found = capacity.cramped(nodes, stored(2 * GIB, *having, wanted=wanted), "n3", NAMES, WAY)
     said = f"2048 MiB are to move, and the other DataNodes can take {mib} MiB of it"
     assert (found.fact if found else None) == (said if mib else None)
 
@@ -201,9 +201,9 @@ def test_a_coordinator_is_alone_beside_workers_elsewhere() -> None:
     living = Hdfs()
     [leader] = [host.name for host in living.cluster.hosts if "trino_coordinator" in host.groups]
     others = {host.name for host in living.cluster.hosts} - {leader}
-    assert leaving.alone(cast("Living", living), [Step("trino", "trino", leader, "")]) == ["trino"]
+    assert lifecycle.alone(cast("Living", living), [Step("trino", "trino", leader, "")]) == ["trino"]
     for name in others:
-        assert leaving.alone(cast("Living", living), [Step("trino", "trino", name, "")]) == []
+        assert lifecycle.alone(cast("Living", living), [Step("trino", "trino", name, "")]) == []
 
 
 def test_the_namenode_starts_before_it_is_told_who_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,10 +235,10 @@ def test_the_namenode_starts_before_it_is_told_who_is_back(monkeypatch: pytest.M
 
     running = Host(Hdfs())
     running.living = running  # type: ignore[assignment]
-    monkeypatch.setattr(leaving, "in_hdfs", lambda *_: told.append("in hdfs"))
-    monkeypatch.setattr(mark, "take", lambda *_: Answer(""))
+    monkeypatch.setattr(lifecycle, "in_hdfs", lambda *_: told.append("in hdfs"))
+    monkeypatch.setattr(marker, "take", lambda *_: Answer(""))
     here = tuple(Step(name, name, "n1", "") for name in ("namenode", "postgresql", "datanode"))
-    leaving._serve(here, cast("Running", running), for_good=False)
+    lifecycle._serve(here, cast("Running", running), for_good=False)
     started = [one.removeprefix("systemctl start ").removesuffix(".service") for one in told]
     assert started[:6] == [
         "namenode",
@@ -274,7 +274,7 @@ def test_a_host_that_leaves_makes_no_more_backups(tmp_path: Path, monkeypatch: p
 
     running = Told(Hdfs())
     running.living = running  # type: ignore[assignment]
-    leaving.unscheduled(cast("Running", running), "n4")
+    lifecycle.unscheduled(cast("Running", running), "n4")
     assert told.read_text() == "disable --now lakehouse-backup.timer\n"
 
 

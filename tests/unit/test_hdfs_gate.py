@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from lakehouse import inventory, readiness, services
-from ops.answer import Answer, unknown
 from ops.change import gate
 from ops.change.facts import Living
 from ops.change.steps import Step
+from ops.maybe import Answer, unknown
 from ops.probing import Http, Question, Reply, Session
 from ops.status import placement
 from ops.status.placement import Cluster

@@ -37,17 +37,17 @@ from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
-from ops import hosts, logs, remote, tell
-from ops.answer import Answer, unknown
+from ops import hosts, logs, output, remote
 from ops.bundle import archive, collector, items, verb
 from ops.bundle.mask import Masker
-from ops.catalog import pinning, shared
+from ops.catalog import pinning, sync
 from ops.change import lock
-from ops.change.ending import Ending, Stopped
 from ops.change.lock import Holder
+from ops.change.result import Ending, Stopped
 from ops.clients import Files
 from ops.console import view
 from ops.doctor.model import Seen
+from ops.maybe import Answer, unknown
 from ops.probing import Reply
 from ops.remote import Line
 from ops.status import placement, questions, reading
@@ -334,7 +334,7 @@ def test_a_host_that_ends_with_no_code_is_unknown(
 
 
 def test_what_a_host_says_beyond_what_is_kept_ends_the_verb() -> None:
-    kept = tell.Kept(["n1"], most=1000)
+    kept = output.Kept(["n1"], most=1000)
     for _ in range(500):
         kept(Line("n1", ""))
     with pytest.raises(LakehouseError, match="n1 says more than"):
@@ -534,7 +534,7 @@ NO_NAMES = ("remotes/x", "heads/../x", "hooks/x", "heads/", *HOSTILE)
 GIVEN: dict[str, Any] = {"id": "0" * 32, "names": {"heads/main": COMMIT}, "ends": [], "marks": None}
 
 
-def answering(document: Any) -> shared.Node:
+def answering(document: Any) -> sync.Node:
     """A history whose programs answer a document, and no pack."""
 
     @contextmanager
@@ -560,7 +560,7 @@ def test_an_answer_of_the_history_that_is_none_changes_nothing(tmp_path: Path, d
     """A name that no copy shows was given to it again and again, for ever."""
     with closing(Store.made(tmp_path / "copy")) as store:
         with pytest.raises(LakehouseError) as refused:
-            shared.synchronize(store, answering(document), lambda _: None)
+            sync.synchronize(store, answering(document), lambda _: None)
         assert len(str(refused.value)) < 400
         assert exchange.names(store) == {}
     assert {path.name for path in tmp_path.iterdir()} == {"copy"}
@@ -572,7 +572,7 @@ def test_an_answer_of_the_history_that_is_none_changes_nothing(tmp_path: Path, d
 @pytest.mark.parametrize("program", ["commit", "take"])
 def test_what_a_program_of_the_history_answers_is_checked(program: str, document: Any) -> None:
     with pytest.raises(LakehouseError, match="gives no answer"):
-        shared.told(answering(document), program, {})
+        sync.told(answering(document), program, {})
 
 
 def test_a_pack_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -718,7 +718,7 @@ def test_a_file_that_a_host_shows_is_no_other_part_of_its_answer(tmp_path: Path)
 def test_an_answer_of_many_marks_is_read_once() -> None:
     """In a process of its own, which is ended: it took hours."""
     program = """
-from ops.answer import Answer, unknown
+from ops.maybe import Answer, unknown
 from ops.probing import Reply
 from ops.status import questions
 text = "@@lakehouse a\\n" * 1_000_000
@@ -815,8 +815,8 @@ def test_a_program_without_an_answer_is_a_line_with_what_to_do(
         yield io.BytesIO(), lambda: ended
 
     monkeypatch.setattr(remote, "output", output)
-    node = shared.node(cluster)
+    node = sync.node(cluster)
     assert node
     with pytest.raises(LakehouseError, match=said) as raised:
-        shared.told(node, "bring", {"tables": []})
+        sync.told(node, "bring", {"tables": []})
     assert following in str(raised.value.next_command)

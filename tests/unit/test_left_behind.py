@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.lakehouse import credentials, left_behind
+from ansible.module_utils.lakehouse import credentials, orphaned_data
 from ansible.module_utils.lakehouse.hdfs_storage import DATA_LAYOUT, NAME_LAYOUT
 from ansible.module_utils.lakehouse.refused import RefusedError
 
@@ -59,7 +59,7 @@ def formatted(put: Put, path: str, pool: str = "BP-1") -> None:
 def found(root: Path, kind: str, *desired: str, forsaken: tuple[str, ...] = ()) -> list[dict[str, str]]:
     unit = {"hdfs_name": "hdfs-namenode.service", "hdfs_data": "hdfs-datanode.service"}[kind]
     service = {"unit": unit, "storage": {"kind": kind, "paths": list(desired)}}
-    return list(left_behind.check(root, service, list(forsaken), OURS))
+    return list(orphaned_data.check(root, service, list(forsaken), OURS))
 
 
 @pytest.mark.usefixtures("hdfs")
@@ -100,7 +100,7 @@ def test_what_runs_counts_when_its_file_has_changed_already(
         asked.append(url)
         return b'{"beans": [{"NameDirStatuses": "{\\"active\\": {\\"/old/nn\\": \\"IMAGE_AND_EDITS\\"}}"}]}'
 
-    monkeypatch.setattr(left_behind, "fetch", fetch)
+    monkeypatch.setattr(orphaned_data, "fetch", fetch)
     (finding,) = found(tmp_path, "hdfs_name", "/new")
     assert finding["fact"].startswith("/old/nn holds the data of hdfs-namenode")
     assert asked == ["http://n1:9870/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"]
@@ -132,7 +132,7 @@ def look(root: Path, database: str, host: str = "db1", *forsaken: str) -> list[d
         "database": database,
     }
     service = {"unit": "hive-metastore.service", "storage": storage}
-    return list(left_behind.check(root, service, list(forsaken)))
+    return list(orphaned_data.check(root, service, list(forsaken)))
 
 
 @pytest.mark.usefixtures("catalog")
@@ -143,7 +143,7 @@ class TestCatalog:
     def test_one_in_use_is_not_left_behind(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: str, host: str
     ) -> None:
-        monkeypatch.setattr(left_behind, "uses", lambda _: ["rows in TBLS"])
+        monkeypatch.setattr(orphaned_data, "uses", lambda _: ["rows in TBLS"])
         (finding,) = look(tmp_path, database, host)
         assert finding["fact"] == (
             f"db1/old holds the data of hive-metastore (rows in TBLS), and lakehouse_database names"
@@ -152,11 +152,11 @@ class TestCatalog:
         assert look(tmp_path, database, host, "db1/old") == []
 
     def test_the_same_one_is_not_even_asked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(left_behind, "Database", None)
+        monkeypatch.setattr(orphaned_data, "Database", None)
         assert look(tmp_path, "old") == []
 
     def test_an_empty_one_may_be_left(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(left_behind, "uses", lambda _: [])
+        monkeypatch.setattr(orphaned_data, "uses", lambda _: [])
         assert look(tmp_path, "new") == []
 
     def test_one_that_does_not_answer_may_hold_data(
@@ -165,7 +165,7 @@ class TestCatalog:
         def refuse(_: object) -> list[str]:
             raise RefusedError("PostgreSQL at db1:\nno route")
 
-        monkeypatch.setattr(left_behind, "uses", refuse)
+        monkeypatch.setattr(orphaned_data, "uses", refuse)
         (finding,) = look(tmp_path, "new")
         assert "(it cannot be looked at: PostgreSQL at db1: no route)" in finding["fact"]
         assert "a secret" not in str(finding)

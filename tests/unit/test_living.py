@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from lakehouse import inventory
-from ops.answer import Answer
-from ops.change import balance, datanodes, facts, mark
-from ops.change.ending import Stopped
+from ops.change import balance, datanodes, facts, marker
 from ops.change.facts import Living
+from ops.change.result import Stopped
 from ops.change.run import Running
+from ops.maybe import Answer
 from ops.probing import Reply, Session, Shell
 from ops.status import placement
 from ops.upgrade import hdfs
@@ -104,10 +104,10 @@ def test_a_maintenance_is_noted_where_its_host_is_not(
 ) -> None:
     """It may be off before another verb asks it."""
     notes = tmp_path / "lakehouse-left.json"
-    monkeypatch.setattr(mark, "notes_file", lambda _: str(notes))
-    monkeypatch.setattr(mark, "away_file", lambda host: str(tmp_path / f"{host.name}.json"))
+    monkeypatch.setattr(marker, "notes_file", lambda _: str(notes))
+    monkeypatch.setattr(marker, "away_file", lambda host: str(tmp_path / f"{host.name}.json"))
     for state, known in ((away.MAINTENANCE, {"gamma3"}), (away.LEFT, set[str]())):
-        assert mark.put(living, "gamma3", away.written(state, "r7", 0.0)).known
+        assert marker.put(living, "gamma3", away.written(state, "r7", 0.0)).known
         assert away.notes(notes.read_text(encoding="utf-8")).keys() == known
 
 
@@ -115,11 +115,11 @@ def test_notes_that_cannot_be_read_are_not_written_over(
     living: Living, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes = tmp_path / "lakehouse-left.json"
-    monkeypatch.setattr(mark, "notes_file", lambda _: str(notes))
-    assert mark.note(living, "n4", away.written(away.LEFT, "r7", 0.0)).known
+    monkeypatch.setattr(marker, "notes_file", lambda _: str(notes))
+    assert marker.note(living, "n4", away.written(away.LEFT, "r7", 0.0)).known
     before = notes.read_text(encoding="utf-8")
     here.program("cat", "echo 'Input/output error' >&2; exit 1")
-    assert "Input/output error" in mark.note(living, "n5", away.written(away.LEFT, "r8", 0.0)).why
+    assert "Input/output error" in marker.note(living, "n5", away.written(away.LEFT, "r8", 0.0)).why
     assert notes.read_text(encoding="utf-8") == before
 
 

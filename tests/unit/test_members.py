@@ -16,9 +16,9 @@ from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host, Inventory
 from lakehouse.services import Announce, Catalogue, Numbers, Ready
 from lakehouse.validation import numbers
-from ops.answer import Answer, unknown
 from ops.change import restart, steps
 from ops.change.facts import Living
+from ops.maybe import Answer, unknown
 from ops.probing import Probe, Question, Reply
 from ops.status import placement
 from plugins.module_utils.lakehouse import probes

@@ -21,8 +21,8 @@ from lakehouse.metastore.health import Health, Step, check
 from lakehouse.metastore.options import endpoints
 from lakehouse.run import ROOT
 from lakehouse.services import load
-from ops import metastore, tell
-from ops.answer import Answer, unknown
+from ops import metastore, output
+from ops.maybe import Answer, unknown
 from ops.outcome import Outcome
 from ops.probing import Http
 from ops.status.placement import Cluster
@@ -96,7 +96,7 @@ class TestFindings:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         seen = replace(SEEN, healths=(CUT_OFF,), schema=NO_POSTGRESQL, warehouse="")
-        assert tell.end(metastore.result(seen, 1.0), as_json=False) == 2
+        assert output.end(metastore.result(seen, 1.0), as_json=False) == 2
         first, *_, last = capsys.readouterr().err.splitlines()
         assert first.startswith("DOWN metastore.database n3: PostgreSQL does not answer: psql: error")
         assert last == (
@@ -105,7 +105,7 @@ class TestFindings:
         )
 
     def test_programs_get_every_step(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert tell.end(metastore.result(replace(SEEN, healths=(WELL, LOST)), 1.0), as_json=True) == 1
+        assert output.end(metastore.result(replace(SEEN, healths=(WELL, LOST)), 1.0), as_json=True) == 1
         said = json.loads(capsys.readouterr().out)
         assert (said["verb"], said["outcome"], said["exit"]) == ("metastore check", "DEGRADED", 1)
         assert [one["failed"] for one in said["endpoints"]] == [None, "tcp"]

@@ -19,7 +19,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
 from ops import hosts, probing
-from ops.answer import Answer
+from ops.maybe import Answer
 from ops.probing import Http, Probe, Prober, Question, Session, Shell, Thrift
 from testbed.waiting import wait_for
 from tests.unit import patience

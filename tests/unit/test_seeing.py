@@ -14,11 +14,11 @@ from lakehouse.errors import UsageError
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from lakehouse.services import Service, load
-from ops import choice, execute, logs, remote, tell
-from ops.answer import Answer, unknown
+from ops import execute, logs, output, remote, selectors
+from ops.maybe import Answer, unknown
 from ops.outcome import Outcome
 from ops.remote import Line
-from ops.sql import asked, flink, rows, spark, statements
+from ops.sql import flink, query, rows, spark, statements
 from ops.sql.rows import Rows
 from ops.status.placement import Cluster
 
@@ -47,18 +47,18 @@ class TestChoice:
         with pytest.raises(
             UsageError, match=r"no service data-node \(did you mean datanode\?\); there are: .*trino"
         ):
-            choice.service("data-node")
+            selectors.service("data-node")
 
     def test_a_service_that_no_host_runs_is_said_with_its_switch(self, cluster: Cluster) -> None:
         with pytest.raises(
             UsageError, match="runs spark_connect; spark_connect_enabled is off; these run: namenode"
         ):
-            choice.running(cluster, SERVICES["spark_connect"])
+            selectors.running(cluster, SERVICES["spark_connect"])
 
     def test_hosts_are_one_or_a_group_or_a_service_or_all(self, cluster: Cluster) -> None:
         def names(**chosen: str | None) -> list[str]:
             wanted: dict[str, str | None] = {"name": None, "group": None, "of": None}
-            return [one.name for one in choice.hosts(cluster, **(wanted | chosen))]
+            return [one.name for one in selectors.hosts(cluster, **(wanted | chosen))]
 
         assert names() == ["n1", "n2"]
         assert names(name="n2") == ["n2"]
@@ -117,8 +117,8 @@ class TestLogs:
     def test_lines_have_their_host_before_them_where_there_are_several(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        tell.Lines(["n1"])(Line("n1", "alone"))
-        tell.Lines(["n1", "node2"])(Line("n1", "one of two"))
+        output.Lines(["n1"])(Line("n1", "alone"))
+        output.Lines(["n1", "node2"])(Line("n1", "one of two"))
         assert capsys.readouterr().out == "alone\nn1    | one of two\n"
 
 
@@ -174,7 +174,7 @@ class TestExec:
     def test_the_code_tells_a_failure_from_silence_and_from_the_limit(self) -> None:
         def outcome(*answers: Answer[int]) -> Outcome:
             ended = {f"n{number}": answer for number, answer in enumerate(answers)}
-            found = [*tell.silent("exec", "inventory", ended), *execute.failures("inventory", 5, ended)]
+            found = [*output.silent("exec", "inventory", ended), *execute.failures("inventory", 5, ended)]
             return max((one.outcome for one in found), default=Outcome.OK)
 
         assert outcome(Answer(0), Answer(0)) == 0
@@ -340,7 +340,7 @@ class TestClients:
     @pytest.mark.parametrize("lines", [1, 2, 3, 4])
     def test_a_table_of_flink_without_its_end_is_no_answer(self, lines: int) -> None:
         shown = ["+---+", "| a |", "+---+", "| 1 |", "+---+"][:lines]
-        assert flink.read(shown) == asked.Outcome((), "the client ended within a table")
+        assert flink.read(shown) == query.Outcome((), "the client ended within a table")
 
     def test_a_stray_line_of_java_is_no_row_of_spark(self) -> None:
         lines = ["# There is insufficient memory", '{"columns": ["a"]}', "# An error report", '{"row": [1]}']

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import inventory, run, shipped
+from lakehouse import defaults, inventory, run
 
 HOSTS = """\
 all:
@@ -56,18 +56,18 @@ def hosts(tmp_path: Path) -> Path:
 
 
 def test_a_table_that_is_said_in_full_is_as_it_was_said() -> None:
-    full = {name: 20000 + number for number, name in enumerate(shipped.defaults()["lakehouse_ports"])}
-    assert shipped.completed({"lakehouse_ports": full})["lakehouse_ports"] == full
+    full = {name: 20000 + number for number, name in enumerate(defaults.defaults()["lakehouse_ports"])}
+    assert defaults.completed({"lakehouse_ports": full})["lakehouse_ports"] == full
 
 
 def test_an_inventory_says_its_differences_alone(hosts: Path) -> None:
     _, second, third = inventory.load(hosts).hosts
     assert second.variables["lakehouse_datanode_dirs"] == ["/disk2/hdfs/datanode"]
     assert third.variables["lakehouse_datanode_dirs"] == ["/disk3"]
-    assert third.variables["lakehouse_ports"] == shipped.defaults()["lakehouse_ports"] | {"trino_http": 9999}
+    assert third.variables["lakehouse_ports"] == defaults.defaults()["lakehouse_ports"] | {"trino_http": 9999}
     assert third.variables["my_url"] == "http://n1:9999"
     # One that is a template is completed as well.
-    assert third.variables["lakehouse_users"] == shipped.defaults()["lakehouse_users"] | {"spark": "compute"}
+    assert third.variables["lakehouse_users"] == defaults.defaults()["lakehouse_users"] | {"spark": "compute"}
 
 
 def test_a_play_sees_the_same_of_every_host(hosts: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-from lakehouse import inventory, run, services, shipped
+from lakehouse import defaults, inventory, run, services
 from lakehouse.inventory import Host
 from lakehouse.sizing import Plan, placed, plan
 from lakehouse.sizing.engines import ENGINES
@@ -40,8 +40,8 @@ def test_every_default_of_a_role_is_a_size_of_that_name_and_may_be_set() -> None
     made = plan(placed.cluster({"n1": machine()}, {})).sizes["n1"]
     found = [
         pair
-        for defaults in run.ROOT.glob("roles/*/defaults/main.yml")
-        for pair in DEFAULT.findall(defaults.read_text(encoding="utf-8"))
+        for file in run.ROOT.glob("roles/*/defaults/main.yml")
+        for pair in DEFAULT.findall(file.read_text(encoding="utf-8"))
     ]
     assert {variable for variable, _ in found} == placed.VARIABLES
     assert all(variable == size for variable, size in found)
@@ -249,6 +249,6 @@ def test_a_server_that_is_switched_on_resizes_what_the_page_says(
 @pytest.mark.parametrize(("cores", "options"), [(2, []), (4, ["2"]), (16, ["4"]), (64, ["8"]), (128, ["8"])])
 def test_a_daemon_is_told_of_fewer_processors_where_there_are_more(cores: int, options: list[str]) -> None:
     cluster = placed.cluster({"n1": placed.Machine(OF_NODE1, {}, 262144, cores)}, {})
-    known = {**shipped.role("node"), "inventory_hostname": "n1", "node_sizes": dict(plan(cluster).sizes)}
+    known = {**defaults.role("node"), "inventory_hostname": "n1", "node_sizes": dict(plan(cluster).sizes)}
     found = Templar(loader=DataLoader(), variables=known).template(known["node_processors"])
     assert found == [f"-XX:ActiveProcessorCount={seen}" for seen in options]

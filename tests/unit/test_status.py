@@ -12,7 +12,7 @@ import pytest
 from lakehouse import inventory, services
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
-from ops.answer import Answer, unknown
+from ops.maybe import Answer, unknown
 from ops.outcome import Finding, Outcome, Result
 from ops.probing import Reply
 from ops.status import judge, placement, questions, reading, screen, verb

@@ -10,7 +10,7 @@ from backup import catalog as backup_catalog
 from lakehouse.catalog import query
 from ops import metastore
 from ops.console import look
-from ops.doctor import asks
+from ops.doctor import probes
 from ops.status import questions
 from tests import strangers
 from tests.unit.metastore_database import Database, server
@@ -38,7 +38,7 @@ def database() -> Iterator[Database]:
 @pytest.mark.parametrize(
     "sql",
     [
-        questions._SQL, asks._SQL, look._SQL, metastore._SQL, query.script(),
+        questions._SQL, probes._SQL, look._SQL, metastore._SQL, query.script(),
         ";".join(backup_catalog.QUERIES),
     ],
     ids=["status", "doctor", "console", "metastore check", "catalog", "backup"],

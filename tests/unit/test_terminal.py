@@ -16,11 +16,11 @@ from lakehouse.catalog import text
 from lakehouse.errors import LakehouseError
 from lakehouse.terminal import LINES, printable
 from lakehouse.validation import finding as checks
-from ops import tell
+from ops import output
 from ops.change import run
-from ops.change.ending import Ended, Ending, Refusal
 from ops.change.facts import Living
 from ops.change.journal import Journal
+from ops.change.result import Ended, Ending, Refusal
 from ops.change.run import Running, Work
 from ops.outcome import Finding, Outcome, Result
 from ops.remote import Line
@@ -77,7 +77,7 @@ def test_csv_for_programs_is_lossless_and_csv_on_a_terminal_is_not_steered(value
 def test_json_is_lossless_and_ascii(value: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert shown
     result = Result("sql", "x", (), (), {}, "next", {"results": rows.documents([Rows(("a",), ((value,),))])})
-    tell.end(result, as_json=True)
+    output.end(result, as_json=True)
     said = capsys.readouterr().out
     assert said.isascii()
     assert "\x1b" not in said
@@ -89,7 +89,7 @@ def test_findings_progress_and_errors_show_escapes(
     value: str, shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finding = Finding("sql.refused", Outcome.DEGRADED, "n1", f"cannot cast {value}", "lakehouse status")
-    tell.end(Result("sql", value, (finding,), (value,), {}, "next"), as_json=False)
+    output.end(Result("sql", value, (finding,), (value,), {}, "next"), as_json=False)
     said = capsys.readouterr().err
     assert said.count(shown) == 3
 
@@ -128,7 +128,7 @@ def test_lines_of_hosts_are_as_they_are_where_nobody_looks(
     terminal: bool, expected: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
-    tell.Lines(["n1"])(Line("n1", "\x1b[2J\ta"))
+    output.Lines(["n1"])(Line("n1", "\x1b[2J\ta"))
     assert capsys.readouterr().out == expected
 
 

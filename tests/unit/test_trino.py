@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import shipped
+from lakehouse import defaults
 from lakehouse.artifacts import manifest
 from lakehouse.dev import trinokeys
 from lakehouse.inventory import Host, Inventory
@@ -225,7 +225,7 @@ def test_a_java_too_old_is_refused() -> None:
 
 
 def test_every_catalog_of_the_role_has_its_connector() -> None:
-    assert [one["name"] for one in shipped.role("trino")["_trino_catalogs"]] == list(trino.own_catalogs())
+    assert [one["name"] for one in defaults.role("trino")["_trino_catalogs"]] == list(trino.own_catalogs())
 
 
 def test_every_key_of_the_role_is_known(rendered_properties: dict[str, set[str]]) -> None:

@@ -19,19 +19,19 @@ from lakehouse.artifacts.manifest import Manifest, Pair, pair_findings
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
-from ops.answer import Answer, unknown
 from ops.change import journal, run
-from ops.change.ending import Ending
 from ops.change.facts import Living
+from ops.change.result import Ending
 from ops.change.run import Plan, Request
 from ops.change.steps import Step
+from ops.maybe import Answer, unknown
 from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
 from ops.upgrade import finalizing, hdfs, installed, planner, verb
-from ops.upgrade.acting import Task, Upgrade
 from ops.upgrade.hdfs import Prepared
 from ops.upgrade.planner import Release, Row
+from ops.upgrade.release_switch import Task, Upgrade
 
 BILL = yamlfile.read(ROOT / "versions.yml")
 NAMES = parts.names(BILL)

@@ -14,19 +14,19 @@ from lakehouse import run as programs
 from lakehouse.artifacts import manifest, releases
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
-from ops.answer import Answer, unknown
 from ops.change import journal, restart
-from ops.change.ending import Ending, Stopped
 from ops.change.facts import Living
 from ops.change.gate import Facts, Unit
+from ops.change.result import Ending, Stopped
 from ops.change.run import Request, Running
 from ops.change.steps import Step
+from ops.maybe import Answer, unknown
 from ops.status import placement
 from ops.status.placement import Cluster
-from ops.upgrade import acting, hdfs, planner, proof, verb
-from ops.upgrade.acting import Task, Upgrade
+from ops.upgrade import hdfs, planner, proof, release_switch, verb
 from ops.upgrade.planner import Release, Row
 from ops.upgrade.proof import Proof
+from ops.upgrade.release_switch import Task, Upgrade
 
 OLD, NEW = "476-a", "476-b"
 HOSTS = ["alpha1", "gamma3", "beta2"]
@@ -105,7 +105,7 @@ class Stage:
         return Running(self.living, journal.begin(self.folder, "upgrade", "trino", {}, plan))
 
     def begin(self, running: Running) -> tuple[str, ...]:
-        return acting.carry_out(self.upgrade, Task(self.rows, self.rows, (), ()), running)
+        return release_switch.carry_out(self.upgrade, Task(self.rows, self.rows, (), ()), running)
 
     def again(self, running: Running) -> tuple[str, ...]:
         """What `resume` does."""
@@ -114,7 +114,7 @@ class Stage:
         assert stopped is not None
         there = {name: {"trino": Release(link, {})} for name, link in self.hosts.links.items()}
         task = verb._left(self.living, stopped, there)
-        return acting.carry_out(self.upgrade, task, Running(self.living, running.journal))
+        return release_switch.carry_out(self.upgrade, task, Running(self.living, running.journal))
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def test_one_that_does_not_serve_takes_its_component_back_the_last_one_first(sta
     assert stopped.value.fact.startswith(f"trino serves {OLD} again on 2 hosts: ")
     assert "it is not active" in stopped.value.fact
     assert stopped.value.next == ".venv/bin/lakehouse logs trino -i inv, then versions.yml"
-    assert acting._look([]) == "doctor"
+    assert release_switch._look([]) == "doctor"
     assert stage.hosts.did[-4:] == [
         f"gamma3 has {OLD}", "gamma3 restarts", f"alpha1 has {OLD}", "alpha1 restarts",
     ]  # fmt: skip

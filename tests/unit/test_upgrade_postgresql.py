@@ -13,10 +13,10 @@ import pytest
 from lakehouse import inventory
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
-from ops.answer import Answer, unknown
 from ops.change.facts import Living
 from ops.change.gate import Unit
 from ops.change.run import Request
+from ops.maybe import Answer, unknown
 from ops.status import placement
 from ops.status.model import Kept
 from ops.upgrade import postgresql

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import run, services, shipped, specs
+from lakehouse import defaults, run, services, specs
 from lakehouse.artifacts import manifest
 from lakehouse.inventory import Host, Inventory
 from lakehouse.services import Group
@@ -426,7 +426,7 @@ class TestSettings:
         assert str(found).startswith(f"FAIL names.users n1: {path} (expected an account of its own)")
 
     def test_the_account_that_makes_backups_is_nobody_elses(self) -> None:
-        name = shipped.role("backup")["_backup_user"]
+        name = defaults.role("backup")["_backup_user"]
         assert cluster.accounts(a_host(lakehouse_users={"spark": name})) != []
 
     def test_the_account_by_which_machines_are_managed(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import shipped
+from lakehouse import defaults
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from lakehouse.validation import Level, overrides, promises, trino
@@ -120,7 +120,7 @@ def test_one_copy_is_all_that_one_datanode_can_hold() -> None:
 @pytest.mark.parametrize("lost", ["io.delta.sql.DeltaSparkSessionExtension", "IcebergSparkSessionExtensions"])
 @pytest.mark.parametrize("is_text", [True, False])
 def test_an_extension_that_is_left_out_is_named(lost: str, is_text: bool) -> None:
-    own = shipped.role("spark")["_spark_defaults"]["spark.sql.extensions"]
+    own = defaults.role("spark")["_spark_defaults"]["spark.sql.extensions"]
     left = [*(one for one in own if lost not in one), "my.Extension"]
     assert len(left) == len(own)
     [line] = lines(spark_defaults={"spark.sql.extensions": ", ".join(left) if is_text else left})
@@ -133,7 +133,7 @@ def test_the_kit_keeps_its_own_promises(row: Promise) -> None:
     """A value of its own that a row says nothing of would be a row that nothing needs."""
     for variable in row.of:
         role, name = OWN.get(variable, ("", ""))
-        own = shipped.role(role)[name] if role else {}
+        own = defaults.role(role)[name] if role else {}
         if row.key in own:
             assert not row.is_undone_by(own[row.key])
         elif variable in OWN:

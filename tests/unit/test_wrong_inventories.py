@@ -12,7 +12,7 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 
-from lakehouse import inventory, shipped, specs
+from lakehouse import defaults, inventory, specs
 from lakehouse.artifacts import manifest
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import BILL, ROOT
@@ -65,7 +65,7 @@ def base() -> Base:
         }
         plain = {name: value for name, value in own.items() if name in known and "{{" not in str(value)}
         said = {"ansible_host": host.address, **plain, **SECRETS, **MACHINE}
-        settings = {name: shipped.table(name, value) for name, value in said.items()}
+        settings = {name: defaults.table(name, value) for name, value in said.items()}
         hosts.append(replace(host, variables=settings))
     return Base(replace(loaded, hosts=tuple(hosts)), every, manifest.load(ROOT / BILL, locked=False))
 
@@ -84,7 +84,7 @@ def spoilt(sound: Inventory, row: Mapping[str, Any], **more: Any) -> Inventory:
     hosts = []
     for host in (*sound.hosts, *new):
         said = {**row.get("all", {}), **more, **row.get("hosts", {}).get(host.name, {})}
-        own = {name: shipped.table(name, _valued(value)) for name, value in said.items()}
+        own = {name: defaults.table(name, _valued(value)) for name, value in said.items()}
         variables = {name: value for name, value in {**host.variables, **own}.items() if value is not None}
         members = frozenset(group for group, names in groups.items() if host.name in names)
         name = row.get("rename", {}).get(host.name, host.name)

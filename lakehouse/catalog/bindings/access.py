@@ -13,8 +13,8 @@ from hive_metastore.ttypes import (
     RolePrincipalGrant,
 )
 
+from lakehouse.catalog.bindings.field_reader import Lost, Taken
 from lakehouse.catalog.bindings.objects import principal
-from lakehouse.catalog.bindings.taken import Lost, Taken
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
 

@@ -22,7 +22,7 @@ from hive_metastore.ttypes import (
     StringColumnStatsData,
 )
 
-from lakehouse.catalog.bindings.taken import Lost, Taken
+from lakehouse.catalog.bindings.field_reader import Lost, Taken
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
 

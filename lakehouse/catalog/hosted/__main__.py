@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse import locks
-from lakehouse.catalog import exchange, files, forgetting, keeping
+from lakehouse.catalog import commits, exchange, files, forgetting
 from lakehouse.catalog.hosted import local
 from lakehouse.catalog.hosted.layout import Settings, load
 from lakehouse.catalog.hosted.warehouse import Warehouse
@@ -36,9 +36,9 @@ _COPY_SECONDS = 60.0
 
 def _commit(settings: Settings, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the catalog."""
-    author = str(asked.get("author") or keeping.author())
+    author = str(asked.get("author") or commits.author())
     with store.locked():
-        kept = keeping.keep(
+        kept = commits.keep(
             local.source(settings), store,
             author=author, message=asked.get("message"), full=bool(asked.get("full")),
         ).json()  # fmt: skip

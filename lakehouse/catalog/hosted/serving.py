@@ -12,14 +12,14 @@ from pathlib import Path
 from threading import Lock
 
 from lakehouse.catalog.hosted.layout import Settings
-from lakehouse.catalog.past import Past
 from lakehouse.catalog.served.handler import Handler
 from lakehouse.catalog.served.hdfs_root import HdfsRoot
 from lakehouse.catalog.served.locations import LiveLocations, Locations, SnapshotLocations
 from lakehouse.catalog.served.metadata_copies import MetadataCopies
 from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import Server
-from lakehouse.catalog.served.told import Told
+from lakehouse.catalog.served.unsupported_fields import Told
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import LakehouseError
 from lakehouse.interruption import raised, terminated

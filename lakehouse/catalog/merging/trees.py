@@ -17,7 +17,7 @@ from lakehouse.catalog.merging.partitions import NAMES, Partitions
 from lakehouse.catalog.merging.references import Misfit
 from lakehouse.catalog.merging.sides import Choice, Clash, Conflict, Side, T, Three, at
 from lakehouse.catalog.names import Name, plain
-from lakehouse.catalog.past import Past
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.catalog.store import Writer
 
 Ids = Three[str | None]

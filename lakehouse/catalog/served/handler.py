@@ -15,8 +15,8 @@ from hive_metastore import ThriftHiveMetastore
 from hive_metastore.ttypes import MetaException
 from thrift.Thrift import TApplicationException, TException, TType
 
+from lakehouse.catalog.served.access_handlers import Others
 from lakehouse.catalog.served.databases import Databases
-from lakehouse.catalog.served.others import Others
 from lakehouse.catalog.served.partitions import Partitions
 from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.statistics import Statistics

@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from hive_metastore.ttypes import MetaException, NoSuchObjectException
 
-from lakehouse.catalog.bindings.taken import Lost
+from lakehouse.catalog.bindings.field_reader import Lost
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import DEFAULT_CATALOG, Name
-from lakehouse.catalog.past import Past
 from lakehouse.catalog.patterns import with_gaps
 from lakehouse.catalog.served.locations import LiveLocations, Locations
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.catalog.store import Entry
 
 _One = TypeVar("_One")

@@ -17,7 +17,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.Thrift import TException
 from thrift.transport.TTransport import TBufferedTransport, TTransportBase, TTransportException
 
-from lakehouse import listening
+from lakehouse import bind_address
 from lakehouse.catalog.served.handler import Handler
 from plugins.module_utils.lakehouse.counting import counted
 
@@ -64,11 +64,11 @@ class Server(socketserver.ThreadingTCPServer):
         self.handler, self.limits = handler, limits
         self._report = report
         self._free, self._is_full = BoundedSemaphore(limits.clients), False
-        self.address_family, place = listening.place(address, port, COMMAND)
+        self.address_family, place = bind_address.place(address, port, COMMAND)
         try:
             super().__init__(place, _Client)
         except OSError as error:
-            raise listening.refused(address, port, PORT, error, COMMAND) from error
+            raise bind_address.refused(address, port, PORT, error, COMMAND) from error
 
     @property
     def place(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.lakehouse import left_behind
+from ansible.module_utils.lakehouse import orphaned_data
 from ansible.module_utils.lakehouse.findings import finding
 from ansible.module_utils.lakehouse.hdfs_storage import inspect, read_version
 
@@ -64,7 +64,7 @@ def check_storage(
                 found += check_postgresql(root, path, storage["cluster"])
             else:
                 found += check_hdfs(path, cluster_id, name_dir=storage["kind"] == "hdfs_name")
-        found += left_behind.check(root, service, forsaken, cluster_id)
+        found += orphaned_data.check(root, service, forsaken, cluster_id)
     return found
 
 

@@ -15,7 +15,7 @@ from lakehouse.artifacts.manifest import Manifest
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import command
 from ops.change import journal, restart
-from ops.change.ending import Ending, Stopped, said
+from ops.change.result import Ending, Stopped, said
 from ops.change.run import Request, Running
 from ops.upgrade import hdfs, proof
 from ops.upgrade.planner import Row

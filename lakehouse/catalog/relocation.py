@@ -11,9 +11,9 @@ from typing import Any
 from lakehouse.catalog import build
 from lakehouse.catalog.documents import Document, digest, line, pretty, table_format
 from lakehouse.catalog.names import Name, escaped
-from lakehouse.catalog.past import Past
 from lakehouse.catalog.restoring import SELF_DESCRIBED, TRANSACTIONAL, Deed, Step, is_transactional
 from lakehouse.catalog.shared_files import SHARED
+from lakehouse.catalog.snapshot_reader import Past
 from lakehouse.catalog.store import Writer
 from lakehouse.errors import UsageError
 

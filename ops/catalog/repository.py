@@ -12,8 +12,8 @@ from typing import Any
 from lakehouse.catalog.store import COMMIT, Store
 from lakehouse.errors import LakehouseError
 from lakehouse.terminal import LINES, printable
-from ops import tell
-from ops.catalog import shared, targets
+from ops import output
+from ops.catalog import sync, targets
 from ops.catalog.targets import Target
 from ops.outcome import Finding, Result
 
@@ -43,19 +43,19 @@ def history(chosen: Target, first: str = COMMIT, *, writes: bool = False) -> Ite
             _current(store, node, needed=writes)
         yield store
         if node and writes:
-            shared.synchronize(store, node, tell.progress)
+            sync.synchronize(store, node, output.progress)
         if writes:
             chosen.written()
 
 
-def _current(store: Store, node: shared.Node, *, needed: bool) -> None:
+def _current(store: Store, node: sync.Node, *, needed: bool) -> None:
     """Have a copy hold what the cluster's history holds; without it, what is here may be enough to read."""
     try:
-        shared.synchronize(store, node, tell.progress)
+        sync.synchronize(store, node, output.progress)
     except LakehouseError as error:
         if needed or not store.head():
             raise
-        tell.progress(f"DEGRADED catalog.copy {store.path} may be old: {error}")
+        output.progress(f"DEGRADED catalog.copy {store.path} may be old: {error}")
 
 
 def say(lines: Iterable[str]) -> None:
@@ -86,4 +86,4 @@ def end(  # noqa: PLR0913, PLR0917 -- what a last line has
         verb=f"catalog {verb}", target=target, findings=findings, facts=facts, hosts={},
         healthy_next=command(arguments, after), details=details,
     )  # fmt: skip
-    return tell.end(result, as_json=arguments.json)
+    return output.end(result, as_json=arguments.json)

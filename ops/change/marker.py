@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 
 from lakehouse.next_command import command
-from ops.answer import Answer, unknown
-from ops.change.ending import Refusal
 from ops.change.facts import Living
+from ops.change.result import Refusal
+from ops.maybe import Answer, unknown
 from ops.status.placement import Cluster
 from ops.status.questions import away_file, notes_file
 from plugins.module_utils.lakehouse import away

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
-from lakehouse.catalog.bindings.taken import Lost
+from lakehouse.catalog.bindings.field_reader import Lost
 from lakehouse.catalog.documents import Document, is_volatile, location
 from lakehouse.catalog.restoring import Deed, Step
 

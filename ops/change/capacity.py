@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ops.change import datanodes
-from ops.change.ending import Refusal
+from ops.change.result import Refusal
 from plugins.module_utils.lakehouse.counting import counted
 from plugins.module_utils.lakehouse.fsck import File
 

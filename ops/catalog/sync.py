@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import IO, Any
 
-from lakehouse.catalog import exchange, marks
+from lakehouse.catalog import checksums, exchange
 from lakehouse.catalog.references import is_name
 from lakehouse.catalog.store import Store
 from lakehouse.errors import LakehouseError, UsageError
@@ -156,7 +156,7 @@ def _fetched(store: Store, node: Node) -> dict[str, Any]:
         )
     store.end_where_needed(said["ends"])
     if said["marks"] is not None:
-        marks.write(store, said["marks"])
+        checksums.write(store, said["marks"])
     return said
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import command
 from lakehouse.report.text import size
-from ops.backup import acting
-from ops.change.ending import Ending, Stopped
+from ops.backup import shell
 from ops.change.facts import Living
+from ops.change.result import Ending, Stopped
 from ops.change.run import Request, Running, Work
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
@@ -27,7 +27,7 @@ _SECONDS = 30.0
 
 def prepare(living: Living, request: Request) -> Work:
     """Return the plan: one backup. The name of the last good one tells later whether there is a newer."""
-    host = acting.keeper(living.cluster)
+    host = shell.keeper(living.cluster)
     resumed = request.stopped is not None
     before = request.arguments["before"] if resumed else str(_last(living.cluster, host).get("good", ""))
     return Work(
@@ -43,15 +43,15 @@ def prepare(living: Living, request: Request) -> Work:
 def _do(host: str, before: str, path: str, resumed: bool, running: Running) -> tuple[str, ...]:
     cluster = running.living.cluster
     # One unit, for every caller: there are never two at once, and one goes on when this program is ended.
-    state = acting.act(cluster, {host: f"systemctl is-active {UNIT} || true"}, _SECONDS)[host].text
+    state = shell.act(cluster, {host: f"systemctl is-active {UNIT} || true"}, _SECONDS)[host].text
     last = _last(cluster, host)
     if state in {"activating", "active"} or not (resumed and _newer(last, before)):
         running.holds()
-        acting.act(cluster, {host: f"systemctl start {UNIT}"}, _LONG_SECONDS)
+        shell.act(cluster, {host: f"systemctl start {UNIT}"}, _LONG_SECONDS)
         last = _last(cluster, host)
     if why := fault(last, before):
         raise Stopped(Ending.FAILED, f"{host}: no backup: {why}", command("doctor", path))
-    made = acting.program(cluster, "show", last["good"], seconds=_SECONDS, read=backup_manifest.manifest)
+    made = shell.program(cluster, "show", last["good"], seconds=_SECONDS, read=backup_manifest.manifest)
     running.done(host, VERB, name=made["name"])
     if uncounted := [one for one in made["tables"] if one["rows"] is None and one["format"] != "view"]:
         for one in uncounted:
@@ -72,13 +72,13 @@ def facts(made: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _last(cluster: Cluster, host: str) -> dict[str, Any]:
     """Return what came of the last backup; nothing before the first."""
-    said = acting.must(cluster, {host: f"{acting.last(cluster)} 2>/dev/null || true"}, _SECONDS)[host]
+    said = shell.must(cluster, {host: f"{shell.last(cluster)} 2>/dev/null || true"}, _SECONDS)[host]
     if not said:
         return {}
     try:
         return backup_manifest.last(checked_document.parse(said, "last.json"))
     except DocumentError as error:
-        raise LakehouseError(f"{host}: {error}", f"{acting.last(cluster)}, on {host}") from error
+        raise LakehouseError(f"{host}: {error}", f"{shell.last(cluster)}, on {host}") from error
 
 
 def fault(last: Mapping[str, Any], before: str) -> str:

@@ -8,7 +8,7 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
-from lakehouse.catalog import build, diff, hooks, marks, source
+from lakehouse.catalog import build, checksums, diff, hooks, source
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.build import Built
 from lakehouse.catalog.overlay import Batch, Overlay
@@ -46,7 +46,7 @@ def keep(asked: Source, store: Store, *, author: str, message: str | None = None
     """Return the commit with the catalog as it is now; a new one where it has changed. `store` is locked."""
     parent = store.head()
     batch = Batch(store)
-    base = None if full or not parent else marks.base(store, parent)
+    base = None if full or not parent else checksums.base(store, parent)
     built = source.read(asked.ask, batch, base, asked.versions)
     if parent and store.tree(parent.tree)[build.CATALOG] == built.identity:
         return Kept(parent, new=False, built=built)
@@ -69,7 +69,7 @@ def keep(asked: Source, store: Store, *, author: str, message: str | None = None
     # The clock may have been set back since: what is kept, and for how long, goes by the time of commits.
     moment = max(int(built.about["time"]), parent.time if parent else 0)
     made = store.record(built.tree, parent, author, moment, said)
-    marks.keep(store, made, built)
+    checksums.keep(store, made, built)
     try:
         hooks.run(store.path, hooks.POST_COMMIT, lambda: {**about(), "commit": made.id})
     except LakehouseError as error:
@@ -80,7 +80,7 @@ def keep(asked: Source, store: Store, *, author: str, message: str | None = None
 def now(asked: Source, store: Store) -> tuple[Overlay, Built]:
     """Return the catalog as it is now, of which nothing is kept."""
     last, overlay = store.head(), Overlay(store)
-    base = marks.base(store, last) if last else None
+    base = checksums.base(store, last) if last else None
     return overlay, source.read(asked.ask, overlay, base, asked.versions)
 
 

@@ -16,11 +16,11 @@ from typing import Any
 from lakehouse.catalog.shared_files import normal_path
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import PROGRAM, command
-from ops.backup import acting, catalog, engines
+from ops.backup import catalog, engines, shell
 from ops.backup.catalog import Catalog, Entry, Place
 from ops.change import datanodes
-from ops.change.ending import Ending, Refusal, Stopped
 from ops.change.facts import Living
+from ops.change.result import Ending, Refusal, Stopped
 from ops.change.run import Request, Running, Work
 from ops.clients import Files, MetastoreSession
 from plugins.module_utils.lakehouse import backup_manifest
@@ -118,7 +118,7 @@ def prepare(living: Living, request: Request) -> Work:
     # A name that is none is said before anything is read.
     _other(arguments)
     name = [arguments["backup"]] if arguments["backup"] else []
-    found = acting.program(
+    found = shell.program(
         living.cluster, "verify", *name, *_words(arguments), seconds=_LONG_SECONDS,
         read=backup_manifest.verified_part,
     )  # fmt: skip
@@ -269,11 +269,11 @@ def _still(living: Living, wanted: Sequence[Wanted], known: frozenset[str]) -> N
 def _steps(plan: Planned, running: Running) -> tuple[str, ...]:
     found, wanted, words = plan.found, plan.wanted, plan.words
     living, cluster = running.living, running.living.cluster
-    keeper, [metastore, *_] = acting.keeper(cluster), living.having("metastore")
+    keeper, [metastore, *_] = shell.keeper(cluster), living.having("metastore")
 
     def program(verb: str, *more: str, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         """Run a program of the backup's keeper about these tables."""
-        return acting.program(cluster, verb, found["name"], *words, *more, seconds=_LONG_SECONDS, read=read)
+        return shell.program(cluster, verb, found["name"], *words, *more, seconds=_LONG_SECONDS, read=read)
 
     running.begins(keeper, "files")
     running.say("brings the files back")

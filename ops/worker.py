@@ -19,7 +19,7 @@ from typing import Any
 import gevent
 from gevent.fileobject import FileObject
 
-from ops.answer import Answer, unknown
+from ops.maybe import Answer, unknown
 from ops.transport import Hosts
 from plugins.module_utils.lakehouse import probes
 

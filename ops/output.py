@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from lakehouse.errors import LakehouseError
 from lakehouse.terminal import LINES, printable
 from ops import hosts
-from ops.answer import Answer
+from ops.maybe import Answer
 from ops.outcome import Finding, Outcome, Result
 from ops.remote import Line
 

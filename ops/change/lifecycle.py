@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 
 from lakehouse import services
-from ops.answer import Answer
-from ops.change import datanodes, mark, steps
-from ops.change.ending import Ending, Stopped
+from ops.change import datanodes, marker, steps
 from ops.change.facts import Living
+from ops.change.result import Ending, Stopped
 from ops.change.run import Running, Work
 from ops.change.steps import Step
+from ops.maybe import Answer
 from ops.status import placement
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 from plugins.module_utils.lakehouse.counting import counted
@@ -131,7 +131,7 @@ def unscheduled(running: Running, node: str) -> None:
 def mark_as(running: Running, node: str, state: str, until: float = 0.0) -> None:
     """Write on a host that it is away, in `away.STATES`; maintenance ends at `until`."""
     running.begins(node, _MARK)
-    marked = mark.put(running.living, node, away.written(state, running.journal.id, time.time(), until))
+    marked = marker.put(running.living, node, away.written(state, running.journal.id, time.time(), until))
     if not marked.known:
         raise Stopped(Ending.HALFWAY, f"{node} takes no mark: {marked.why}", "")
 
@@ -167,7 +167,7 @@ def _serve(here: tuple[Step, ...], running: Running, *, for_good: bool) -> tuple
     if stored:
         in_hdfs(running, node, hdfs_hosts.NORMAL)
     running.begins(node, _MARK)
-    unmarked = mark.take(living, node)
+    unmarked = marker.take(living, node)
     if not unmarked.known:
         raise Stopped(Ending.HALFWAY, f"{node} keeps its mark: {unmarked.why}", "")
     if stored:

@@ -22,7 +22,7 @@ from hive_metastore.ttypes import (
 
 from lakehouse.catalog.bindings import access
 from lakehouse.catalog.bindings.constraints import constraints
-from lakehouse.catalog.bindings.taken import Lost
+from lakehouse.catalog.bindings.field_reader import Lost
 from lakehouse.catalog.diff import CREATED
 from lakehouse.catalog.documents import Document, line
 from lakehouse.catalog.restoring import Step
