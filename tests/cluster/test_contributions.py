@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from lakehouse import run
 from lakehouse.inventory import Inventory
@@ -18,12 +19,33 @@ from plugins.module_utils.lakehouse import probes
 from tests import contributions
 from tests.cluster.machines import Machines
 from tests.cluster.playbooks import Ansible
+from tests.render.test_jvm_options import NO_JVM
 from tests.trees import Tree
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 
 INVENTORY = "tests/inventory"
 VOTERS = ("alpha1", "beta2", "gamma3")
+# Prints where each service of an inventory has metrics of its JVM, as the catalogue of the copy says.
+METRICS = """
+import json, sys
+from lakehouse import endpoints, inventory
+from ops.status import placement
+
+cluster = placement.read(inventory.load(sys.argv[1]))
+print(json.dumps({
+    f"{service.name} on {host.name}": [
+        f"{endpoints.on(listener.name, host).uri}{listener.metrics}"
+        for listener in service.listeners
+        if listener.name == f"{service.name}_metrics"
+    ]
+    for host in cluster.hosts
+    for service in cluster.services[host.name]
+}))
+"""
+# From the agent in every JVM, and from HDFS.
+OF_EVERY_JVM, OF_HDFS = "jvm_memory_used_bytes", "Hadoop_"
+HDFS = {"namenode", "datanode"}
 
 
 @dataclass(frozen=True)
@@ -73,6 +95,8 @@ def test_every_unit_test_passes_with_it(pages_written: Tree) -> None:
     done = pages_written.call(
         "pytest", "-q", "-p", "no:cacheprovider", "--numprocesses", "2", "--dist", "loadfile",
         "-m", "not network and not cluster and not drill and not longdrill", "tests/render", "tests/unit",
+        # A contribution is made once.
+        "--ignore", "tests/render/test_contributions.py",
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
@@ -200,3 +224,50 @@ class TestTls:
         done = secured.command("restart", "flink_history", "--yes")
         assert done.returncode == 0, done.stdout + done.stderr
         assert secured.command("doctor").returncode == 0
+
+
+class TestMetrics:
+    """An agent in every JVM: metrics on a port of each service's own."""
+
+    @pytest.fixture(scope="class")
+    def metrics(
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        cluster: Inventory,
+        machines: Machines,
+        ansible: Ansible,
+    ) -> Iterator[Contributed]:
+        """The cluster with the agent in every JVM and with both servers of Spark; without them at the end."""
+        own = contributed("metrics", tmp_path_factory.mktemp("contributions"), cluster)
+        own.tree.write(
+            f"{INVENTORY}/group_vars/all/servers.yml",
+            "---\nspark_thrift_enabled: true\nspark_connect_enabled: true\n",
+        )
+        try:
+            own.converge("all")
+            yield own
+        finally:
+            outcome = ansible.playbook("site")
+            for machine in machines.values():
+                machine.run("rm -rf %s/lakehouse-metrics", machine.variable("lakehouse_config_dir"))
+            assert outcome.code == 0, outcome
+
+    def test_every_jvm_serves_its_metrics(self, metrics: Contributed) -> None:
+        printed = metrics.tree.call("python", "-c", METRICS, INVENTORY)
+        assert printed.returncode == 0, printed.stderr
+        addresses: dict[str, list[str]] = json.loads(printed.stdout)
+        assert {name.split()[0] for name, uris in addresses.items() if not uris} <= NO_JVM
+        for name, uri in ((name, uri) for name, uris in addresses.items() for uri in uris):
+            text = probes.fetch(uri).decode()
+            families = {family.name for family in text_string_to_metric_families(text)}
+            assert OF_EVERY_JVM in families, f"{name}, {uri}: {text[:2000]}"
+            of_hdfs = any(family.startswith(OF_HDFS) for family in families)
+            assert of_hdfs or name.split()[0] not in HDFS, f"{name}, {uri}: {sorted(families)}"
+
+    def test_a_second_run_changes_nothing(self, metrics: Contributed) -> None:
+        again = metrics.converge("all")
+        assert changed(again) == 0, again[-6000:]
+
+    def test_doctor_finds_every_listener_where_it_belongs(self, metrics: Contributed) -> None:
+        done = metrics.command("doctor")
+        assert "net.listens" not in done.stdout, done.stdout + done.stderr
