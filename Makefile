@@ -106,8 +106,8 @@ bench-scale: tools-dev ## Measure 3, 6 and 12 local nodes of their own, into bui
 	@python -m lakehouse.dev.scale $(or $(NODES),3 6 12)
 
 .PHONY: lint
-lint: tools-dev ## Style, types, the rules of Ansible and shell, addresses by hand, pronouns, and subjects of commits
-	@ruff check && ruff format --check && mypy && yamllint --strict . && ansible-lint && shellcheck scripts/* .ci/run && python -m lakehouse.dev.subjects && python -m lakehouse.dev.addresses && python -m lakehouse.dev.pronouns
+lint: tools-dev ## Style, types, the rules of Ansible and shell, addresses by hand, pronouns, vague names, and subjects of commits
+	@ruff check && ruff format --check && mypy && yamllint --strict . && ansible-lint && shellcheck scripts/* .ci/run && python -m lakehouse.dev.subjects && python -m lakehouse.dev.addresses && python -m lakehouse.dev.pronouns && python -m lakehouse.dev.names
 
 .PHONY: unit
 unit: tools-dev ## Fast tests: no host, no network

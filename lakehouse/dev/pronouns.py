@@ -10,13 +10,11 @@ import io
 import re
 import sys
 import tokenize
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from lakehouse.dev import drills, ratchet
-from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
 
 NAME = "lakehouse/dev/pronouns.txt"
@@ -98,26 +96,9 @@ def lines(root: Path) -> list[Line]:
     ]
 
 
-def recorded(entries: Iterable[str]) -> Counter[str]:
-    """Read the entries of the record: the number of lines by file."""
-    parts = (entry.rpartition(": ") for entry in entries)
-    return Counter({path: int(number) for path, _, number in parts})
-
-
 def main(arguments: list[str], root: Path = ROOT) -> int:
     """Name the lines of each file that has more than the record; return 1 if one has, or one has fewer."""
-    record, present = recorded(RECORD.entries(root)), lines(root)
-    numbers = Counter(line.path for line in present)
-    more, mended = numbers - record, record - numbers
-    faults = (
-        LakehouseError(
-            f"{line.fault} ({NAME} has {record[line.path]} of {numbers[line.path]} in this file)", INSTEAD
-        )
-        for line in present
-        if line.path in more
-    )
-    left = (f"{path}: {number}" for path, number in sorted((record & numbers).items()))
-    return RECORD.settle(root, arguments, faults, mended.total(), left)
+    return ratchet.compare_numbers(RECORD, root, arguments, lines(root), INSTEAD)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from lakehouse.errors import LakehouseError
 from plugins.module_utils.lakehouse.counting import counted
@@ -54,6 +56,42 @@ class Record:
             fact = f"{number} in {self.name} and no longer in the {self.scanned}"
             sys.stderr.write(f"{LakehouseError(fact, self.command)}\n")
         return int(bool(new or mended))
+
+
+class Breach(Protocol):
+    """A place that breaks a rule whose record has a number for each file."""
+
+    @property
+    def path(self) -> str:
+        """The file, from the root of the checkout."""
+
+    @property
+    def fault(self) -> str:
+        """What is wrong, and where."""
+
+
+def compare_numbers(
+    record: Record, root: Path, arguments: Collection[str], breaches: Sequence[Breach], instead: str
+) -> int:
+    """Print the breaches of each file that has more than its number in the record; return as `settle`.
+
+    Numbers only fall. `instead` says what to write.
+    """
+    parts = (entry.rpartition(": ") for entry in record.entries(root))
+    recorded = Counter({path: int(number) for path, _, number in parts})
+    numbers = Counter(breach.path for breach in breaches)
+    more, mended = numbers - recorded, recorded - numbers
+    faults = (
+        LakehouseError(
+            f"{breach.fault}"
+            f" ({record.name} has {recorded[breach.path]} of {numbers[breach.path]} in this file)",
+            instead,
+        )
+        for breach in breaches
+        if breach.path in more
+    )
+    left = (f"{path}: {number}" for path, number in sorted((recorded & numbers).items()))
+    return record.settle(root, arguments, faults, mended.total(), left)
 
 
 def files(root: Path, suffixes: tuple[str, ...], skipped: Collection[str]) -> Iterator[Path]:
