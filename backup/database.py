@@ -78,7 +78,7 @@ def answer(settings: Settings, words: Sequence[str], out: IO[str]) -> object:
             _pgbackrest("expire", f"--repo1-retention-full={count}")
             return {}
         case _:
-            raise BackupError(f"nobody answers {' '.join(words)!r} here")
+            raise BackupError(f"there is no answer to {' '.join(words)!r} here")
 
 
 def back_up(settings: Settings, name: str, out: IO[str]) -> Mapping[str, Any]:

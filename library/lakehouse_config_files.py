@@ -24,7 +24,7 @@ short_description: Files, directories and links of one role
 description:
   - Called by the action plugin of the same name, which renders the templates.
   - A file is validated before it replaces the old one, and replaced atomically.
-  - The digest of each file is kept in I(record), so that a file that somebody else changed is seen.
+  - The digest of each file is kept in I(record), so that a file that was changed by hand is seen.
   - Root follows no symbolic link that another account could have made, in no part of a path.
 options:
   files: {type: list, elements: dict, required: true, description: The entries.}

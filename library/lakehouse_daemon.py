@@ -56,7 +56,7 @@ options:
     default: []
     description: >-
       Probes that have to be right before a unit is restarted whose first probe of C(ready), its own, is. A
-      unit whose own answer is wrong serves nobody, and is not waited for.
+      unit whose own answer is wrong serves no client, and is not waited for.
   announce:
     type: list
     elements: str

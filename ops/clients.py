@@ -31,7 +31,7 @@ class MetastoreSession:
         self._following = command("status", cluster.inventory.path)
         found = metastores(cluster)
         if not found:
-            raise LakehouseError("nobody runs the metastore", self._following)
+            raise LakehouseError("no host runs the metastore", self._following)
         options = Options(user=superuser(cluster), total=_SECONDS, read=_SECONDS)
         self._metastore = Metastore(found, options)
 

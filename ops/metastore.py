@@ -74,7 +74,7 @@ def _look(prober: Prober, cluster: Cluster) -> Seen:
     path = str(cluster.inventory.path)
     endpoints = clients.metastores(cluster)
     if not endpoints:
-        raise LakehouseError("nobody runs the metastore", command("status", path))
+        raise LakehouseError("no host runs the metastore", command("status", path))
     healths = check(endpoints, seconds=_SECONDS)
     warehouse = next((health.warehouse for health in healths if health.warehouse), "")
     [keeper, *_] = cluster.running("postgresql")

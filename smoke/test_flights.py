@@ -87,10 +87,10 @@ def test_the_flights_are_replicated(ledger: Ledger, endpoints: Endpoints) -> Non
 @pytest.mark.parametrize(
     ("source", "line", "reason"),
     [
-        (AIRLINES, "ZZ,Nobody Air", None),
+        (AIRLINES, "ZZ,Ghost Air", None),
         (AIRLINES, "ZZ", "1 fields instead of 2"),
-        (AIRLINES, "ZZ,Nobody Air,extra", "3 fields instead of 2"),
-        (AIRLINES, ",Nobody Air", "no key: carrier"),
+        (AIRLINES, "ZZ,Ghost Air,extra", "3 fields instead of 2"),
+        (AIRLINES, ",Ghost Air", "no key: carrier"),
         (PLANES, "N1,NA,jet,X,Y,two,NA,fast,Turbo-fan", "wrong type: engines, speed"),
         (PLANES, "NA,2004,jet,X,Y,2,55,NA,Turbo-fan", "no key: tailnum"),
         (WEATHER, "EWR,2013,1,1,1,39.0,26.1,59.4,270,10.4,NA,0,1012,10,soon", "wrong type: time_hour"),

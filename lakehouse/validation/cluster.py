@@ -152,7 +152,7 @@ def accounts(host: Host, login: object = None) -> list[Finding]:
             "names.users",
             host.name,
             f"{path} is {name!r}, and so is ansible_user",
-            "choose another: whoever manages the machines becomes root there",
+            "choose another: the account that manages the machines becomes root there",
             "an account of its own",
         )
         for path, name in named.items()

@@ -162,7 +162,7 @@ def _client_faults(client: str, *, guarded: bool) -> Iterator[tuple[str, str]]:
         return
     is_private = _is_private(network)
     if not is_private and network.prefixlen < WIDEST:
-        yield "name the networks of the clients: nobody else is to ask for a password", "a private network"
+        yield "name the networks of the clients: others are refused without a password", "a private network"
     elif not is_private and not guarded:
         advice = f"name a private one, or say that a firewall keeps strangers out: {TRUSTED}: true"
         yield advice, "a private network"

@@ -88,7 +88,7 @@ def checked(host: Host, known: Mapping[str, Option]) -> list[Finding]:
                 Finding("secrets.weak", host.name, f"{name} is short", advice, expected, level=level)
             )
         elif _is_guessed(text):
-            fact, expected = f"{name} is one that everybody tries", "a random one"
+            fact, expected = f"{name} is a well-known one", "a random one"
             found.append(Finding("secrets.weak", host.name, fact, advice, expected, level=level))
     return found
 

@@ -133,7 +133,7 @@ def test_the_metastore_lets_members_alone_drop(
             client.drop_table(table.database, table.name, True)
 
 
-@pytest.mark.operation("permissions: nobody is asked for a name", engine="{server}")
+@pytest.mark.operation("permissions: no name is asked for", engine="{server}")
 @pytest.mark.parametrize("server", [SPARK, FLINK])
 def test_a_server_acts_as_its_own_user(  # noqa: PLR0913, PLR0917 (fixtures and a server)
     server: str,

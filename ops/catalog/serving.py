@@ -79,7 +79,7 @@ def _say(arguments: argparse.Namespace, server: Server, entry: Entry, target: st
         found = Finding(
             "catalog.address",
             str(host),
-            f"whoever reaches port {port} reads the catalog as it was, without a password",
+            f"a client that reaches port {port} reads the catalog as it was, without a password",
             f"{COMMAND} --address {LOOPBACK}, and ssh -L {port}:{LOOPBACK}:{port} from elsewhere",
             str(LOOPBACK),
             Level.WARNING,

@@ -130,7 +130,7 @@ class Metadata:
             ("table", Deed.MAKE): ("create_table_with_environment_context", made, _AS_IT_IS),
         }
         if (kind, step.deed) not in {*arguments, ("table", Deed.ALTER)}:
-            raise LakehouseError(f"{kind} {name}: nobody restores a {kind}", f"{PROGRAM} catalog show")
+            raise LakehouseError(f"{kind} {name}: a {kind} cannot be restored", f"{PROGRAM} catalog show")
         if kind == "table":
             grants_and_constraints.drop_constraints(self._call, step)
         if kind == "table" and step.deed is Deed.ALTER:

@@ -84,7 +84,7 @@ def refusal(living: Living, here: Sequence[Step], node: str, path: str) -> Refus
     found = []
     if alone := lifecycle.alone(living, here):
         ways = f"place that on another host in {path}"
-        found.append(Refusal(f"nobody else runs {', '.join(sorted(alone))}", ways))
+        found.append(Refusal(f"no other host runs {', '.join(sorted(alone))}", ways))
     if questions.backups(living.host(node)):
         site = f".venv/bin/ansible-playbook -i {path} playbooks/site.yml"
         ways = f"lakehouse_backup_host: another one in {path}, {site}, {command('backup', path)}"

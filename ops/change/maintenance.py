@@ -64,7 +64,7 @@ def prepare(living: Living, request: Request) -> Work:
         ],
         question=f"Stop {counted(len(here), 'unit')} on {node}?",
         do=partial(_leave, here, request),
-        danger=f"Nobody else runs {', '.join(alone)}: the cluster is without." if alone else "",
+        danger=f"No other host runs {', '.join(alone)}: the cluster is without." if alone else "",
         words=run.typed(node, {"--for": request.arguments.get("for")}),
         refusal=_over(node, float(request.arguments["until"]), request.path),
     )

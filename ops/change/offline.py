@@ -79,7 +79,7 @@ def irreplaceable(alone: Iterable[str], path: str) -> Refusal | None:
     """Return that no other host runs what a host does; None where all of it runs elsewhere too."""
     if not (names := sorted(alone)):
         return None
-    fact, catalogue = f"nobody else runs {', '.join(names)}", services.load().services
+    fact, catalogue = f"no other host runs {', '.join(names)}", services.load().services
     if not any(placement.needed(catalogue[name]) for name in names):
         return Refusal(fact, f"place that on another host in {path}")
     way = f"docs/operations/restore.md: {command('restore', path)}"
@@ -108,7 +108,7 @@ def heard(live: Answer[dict[str, dict[str, Any]]], node: str, path: str) -> Refu
 def serving(members: Mapping[str, Answer[frozenset[str]]], node: str, path: str) -> Refusal | None:
     """Return that leaders count what a host without a DataNode runs, or do not tell; None where none does."""
     if silent := next(((name, one.why) for name, one in members.items() if not one.known), None):
-        fact = f"nobody says whether {silent[0]} there takes work: {silent[1]}"
+        fact = f"it is unknown whether {silent[0]} there takes work: {silent[1]}"
         return Refusal(fact, command("doctor", path))
     led = [name for name, one in members.items() if one.value]
     return Refusal(f"{', '.join(led)} there take work", hosts.ping(path, node)) if led else None

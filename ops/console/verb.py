@@ -60,7 +60,7 @@ def say(server: Server, cluster: str, every: float) -> None:
     if not server.local:
         sys.stderr.write(f"{_open(server)}\n")
     sys.stdout.write(
-        f"console {cluster}: {server.url}; every {every:g} s while somebody looks; Ctrl-C ends it\n"
+        f"console {cluster}: {server.url}; every {every:g} s while a page is open; Ctrl-C ends it\n"
     )
     sys.stdout.flush()
 
@@ -70,7 +70,7 @@ def _open(server: Server) -> Finding:
     return Finding(
         "console.address",
         server.host,
-        f"whoever reaches port {server.port} sees the cluster, without a password",
+        f"a client that reaches port {server.port} sees the cluster, without a password",
         f"leave --address out, and use ssh -L {server.port}:{LOOPBACK}:{server.port} from elsewhere",
         LOOPBACK,
         Level.WARNING,

@@ -15,7 +15,7 @@ from plugins.module_utils.lakehouse.counting import counted
 # Its nightly run and some hours; a week and a day where an inventory has a calendar of its own.
 HOURS, _OWN_CALENDAR_HOURS = 30, 8 * 24
 _HOUR = 3600
-_TIMER = timers.Timer("backup_units", BACKUP, "nobody makes backups", "the last backup")
+_TIMER = timers.Timer("backup_units", BACKUP, "no backups are made", "the last backup")
 # Segments of 16 MiB that wait: half a gibibyte of a disk that the database shares.
 _WAITING = 32
 
@@ -94,7 +94,7 @@ def _archive(seen: Seen) -> Iterator[Case]:
 CHECKS = (
     Check("backup.age", "no backup was made for long, or the last has failed", _age),
     Check("backup.damaged", "a verification found the newest backup damaged", _damaged),
-    Check("backup.timer", "nobody makes backups by the clock", _timer),
+    Check("backup.timer", "no timer makes backups", _timer),
     Check(
         "backup.archive",
         "PostgreSQL's WAL does not leave its host",

@@ -237,7 +237,7 @@ CHECKS = (
         "postgresql.connections",
         "PostgreSQL soon refuses connections",
         _connections,
-        "close sessions that nobody uses, or set postgresql_max_connections higher and run site.yml",
+        "close idle sessions, or set postgresql_max_connections higher and run site.yml",
     ),
     Check("postgresql.exhausted", "PostgreSQL refuses sessions: all connections are used", _exhausted),
     Check(

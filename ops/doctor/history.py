@@ -15,7 +15,7 @@ from ops.status.model import Kept
 _HOURS, _OWN_CALENDAR_HOURS = 3, 8 * 24
 _HOUR = 3600
 _TIMER = timers.Timer(
-    "history_units", HISTORY, "nobody commits the catalog", "the last commit of the catalog"
+    "history_units", HISTORY, "the catalog is not committed", "the last commit of the catalog"
 )
 
 
@@ -34,7 +34,7 @@ def _age(seen: Seen) -> Iterator[Case]:
             if kept and kept.why:
                 yield Fault(f"the last commit of the catalog has failed: {kept.why}", _run(seen))
             elif age > hours * _HOUR:
-                fact = f"nobody has looked at the catalog for {age / _HOUR:.0f} h"
+                fact = f"the catalog was not looked at for {age / _HOUR:.0f} h"
                 yield Fault(fact, _run(seen), f"each {hours} h", Level.WARNING)
 
         yield Case(host, judged(seen.status.history, old))
@@ -50,5 +50,5 @@ def _run(seen: Seen) -> str:
 
 CHECKS = (
     Check("catalog.commits", "no commit was made for long, or the last has failed", _age),
-    Check("catalog.timer", "nobody commits the catalog by the clock", _timer),
+    Check("catalog.timer", "no timer commits the catalog", _timer),
 )

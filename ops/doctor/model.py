@@ -66,8 +66,8 @@ class Seen:
 
     def document(self, name: str) -> Answer[Any]:
         """Return the JSON of an address; unknown where no host runs it."""
-        nobody: Answer[Reply] = unknown("nobody was asked")
-        return self.answers.get(name, nobody).then(lambda reply: json.loads(reply.text))
+        unasked: Answer[Reply] = unknown("it was not asked")
+        return self.answers.get(name, unasked).then(lambda reply: json.loads(reply.text))
 
     def variable(self, host: str, name: str, default: Any = None) -> Any:
         """Return a variable of a host."""

@@ -227,10 +227,10 @@ CHECKS = (
     ),
     Check(
         "hdfs.upgrade",
-        "another version of HDFS came in, and nobody has said that it stays",
+        "another version of HDFS came in, and is not final",
         _upgrade,
         "finalize it, or roll it back",
     ),
     Check("hdfs.checkpoint", "the image is old, or many edits are not in it", _checkpoint),
-    Check("hdfs.timer", "nobody makes checkpoints, or the last has failed", _timer),
+    Check("hdfs.timer", "no checkpoints are made, or the last has failed", _timer),
 )

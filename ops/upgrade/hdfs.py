@@ -100,7 +100,7 @@ def unreadable(living: Living) -> Refusal | None:
     script = f"[ ! -e {_DROP_IN} ] || sed -n 's/^{_LAYOUTS}=//p' {_DROP_IN}"
     told = living.do(host.name, script, _SECONDS)
     if told.value is None:
-        return Refusal(f"nobody knows what the release before wrote: {told.why}", PAGE)
+        return Refusal(f"it is unknown what the release before wrote: {told.why}", PAGE)
     before = told.value.strip()
     return otherwise(frozenset(before.split(", ")), layouts(living)) if before else None
 

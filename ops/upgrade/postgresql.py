@@ -123,7 +123,7 @@ def chosen(found: Packages, to: str | None) -> tuple[str, Refusal | None]:
         return found.installed, Refusal(what, f"a version {major}.x")
     there = next((one for one in found.known if one == to or one.startswith(f"{to}-")), None)
     if there is None:
-        what = f"nobody has PostgreSQL {to} for this host"
+        what = f"no source has PostgreSQL {to} for this host"
         return found.installed, Refusal(what, f"one of: {', '.join(found.known)}")
     return there, None
 
@@ -203,7 +203,7 @@ def _do(change: Change, request: Request, running: Running) -> tuple[str, ...]:
         _keep(running, change, change.old)
     except Stopped as gone:
         if not request.arguments["force"]:
-            what = f"nobody has {change.old} any more, so there is no way back: {gone.fact}"
+            what = f"no source has {change.old} any more, so there is no way back: {gone.fact}"
             words = _words({**request.arguments, "force": True})
             raise Stopped(Ending.REFUSED, what, command(f"upgrade {words}", request.path)) from gone
     restart.wait_for_gate(running, change.unit, str(change.unit), request)

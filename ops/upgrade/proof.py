@@ -50,7 +50,7 @@ def asked(cluster: Cluster, engine: str, statement: str) -> tuple[str, str]:
     row = ENGINES[engine]
     hosts = cluster.inventory.group(row.group) if engine == "spark" else cluster.running(row.group)
     if not hosts:
-        return f"nobody runs {engine}", ""
+        return f"no host runs {engine}", ""
     person = str(cluster.variable("lakehouse_users")[row.user])
     found = row.ask(Asked(cluster, hosts[0], person, (statement,), _SECONDS))
     values = [str(value) for rows in found.results for line in rows.rows for value in line]

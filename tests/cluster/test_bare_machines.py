@@ -111,7 +111,7 @@ def test_bare_machines_become_the_lakehouse_of_a_backup_alone(
 
     unpack(tmp_path, passphrase)
     assert files(tmp_path / Path(path).name) == files(ROOT / path)
-    # Before anybody reads the inventory: what is missing would be made anew.
+    # Before the inventory is read: what is missing would be made anew.
     shutil.copytree(tmp_path / "secrets", local.state / "secrets")
     nodes.up(path, print)
     converged = Ansible(path).playbook("site")

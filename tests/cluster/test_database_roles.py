@@ -134,5 +134,5 @@ def test_no_command_runs_a_strangers_function_as_the_superuser(
         # A warning of what else is on the cluster is no fault of this.
         assert "psql: error" not in done.stdout + done.stderr, done
     made = calls(metastore.machine) - before
-    assert made, "nobody has called them: they prove nothing"
+    assert made, "no call was made of them: they prove nothing"
     assert {(role, is_super) for role, is_super, _ in made} == {(metastore.role, False)}, made

@@ -55,7 +55,7 @@ def test_a_command_of_the_runbook_judges_it(command: list[str], path: str) -> No
 @pytest.mark.drill
 def test_a_silent_host_is_not_judged_and_is_its_line_alone(path: str, cluster: Inventory) -> None:
     if "local_nodes_cluster" not in cluster.hosts[0].variables:
-        pytest.skip("nobody makes real machines hang for a test")
+        pytest.skip("real machines are not made to hang for a test")
     with paused(_victim(cluster)):
         said = doctor(path)
     assert said.code == 2, said.out

@@ -214,7 +214,7 @@ def connected(machine: Machine, database: str) -> Iterator[None]:
         ("""create table "DBS" as select 'sales' as "NAME" """, False, "rows in DBS"),
         ("""create table "DBS" as select 'default' as "NAME" """, True, "1 other session"),
     ],
-    ids=["a table", "a database", "somebody is connected"],
+    ids=["a table", "a database", "a session is connected"],
 )
 def test_the_mark_of_an_interruption_gives_no_catalog_away(
     use: tuple[str, bool, str], database_host: Machine, database: str, ansible: Ansible

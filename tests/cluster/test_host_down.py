@@ -48,7 +48,7 @@ class Drill:
 @pytest.fixture(scope="module")
 def victim(cluster: Inventory) -> Host:
     if "local_nodes_cluster" not in cluster.hosts[0].variables:
-        pytest.skip("nobody switches real machines off for a test")
+        pytest.skip("real machines are not switched off for a test")
     return next(host for host in reversed(cluster.group("datanodes")) if not NEEDED & host.groups)
 
 

@@ -72,7 +72,7 @@ def test_a_host_that_alone_runs_something_cannot_leave(verb: Verb, cluster: Inve
     refused = verb.run("decommission", host.name)
     assert refused.returncode == 3, refused
     last = refused.stdout.splitlines()[-1]
-    assert "refused; nobody else runs " in last
+    assert "refused; no other host runs " in last
     assert "namenode" in last
 
 

@@ -221,7 +221,7 @@ def test_without_a_statement_a_terminal_becomes_a_session(path: str) -> None:
 @pytest.mark.drill
 def test_a_silent_host_is_named_by_every_verb(path: str, cluster: Inventory) -> None:
     if "local_nodes_cluster" not in cluster.hosts[0].variables:
-        pytest.skip("nobody makes real machines hang for a test")
+        pytest.skip("real machines are not made to hang for a test")
     needed = {"namenode", "metastore", "postgresql", "trino_coordinator"}
     victim = next(host for host in reversed(cluster.group("datanodes")) if not needed & host.groups)
     with paused(victim):

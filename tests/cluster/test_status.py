@@ -111,7 +111,7 @@ def test_a_stopped_service_is_named_and_not_called_failed(
 @pytest.mark.drill
 def test_a_silent_host_is_unknown_and_never_well(path: str, cluster: Inventory) -> None:
     if "local_nodes_cluster" not in cluster.hosts[0].variables:
-        pytest.skip("nobody makes real machines hang for a test")
+        pytest.skip("real machines are not made to hang for a test")
     victim = next(host for host in reversed(cluster.group("datanodes")) if not NEEDED & host.groups)
     with paused(victim):
         said = status(path, "--json")
@@ -131,7 +131,7 @@ def test_of_a_cluster_that_is_silent_but_for_its_namenode_the_namenode_is_known(
     path: str, cluster: Inventory
 ) -> None:
     if "local_nodes_cluster" not in cluster.hosts[0].variables:
-        pytest.skip("nobody makes real machines hang for a test")
+        pytest.skip("real machines are not made to hang for a test")
     [namenode] = cluster.group("namenode")
     silent = [host for host in cluster.hosts if host != namenode]
     with ExitStack() as stack:

@@ -361,7 +361,7 @@ def test_the_snapshot_of_half_a_backup_is_dropped_once_hdfs_answers(
     (half.files / "a").write_text("x")
 
     def silent(*_: str, **__: str) -> dict[str, Any]:
-        raise NoAnswerError("nobody answers")
+        raise NoAnswerError("no answer")
 
     monkeypatch.setattr(hdfs, "call", silent)
     run._forget_unfinished(settings, cast("WebHdfs", hdfs))

@@ -122,7 +122,7 @@ def test_what_stands_where_secrets_stand_is_masked_whatever_it_is(line: str) -> 
         "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
         "password_encryption = scram-sha-256",
         'FATAL:  password authentication failed for user "hive"',
-        "host all all 0.0.0.0/0 password  # by password, of everybody",
+        "host all all 0.0.0.0/0 password  # by password, for all",
         "WARN  Client: Basic authentication with a token was refused",
         "hive.cluster.delegation.token.store.class=org.apache.Store",
         "<property><name>a.token.renew</name><value>7</value></property>",

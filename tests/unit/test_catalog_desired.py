@@ -177,7 +177,7 @@ def test_a_change_is_taken_back_and_those_after_it_stay(
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["merge", "nobody"], "nobody: no commit, branch or tag of"),
+        (["merge", "elsewhere"], "elsewhere: no commit, branch or tag of"),
         (["revert", "HEAD~7"], "no more than 1 commit before"),
         (["cherry-pick", "HEAD~1"], "is the first commit: nothing is before it"),
         (["revert", "HEAD~1"], "is the first commit: nothing is before it"),

@@ -458,7 +458,7 @@ def test_who_waits_for_a_commit_is_well_until_it_is_there(tmp_path: Path) -> Non
             assert json.loads(line) == {"waits": f"before: no commit, branch or tag of {cluster.repository}"}
         node.references.add("tags/before", entry.id)
         with cluster.node("waits", {}) as (line, _):
-            assert json.loads(line)["why"] == f"before is commit {entry.short}, and nobody serves it"
+            assert json.loads(line)["why"] == f"before is commit {entry.short}, and it is not served"
 
 
 def test_the_clock_and_a_person_commit_what_a_database_holds(

@@ -42,7 +42,7 @@ class Hdfs(WebHdfs):
     def call(self, method: str, operation: str, path: str, **query: str) -> dict[str, Any]:
         del method
         if self.is_silent:
-            raise NoAnswerError("nobody answers")
+            raise NoAnswerError("no answer")
         self.calls.append(f"{operation} {path}")
         if operation == "MKDIRS":
             self.folders.add(path)

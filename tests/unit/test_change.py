@@ -150,7 +150,7 @@ def test_where_everybody_serves_and_every_block_is_whole_the_gate_is_open() -> N
     ("found", "reason"),
     [
         (facts(n2=STOPPED), "datanode on n2 does not run"),
-        (facts(replace(WELL, safemode="Safe mode is ON.")), "HDFS is in safe mode: nobody can write"),
+        (facts(replace(WELL, safemode="Safe mode is ON.")), "HDFS is in safe mode: no client can write"),
         (facts(replace(WELL, lacking=3)), "3 blocks lack a replica"),
         (facts(replace(WELL, missing=1)), "1 block is missing already"),
         (

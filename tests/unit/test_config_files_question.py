@@ -41,7 +41,7 @@ def nothing_to_do(entries: list[dict[str, Any]], record: str | None = None) -> b
         input=config_files.digests(entries), capture_output=True, text=True, check=False,
     )  # fmt: skip
     for line in config_files.digests(entries).splitlines():
-        assert line.split()[0] not in done.args[-1] + done.stdout + done.stderr, "it is for nobody's eyes"
+        assert line.split()[0] not in done.args[-1] + done.stdout + done.stderr, "it is secret"
     return done.returncode == 0 and sorted(done.stdout.splitlines()) == config_files.expected(entries)
 
 

@@ -312,7 +312,8 @@ class TestServer:
         warnings = said.err.splitlines()
         assert len(warnings) == (not local)
         if not local:
-            assert warnings[0].startswith(f"WARN console.address 0.0.0.0: whoever reaches port {port} sees ")
+            sees = f"a client that reaches port {port} sees "
+            assert warnings[0].startswith(f"WARN console.address 0.0.0.0: {sees}")
 
     @pytest.mark.parametrize(
         "options",

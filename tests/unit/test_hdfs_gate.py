@@ -23,7 +23,7 @@ from plugins.module_utils.lakehouse.datanode_lists import DEAD, LIVE
 HOST, OTHERS = "beta2", ("alpha1", "gamma3")
 ROW = services.load().services["datanode"]
 SILENCE = "Connection refused"
-SAFE_MODE = "HDFS is in safe mode: nobody can write, and nothing is copied"
+SAFE_MODE = "HDFS is in safe mode: no client can write, and nothing is copied"
 WELL = {"NumLiveDataNodes": 3, "LowRedundancyBlocks": 0, "PendingReconstructionBlocks": 0}
 UNIT = "Id=hdfs-datanode.service\nActiveState=active\nMainPID=7\nInvocationID=a\n"
 

@@ -196,7 +196,7 @@ class TestDeclarations:
         assert cell.limit or cell.design, "it has no limit: look for the upstream issue, or name the design"
 
     @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.expected is Expected.WRONG], ids=str)
-    @pytest.mark.parametrize("got", [[], [(1, "a row of nobody")]])
+    @pytest.mark.parametrize("got", [[], [(1, "a strange row")]])
     def test_what_is_wrong_says_which_rows_are_read_instead(self, cell: Cell, got: list[Row]) -> None:
         """Or the cell would go as declared whatever the engine reads."""
         adapter = SimpleNamespace(read=lambda *_: got)

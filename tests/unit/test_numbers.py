@@ -64,7 +64,7 @@ def test_a_run_replaces_what_it_has_measured_in_the_file_and_on_the_page(tmp_pat
     page.write_text("before\n<!-- numbers:start x -->\nold\n<!-- numbers:end -->\nafter\n", encoding="utf-8")
     numbers.record({}, TODAY, file, page)
     assert file.read_text(encoding="utf-8") == old
-    numbers.record({"full seconds.smoke": 171.2, "of nobody": 1}, TODAY, file, page)
+    numbers.record({"full seconds.smoke": 171.2, "unknown": 1}, TODAY, file, page)
     before, after = (numbers.load(path) for path in (numbers.FILE, file))
     [(was, now)] = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
     assert now == replace(was, measured=(171.2,), day=TODAY.day, commit=TODAY.commit, machine=TODAY.machine)

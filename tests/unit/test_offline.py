@@ -48,7 +48,7 @@ def test_a_host_without_a_datanode_is_vouched_for_by_those_that_give_it_work() -
 def test_a_leader_that_does_not_answer_vouches_for_nobodys_death() -> None:
     found = offline.serving({"spark_worker": unknown("no answer in 20.0 s")}, "n4", HERE)
     assert found is not None
-    assert found.fact == "nobody says whether spark_worker there takes work: no answer in 20.0 s"
+    assert found.fact == "it is unknown whether spark_worker there takes work: no answer in 20.0 s"
     assert found.next == f".venv/bin/lakehouse doctor -i {HERE}"
 
 
@@ -56,7 +56,7 @@ def test_a_leader_that_does_not_answer_vouches_for_nobodys_death() -> None:
 def test_what_stores_and_is_alone_is_restored_and_not_given_up(service: str) -> None:
     found = offline.irreplaceable([service, "spark_history"], HERE)
     assert found is not None
-    assert found.fact.startswith("nobody else runs ")
+    assert found.fact.startswith("no other host runs ")
     assert found.next == f"docs/operations/restore.md: .venv/bin/lakehouse restore -i {HERE}"
 
 
@@ -64,7 +64,7 @@ def test_what_is_alone_and_stores_nothing_is_placed_elsewhere() -> None:
     found = offline.irreplaceable(["spark_master"], HERE)
     assert found is not None
     assert (found.fact, found.next) == (
-        "nobody else runs spark_master", f"place that on another host in {HERE}",
+        "no other host runs spark_master", f"place that on another host in {HERE}",
     )  # fmt: skip
     assert offline.irreplaceable([], HERE) is None
 

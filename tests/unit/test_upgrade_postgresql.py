@@ -59,7 +59,7 @@ def test_a_server_of_another_major_version_is_not_found() -> None:
         ("17.12", NEW, None),
         ("17.11", OLD, None),
         (NEW, NEW, None),
-        ("17.1", OLD, "nobody has PostgreSQL 17.1 for this host"),
+        ("17.1", OLD, "no source has PostgreSQL 17.1 for this host"),
         ("18", OLD, "postgresql 17 -> 18: another major version has other data files"),
         ("18.1", OLD, "postgresql 17 -> 18.1: another major version has other data files"),
     ],
@@ -104,7 +104,7 @@ class DebianHost:
         return Host(name, "", frozenset(), {"lakehouse_data_dir": str(self.data)})
 
     def units(self, *_: str) -> dict[str, Answer[Unit]]:
-        return {host.name: unknown("nobody asks") for host in self.cluster.hosts}
+        return {host.name: unknown("it is not asked") for host in self.cluster.hosts}
 
     def do(self, _: str, script: str, seconds: float) -> Answer[str]:
         done = subprocess.run(

@@ -159,7 +159,7 @@ def _waits(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
         entry = store.resolve(settings.past_commit)
     except LakehouseError as error:
         return {"waits": str(error)}
-    raise LakehouseError(f"{settings.past_commit} is commit {entry.short}, and nobody serves it")
+    raise LakehouseError(f"{settings.past_commit} is commit {entry.short}, and it is not served")
 
 
 _ASKED = {"commit", "give", "take", "lack", "bring"}

@@ -103,7 +103,7 @@ def reasons(gate: str, counts: Blocks | Unknown, last: tuple[str, ...] | Unknown
 
 def _counted(gate: str, counts: Blocks) -> Iterator[Reason]:
     if counts.safemode:
-        yield Reason("HDFS is in safe mode: nobody can write, and nothing is copied", forced=True)
+        yield Reason("HDFS is in safe mode: no client can write, and nothing is copied", forced=True)
     if counts.missing:
         what = counted(counts.missing, "block is missing already", "blocks are missing already")
         yield Reason(what, forced=True)

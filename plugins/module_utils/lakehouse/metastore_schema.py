@@ -137,7 +137,7 @@ def found_version(database: Database, name: str, version: str) -> str | None:
     if len(versions) != 1:
         raise RefusedError(
             f"database {name} has {counted(tables, 'table')} but no single schema version"
-            f" ({versions or 'none'}): an interrupted initialisation, or somebody else's tables;"
+            f" ({versions or 'none'}): an interrupted initialisation, or another program's tables;"
             " nothing was touched",
             "restore a backup, or drop the database",
         )
