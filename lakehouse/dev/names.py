@@ -37,7 +37,7 @@ class Assignment:
     @property
     def fault(self) -> str:
         """What is wrong, and where."""
-        return f"{self.path}:{self.number} assigns {self.name!r}, which says nothing"
+        return f"{self.path}:{self.number}: the name {self.name!r} says nothing"
 
 
 def vague(path: str, text: str) -> Iterator[Assignment]:

@@ -43,7 +43,7 @@ def test_other_names_and_uses_are_none(text: str) -> None:
     ("text", "record", "message"),
     [
         ("found = 1", "ops/a.py: 1\n", ""),
-        ("found = 1", "", "ops/a.py:1 assigns 'found', which says nothing"),
+        ("found = 1", "", "ops/a.py:1: the name 'found' says nothing"),
         ("found = 1\none = 2", "ops/a.py: 1\n", "has 1 of 2 in this file); next: name what it is"),
         ("host = 1", "ops/a.py: 1\n", "next: python -m lakehouse.dev.names --write"),
     ],
