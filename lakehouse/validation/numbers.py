@@ -11,7 +11,7 @@ from lakehouse.services import Numbers, Service
 from lakehouse.validation.finding import Finding
 
 
-def given(host: Host) -> list[Finding]:
+def declared(host: Host) -> list[Finding]:
     """Check that the services exist for which a host is given a number, and that it is a whole number."""
     numbered = {name: row for name, row in services.load().services.items() if row.numbers}
     findings = []
@@ -28,7 +28,7 @@ def given(host: Host) -> list[Finding]:
     return findings
 
 
-def own(inventory: Inventory) -> list[Finding]:
+def unique(inventory: Inventory) -> list[Finding]:
     """Check that no two hosts of a service have the same number, and that each is in the service's range."""
     return [
         finding
@@ -47,7 +47,7 @@ def _of_service(row: Service, numbers: Numbers, inventory: Inventory) -> Iterato
         try:
             number = members.number(row, host.name, host.variables)
         except (TypeError, ValueError):
-            continue  # which `given` names
+            continue  # which `declared` names
         advice = f"set {members.VARIABLE}: {{{row.name}: NUMBER}} in the variables of {host.name}"
         if not numbers.least <= number <= numbers.most:
             fact = f"{host.name} has the number {number} in {row.name}"

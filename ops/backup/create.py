@@ -58,7 +58,7 @@ def _do(host: str, before: str, path: str, resumed: bool, running: Running) -> t
             running.say(f"{one['database']}.{one['name']}: its rows are not counted: {one['unknown']}")
         first = f"{uncounted[0]['database']}.{uncounted[0]['name']}"
         more = f" and {len(uncounted) - 1} more" if uncounted[1:] else ""
-        fact = f"{made['name']} is good, but the rows could not be counted of {first}{more}"
+        fact = f"{made['name']} is good, but the rows of {first}{more} could not be counted"
         raise Stopped(Ending.HALFWAY, fact, "")
     return (made["name"], *facts(made))
 

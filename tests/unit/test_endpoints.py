@@ -153,7 +153,12 @@ def test_each_listener_with_a_host_is_an_endpoint_where_clients_find_it() -> Non
     }
     assert found["spark_connect"]["uri"] == "sc://192.0.2.2:15002"
     # No host has a coordinator.
-    assert {endpoints.owner(name).name for name in found} == {"namenode", "spark_thrift", "spark_connect"}
+    rows = services.load().services
+    assert found.keys() == {
+        listener.name
+        for service in ("namenode", "spark_thrift", "spark_connect")
+        for listener in rows[service].listeners
+    }
 
 
 def test_a_listener_of_tcp_has_no_uri_among_endpoints() -> None:

@@ -59,8 +59,8 @@ def an_inventory(**given: object) -> Inventory:
 
 def facts(found: Inventory) -> list[str]:
     """Say what validation finds."""
-    given = [finding for host in found.hosts for finding in numbers.given(host)]
-    return [finding.fact for finding in given + numbers.own(found)]
+    given = [finding for host in found.hosts for finding in numbers.declared(host)]
+    return [finding.fact for finding in given + numbers.unique(found)]
 
 
 def test_a_host_keeps_its_number_when_others_leave_and_come() -> None:
@@ -111,7 +111,7 @@ def test_each_host_has_a_number_of_its_own(given: dict[str, object], found: list
 
 def test_a_misspelt_service_is_named() -> None:
     host = Host("a", "192.0.2.1", frozenset(), {members.VARIABLE: {"datanodes": 1, "trino": 2}})
-    assert [(finding.fact, finding.action) for finding in numbers.given(host)] == [
+    assert [(finding.fact, finding.action) for finding in numbers.declared(host)] == [
         ("lakehouse_member_numbers.datanodes is 1", "did you mean datanode?"),
         ("lakehouse_member_numbers.trino is 2", "remove it"),
     ]

@@ -232,8 +232,15 @@ def test_no_listener_speaks_tls_yet() -> None:
     assert not [listener.name for listener in services.load().listeners.values() if listener.tls]
 
 
-def test_trino_serves_metrics_on_its_web_address() -> None:
-    assert services.load().listeners["trino_http"].metrics == "/metrics"
+def test_trino_alone_serves_metrics_itself() -> None:
+    """Where an agent serves them for a service, that has a listener of its own."""
+    catalogue = services.load()
+    of_agents = {f"{service}_metrics" for service in catalogue.services}
+    assert {
+        listener.name: listener.metrics
+        for listener in catalogue.listeners.values()
+        if listener.metrics and listener.name not in of_agents
+    } == {"trino_http": "/metrics"}
 
 
 def test_a_row_can_be_a_key_whatever_it_asks(tmp_path: Path) -> None:

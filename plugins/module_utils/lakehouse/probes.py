@@ -82,9 +82,11 @@ def fetch(  # noqa: PLR0913, PLR0917 -- what a request has
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     place = (parts.hostname or "", parts.port)
-    connection = HTTPConnection(*place, timeout=timeout)
-    if parts.scheme == "https":
-        connection = _https(place, timeout, authority)
+    connection = (
+        _https(place, timeout, authority)
+        if parts.scheme == "https"
+        else HTTPConnection(*place, timeout=timeout)
+    )
     try:
         connection.request("GET" if data is None else "POST", target, data, headers or {})
         answer = connection.getresponse()
