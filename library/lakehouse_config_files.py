@@ -15,7 +15,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse import safe_path
+from ansible.module_utils.lakehouse import host_manifest, safe_path
 from ansible.module_utils.lakehouse.safe_path import Place, UnsafePathError
 
 DOCUMENTATION = r"""
@@ -24,12 +24,11 @@ short_description: Files, directories and links of one role
 description:
   - Called by the action plugin of the same name, which renders the templates.
   - A file is validated before it replaces the old one, and replaced atomically.
-  - The digest of each file is kept in I(record), so that a file that was changed by hand is seen.
   - Root follows no symbolic link that another account could have made, in no part of a path.
 options:
   files: {type: list, elements: dict, required: true, description: The entries.}
   secrets: {type: dict, default: {}, description: Content by path of the entries marked secret.}
-  record: {type: path, description: File of digests of what was written on this host by all roles.}
+  manifest: {type: path, description: The manifest of the host.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -220,8 +219,6 @@ def ensure_absent(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any
 
 def ensure(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
     """Bring one entry into the desired state; return its difference, if there was one."""
-    if entry.get("record"):
-        return ensure_recorded(module, entry["dest"])
     if entry.get("absent"):
         return ensure_absent(module, entry)
     if entry.get("directory"):
@@ -234,28 +231,28 @@ def ensure(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | Non
     return ensure_file(module, entry, content)
 
 
-def ensure_recorded(module: AnsibleModule, record: str) -> dict[str, Any] | None:
-    """Keep the digests of these files beside those of other roles; forget files that are gone.
+def items(entries: list[dict[str, Any]], secrets: dict[str, str]) -> list[dict[str, Any]]:
+    """Return what the entries are in the manifest of the host."""
+    return [_item(entry, secrets) for entry in entries]
 
-    A line is that of sha256sum. Only root may read them: some are of files with secrets.
-    """
-    digests = {}
-    for entry in module.params["files"]:
-        text = module.params["secrets"][entry["dest"]] if entry.get("secret") else entry.get("content")
-        if text is not None:
-            digests[entry["dest"]] = hashlib.sha256(text.encode()).hexdigest()
-    path = Path(record)
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
-    kept = {name: digest for digest, name in (line.split("  ", 1) for line in before.splitlines())}
-    there = {name: digest for name, digest in kept.items() if Path(name).exists()} | digests
-    after = "".join(sorted(f"{digest}  {name}\n" for name, digest in there.items()))
-    if before == after:
-        return None
-    if not module.check_mode:
-        own = {"owner": str(os.geteuid()), "group": str(os.getegid()), "mode": "0600"}
-        with safe_path.opened_folder(str(path.parent), make=True), safe_path.opened(record) as place:
-            replace(place, after, own)
-    return {"before": "(digests)\n", "after": "(other digests)\n"}
+
+def _item(entry: dict[str, Any], secrets: dict[str, str]) -> dict[str, Any]:
+    path = {"path": str(entry["dest"])}
+    if entry.get("absent"):
+        return {"kind": "absent", **path}
+    if "link" in entry:
+        return {"kind": "link", **path, "target": str(entry["link"])}
+    if entry.get("directory"):
+        own = {"only": sorted(entry["only"])} if "only" in entry else {}
+        return {"kind": "directory", **path, **_mode(attributes_of(entry, "0755")), **own}
+    content = secrets[entry["dest"]] if entry.get("secret") else entry["content"]
+    attributes = attributes_of(entry, "0600" if entry.get("secret") else "0644")
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    return {"kind": "file", **path, **_mode(attributes), "sha256": digest}
+
+
+def _mode(attributes: dict[str, str]) -> dict[str, str]:
+    return {**attributes, "mode": f"{int(attributes['mode'], 8):04o}"}
 
 
 def main() -> None:
@@ -266,12 +263,12 @@ def main() -> None:
         argument_spec={
             "files": {"type": "list", "elements": "dict", "required": True},
             "secrets": {"type": "dict", "default": {}, "no_log": True},
-            "record": {"type": "path"},
+            **host_manifest.OPTION,
         },
         supports_check_mode=True,
     )
-    diffs, record = [], module.params["record"]
-    for entry in [*module.params["files"], *([{"dest": record, "record": True}] if record else [])]:
+    diffs = []
+    for entry in module.params["files"]:
         try:
             diff = ensure(module, entry)
         except UnsafePathError as error:
@@ -281,6 +278,10 @@ def main() -> None:
             module.fail_json(msg=f"{entry['dest']}: {error.strerror}; next: df -h {folder}, ls -ld {folder}")
         if diff:
             diffs.append({**diff, "before_header": entry["dest"], "after_header": entry["dest"]})
+    if not module.check_mode:
+        host_manifest.record(
+            module.params["manifest"], items(module.params["files"], module.params["secrets"])
+        )
     module.exit_json(
         changed=bool(diffs),
         files=[diff["after_header"] for diff in diffs],

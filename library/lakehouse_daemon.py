@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse import programs, units
+from ansible.module_utils.lakehouse import host_manifest, programs, units
 from ansible.module_utils.lakehouse.probes import ask
 from ansible.module_utils.lakehouse.refused import RefusedError
 from ansible.module_utils.parsing.convert_bool import boolean
@@ -84,6 +82,7 @@ options:
     description: >-
       Units with these options, of which the answer names those that are not as they should be; nothing is
       done. The action plugin's, for its C(units).
+  manifest: {type: path, description: The manifest of the host.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -106,7 +105,6 @@ GATE_POLLS = 4
 LOG_LINES = 20
 # Longer than any unit may take to stop, but for Debian's hour for PostgreSQL.
 SYSTEMCTL_SECONDS = 600
-CONNECT_SECONDS = 5.0
 # Copies of blocks that another host has missed are made within it.
 GATE_SECONDS = 300
 # What the command of `announce` may take, and the unit until it has ended.
@@ -129,43 +127,14 @@ def properties(unit: str) -> dict[str, str]:
     return units.properties(systemctl("show", *units.SHOWN, unit).stdout.splitlines())
 
 
-def changed_at(path: str) -> float:
-    """When the inode behind the path, or a link on the way to it, last changed; 0 where nothing is there."""
-    try:
-        return max(Path(path).lstat().st_ctime, Path(path).stat().st_ctime)
-    except FileNotFoundError:
-        return 0.0
-
-
-def is_stale(known: dict[str, str], files: list[str], pending: Sequence[str] = ()) -> bool:
-    """Whether a file changed after the main process started, or is among those that a run would change."""
-    watched = [path for path in (*files, known["FragmentPath"], *known["DropInPaths"].split()) if path]
-    changed = max(map(changed_at, watched), default=0.0)
-    return units.is_older(known, changed) or not set(watched).isdisjoint(pending)
-
-
-def is_deaf(known: dict[str, str], sockets: list[dict[str, Any]]) -> bool:
-    """Whether the unit is active and one of its sockets takes no connection."""
-    return known["ActiveState"] == "active" and not all(map(is_open, sockets))
-
-
-def is_open(place: dict[str, Any]) -> bool:
-    """Whether a server takes a connection there."""
-    try:
-        socket.create_connection((place["host"], int(place["port"])), CONNECT_SECONDS).close()
-    except OSError:
-        return False
-    return True
-
-
 def is_settled(known: dict[str, str], unit: dict[str, Any]) -> bool:
     """Whether nothing is to be done to a unit, and it answers."""
     enabled = boolean(unit.get("enabled", True))
-    stale = is_stale(known, unit.get("files", []))
+    stale = units.is_stale(known, unit.get("files", []))
     as_desired = units.is_as_desired(known, enabled=enabled, stale=stale)
     if not enabled or not as_desired:
         return as_desired
-    return not is_deaf(known, unit.get("listens", [])) and wrong(unit.get("ready", [])) is None
+    return not units.is_deaf(known, unit.get("listens", [])) and wrong(unit.get("ready", [])) is None
 
 
 def wait(module: AnsibleModule, unit: str, probes: list[dict[str, Any]], seconds: int) -> None:
@@ -247,6 +216,7 @@ def main() -> None:
             "restarts": {"type": "bool", "default": True},
             "hold": {"type": "bool", "default": False},
             "look": {"type": "list", "elements": "dict"},
+            **host_manifest.OPTION,
         },
         required_one_of=[("name", "look")],
         supports_check_mode=True,
@@ -254,6 +224,7 @@ def main() -> None:
     try:
         if (looked := module.params["look"]) is not None:
             unsettled = [unit["name"] for unit in looked if not is_settled(properties(unit["name"]), unit)]
+            record(module, [unit for unit in looked if unit["name"] not in unsettled])
             module.exit_json(changed=False, unsettled=unsettled)
         bring(module)
     except RefusedError as error:
@@ -269,6 +240,7 @@ def loaded(module: AnsibleModule, unit: str, enabled: bool) -> dict[str, str]:
         known = properties(unit)
     if known["LoadState"] != "loaded":
         if not enabled:  # what was never installed is stopped already
+            record(module, [module.params])
             module.exit_json(changed=False, action="none")
         if module.check_mode:
             module.exit_json(changed=enabled, action="started")
@@ -281,9 +253,9 @@ def bring(module: AnsibleModule) -> None:
     unit, enabled = module.params["name"], module.params["enabled"]
     known = loaded(module, unit, enabled)
     pending = module.params["pending"] if module.check_mode else ()
-    stale = is_stale(known, module.params["files"], pending)
+    stale = units.is_stale(known, module.params["files"], pending)
     action = units.needed(known, enabled=enabled, stale=stale)
-    if action == "none" and enabled and is_deaf(known, module.params["listens"]):
+    if action == "none" and enabled and units.is_deaf(known, module.params["listens"]):
         action = "restarted"
     if action == "restarted" and module.params["hold"] and serves(known, module.params["ready"]):
         module.exit_json(changed=False, action="held")
@@ -302,7 +274,23 @@ def bring(module: AnsibleModule) -> None:
         if enabled:
             rejoin = module.params["rejoin"] if action == "restarted" else []
             wait(module, unit, [*module.params["ready"], *rejoin], module.params["timeout"])
+    record(module, [module.params])
     module.exit_json(changed=switch or action != "none", action=action)
+
+
+def record(module: AnsibleModule, settled: list[dict[str, Any]]) -> None:
+    """Record units that are as they should be."""
+    if not module.check_mode:
+        items = [
+            {
+                "kind": "unit",
+                "name": unit["name"],
+                "enabled": boolean(unit.get("enabled", True)),
+                **{option: unit.get(option) or [] for option in ("files", "listens", "ready")},
+            }
+            for unit in settled
+        ]
+        host_manifest.record(module.params["manifest"], items)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse import hdfs_hosts
+from ansible.module_utils.lakehouse import hdfs_hosts, host_manifest
 from ansible.module_utils.lakehouse.probes import fetch
 
 DOCUMENTATION = r"""
@@ -23,6 +23,7 @@ options:
     type: str
     default: ""
     description: Web address of the NameNode, which is asked whom of them it knows while it answers.
+  manifest: {type: path, description: The manifest of the host.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -49,6 +50,7 @@ def main() -> None:
             "path": {"type": "path", "required": True},
             "hosts": {"type": "list", "elements": "str", "required": True},
             "namenode": {"type": "str", "default": ""},
+            **host_manifest.OPTION,
         },
         supports_check_mode=True,
     )
@@ -65,6 +67,10 @@ def main() -> None:
         new.write_text(after, encoding="utf-8")
         new.chmod(MODE)
         new.replace(path)
+    if not module.check_mode:
+        # Without a digest: a host that leaves is another line of it.
+        item = {"kind": "file", "path": str(path), "owner": "root", "group": "root", "mode": f"{MODE:04o}"}
+        host_manifest.record(module.params["manifest"], [item])
     known = registered(module.params["namenode"]) if module.params["namenode"] else None
     unknown = [] if known is None else [name for name in module.params["hosts"] if name not in known]
     module.exit_json(changed=after != before, hosts=[one["hostName"] for one in entries], unknown=unknown)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse.hdfs_path import apply
+from ansible.module_utils.lakehouse import host_manifest
+from ansible.module_utils.lakehouse.hdfs_path import apply, items
 from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
 DOCUMENTATION = r"""
@@ -33,6 +34,7 @@ options:
     elements: str
     default: []
     description: Paths of whose directories the owner may make snapshots.
+  manifest: {type: path, description: The manifest of the host.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -64,11 +66,14 @@ def main() -> None:
             "paths": {"type": "list", "elements": "dict", "default": []},
             "folders": {"type": "list", "elements": "str", "default": []},
             "snapshots": {"type": "list", "elements": "str", "default": []},
+            **host_manifest.OPTION,
         },
         supports_check_mode=True,
     )
     try:
         changed = apply(module.params, check=module.check_mode)
+        if not module.check_mode:
+            host_manifest.record(module.params["manifest"], items(module.params))
     except UnansweredError as error:
         if not module.check_mode:
             module.fail_json(**error.result())

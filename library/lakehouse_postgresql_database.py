@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse.postgresql_database import Server, apply, needed
+from ansible.module_utils.lakehouse import host_manifest
+from ansible.module_utils.lakehouse.postgresql_database import Server, apply, items, needed
 from ansible.module_utils.lakehouse.refused import RefusedError
 
 DOCUMENTATION = r"""
@@ -43,6 +44,7 @@ options:
         elements: str
         default: [public]
         description: The schemas of a database that is only read. Those that are not there are made.
+  manifest: {type: path, description: The manifest of the host.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -76,6 +78,7 @@ def main() -> None:
                 },
                 "required_if": [("read_only", False, ["owner"])],
             },
+            **host_manifest.OPTION,
         },
         supports_check_mode=True,
     )
@@ -84,6 +87,9 @@ def main() -> None:
     try:
         for login in module.params["databases"]:
             done += needed(server, login, module.warn) if module.check_mode else apply(server, login)
+        if not module.check_mode:
+            records = [item for login in module.params["databases"] for item in items(server, login)]
+            host_manifest.record(module.params["manifest"], records)
     except RefusedError as error:
         module.fail_json(**error.result())
     module.exit_json(changed=bool(done), done=done)

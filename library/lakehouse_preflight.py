@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse.preflight_accounts import check_accounts
+from ansible.module_utils.lakehouse.preflight_accounts import check_accounts, members
 from ansible.module_utils.lakehouse.preflight_away import check_away, check_lock
 from ansible.module_utils.lakehouse.preflight_machine import (
     check_disk,
@@ -79,7 +79,10 @@ findings:
   returned: always
   description: One entry per fault, with check, fact, action and expected; host, if it is another.
 memory_mb: {type: int, returned: always, description: Memory that the node may use, in MiB.}
-facts: {type: dict, returned: always, description: C(memtotal_mb) and C(processor_vcpus) and C(architecture).}
+facts:
+  type: dict
+  returned: always
+  description: C(memtotal_mb), C(processor_vcpus), C(architecture), and the group's C(lakehouse_members).
 formats: {type: bool, returned: always, description: Whether a NameNode is to run here that has no data yet.}
 datanodes: {type: list, elements: str, returned: always, description: Uuids in the DataNode's directories.}
 started: {type: float, returned: always, description: The node's clock before the checks, in seconds.}
@@ -139,7 +142,7 @@ def main() -> None:
         changed=False,
         findings=findings,
         memory_mb=memory_mb(root),
-        facts=facts(root),
+        facts=facts(root) | {"lakehouse_members": members(options["group"])},
         formats=formats(options["services"]),
         datanodes=datanodes(options["services"]),
         started=started,

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.lakehouse import host_manifest, host_state
+from ansible.module_utils.lakehouse.host_state import RELEASE_LIST
 
 DOCUMENTATION = r"""
 module: lakehouse_release
@@ -25,9 +27,7 @@ options:
   root: {type: path, required: true, description: The component's folder.}
   release: {type: str, required: true, description: Version and digest of the desired release.}
   conf: {type: path, description: Folder that the release offers as C(conf).}
-  files:
-    type: str
-    description: Name of the list of its files. Where none is given, a release is taken as it is.
+  compared: {type: bool, default: true, description: Whether it needs all files of its list.}
   archive: {type: path, description: The archive, where the release may be missing.}
   sha256: {type: str, description: What the archive must be.}
   keep: {type: int, default: 2, description: "How many releases stay, the current one included."}
@@ -35,6 +35,7 @@ options:
     type: bool
     default: true
     description: Whether C(current) is pointed at it. If not, it lies beside the others and none is removed.
+  manifest: {type: path, description: The manifest of the host.}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -55,33 +56,12 @@ def is_sound(archive: str, sha256: str) -> bool:
         return hashlib.file_digest(stream, "sha256").hexdigest() == sha256
 
 
-def listed(folder: Path) -> list[str]:
-    """Return size and name of each file below a folder, sorted by bytes."""
-    found = [
-        f"{path.stat().st_size} {path.relative_to(folder)}"
-        for parent, _, names in os.walk(folder)
-        for path in (Path(parent, name) for name in names)
-        if path.is_file() and not path.is_symlink()
-    ]
-    return sorted(found, key=os.fsencode)
-
-
-def differing(target: Path, files: str) -> list[str] | None:
-    """Return the names of files that a release lacks, or has with another size; None where it has no list."""
-    try:
-        lines = (target / files).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except FileNotFoundError:
-        return None
-    there = set(listed(target))
-    return [line.partition(" ")[2] for line in lines if line not in there]
-
-
-def is_complete(target: Path, files: str | None) -> bool:
+def is_complete(target: Path, compared: bool) -> bool:
     """Tell whether a release is there, with all files of its list; where it is not compared, as it is."""
-    return target.is_dir() and (not files or differing(target, files) == [])
+    return target.is_dir() and (not compared or host_state.lacking(target) == [])
 
 
-def install(archive: str, target: Path, files: str) -> list[str] | None:
+def install(archive: str, target: Path) -> list[str] | None:
     """Unpack beside the target and rename; return the files that a release that was there lacked.
 
     None where nothing was to be done. What has the target's name is complete, after a power cut too. Another
@@ -92,30 +72,30 @@ def install(archive: str, target: Path, files: str) -> list[str] | None:
     partial = target.with_name(f"{target.name}.partial")
     with target.with_name(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if is_complete(target, files):
+        if is_complete(target, compared=True):
             return None
         if partial.exists():
             shutil.rmtree(partial)
         partial.mkdir()
         unpack = ["tar", "--extract", "--no-same-owner", "--file", archive, "--directory", str(partial)]
         subprocess.run(unpack, check=True, capture_output=True, text=True, pass_fds=[lock.fileno()])
-        lines = "".join(f"{line}\n" for line in listed(partial))
-        (partial / files).write_text(lines, encoding="utf-8", errors="surrogateescape")
+        lines = "".join(f"{line}\n" for line in host_state.listed(partial))
+        (partial / RELEASE_LIST).write_text(lines, encoding="utf-8", errors="surrogateescape")
         sync = ["sync", "--file-system", str(partial)]
         subprocess.run(sync, check=True, capture_output=True, text=True, pass_fds=[lock.fileno()])
         if not target.is_dir():
             partial.rename(target)
             return []
-        return put_back(partial, target, files)
+        return put_back(partial, target)
 
 
-def put_back(partial: Path, target: Path, files: str) -> list[str]:
+def put_back(partial: Path, target: Path) -> list[str]:
     """Move what a release lacks to it, file by file, and the list; return the names of these files.
 
     Processes go on with the files that they have open.
     """
-    (partial / files).replace(target / files)
-    missing = differing(target, files) or []
+    (partial / RELEASE_LIST).replace(target / RELEASE_LIST)
+    missing = host_state.lacking(target) or []
     for name in missing:
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -178,26 +158,27 @@ def main() -> None:
             "root": {"type": "path", "required": True},
             "release": {"type": "str", "required": True},
             "conf": {"type": "path"},
-            "files": {"type": "str"},
+            "compared": {"type": "bool", "default": True},
             "archive": {"type": "path"},
             "sha256": {"type": "str"},
             "keep": {"type": "int", "default": 2},
             "switch": {"type": "bool", "default": True},
+            **host_manifest.OPTION,
         },
         required_together=[("archive", "sha256")],
         supports_check_mode=True,
     )
     root = Path(module.params["root"])
     target = root / "releases" / module.params["release"]
-    archive, files = module.params["archive"], module.params["files"]
-    missing = not is_complete(target, files)
+    archive, compared = module.params["archive"], module.params["compared"]
+    missing = not is_complete(target, compared)
     removed: list[str] = []
     if missing and (module.check_mode or not archive):
         module.exit_json(changed=module.check_mode, missing=True, damaged=False, path=str(target))
     try:
         if missing and not is_sound(archive, module.params["sha256"]):
             module.exit_json(changed=False, missing=True, damaged=True, path=str(target))
-        lacked = install(archive, target, files) if missing else None
+        lacked = install(archive, target) if missing else None
         changed = lacked is not None
         links = {target / "conf": module.params["conf"]} if module.params["conf"] else {}
         if module.params["switch"]:
@@ -207,8 +188,12 @@ def main() -> None:
             changed |= not leads(link, to) if module.check_mode else point(link, to, anew=bool(lacked))
         if module.params["switch"] and not module.check_mode:
             # By their last use: what is superseded goes, and never what was current until now.
-            os.utime(target)
+            if changed:  # daemons that run from it are older than a change
+                os.utime(target)
             removed = clear(root, module.params["keep"])
+            items = [{"kind": "link", "path": str(link), "target": str(to)} for link, to in links.items()]
+            release = {"kind": "release", "path": str(target)} if compared else {}
+            host_manifest.record(module.params["manifest"], [*items, *filter(None, [release])])
     except subprocess.CalledProcessError as error:
         module.fail_json(msg=f"{target}: unpacking failed: {error.stderr.strip()}; next: df -h {root}")
     except OSError as error:

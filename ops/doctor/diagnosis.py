@@ -11,8 +11,8 @@ from ops.doctor import (
     backups,
     catalog,
     daemons,
+    drift,
     engines,
-    files,
     history,
     machines,
     running,
@@ -30,7 +30,7 @@ CHECKS: tuple[Check, ...] = (
     *backups.CHECKS,
     *engines.CHECKS,
     *alike.CHECKS,
-    *files.CHECKS,
+    *drift.CHECKS,
     *running.CHECKS,
 )
 # The name of what could not be judged.

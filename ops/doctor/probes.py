@@ -6,22 +6,19 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from lakehouse import release_files, written_files
 from lakehouse import services as catalogue
 from lakehouse.catalog.shared_files import PARAMETERS
 from lakehouse.inventory import Host
 from ops.probing import Http, Question, Sql, Thrift
 from ops.status import placement, questions
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse import postgresql_login
+from plugins.module_utils.lakehouse import host_state, postgresql_login
 
 LOGS = "/var/log"
 # Of one command of a host: a status is in a hurry, and a machine may be busy.
 PART_SECONDS = 5
 # What ends the list of places that take none.
 TRIED = "tried"
-# In place of files that differ.
-NO_LIST = "no list"
 # What a connection to a DataNode may take, and the start of the shell that makes it.
 _REACH_SECONDS = 3
 EDITS = "namenode_edits"
@@ -156,8 +153,9 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
     config = str(host.variables["lakehouse_config_dir"])
     yield "space", questions.space(host, services, LOGS)
     yield "inodes", f'{questions.volumes(host, services, LOGS)}\ndf -P -i -- "$@"'
-    yield "release_files", _release_files(str(host.variables["lakehouse_install_dir"]))
-    yield "written_files", questions.as_root(_written_files(f"{config}/{written_files.NAME}"))
+    program = Path(host_state.__file__).read_text(encoding="utf-8")
+    compare = shlex.join(["python3", "-c", program, f"{config}/{host_state.NAME}"])
+    yield "manifest", questions.as_root(compare)
     yield "thp", _pages()
     yield "names", _names([(one.name, one.address) for one in cluster.hosts])
     yield "listening", "ss -Hltn"
@@ -214,27 +212,6 @@ def _active(units: list[str]) -> str:
     """Print those units that run."""
     named = shlex.join(f"{unit}.service" for unit in units)
     return f"systemctl list-units --plain --no-legend --state=active -- {named} | cut -d ' ' -f 1"
-
-
-def _release_files(install: str) -> str:
-    """Print a line per file that the release in use of a component lacks, after the link that leads to it."""
-    differing = release_files.differing('"$link/"')
-    lines = (
-        f"for link in {shlex.quote(install)}/*/current; do",
-        '  [ -L "$link" ] || continue',
-        f'  lacks=$({differing} 2>/dev/null) || lacks="{NO_LIST}"',
-        '  [ -z "$lacks" ] || printf "%s\\n" "$lacks" | sed "s|^|$link |"',
-        "done",
-        f"echo {shlex.quote(questions.END)}",
-    )
-    return "\n".join(lines)
-
-
-def _written_files(record: str) -> str:
-    """Print a line per file that differs from what the kit has written."""
-    there = shlex.quote(record)
-    looks = f"if [ -e {there} ]; then {written_files.differing(record)}; else echo {NO_LIST}; fi"
-    return f"{looks} && echo {shlex.quote(questions.END)}"
 
 
 def _pages() -> str:

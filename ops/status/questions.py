@@ -16,7 +16,7 @@ from ops.maybe import Answer, unknown
 from ops.probing import Http, Question, Reply, Shell, Thrift
 from ops.status import placement
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse import away
+from plugins.module_utils.lakehouse import away, host_state
 
 # A part may hang where the others do not: on a mount that is gone, or a database.
 PART_SECONDS = 2
@@ -34,7 +34,7 @@ UNIT_PROPERTIES = (
     "UnitFileState",
 )
 # What ends a list that may be empty.
-END = "end of the list"
+END = host_state.END
 JMX = "/jmx?qry=Hadoop:service=NameNode,name="
 # Pages that the status reads: listener and path.
 _PAGES = {

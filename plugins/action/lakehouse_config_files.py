@@ -13,7 +13,7 @@ A task per file costs a round trip per file and host; a list costs one. Each ent
 
 ``read_by`` names the units that read an entry when they start; the filter ``by_reader`` collects them.
 
-What was written to a host is recorded there: a digest of each file, which `lakehouse doctor` compares.
+What was written to a host is recorded in its ``manifest``, with a digest of each file.
 
 With the variable ``lakehouse_render_dir`` set, nothing touches the host: files and links are written below
 ``<lakehouse_render_dir>/<host>/``, so that nodes, containers and the golden tests share one renderer. Secret
@@ -22,8 +22,6 @@ files are only with ``lakehouse_render_secrets``, into a folder that its owner a
 
 from __future__ import annotations
 
-import hashlib
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +29,10 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.template import trust_as_template
 
-from lakehouse import evaluation, pending, written_files
+from lakehouse import evaluation, pending
 
 _FOLDER_MODE = 0o755
 _NOT_FOR_THE_HOST = {"read_by", "template", "vars"}
-# A folder of root is one that an interrupted run has not given away yet.
-_FORMER = ("(", "-type", "d", "-user", "root", "-o", "-user")
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
 
@@ -83,60 +79,6 @@ def _executable(entry: dict[str, Any]) -> bool:
     return bool(int(str(entry.get("mode", "0644")), 8) & 0o001)
 
 
-def question(entries: list[dict[str, Any]], record: str | None = None) -> str:
-    """A command that prints type, mode, owner, group and target of each entry, and what is in folders.
-
-    It fails where a file has another digest than its input says, which is ``digests``, or where the record
-    of what was written lacks one of them, or has one of a file that is gone.
-    """
-    paths = [str(entry["dest"]) for entry in entries if not entry.get("absent")]
-    removed = [str(entry["dest"]) for entry in entries if entry.get("absent")]
-    folders = [str(entry["dest"]) for entry in entries if "only" in entry]
-    commands = [["find", *paths, "-maxdepth", "0", "-printf", r"%p\t%y\t%m\t%u\t%g\t%l\n"]]
-    commands += [["test", "!", "-e", path] for path in removed]
-    commands += (
-        [["find", *folders, "-mindepth", "1", "-maxdepth", "1", "-printf", r"%p\n"]] if folders else []
-    )
-    commands += [
-        ["find", str(entry["dest"]), "-mindepth", "1", *_FORMER, entry["taken_from"], ")", "-print", "-quit"]
-        for entry in entries
-        if "taken_from" in entry
-    ]
-    lines = [shlex.join(command) for command in commands]
-    if any("content" in entry for entry in entries):
-        lines += ["digests=$(cat)", 'printf "%s\\n" "$digests" | sha256sum --check --status']
-        lines += written_files.recorded(record) if record else []
-    return " && ".join(lines)
-
-
-def digests(entries: list[dict[str, Any]]) -> str:
-    """The digest of each file, in the format of sha256sum; of secrets too, so it must not be shown."""
-    return "".join(
-        f"{hashlib.sha256(str(entry['content']).encode()).hexdigest()}  {entry['dest']}\n"
-        for entry in entries
-        if "content" in entry
-    )
-
-
-def expected(entries: list[dict[str, Any]]) -> list[str]:
-    """The sorted lines of the answer to ``question`` where nothing is to be done."""
-    lines = []
-    for entry in entries:
-        dest = str(entry["dest"])
-        if entry.get("absent"):
-            continue
-        if "link" in entry:
-            kind, mode = "l", "0777"
-        elif entry.get("directory"):
-            kind, mode = "d", str(entry.get("mode", "0755"))
-        else:
-            kind, mode = "f", str(entry.get("mode", "0600" if entry.get("secret") else "0644"))
-        owners = f"{entry.get('owner', 'root')}\t{entry.get('group', 'root')}"
-        lines.append(f"{dest}\t{kind}\t{int(mode, 8):o}\t{owners}\t{entry.get('link', '')}")
-        lines += [f"{dest.rstrip('/')}/{name}" for name in entry.get("only", [])]
-    return sorted(lines)
-
-
 class ActionModule(ActionBase):
     """Templates on the controller, state on the host."""
 
@@ -167,13 +109,10 @@ class ActionModule(ActionBase):
         if render_dir:
             root = Path(render_dir) / str(variables["inventory_hostname"])
             return self._write_locally(entries, root, bool(variables.get("lakehouse_render_secrets")))
-        record = written_files.record(self._templar.template(variables.get("lakehouse_config_dir", "")))
-        if self._are_as_they_should_be(entries, record):
-            return {"changed": False, "files": []}
         secrets = {entry["dest"]: entry.pop("content") for entry in entries if entry.get("secret")}
         result = self._execute_module(
             module_name="lakehouse_config_files",
-            module_args={"files": entries, "secrets": secrets, "record": record},
+            module_args={"files": entries, "secrets": secrets, "manifest": self._task.args.get("manifest")},
             task_vars=variables,
         )
         return (
@@ -181,12 +120,6 @@ class ActionModule(ActionBase):
             if self._task.check_mode
             else result
         )
-
-    def _are_as_they_should_be(self, entries: list[dict[str, Any]], record: str | None) -> bool:
-        """Ask the host's shell whether nothing is to be done: a module takes ten times as long to say so."""
-        asked = question(entries, record)
-        answer = self._low_level_execute_command(asked, in_data=digests(entries).encode() or None)
-        return bool(answer["rc"] == 0 and sorted(str(answer["stdout"]).splitlines()) == expected(entries))
 
     def _render(self, entry: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         rendered = {key: value for key, value in entry.items() if key not in _NOT_FOR_THE_HOST}

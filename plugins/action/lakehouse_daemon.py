@@ -5,14 +5,12 @@ and has to be restarted waits for its turn, which ends when it answers again. Wh
 is restarted in this run: they still serve. With ``restarts: false`` nothing that serves is restarted.
 
 Several units of a host are a list, ``units``, whose entries are arguments of the module: one call looks at
-all of them, and only those that are not as they should be are brought there, in the order of the list. Where
-none has a question of its own to answer, systemd is asked by the host's shell, without the module.
+all of them, and only those that are not as they should be are brought there, in the order of the list.
 """
 
 from __future__ import annotations
 
 import fcntl
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +21,6 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
 from lakehouse import evaluation
-from plugins.module_utils.lakehouse import units as systemd
 
 Result = dict[str, Any]
 _OF_FILES = {"files", "units"}
@@ -36,48 +33,6 @@ def turn(folder: Path) -> Iterator[IO[str]]:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         yield file
-
-
-def is_asked(unit: Result) -> bool:
-    """Whether a unit that runs has more to show than systemd knows."""
-    return boolean(unit.get("enabled", True)) and bool(unit.get("ready") or unit.get("listens"))
-
-
-def question(units: list[Result]) -> str:
-    """A command that prints, of each unit, what systemd knows, when its files changed, and a blank line."""
-    commands = []
-    for unit in units:
-        show = ["systemctl", "--no-pager", "show", unit["name"]]
-        own = shlex.join([*show, "--property=FragmentPath,DropInPaths", "--value"])
-        commands += [
-            shlex.join([*show, *systemd.SHOWN]),
-            f"set -- {shlex.join(map(str, unit.get('files', [])))} $({own})",
-            # Of a link and of its target.
-            'stat --format=%.9Z -- "$@"',
-            'stat --format=%.9Z --dereference -- "$@"',
-            "echo",
-        ]
-    return " && ".join(commands)
-
-
-def unsettled(units: list[Result], answer: str) -> list[str]:
-    """Return the names of the units that are not as they should be, by the answer to ``question``.
-
-    All of them where the answer is of another form: the module decides.
-    """
-    blocks = "\n".join(answer.splitlines()).split("\n\n")
-    try:
-        told = zip(units, blocks, strict=True)
-        return [unit["name"] for unit, block in told if not _is_settled(unit, block.splitlines())]
-    except (KeyError, ValueError):
-        return [unit["name"] for unit in units]
-
-
-def _is_settled(unit: Result, lines: list[str]) -> bool:
-    known = systemd.properties(lines)
-    changed = max(float(line) for line in lines if "=" not in line)
-    enabled = boolean(unit.get("enabled", True))
-    return systemd.is_as_desired(known, enabled=enabled, stale=systemd.is_older(known, changed))
 
 
 class ActionModule(ActionBase):
@@ -109,18 +64,10 @@ class ActionModule(ActionBase):
 
     def _unsettled(self, variables: dict[str, Any], units: list[Result]) -> list[Result]:
         """The units that are not as they should be; in check mode all: the host knows of no pending file."""
-        if self._task.check_mode:
+        if self._task.check_mode or len(units) == 1:
             return units
-        if not any(map(is_asked, units)):
-            answer = self._low_level_execute_command(question(units))
-            if answer["rc"]:
-                return units
-            names = unsettled(units, str(answer["stdout"]))
-        elif len(units) == 1:
-            return units
-        else:
-            looked = self._call(variables, {"look": units})
-            names = looked.get("unsettled", [unit["name"] for unit in units])
+        looked = self._call(variables, {"look": units, "manifest": self._task.args.get("manifest")})
+        names = looked.get("unsettled", [unit["name"] for unit in units])
         return [unit for unit in units if unit["name"] in names]
 
     def _bring(self, variables: dict[str, Any], arguments: Result) -> Result:

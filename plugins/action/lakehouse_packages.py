@@ -1,7 +1,8 @@
 """Install packages of Debian that are missing, and ask apt about nothing where none is.
 
-Argument: ``name``, a list. Package lists that are older than a day are refreshed first. Where a bundle is in
-use (``lakehouse.airgap``), apt reads its index and no other, and is brought the packages that it wants of it.
+Arguments: ``name``, a list; ``manifest``, that of the host, in which the packages are recorded. Package lists
+that are older than a day are refreshed first. Where a bundle is in use (``lakehouse.airgap``), apt reads its
+index and no other, and is brought the packages that it wants of it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class ActionModule(ActionBase):
         shown = self._low_level_execute_command(shlex.join([*INSTALLED, *names]))["stdout"]
         lacking = missing(names, str(shown))
         if not lacking:
-            return {"changed": False}
+            return self._recorded({"changed": False}, names, variables)
         try:
             bundle = airgap.folder()
         except LakehouseError as error:
@@ -71,11 +72,25 @@ class ActionModule(ActionBase):
             "update_cache": not bundle,
             "cache_valid_time": DAY if lists else 0,
         }
-        return dict(
-            self._execute_module(
-                module_name="ansible.builtin.apt", module_args=arguments, task_vars=variables
-            )
+        result = self._execute_module(
+            module_name="ansible.builtin.apt", module_args=arguments, task_vars=variables
         )
+        return self._recorded(dict(result), names, variables)
+
+    def _recorded(
+        self, result: dict[str, Any], names: list[str], variables: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return a result after the packages are in the host's manifest, where it succeeded."""
+        path = self._task.args.get("manifest")
+        if result.get("failed") or not path or self._task.check_mode:
+            return result
+        items = [{"kind": "package", "name": name} for name in names]
+        recorded = self._execute_module(
+            module_name="lakehouse_manifest",
+            module_args={"path": path, "state": "recorded", "items": items},
+            task_vars=variables,
+        )
+        return dict(recorded) if recorded.get("failed") else result
 
     def _brought(self, bundle: Path, names: list[str]) -> str:
         """Return the settings by which apt there reads the bundle, with all that these packages need."""

@@ -21,7 +21,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-from lakehouse import artifacts, pending, release_files
+from lakehouse import artifacts, pending
 from lakehouse.artifacts import manifest, releases
 from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.manifest import Manifest
@@ -52,12 +52,11 @@ class ActionModule(ActionBase):
                 "release": pinned or releases.release_id(component),
                 "conf": self._task.args.get("conf"),
                 # What a pinned release lacks cannot be built here.
-                "files": None if pinned else release_files.NAME,
+                "compared": not pinned,
                 "keep": self._task.args.get("keep", 2),
                 "switch": boolean(self._task.args.get("switch", True)),
+                "manifest": self._task.args.get("manifest"),
             }
-            if self._is_current(arguments):
-                return {"changed": False, "path": f"{arguments['root']}/releases/{arguments['release']}"}
             if boolean(self._task.args.get("keeps_version", False)) and arguments["switch"]:
                 self._refuse_another_version(component.name, arguments["root"], arguments["release"])
             result = self._execute_module(
@@ -84,27 +83,6 @@ class ActionModule(ActionBase):
                 " next: look at the machine's memory, disk and network, then run it again"
             )
         return result
-
-    def _is_current(self, arguments: dict[str, Any]) -> bool:
-        """Ask the host's shell whether nothing is to be done: a module takes ten times as long to say so."""
-        root, release, conf, switch = (arguments[name] for name in ("root", "release", "conf", "switch"))
-        target = f"{root}/releases/{release}"
-        wanted = {
-            **({f"{root}/current": f"releases/{release}"} if switch else {}),
-            **({f"{target}/conf": conf} if conf else {}),
-        }
-        commands = [
-            shlex.join(["test", "-d", target]),
-            *(shlex.join(["readlink", link]) for link in wanted),
-            shlex.join(["ls", "-1", f"{root}/releases"]),
-        ]
-        if arguments["files"]:
-            differing = release_files.differing(shlex.quote(target))
-            commands.append(f'lacks=$({differing}) && test -z "$lacks"')
-        answer = self._low_level_execute_command(" && ".join(commands))
-        lines, links = str(answer["stdout"]).splitlines(), list(wanted.values())
-        fits = not switch or len(lines) - len(links) <= max(arguments["keep"], 1)
-        return bool(answer["rc"] == 0 and lines[: len(links)] == links and fits)
 
     def _refuse_another_version(self, component: str, root: str, release: str) -> None:
         """Fail if the host has another version than a release: its data may want more than a switch."""

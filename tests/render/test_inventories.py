@@ -6,12 +6,15 @@ import difflib
 import json
 import os
 import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from lakehouse import inventory, services
+from lakehouse import inventory, services, yamlfile
 from tests.render import golden_files, rendering
 
 Rendered = dict[str, dict[str, str]]
@@ -40,6 +43,30 @@ def test_every_host_has_the_units_of_its_groups(rendered: Rendered, name: str) -
         assert wanted <= units, host.name
 
 
+@cache
+def _secret_files() -> tuple[str, ...]:
+    """Return the end of the path of each secret file, behind the last variable in it."""
+    ends = []
+    for path in sorted((rendering.REPOSITORY / "roles").glob("*/vars/main.yml")):
+        document = yamlfile.read(path)
+        for entry in _mappings(document):
+            if entry.get("secret"):
+                dest = str(entry["dest"])
+                while name := re.fullmatch(r"{{ (\w+) }}", dest):
+                    dest = str(document[name[1]])
+                ends.append(dest.rpartition("}}")[2])
+    assert all(ends)
+    return tuple(ends)
+
+
+def _mappings(value: Any) -> Iterator[dict[str, Any]]:
+    """Give every mapping in a document."""
+    if isinstance(value, dict):
+        yield value
+    for entry in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _mappings(entry)
+
+
 @each_inventory
 def test_what_a_unit_reads_is_there(rendered: Rendered, name: str) -> None:
     units = {path: text for path, text in rendered[name].items() if "/etc/systemd/system/" in path}
@@ -50,7 +77,7 @@ def test_what_a_unit_reads_is_there(rendered: Rendered, name: str) -> None:
         host = path.split("/")[0]
         folders = {str(parent) for file in rendered[name] for parent in Path(file).parents}
         # A release is no file of the inventory, and a secret one is not written here.
-        others = {file for file in reads if not file.endswith(("/current", ".env", "/credentials.json"))}
+        others = {file for file in reads if not file.endswith(("/current", *_secret_files()))}
         assert not [file for file in others if host + file not in rendered[name].keys() | folders], path
 
 

@@ -7,7 +7,6 @@ import grp
 import json
 import os
 import pwd
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from lakehouse import written_files
 from library import lakehouse_config_files as config_files
+from plugins.module_utils.lakehouse import host_state
 
 OWN = {"owner": pwd.getpwuid(os.getuid()).pw_name, "group": grp.getgrgid(os.getgid()).gr_name}
 Apply = Callable[..., dict[str, Any]]
@@ -188,42 +187,35 @@ def test_a_directory_may_hold_some_names_only(tmp_path: Path, apply: Apply) -> N
     assert not apply(entry)["changed"]
 
 
-class TestRecord:
-    """Digests of what was written, so that what another program has changed is seen."""
+class TestManifest:
+    """What was put on the host is recorded, so that what another program has changed is seen."""
 
-    def test_every_file_is_in_it_and_no_text(self, tmp_path: Path, apply: Apply) -> None:
-        record, one, two = tmp_path / "etc" / "record", tmp_path / "one", tmp_path / "two"
-        entries = ({"dest": one, "content": "a=1\n"}, {"dest": two, "secret": True})
-        secrets = {str(two): "pw\n"}
-        assert apply(*entries, secrets=secrets, record=str(record))["files"][-1] == str(record)
-        assert not apply(*entries, secrets=secrets, record=str(record))["changed"]
-        lines = [line.split("  ") for line in record.read_text(encoding="utf-8").splitlines()]
-        assert sorted(name for _, name in lines) == [str(one), str(two)]
-        assert mode(record) == "0600"
-        assert changed(record) == []
-        one.write_text("a=2\n", encoding="utf-8")
-        assert changed(record) == [f"{one}: FAILED"]
-
-    def test_it_forgets_files_that_are_gone_and_keeps_those_of_other_roles(
-        self, tmp_path: Path, apply: Apply
-    ) -> None:
-        record, names = tmp_path / "record", [tmp_path / name for name in ("one", "two", "three")]
-        for name in names:
-            apply({"dest": name, "content": f"{name}\n"}, record=str(record))
-        names[0].unlink()
-        apply({"dest": names[1], "absent": True}, record=str(record))
-        kept = [line.split("  ")[1] for line in record.read_text(encoding="utf-8").splitlines()]
-        assert kept == [str(names[2])]
+    def test_every_entry_is_an_item_and_no_text_is_in_it(self, tmp_path: Path, apply: Apply) -> None:
+        kept, secret, folder, link, gone = (tmp_path / name for name in ("a", "b", "folder", "link", "gone"))
+        manifest = tmp_path / "etc" / "manifest.json"
+        folder.mkdir()
+        entries = (
+            {"dest": kept, "content": "a=1\n"},
+            {"dest": secret, "secret": True},
+            {"dest": folder, "directory": True, "mode": "750", "only": []},
+            {"dest": link, "link": "folder"},
+            {"dest": gone, "absent": True},
+        )
+        for changed in (True, False):
+            result = apply(*entries, secrets={str(secret): "pw\n"}, manifest=str(manifest))
+            assert result["changed"] is changed
+        assert mode(manifest) == "0600"
+        text = manifest.read_text(encoding="utf-8")
+        assert "a=1" not in text
+        assert "pw" not in text
+        items = host_state.read(str(manifest))["items"]
+        assert {key: item["kind"] for key, item in items.items()} == {
+            str(kept): "file", str(secret): "file", str(folder): "directory", str(link): "link",
+            str(gone): "absent",
+        }  # fmt: skip
+        assert list(host_state.differences(items.values())) == []
 
     def test_check_mode_leaves_it(self, tmp_path: Path, apply: Apply) -> None:
-        record = tmp_path / "record"
-        entry = {"dest": tmp_path / "one", "content": "a\n"}
-        assert str(record) in apply(entry, record=str(record), _ansible_check_mode=True)["files"]
-        assert not record.exists()
-
-
-def changed(record: Path) -> list[str]:
-    """Return what the host's shell prints of files that differ."""
-    command = written_files.differing(str(record))
-    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+        manifest = tmp_path / "manifest.json"
+        apply({"dest": tmp_path / "a", "content": "a\n"}, manifest=str(manifest), _ansible_check_mode=True)
+        assert not manifest.exists()

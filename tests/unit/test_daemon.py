@@ -46,9 +46,9 @@ def file(tmp_path: Path) -> Path:
 def test_a_timer_is_as_old_as_it_is_active(file: Path) -> None:
     timer = known(unit=str(file), started=time.time() - HOUR)
     timer["ActiveEnterTimestamp"] = timer.pop("ExecMainStartTimestamp")
-    assert daemon.is_stale(timer, [])
+    assert units.is_stale(timer, [])
     timer["ActiveEnterTimestamp"] = known(started=time.time() + HOUR)["ExecMainStartTimestamp"]
-    assert not daemon.is_stale(timer, [])
+    assert not units.is_stale(timer, [])
 
 
 RIGHT, WRONG = ({"kind": "command", "argv": ["echo", said], "prints": "alive"} for said in ("alive", "no"))
@@ -75,34 +75,34 @@ class TestChangedAt:
     """When what a daemon reads last changed."""
 
     def test_what_is_not_there_never_changed(self, tmp_path: Path) -> None:
-        assert daemon.changed_at(str(tmp_path / "none")) == 0.0
+        assert units.changed_at(str(tmp_path / "none")) == 0.0
 
     def test_the_content_s_own_time_does_not_count(self, file: Path) -> None:
         os.utime(file, (BEFORE, BEFORE))  # as a file has that was unpacked, or copied with its times
-        assert daemon.changed_at(str(file)) > BEFORE + HOUR / 2
+        assert units.changed_at(str(file)) > BEFORE + HOUR / 2
 
     def test_a_link_changes_with_its_target_and_with_itself(self, file: Path, tmp_path: Path) -> None:
         link = tmp_path / "current"
         link.symlink_to(file)
         times = {file.stat().st_ctime, link.lstat().st_ctime}
-        assert daemon.changed_at(str(link)) == max(times)
+        assert units.changed_at(str(link)) == max(times)
 
 
 class TestStale:
     """Whether the process read something older than what is there."""
 
     def test_a_file_that_changed_since(self, file: Path) -> None:
-        assert daemon.is_stale(known(started=BEFORE), [str(file)])
+        assert units.is_stale(known(started=BEFORE), [str(file)])
 
     def test_a_process_that_is_younger(self, file: Path) -> None:
-        assert not daemon.is_stale(known(started=AFTER), [str(file)])
+        assert not units.is_stale(known(started=AFTER), [str(file)])
 
     def test_the_unit_and_its_drop_ins_count(self, file: Path) -> None:
-        assert daemon.is_stale(known(started=BEFORE, unit=str(file)), [])
-        assert daemon.is_stale(known(started=BEFORE, drop_ins=f"/none/a.conf {file}"), [])
+        assert units.is_stale(known(started=BEFORE, unit=str(file)), [])
+        assert units.is_stale(known(started=BEFORE, drop_ins=f"/none/a.conf {file}"), [])
 
     def test_nothing_to_read(self, tmp_path: Path) -> None:
-        assert not daemon.is_stale(known(started=BEFORE), [str(tmp_path / "none")])
+        assert not units.is_stale(known(started=BEFORE), [str(tmp_path / "none")])
 
 
 class TestNeeded:
@@ -128,14 +128,14 @@ class TestPending:
     """What a run in check mode would have changed by now."""
 
     def test_a_file_that_would_change_is_a_restart(self, file: Path) -> None:
-        assert daemon.is_stale(known(started=AFTER), [str(file)], pending=[str(file)])
+        assert units.is_stale(known(started=AFTER), [str(file)], pending=[str(file)])
 
     def test_a_unit_that_would_change_is_one_too(self, tmp_path: Path) -> None:
         unit = str(tmp_path / "a.service")
-        assert daemon.is_stale(known(unit=unit), [], pending=[unit])
+        assert units.is_stale(known(unit=unit), [], pending=[unit])
 
     def test_somebody_else_s_file_is_none(self, file: Path) -> None:
-        assert not daemon.is_stale(known(), [], pending=[str(file)])
+        assert not units.is_stale(known(), [], pending=[str(file)])
 
 
 class TestDeaf:
@@ -144,12 +144,12 @@ class TestDeaf:
     def test_it_is_when_nobody_takes_the_connection(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             place = {"host": "127.0.0.1", "port": str(listener.getsockname()[1])}
-            assert not daemon.is_deaf(known(), [place])
-        assert daemon.is_deaf(known(), [place])
+            assert not units.is_deaf(known(), [place])
+        assert units.is_deaf(known(), [place])
 
     def test_one_that_starts_or_listens_nowhere_is_not(self) -> None:
-        assert not daemon.is_deaf(known("activating"), [{"host": "127.0.0.1", "port": "1"}])
-        assert not daemon.is_deaf(known(), [])
+        assert not units.is_deaf(known("activating"), [{"host": "127.0.0.1", "port": "1"}])
+        assert not units.is_deaf(known(), [])
 
 
 class Ended(Exception):  # noqa: N818 -- how a module ends

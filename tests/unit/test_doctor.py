@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import cli, commands, inventory, release_files, yamlfile
+from lakehouse import cli, commands, inventory, yamlfile
 from lakehouse.run import ROOT
 from lakehouse.validation.finding import Finding, Level
 from ops.doctor import diagnosis, failures, probes, screen, verb
@@ -73,8 +73,7 @@ class Told:
             "away": "", "notes": "",
             "disks": DF + "".join(df[:-1]),
             "unformatted": f"{questions.END}\n",
-            "release_files": f"{questions.END}\n",
-            "written_files": f"{questions.END}\n",
+            "manifest": f"{questions.END}\n",
             "login": "ok\n",
             "releases": "/opt/hadoop/current releases/3.5.0-1137f5b40d6f\n",
             "database": "version|17.6|\n",
@@ -476,15 +475,10 @@ FAULTS: list[tuple[Fault, Level, str, str, str]] = [
     (element("flink_taskmanagers", 1, "slotsNumber", 1), F, "flink.slots", N2, "it offers 1 slot"),
     (part(N3, "releases", "3.5.0-1137f5b40d6f", "3.5.0-000000000000"), W, "versions.releases", N3,
      "the release of hadoop is 3.5.0-000000000000"),
-    (part(N3, "release_files", questions.END,
-          f"/opt/spark/current 10 jars/a b.jar\n/opt/spark/current 9 NOTICE\n{questions.END}"), F,
-     "files.release", N3, "jars/a b.jar and 1 more of the release of spark: missing, or of another size"),
-    (part(N3, "release_files", questions.END, f"/opt/spark/current {probes.NO_LIST}\n{questions.END}"), W,
-     "files.release", N3, "no list of the files of the release of spark"),
-    (part(N3, "written_files", questions.END, f"/etc/spark/spark-defaults.conf: FAILED\n{questions.END}"), F,
-     "files.written", N3, "/etc/spark/spark-defaults.conf: changed or gone since the kit has written it"),
-    (part(N3, "written_files", questions.END, f"{probes.NO_LIST}\n{questions.END}"), W,
-     "files.written", N3, "no record of the files that the kit has written"),
+    (part(N3, "manifest", questions.END, f"/etc/a mode is 0666 in place of 0644\n{questions.END}"), F,
+     "host.drift", N3, "/etc/a mode is 0666 in place of 0644"),
+    (part(N3, "manifest", questions.END, f"no manifest: /etc/m is not there\n{questions.END}"), W,
+     "host.drift", N3, "no manifest: /etc/m is not there"),
     (part(N3, "packages", "17.0.16", "17.0.15"), W, "versions.java",
      N3, "package openjdk-17-jre-headless is 17.0.15"),
     (part(N3, "catalogs", DIGEST, "1f" * 32), F, "trino.catalogs",
@@ -608,11 +602,6 @@ def test_a_host_that_answers_is_not_pinged_for_what_one_part_of_it_did_not_say(t
     assert "-m ping" in actions[N2]
 
 
-def test_the_release_of_the_sample_data_is_read_once_and_not_compared(told: Told) -> None:
-    told.parts[N1]["release_files"] = f"/opt/nycflights13/current {probes.NO_LIST}\n{questions.END}\n"
-    assert told.findings() == ()
-
-
 def test_a_lost_database_and_a_lost_image_name_the_restore(told: Told) -> None:
     lost(told)
     told.change(N1, "unformatted", questions.END, f"/data/hdfs/namenode\n{questions.END}")
@@ -706,7 +695,7 @@ PARTS = (
     "began", "units", "memory", "space", "inodes", "thp", "names", "listening", "reach",
     "packages", "daemons", "checkpoint", "catalog", "catalogs", "connections", "flink_config", "hdfs_site",
     "core_site", "releases", "backup", "backup_units", "archive",
-    "history", "history_units", "unformatted", "release_files", "written_files", "login",
+    "history", "history_units", "unformatted", "manifest", "login",
 )  # fmt: skip
 
 
@@ -874,24 +863,6 @@ class TestAsking:
         [host, *_] = told.cluster.hosts
         script = f"systemctl() {{ return 1; }}\n{questions.space(host, told.cluster.services[host.name])}"
         assert subprocess.run(["sh", "-c", script], capture_output=True, check=False).returncode
-
-    def test_releases_are_compared_with_their_lists(self, tmp_path: Path, told: Told) -> None:
-        for name in ("lacking", "old", "well"):
-            release = tmp_path / name / "releases" / "1"
-            release.mkdir(parents=True)
-            (release / "file").touch()
-            (tmp_path / name / "current").symlink_to("releases/1")
-        (tmp_path / "well" / "current" / release_files.NAME).write_text("0 file\n", encoding="utf-8")
-        (tmp_path / "lacking" / "current" / release_files.NAME).write_text(
-            "0 file\n7 x y\n", encoding="utf-8"
-        )
-        command = dict(probes.commands(told.cluster, told.cluster.hosts[0]))["release_files"]
-        command = command.replace("in /opt/", f"in {tmp_path}/", 1)
-        done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
-        assert reading.listed(done.stdout) == (
-            f"{tmp_path}/lacking/current 7 x y",
-            f"{tmp_path}/old/current {probes.NO_LIST}",
-        )
 
     def test_files_of_a_unit_are_named_with_their_newest_change(self, tmp_path: Path) -> None:
         unit, drop_in, one, two = (tmp_path / name for name in ("unit", "drop-in", "one.conf", "two.conf"))

@@ -19,7 +19,6 @@ from ansible.module_utils.lakehouse import preflight_ports as ports
 from ansible.module_utils.lakehouse import preflight_storage as storage
 
 from lakehouse.validation import memory
-from plugins.action import lakehouse_hosts_file
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ADDRESSES = {"n1": "10.0.0.11", "n2": "10.0.0.12"}
@@ -325,9 +324,3 @@ class TestClock:
         self, before: float, started: float, finished: float, after: float, offset: float
     ) -> None:
         assert self.clock_offset(before, started, finished, after) == pytest.approx(offset)
-
-
-def test_the_role_writes_the_block_that_the_check_ignores() -> None:
-    assert lakehouse_hosts_file.BEGIN == names.BLOCK_BEGIN
-    assert lakehouse_hosts_file.END == names.BLOCK_END
-    assert re.match(lakehouse_hosts_file.LOOPBACK, f"{names.INSTALLER_ADDRESS} n1")

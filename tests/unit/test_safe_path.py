@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import pwd
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from library import lakehouse_config_files as config_files
-from plugins.action.lakehouse_config_files import expected, question
 from plugins.module_utils.lakehouse import safe_path
 from tests.unit.test_config_files import OWN, Apply, apply, mode
 
@@ -201,22 +199,9 @@ def test_an_interruption_is_completed(repository: dict[str, Any], apply: Apply) 
     assert (repository["dest"] / "17-1").owner() == "bin"
 
 
-def test_only_an_account_that_has_something_left_there_needs_the_module(
-    repository: dict[str, Any], apply: Apply
-) -> None:
-    entry = repository | {"dest": str(repository["dest"]), "group": "root"}
-
-    def asked() -> list[str]:
-        command = question([entry])
-        return subprocess.run(
-            ["sh", "-c", command], capture_output=True, text=True, check=True
-        ).stdout.splitlines()
-
-    os.chown(entry["dest"], pwd.getpwnam("bin").pw_uid, 0)
-    Path(entry["dest"]).chmod(0o700)
-    assert asked() != expected([entry])
-    apply(entry)
-    assert asked() == expected([entry])
+def test_a_folder_that_was_given_changes_once(repository: dict[str, Any], apply: Apply) -> None:
+    assert apply(repository)["changed"]
+    assert not apply(repository)["changed"]
 
 
 # -- sshd is asked before it reads a file --

@@ -14,16 +14,37 @@ def apply(parameters: dict[str, Any], *, check: bool = False) -> list[str]:
     Raises UnansweredError where no NameNode answers.
     """
     hdfs = WebHdfs(parameters["url"], parameters["user"])
-    common = {key: parameters[key] for key in ("owner", "group", "mode")}
-    paths = [*parameters.get("paths", []), *({"path": path} for path in parameters.get("folders", []))]
     try:
-        differed = [path["path"] for path in paths if ensure(hdfs, common | path, check)]
+        differed = [path["path"] for path in _paths(parameters) if ensure(hdfs, path, check)]
         allowed = [path for path in parameters.get("snapshots", []) if allow_snapshots(hdfs, path, check)]
         return list(dict.fromkeys([*differed, *allowed]))
     except NoAnswerError as error:
         raise UnansweredError(str(error), "journalctl -u hdfs-namenode") from error
     except WebHdfsError as error:
         raise RefusedError(str(error), "journalctl -u hdfs-namenode") from error
+
+
+def items(parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the directories are in the manifest of the host."""
+    server = {name: parameters[name] for name in ("url", "user")}
+    snapshots = parameters.get("snapshots", [])
+    return [
+        {
+            "kind": "hdfs",
+            **server,
+            **path,
+            "mode": path["mode"].lstrip("0"),
+            "snapshots": path["path"] in snapshots,
+        }
+        for path in _paths(parameters)
+    ]
+
+
+def _paths(parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the directories, each with its owner, group and mode."""
+    common = {key: parameters[key] for key in ("owner", "group", "mode")}
+    folders = ({"path": path} for path in parameters.get("folders", []))
+    return [common | path for path in [*parameters.get("paths", []), *folders]]
 
 
 def ensure(hdfs: WebHdfs, desired: dict[str, Any], check: bool) -> bool:

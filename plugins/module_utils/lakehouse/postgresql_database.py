@@ -75,12 +75,7 @@ class Server:
 
     def is_right(self, login: dict[str, Any]) -> bool:
         """Whether the server accepts the role's password over TCP and the role may what it should."""
-        user = login["user"]
-        if login.get("read_only"):
-            settled = reader_sql.is_settled(user, login["schemas"])
-        else:
-            settled = metastore_sql.is_settled(login["name"], user, login["owner"])
-        return self.accepts(login, f"{settled}; select 1 / ({_is_limited(login)})::int")
+        return self.accepts(login, f"{_settled(login)}; select 1 / ({_is_limited(login)})::int")
 
     def accepts(self, login: dict[str, Any], question: str = "select 1") -> bool:
         """Whether the role logs in over TCP and its question has an answer."""
@@ -93,6 +88,13 @@ class Server:
                          "PGOPTIONS": metastore_sql.OPTIONS},
         )  # fmt: skip
         return done.returncode == 0
+
+
+def _settled(login: dict[str, Any]) -> str:
+    """Return the query that fails where the role may do something else than it should."""
+    if login.get("read_only"):
+        return reader_sql.is_settled(login["user"], login["schemas"])
+    return metastore_sql.is_settled(login["name"], login["user"], login["owner"])
 
 
 def statements(server: Server, login: dict[str, Any]) -> list[tuple[str, str]]:
@@ -177,6 +179,39 @@ def _grants(login: dict[str, Any]) -> tuple[str, str]:
         f"grant connect on database {name} to {user};"
         f"revoke pg_read_all_data from {user};"
     )
+
+
+def items(server: Server, login: dict[str, Any]) -> list[dict[str, str]]:
+    """Return what a role and its database are in the manifest of the host, as they are now.
+
+    The role's password is in the manifest as a digest of its verifier, which has a salt.
+    """
+    role = literal(login["user"])
+    attributes = (
+        "select concat_ws(' ', rolpassword, rolsuper, rolcreatedb, rolcreaterole, rolreplication,"  # noqa: S608 -- quoted
+        f" rolbypassrls, rolcanlogin, rolconnlimit) from pg_authid where rolname = {role};"
+    )
+    if login.get("read_only"):
+        question = "postgres", f"set role {identifier(login['user'])}; {_settled(login)}"
+    else:
+        # In the metastore's database no superuser has a session.
+        question = login["owner"], _settled(login)
+    questions = {
+        f"role {login['user']}": ("postgres", "postgres", attributes),
+        f"privileges of {login['user']} in {login['name']}": (login["name"], *question),
+    }
+    return [
+        {
+            "kind": "sql",
+            "name": name,
+            "port": server.port,
+            "database": database,
+            "user": user,
+            "sql": sql,
+            "sha256": hashlib.sha256(server.session(sql, database, user).encode()).hexdigest(),
+        }
+        for name, (database, user, sql) in questions.items()
+    ]
 
 
 def needed(server: Server, login: dict[str, Any], warn: Callable[[str], None]) -> list[str]:

@@ -25,6 +25,16 @@ def groups_of(user: str) -> list[str] | None:
     return [known.get(number, str(number)) for number in os.getgrouplist(user, account.pw_gid)]
 
 
+def members(group: str) -> list[str]:
+    """Return the accounts in a group, as their own group or another; none where there is no such group."""
+    try:
+        entry = grp.getgrnam(group)
+    except KeyError:
+        return []
+    accounts = (account.pw_name for account in pwd.getpwall() if account.pw_gid == entry.gr_gid)
+    return sorted({*entry.gr_mem, *accounts})
+
+
 def check_accounts(
     users: list[str], group: str, groups: Callable[[str], list[str] | None] = groups_of
 ) -> list[dict[str, str]]:

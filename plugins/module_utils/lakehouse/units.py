@@ -1,12 +1,14 @@
-"""What systemd says of a unit, and what would bring it into the desired state.
-
-Read off text alone: by the module on the host, and on the control machine where the host's shell was asked.
-"""
+"""What systemd says of a unit, and what would bring it into the desired state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import socket
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+_CONNECT_SECONDS = 5.0
 
 # Of `systemctl show`, with times that say microseconds and no time zone of the host's.
 SHOWN = [
@@ -62,3 +64,32 @@ def is_as_desired(known: dict[str, str], *, enabled: bool, stale: bool) -> bool:
         and is_switched(known, enabled)
         and needed(known, enabled=enabled, stale=stale) == "none"
     )
+
+
+def changed_at(path: str) -> float:
+    """When the inode behind the path, or a link on the way to it, last changed; 0 where nothing is there."""
+    try:
+        return max(Path(path).lstat().st_ctime, Path(path).stat().st_ctime)
+    except FileNotFoundError:
+        return 0.0
+
+
+def is_stale(known: dict[str, str], files: Sequence[str], pending: Sequence[str] = ()) -> bool:
+    """Whether a file changed after the main process started, or is among those that a run would change."""
+    watched = [path for path in (*files, known["FragmentPath"], *known["DropInPaths"].split()) if path]
+    changed = max(map(changed_at, watched), default=0.0)
+    return is_older(known, changed) or not set(watched).isdisjoint(pending)
+
+
+def is_deaf(known: dict[str, str], sockets: Iterable[dict[str, Any]]) -> bool:
+    """Whether the unit is active and one of its sockets takes no connection."""
+    return known["ActiveState"] == "active" and not all(map(_is_open, sockets))
+
+
+def _is_open(place: dict[str, Any]) -> bool:
+    """Whether a server takes a connection there."""
+    try:
+        socket.create_connection((place["host"], int(place["port"])), _CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
