@@ -1,12 +1,13 @@
-"""The golden files: two inventories in full, of every host of the others what makes it different.
+"""The golden files: what the hosts of three inventories are rendered to.
 
-Such a host is *like* one that comes before it: it has the same files, but for its own, which are stored as
-those of the full inventories are, and without those that ``hosts.yml`` calls absent. So a change that many
-hosts share is a change of few files.
+A file that several hosts of an inventory share is stored once. The first host of an inventory is stored in
+full; each of the others is *like* one before it: it has the same files, but for those stored below its own
+name and those that ``hosts.yml`` lists as absent.
 """
 
 from __future__ import annotations
 
+import difflib
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -17,11 +18,10 @@ import yaml
 
 GOLDEN = Path(__file__).with_name("golden")
 HOSTS = "hosts.yml"
-FULL = ("tests", "three-node")
 HEAD = """\
 ---
 # Written by `make golden`. A host has the files of the one that it is like, but for those that are absent
-# and those that lie in its own folder here.
+# and those that lie in its own folder here. A host that is not listed has all of its files here.
 """
 
 # Texts by path; below an inventory's folder a path begins with the host.
@@ -36,25 +36,25 @@ class Difference(NamedTuple):
     absent: tuple[str, ...]
 
 
-def difference(host: Files, like: str, other: Files) -> Difference:
+def difference(host: Files, like: str, model: Files) -> Difference:
     """Return what makes a host different from another."""
-    own = {path: text for path, text in host.items() if other.get(path) != text}
-    return Difference(like, own, tuple(sorted(other.keys() - host.keys())))
+    own = {path: text for path, text in host.items() if model.get(path) != text}
+    return Difference(like, own, tuple(sorted(model.keys() - host.keys())))
 
 
 def pack(trees: Mapping[str, Files]) -> tuple[dict[str, Files], dict[str, Difference]]:
-    """Return the hosts of the full inventories, and the others as differences from the closest one before.
+    """Return the first host of each inventory, and the others as differences from the closest one before.
 
     The closest is the one that leaves fewest files to store, then fewest to call absent.
     """
-    hosts = by_host(trees)
-    full: dict[str, Files] = {name: hosts[name] for name in hosts if name.split("/")[0] in FULL}
-    known, differences = dict(full), dict[str, Difference]()
-    for name in hosts:
-        if name not in full:
-            found = (difference(hosts[name], like, known[like]) for like in known)
-            differences[name] = min(found, key=lambda each: (len(each.own), len(each.absent)))
-            known[name] = hosts[name]
+    full, differences = dict[str, Files](), dict[str, Difference]()
+    for inventory, files in trees.items():
+        hosts = by_host({inventory: files})
+        names = list(hosts)
+        full |= {name: hosts[name] for name in names[:1]}
+        for number, name in enumerate(names[1:], start=1):
+            candidates = (difference(hosts[name], like, hosts[like]) for like in names[:number])
+            differences[name] = min(candidates, key=lambda each: (len(each.own), len(each.absent)))
     return full, differences
 
 
@@ -81,14 +81,28 @@ def by_host(trees: Mapping[str, Files]) -> dict[str, dict[str, str]]:
     return hosts
 
 
+def changes(name: str, rendered: Files) -> list[str]:
+    """Return how an inventory's files differ from its golden files, as a unified diff of each file."""
+    golden = expected()[name]
+    lines: list[str] = []
+    for path in sorted(golden.keys() | rendered.keys()):
+        if golden.get(path) != rendered.get(path):
+            old, new = (
+                [] if text is None else text.splitlines() for text in (golden.get(path), rendered.get(path))
+            )
+            diff = difflib.unified_diff(old, new, f"golden/{name}/{path}", f"rendered/{path}", lineterm="")
+            lines += list(diff) or [f"golden/{name}/{path}: another line break at the end, or an empty file"]
+    return lines
+
+
 def read_tree(root: Path) -> dict[str, str]:
     """Return every file below a folder, its text by its path; of a link the text is where it leads."""
-    found = sorted(path for path in root.rglob("*") if path.is_symlink() or path.is_file())
+    paths = sorted(path for path in root.rglob("*") if path.is_symlink() or path.is_file())
     return {
         str(path.relative_to(root)): f"-> {path.readlink()}\n"
         if path.is_symlink()
         else path.read_text("utf-8")
-        for path in found
+        for path in paths
     }
 
 
@@ -105,7 +119,7 @@ def read(root: Path = GOLDEN) -> tuple[dict[str, Files], dict[str, Difference]]:
 
 @cache
 def expected() -> dict[str, dict[str, str]]:
-    """Return what every inventory has to become."""
+    """Return what every inventory with golden files has to become."""
     return unpack(*read())
 
 

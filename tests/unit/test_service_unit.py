@@ -60,10 +60,10 @@ def test_there_are_units_to_understand() -> None:
 
 
 def test_the_metastore_s_command_has_no_secret() -> None:
-    found = golden("local/cpu-node1/etc/systemd/system/hive-metastore.service")
+    found = golden("compose/metastore/etc/systemd/system/hive-metastore.service")
     assert without_agent(found.command, "metastore") == [
         "/usr/lib/jvm/java-21-openjdk-amd64/bin/java",
-        "-Xmx384m",
+        "-Xmx176m",
         "-Duser.timezone=UTC",
         "-Dlog4j2.configurationFile=/etc/hive/metastore-log4j2.properties",
         *OPENS,
@@ -73,6 +73,8 @@ def test_the_metastore_s_command_has_no_secret() -> None:
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
         "-XX:ReservedCodeCacheSize=240m",
+        "-XX:MinMetaspaceFreeRatio=10",
+        "-XX:MaxMetaspaceFreeRatio=20",
         "org.apache.hadoop.hive.metastore.GuardedMetaStore",
         "-p",
         "9083",

@@ -239,13 +239,13 @@ def test_every_key_of_the_role_is_known(rendered_properties: dict[str, set[str]]
 
 @pytest.fixture
 def rendered_properties() -> dict[str, set[str]]:
-    """The keys of every properties file of the local coordinator, as the golden files have them."""
-    folder, suffix = "cpu-node1/etc/trino/", ".properties"
+    """The keys of every properties file of the coordinator in a container, as the golden files have them."""
+    folder, suffix = "trino/etc/trino/", ".properties"
     return {
         path.removeprefix(folder).removesuffix(suffix): {
             line.partition("=")[0] for line in text.splitlines() if line[:1] != "#"
         }
-        for path, text in golden_files.expected()["local"].items()
+        for path, text in golden_files.expected()["compose"].items()
         if path.startswith(folder) and path.endswith(suffix)
     }
 
