@@ -1,7 +1,7 @@
 """Which configuration keys the components know: `python -m lakehouse.dev.componentkeys`.
 
 Hadoop, Hive, Spark, Delta, Iceberg and Flink ignore a key that they do not know, without a word. Theirs are
-read from the defaults and classes of the releases and written to `lakehouse/validation/<component>_keys.yml`,
+read from the defaults and classes of the releases and written to `lakehouse/validation/keys/<component>.txt`,
 so that a misspelt one is named before it does nothing. To be run when one of their versions changes; keys
 with a part that people choose are in `free_keys.yml`, which is written by hand.
 """
@@ -14,15 +14,16 @@ import xml.etree.ElementTree as ET
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lakehouse import artifacts
 from lakehouse.artifacts import manifest, releases
 from lakehouse.dev import keyfiles
 from lakehouse.dev.classfiles import first_arguments, members_of_arrays, static_arguments, strings
 from lakehouse.run import ROOT
+from lakehouse.validation import keylists
 
-Found = Mapping[str, list[str]]
+PROGRAM = "lakehouse.dev.componentkeys"
 
 
 class Source(NamedTuple):
@@ -305,10 +306,10 @@ def _keys(jar: zipfile.ZipFile, source: Source) -> Iterator[str]:
                 yield from (named.format(word) for named in source.named)
 
 
-def extracted(bill: manifest.Manifest, name: str, archive: Path) -> dict[str, Any]:
-    """What the file of a component holds."""
+def extracted(bill: manifest.Manifest, name: str, archive: Path) -> dict[str, list[str]]:
+    """What the list of a component holds."""
     sections = COMPONENTS[name].sections
-    return {"version": bill.versions[name], **keys_of_release(archive, sections)}
+    return {keylists.VERSION: [bill.versions[name]], **keys_of_release(archive, sections)}
 
 
 def main() -> None:
@@ -316,7 +317,7 @@ def main() -> None:
     bill = manifest.load(ROOT / "versions.yml")
     for name, component in COMPONENTS.items():
         archive = releases.verified(bill, component.release, artifacts.cache_dir())
-        keyfiles.write(name, "lakehouse.dev.componentkeys", extracted(bill, name, archive))
+        keyfiles.write(name, PROGRAM, extracted(bill, name, archive))
 
 
 if __name__ == "__main__":

@@ -1,33 +1,29 @@
-"""Write a list of keys into the repository, where the validation of inventories reads it."""
+"""Write a list of names into the repository, where the validation of inventories reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+import textwrap
+from collections.abc import Iterable, Mapping
 
-import yaml
+from lakehouse.validation import keylists
 
-from lakehouse.run import ROOT
-
-FOLDER = ROOT / "lakehouse" / "validation"
-HEADER = "# Written by `python -m {}` from {}; do not edit.\n---\n"
+HEADER = "# Written by `python -m {}` from {}; do not edit.\n"
 RELEASE = "the classes of the release"
+# Whole names, for grep; many in a line, for there are thousands, and no person reads them in order.
+WIDTH = 160
 
 
-def path(name: str) -> Path:
-    """Where the keys of a component stand."""
-    return FOLDER / f"{name}_keys.yml"
+def formatted(sections: Mapping[str, Iterable[str]], program: str, source: str = RELEASE) -> str:
+    """Return the file of a component: its sections, which program wrote them, and from what."""
+    lines = [HEADER.format(program, source).rstrip()]
+    for section, words in sections.items():
+        lines += [
+            f"[{section}]",
+            *textwrap.wrap(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False),
+        ]
+    return "\n".join(lines) + "\n"
 
 
-def write(name: str, program: str, data: Mapping[str, Any], source: str = RELEASE) -> None:
-    """Write the keys of a component, which program did so, and from what."""
-    text = HEADER.format(program, source) + yaml.dump(data, Dumper=_Dumper, sort_keys=False)
-    path(name).write_text(text, encoding="utf-8")
-
-
-class _Dumper(yaml.SafeDumper):
-    """Lists indented as the repository's YAML has them."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
-        super().increase_indent(flow, False)
+def write(component: str, program: str, sections: Mapping[str, Iterable[str]], source: str = RELEASE) -> None:
+    """Write the list of a component."""
+    keylists.path(component).write_text(formatted(sections, program, source), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 Each of them refuses, or ignores, a name that it does not know. Theirs are read from programs of two images of
 docker compose (`lakehouse-core:<cluster>` and `lakehouse-trino:<cluster>`), which have Debian's packages of
-the versions in versions.yml, and written to `lakehouse/validation/*_keys.yml`:
+the versions in versions.yml, and written to `lakehouse/validation/keys/`:
 
 - PostgreSQL: the rows of `pg_settings` of a new database cluster, but for those that only the server sets;
 - systemd: the section [Service] of `systemd --dump-configuration-items`;
@@ -17,11 +17,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from lakehouse.artifacts import manifest
 from lakehouse.dev import keyfiles
 from lakehouse.run import BILL, ROOT
+from lakehouse.validation.keylists import KEYS, VERSION
 
 PROGRAM = "lakehouse.dev.systemkeys"
 SOURCE = "the programs of docker compose's images"
@@ -42,9 +42,9 @@ _FLAG = re.compile(r"^\s+\w+ (\w+)\s+:?= .*\{", re.MULTILINE)
 _SECTION, _KEY = re.compile(r"^\[(\w+)\]$"), re.compile(r"^(\w+)=")
 
 
-def settings(rows: str) -> dict[str, str]:
-    """Return PostgreSQL's settings by name: kind, unit, least and most, a dash where there is none."""
-    return dict(sorted(row.split(" ", 1) for row in rows.splitlines()))
+def settings(rows: str) -> list[str]:
+    """Return PostgreSQL's settings, `name:kind:unit:least:most`, a dash where there is none."""
+    return sorted(row.replace(" ", ":") for row in rows.splitlines())
 
 
 def of_section(listing: str, section: str) -> Iterator[str]:
@@ -76,14 +76,14 @@ def _printed(image: str, script: str) -> str:
     return done.stdout
 
 
-def written(core: str, trino: str) -> dict[str, dict[str, Any]]:
+def written(core: str, trino: str) -> dict[str, dict[str, list[str]]]:
     """Return what each file holds, by its component; `core` and `trino` are names of images."""
     versions = manifest.load(ROOT / BILL).versions
     units = _printed(core, _UNITS)
     javas = {versions["java"]: core, versions["trino_java"]: trino}
     return {
-        "postgresql": {"version": versions["postgresql"], "keys": settings(_printed(core, _SETTINGS))},
-        "systemd": {"version": units.split()[1], "keys": sorted(set(of_section(units, "Service")))},
+        "postgresql": {VERSION: [versions["postgresql"]], KEYS: settings(_printed(core, _SETTINGS))},
+        "systemd": {VERSION: [units.split()[1]], KEYS: sorted(set(of_section(units, "Service")))},
         "java": by_java({java: flags(_printed(image, _FLAGS.format(java))) for java, image in javas.items()}),
     }
 

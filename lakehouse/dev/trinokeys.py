@@ -1,7 +1,7 @@
 """Which configuration keys Trino knows, read from its classes: `python -m lakehouse.dev.trinokeys`.
 
 Trino declares a key by the annotation `@Config` on a setter. The keys of the server and of every connector
-in the release are written to `lakehouse/validation/trino_keys.yml`, so that a misspelt key is refused
+in the release are written to `lakehouse/validation/keys/trino.txt`, so that a misspelt key is refused
 before a service that would not start again is stopped. To be run when the version of Trino changes.
 """
 
@@ -18,7 +18,9 @@ from lakehouse.artifacts import manifest, releases
 from lakehouse.dev import keyfiles
 from lakehouse.dev.classfiles import Reader, constant_texts
 from lakehouse.run import ROOT
+from lakehouse.validation import keylists, trino
 
+PROGRAM = "lakehouse.dev.trinokeys"
 # What a catalog calls its connector, and the plugin that brings it.
 CONNECTORS = {
     "blackhole": "blackhole",
@@ -120,19 +122,23 @@ def keys_of_release(archive: Path) -> dict[str, set[str]]:
     return found
 
 
+def extracted(bill: manifest.Manifest, archive: Path) -> dict[str, list[str]]:
+    """What the list holds."""
+    found = keys_of_release(archive)
+    shared = set.intersection(*(found[folder] for folder in CONNECTORS.values()))
+    return {
+        keylists.VERSION: [bill.versions["trino"]],
+        "server": sorted(found["server"]),
+        "catalogs": sorted(shared),
+        **{trino.CONNECTOR + name: sorted(found[folder] - shared) for name, folder in CONNECTORS.items()},
+    }
+
+
 def main() -> None:
     """Write the file."""
     bill = manifest.load(ROOT / "versions.yml")
     archive = releases.verified(bill, "trino", artifacts.cache_dir())
-    found = keys_of_release(archive)
-    shared = set.intersection(*(found[folder] for folder in CONNECTORS.values()))
-    data = {
-        "version": bill.versions["trino"],
-        "server": sorted(found["server"]),
-        "catalogs": sorted(shared),
-        "connectors": {name: sorted(found[folder] - shared) for name, folder in CONNECTORS.items()},
-    }
-    keyfiles.write("trino", "lakehouse.dev.trinokeys", data)
+    keyfiles.write("trino", PROGRAM, extracted(bill, archive))
 
 
 if __name__ == "__main__":

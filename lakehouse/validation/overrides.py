@@ -8,14 +8,13 @@ from difflib import SequenceMatcher, get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from lakehouse import defaults, yamlfile
 from lakehouse.inventory import Host
+from lakehouse.validation import keylists
 from lakehouse.validation.finding import Finding, Level
 
-FOLDER = Path(__file__).parent
-FREE = FOLDER / "free_keys.yml"
+FREE = Path(__file__).with_name("free_keys.yml")
 NAMES = {
     "hadoop": "Hadoop",
     "hive": "Hive",
@@ -90,22 +89,18 @@ def keys(host: Host) -> list[Finding]:
 
 @cache
 def known_keys(component: str, section: str = "keys") -> Known:
-    """Read the file that `python -m lakehouse.dev.componentkeys` wrote, and what is beside it by hand."""
+    """Return the keys of a section of a component's list, and those that stand beside it by hand."""
     name = component if section == "keys" else f"{component}_{section}"
-    found, free = read(f"{component}_keys.yml")[section], read(FREE.name).get(name, ())
-    patterns = {key for key in found if "*" in key}
-    return Known(component, frozenset(found) - patterns, frozenset(free) | patterns)
-
-
-def version(component: str) -> str:
-    """Return the version that a component's keys were read from."""
-    return str(read(f"{component}_keys.yml")["version"])
+    listed = frozenset(keylists.read(component)[section])
+    patterns = frozenset(key for key in listed if "*" in key)
+    return Known(component, listed - patterns, patterns | frozenset(free_keys().get(name, ())))
 
 
 @cache
-def read(name: str) -> Any:
-    """Return what a list of keys in this folder holds."""
-    return yamlfile.read(FOLDER / name)
+def free_keys() -> Mapping[str, list[str]]:
+    """Return the keys with a part that people choose, by component or dict."""
+    keys_by_reader: Mapping[str, list[str]] = yamlfile.read(FREE)
+    return keys_by_reader
 
 
 def _dict(host: Host, variable: str) -> Mapping[object, object]:
@@ -116,7 +111,7 @@ def _dict(host: Host, variable: str) -> Mapping[object, object]:
 def _known(host: Host, variable: str) -> list[Known]:
     components = DICTS[variable]
     own = [known_keys(*name.split("/")) for name in components]
-    others = Known(own[0].component, frozenset(), frozenset(read(FREE.name).get(variable, ())))
+    others = Known(own[0].component, frozenset(), frozenset(free_keys().get(variable, ())))
     known = [*own, others]
     return known + _catalogs(host) if "spark" in components else known
 
@@ -142,7 +137,7 @@ def _unknown(host: Host, variable: str, key: str, known: list[Known]) -> Finding
     meant = _meant(key, {like for one in known for like in one.like(key)})
     component = next((one.component for one in known if meant and one.has(meant)), known[0].component)
     advice = f"did you mean {meant}?" if meant else "remove it, unless a program that you add reads it"
-    fact = f"{NAMES[component]} {version(component)} has no key {key} ({variable})"
+    fact = f"{NAMES[component]} {keylists.version(component)} has no key {key} ({variable})"
     return Finding(f"{component}.keys", host.name, fact, advice, level=Level.WARNING)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lakehouse.inventory import Host, Inventory
 from lakehouse.sizing.postgresql import POOLS, SPARED
-from lakehouse.validation import overrides, sizes
+from lakehouse.validation import keylists, sizes
 from lakehouse.validation.finding import Finding, Level
 from lakehouse.validation.network import TRUSTED
 from lakehouse.validation.variables import suggestion
@@ -68,8 +68,8 @@ class Setting(NamedTuple):
 @cache
 def known() -> Mapping[str, Setting]:
     """Return PostgreSQL's settings by name in lower case: it reads them so."""
-    rows: Mapping[str, str] = overrides.read("postgresql_keys.yml")["keys"]
-    return {name.lower(): Setting(*row.split(" ")) for name, row in rows.items()}
+    rows = (word.split(":") for word in keylists.read("postgresql")["keys"])
+    return {name.lower(): Setting(*parts) for name, *parts in rows}
 
 
 def keys(host: Host) -> list[Finding]:
@@ -79,7 +79,7 @@ def keys(host: Host) -> list[Finding]:
     """
     given = host.variables.get("postgresql_settings") or {}
     own = {str(name): value for name, value in given.items() if value is not None}
-    version = overrides.version("postgresql")
+    version = keylists.version("postgresql")
     findings = []
     for name, value in own.items():
         setting = known().get(name.lower())

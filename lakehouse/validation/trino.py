@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from lakehouse import defaults, yamlfile
+from lakehouse import defaults
 from lakehouse.inventory import Host, Inventory
-from lakehouse.validation import sizes
+from lakehouse.validation import keylists, sizes
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.topology import meant
 from lakehouse.validation.variables import suggestion
 
 NODES_SECRET = "trino_shared_secret"  # noqa: S105 -- the name of a variable
 PER_NODE = "trino_query_max_memory_per_node_mb"
-KEYS = Path(__file__).with_name("trino_keys.yml")
+# How the sections of the list of keys begin that are a connector's.
+CONNECTOR = "connector "
 # What a connector cannot do without: one of each row.
 _METASTORE = ("hive.metastore.uri", "hive.metastore", "iceberg.catalog.type")
 _DATABASE = (("connection-url",),)
@@ -53,10 +53,12 @@ class Keys:
 
 @cache
 def known_keys() -> Keys:
-    """Read the file that `python -m lakehouse.dev.trinokeys` wrote."""
-    data = yamlfile.read(KEYS)
-    connectors = {name: frozenset(keys) for name, keys in data["connectors"].items()}
-    return Keys(str(data["version"]), frozenset(data["server"]), frozenset(data["catalogs"]), connectors)
+    """Return the keys of Trino's list."""
+    sections = {name: frozenset(words) for name, words in keylists.read("trino").items()}
+    connectors = {
+        name.removeprefix(CONNECTOR): words for name, words in sections.items() if name.startswith(CONNECTOR)
+    }
+    return Keys(keylists.version("trino"), sections["server"], sections["catalogs"], connectors)
 
 
 def own_catalogs() -> Mapping[str, str]:

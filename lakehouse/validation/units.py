@@ -9,7 +9,7 @@ from typing import Any
 
 from lakehouse.inventory import Host
 from lakehouse.nearest import nearest
-from lakehouse.validation import overrides
+from lakehouse.validation import keylists, overrides
 from lakehouse.validation.finding import Finding, Level
 
 SERVICE = re.compile(r"\w+_unit_service")
@@ -83,16 +83,13 @@ def _lacking(flag: str, javas: list[str]) -> Iterator[tuple[str, Set[str]]]:
 
 @cache
 def _systemd() -> tuple[Set[str], str]:
-    return overrides.known_keys("systemd").keys, overrides.version("systemd")
+    return frozenset(keylists.read("systemd")["keys"]), keylists.version("systemd")
 
 
 @cache
 def _java(version: str) -> Set[str]:
     """Return the flags of a version of Java; none where its list was not written."""
-    found = overrides.read("java_keys.yml")
-    own = found.get(version)
-    return (
-        frozenset()
-        if own is None
-        else frozenset({*found["every"], *own, *overrides.read(overrides.FREE.name)["java"]})
-    )
+    listed = keylists.read("java")
+    if version not in listed:
+        return frozenset()
+    return frozenset({*listed["every"], *listed[version], *overrides.free_keys()["java"]})

@@ -26,7 +26,7 @@ from lakehouse.inventory import Host
 from lakehouse.report import engines
 from lakehouse.sizing import fixed, placed, spark, trino
 from lakehouse.sizing.engines import ENGINES
-from lakehouse.validation import memory, overrides, variables
+from lakehouse.validation import keylists, memory, variables
 from matrix import cells
 from tests import pages
 
@@ -472,7 +472,7 @@ def test_a_misspelt_key_is_a_line_of_a_run_that_goes_on(mine: Path) -> None:
     done = play(mine, "playbooks/validate.yml")
     assert done.returncode == 0, done.stdout
     assert [line for line in done.stdout.splitlines() if "WARN" in line] == [
-        f"WARN hadoop.keys all: Hadoop {overrides.version('hadoop')} has no key dfs.replicaton (hdfs_site): "
+        f"WARN hadoop.keys all: Hadoop {keylists.version('hadoop')} has no key dfs.replicaton (hdfs_site): "
         "did you mean dfs.replication?"
     ]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
 from lakehouse.artifacts import manifest
-from lakehouse.dev import keyfiles, systemkeys
+from lakehouse.dev import systemkeys
 from lakehouse.inventory import Host
 from lakehouse.run import BILL, ROOT
-from lakehouse.validation import Finding, overrides, postgresql, units
+from lakehouse.validation import Finding, keylists, postgresql, units
 from tests.render import golden_files
 
 VERSIONS = manifest.load(ROOT / BILL, locked=False).versions
@@ -27,14 +26,13 @@ def lines(findings: list[Finding]) -> list[str]:
 
 
 def test_the_lists_are_of_the_versions_that_are_installed() -> None:
-    assert overrides.version("postgresql") == VERSIONS["postgresql"], NEXT
-    javas = yaml.safe_load(keyfiles.path("java").read_text("utf-8"))
-    assert javas.keys() == {"every", VERSIONS["java"], VERSIONS["trino_java"]}, NEXT
+    assert keylists.version("postgresql") == VERSIONS["postgresql"], NEXT
+    assert keylists.read("java").keys() == {"every", VERSIONS["java"], VERSIONS["trino_java"]}, NEXT
 
 
 def test_what_the_programs_print_is_read() -> None:
     rows = "work_mem integer kB 64 2147483647\narchive_mode enum - - -\n"
-    assert systemkeys.settings(rows) == {"archive_mode": "enum - - -", "work_mem": "integer kB 64 2147483647"}
+    assert systemkeys.settings(rows) == ["archive_mode:enum:-:-:-", "work_mem:integer:kB:64:2147483647"]
     listing = (
         "systemd 257\n[Unit]\nWants=UNIT [...]\n\n[Service]\nRestart=TYPE\nPIDFile=OTHER\n[Socket]\nMark=X\n"
     )

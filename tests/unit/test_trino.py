@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from lakehouse import defaults
-from lakehouse.artifacts import manifest
-from lakehouse.dev import trinokeys
+from lakehouse import artifacts, defaults
+from lakehouse.artifacts import manifest, releases
+from lakehouse.dev import keyfiles, trinokeys
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
-from lakehouse.validation import trino
+from lakehouse.validation import keylists, trino
 from lakehouse.validation.finding import Finding
 from plugins.module_utils.lakehouse import probes
 from tests.render import golden_files
@@ -222,6 +222,15 @@ def test_a_java_too_old_is_refused() -> None:
     assert lines == [
         "trino_java 21 with trino 476: Trino 476 does not start on a Java older than 24; allowed: 25"
     ]
+
+
+def test_the_keys_are_those_of_the_release() -> None:
+    bill = manifest.load(ROOT / "versions.yml")
+    archive = releases.archive(bill.component("trino"), artifacts.cache_dir())
+    if not archive.exists():
+        pytest.skip(f"no {archive.name} in the cache")
+    text = keyfiles.formatted(trinokeys.extracted(bill, archive), trinokeys.PROGRAM)
+    assert text == keylists.path("trino").read_text(encoding="utf-8")
 
 
 def test_every_catalog_of_the_role_has_its_connector() -> None:

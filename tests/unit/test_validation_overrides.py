@@ -15,7 +15,7 @@ from lakehouse.artifacts import manifest, releases
 from lakehouse.dev import classfiles, componentkeys, keyfiles
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
-from lakehouse.validation import Finding, Level, overrides, owned, variables
+from lakehouse.validation import Finding, Level, keylists, overrides, owned, variables
 from tests.render import golden_files
 from tests.unit.test_trino import a_class
 
@@ -112,7 +112,7 @@ def found(**variables: Any) -> list[Finding]:
 )
 def test_a_misspelt_key(variable: str, key: str, meant: str, component: str) -> None:
     [finding] = found(**{variable: {key: 1}})
-    version = overrides.version(component.lower())
+    version = keylists.version(component.lower())
     assert str(finding) == (
         f"WARN {component.lower()}.keys n1: {component} {version} has no key {key} ({variable}): "
         f"did you mean {meant}?"
@@ -300,9 +300,7 @@ def test_the_dicts_are_those_of_the_roles() -> None:
 @each_component
 def test_the_keys_are_those_of_the_version_that_is_installed(component: str) -> None:
     bill = manifest.load(ROOT / "versions.yml", locked=False)
-    assert overrides.version(component) == bill.versions[component], (
-        "next: python -m lakehouse.dev.componentkeys"
-    )
+    assert keylists.version(component) == bill.versions[component], f"next: python -m {componentkeys.PROGRAM}"
 
 
 @each_component
@@ -313,8 +311,18 @@ def test_the_keys_are_those_of_the_release(component: str) -> None:
     )
     if not archive.exists():
         pytest.skip(f"no {archive.name} in the cache")
-    stored = yaml.safe_load(keyfiles.path(component).read_text(encoding="utf-8"))
-    assert componentkeys.extracted(bill, component, archive) == stored
+    extracted = componentkeys.extracted(bill, component, archive)
+    text = keyfiles.formatted(extracted, componentkeys.PROGRAM)
+    assert text == keylists.path(component).read_text(encoding="utf-8")
+
+
+def test_a_list_is_read_as_it_was_written() -> None:
+    keys = [f"a.{'long-' * 9}key-{number}" for number in range(99)]
+    sections = {"version": ["1"], "keys": keys, "connector none": []}
+    text = keyfiles.formatted(sections, "a.program")
+    assert keylists.parse(text) == {name: tuple(words) for name, words in sections.items()}
+    assert max(map(len, text.splitlines())) <= keyfiles.WIDTH
+    assert len(text.splitlines()) < len(keys)
 
 
 def test_free_keys_are_of_a_component_or_a_dict() -> None:

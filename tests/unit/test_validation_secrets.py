@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lakehouse import secret_words, specs, yamlfile
+from lakehouse import secret_words, specs
 from lakehouse.inventory import Host
-from lakehouse.validation import Level, overrides, secrets, variables
+from lakehouse.validation import Level, keylists, overrides, secrets, variables
 
 KNOWN = variables.options(specs.every())
 FIT = "sec-hunter2-SECRET"
@@ -237,13 +236,12 @@ def test_a_key_that_ends_with_what_kind_of_key_it_is_holds_a_secret(key: str) ->
 
 def test_keys_that_describe_a_secret_are_none() -> None:
     """Of all keys that a component has, those with a secret's word and another end."""
-    folder = Path(overrides.FOLDER)
     keys = {
         key
         for component in overrides.NAMES
-        for section in yamlfile.read(folder / f"{component}_keys.yml").values()
-        if isinstance(section, list)
-        for key in section
+        for section, words in keylists.read(component).items()
+        if section != keylists.VERSION
+        for key in words
     }
     described = {key for key in keys if not secret_words.is_secret(key, "pearl")}
     assert {
