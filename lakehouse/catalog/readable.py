@@ -68,25 +68,17 @@ class DamagedError(Exception):
         self.fault = fault
 
 
-def missing_files(
-    document: Document, files: Files, copies: Files | None = None, *, rows: bool = False
-) -> list[str]:
-    """Return the URIs of files and folders that a table or partition of a commit needs, and `files` lacks.
-
-    An Iceberg table needs its metadata file, and its current snapshot's manifest list and manifests; with
-    `rows` the data and delete files of those manifests, too. A Delta table needs its `_delta_log`, a table
-    of another format and a partition its folder, a view nothing. A damaged file counts as missing. A file
-    that names further files is read from `copies` (such as a snapshot) where `files` lacks it; without a
-    copy the further files stay unknown.
-    Files of other file systems are taken to be there. LakehouseError where a file system does not answer.
-    """
-    return [fault.path for fault in file_faults(document, files, copies, rows=rows)]
-
-
 def file_faults(
     document: Document, files: Files, copies: Files | None = None, *, rows: bool = False
 ) -> list[FileFault]:
-    """Return the missing and damaged files of `missing_files`, with what is wrong with each."""
+    """Return the missing and damaged files and folders that a table or partition of a commit needs.
+
+    An Iceberg table needs its metadata file, and its current snapshot's manifest list and manifests; with
+    `rows` the data and delete files of those manifests, too. A Delta table needs its `_delta_log`, a table
+    of another format and a partition its folder, a view nothing. A file that names further files is read from
+    `copies` (such as a snapshot) where `files` lacks it; without a copy the further files stay unknown.
+    Files of other file systems are taken to be there. LakehouseError where a file system does not answer.
+    """
     if table_format(document) == "iceberg":
         return list(
             _Iceberg(files, copies, rows=rows).faults(str(document["parameters"]["metadata_location"]))

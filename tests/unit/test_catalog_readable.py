@@ -60,8 +60,12 @@ def whole_table() -> dict[str, bytes]:
 ICE = iceberg("hdfs://c/1.metadata.json")
 
 
+def paths_of_faults(*arguments: Any, rows: bool = False) -> list[str]:
+    return [fault.path for fault in readable.file_faults(*arguments, rows=rows)]
+
+
 def test_a_whole_table_lacks_no_file() -> None:
-    assert readable.missing_files(ICE, Files(whole_table()), rows=True) == []
+    assert paths_of_faults(ICE, Files(whole_table()), rows=True) == []
     assert readable.lost(ICE, Files(whole_table())) == ""
 
 
@@ -69,15 +73,15 @@ def test_a_whole_table_lacks_no_file() -> None:
 def test_missing_files_of_an_iceberg_table_are_named(missing: list[str]) -> None:
     there = {path: content for path, content in whole_table().items() if path[9:] not in missing}
     paths = [f"hdfs://c/{one}" for one in missing]
-    assert readable.missing_files(ICE, Files(there), rows=True) == paths
+    assert paths_of_faults(ICE, Files(there), rows=True) == paths
     # Rows are looked for where asked to.
-    assert readable.missing_files(ICE, Files(there)) == [one for one in paths if "/d" not in one]
+    assert paths_of_faults(ICE, Files(there)) == [one for one in paths if "/d" not in one]
 
 
 def test_copies_name_what_else_is_missing() -> None:
     whole = whole_table()
     left = {"hdfs://c/m2": whole["hdfs://c/m2"], "hdfs://c/d1": b"rows"}
-    found = readable.missing_files(ICE, Files(left), Files(whole), rows=True)
+    found = paths_of_faults(ICE, Files(left), Files(whole), rows=True)
     assert found == [f"hdfs://c/{one}" for one in ("1.metadata.json", "list", "m1", "d2", "d3")]
 
 
@@ -108,7 +112,7 @@ def test_a_damaged_file_of_an_iceberg_table_is_one_line(path: str, content: byte
     files = Files(whole_table() | {place: content})
     [line] = readable.lost(ICE, files).splitlines()
     assert f"{place} {why}" in line
-    assert readable.missing_files(ICE, files) == [place]
+    assert paths_of_faults(ICE, files) == [place]
 
 
 def test_a_file_that_no_datanode_answers_for_is_one_line() -> None:
