@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
@@ -61,7 +63,8 @@ def main() -> None:
     except ValueError as error:
         module.fail_json(msg=f"{path}: {error}; next: look at it, or move it away")
     after = hdfs_hosts.written(entries)
-    if after != before and not module.check_mode:
+    changed = after != before or not has_attributes(path)
+    if changed and not module.check_mode:
         # The NameNode reads it at any moment.
         new = path.with_name(f".{path.name}.new")
         new.write_text(after, encoding="utf-8")
@@ -73,7 +76,13 @@ def main() -> None:
         host_manifest.record(module.params["manifest"], [item])
     known = registered(module.params["namenode"]) if module.params["namenode"] else None
     unknown = [] if known is None else [name for name in module.params["hosts"] if name not in known]
-    module.exit_json(changed=after != before, hosts=[one["hostName"] for one in entries], unknown=unknown)
+    module.exit_json(changed=changed, hosts=[one["hostName"] for one in entries], unknown=unknown)
+
+
+def has_attributes(path: Path) -> bool:
+    """Tell whether the file is this user's, and has the mode that lets the NameNode read it."""
+    status = path.stat()
+    return (status.st_uid, stat.S_IMODE(status.st_mode)) == (os.geteuid(), MODE)
 
 
 def registered(namenode: str) -> set[str] | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.lakehouse.host_comparison import compared
 from ansible.module_utils.lakehouse.preflight_accounts import check_accounts, members
 from ansible.module_utils.lakehouse.preflight_away import check_away, check_lock
 from ansible.module_utils.lakehouse.preflight_machine import (
@@ -63,6 +64,7 @@ options:
   forsaken: {type: list, elements: str, default: [], description: Old places whose data is given up.}
   users: {type: list, elements: str, default: [], description: Users of the services.}
   group: {type: str, default: "", description: The group that they must be in.}
+  manifest: {type: path, description: "The manifest of the host, which is compared with it."}
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -83,6 +85,8 @@ facts:
   type: dict
   returned: always
   description: C(memtotal_mb), C(processor_vcpus), C(architecture), and the group's C(lakehouse_members).
+differences: {type: list, elements: str, returned: always, description: Of the host from its manifest.}
+inputs: {type: str, returned: always, description: Inputs from which the manifest was written.}
 formats: {type: bool, returned: always, description: Whether a NameNode is to run here that has no data yet.}
 datanodes: {type: list, elements: str, returned: always, description: Uuids in the DataNode's directories.}
 started: {type: float, returned: always, description: The node's clock before the checks, in seconds.}
@@ -114,6 +118,7 @@ def main() -> None:
             "forsaken": {"type": "list", "elements": "str", "default": []},
             "users": {"type": "list", "elements": "str", "default": []},
             "group": {"type": "str", "default": ""},
+            "manifest": {"type": "path"},
         },
         supports_check_mode=True,
     )
@@ -138,8 +143,11 @@ def main() -> None:
         ),
     }
     findings = [found for name in options["checks"] for found in checks[name]()]
+    differences, inputs = compared(options["manifest"]) if options["manifest"] else ([], "")
     module.exit_json(
         changed=False,
+        differences=differences,
+        inputs=inputs,
         findings=findings,
         memory_mb=memory_mb(root),
         facts=facts(root) | {"lakehouse_members": members(options["group"])},

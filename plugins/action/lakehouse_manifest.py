@@ -1,8 +1,9 @@
-"""Run the module ``lakehouse_manifest``, and set facts from what it answers.
+"""Run the module ``lakehouse_manifest``, or answer from what preflight has read.
 
-With ``state: inputs`` no host is asked: the fact ``lakehouse_inputs`` becomes the digest of all that the
-roles are given, and ``lakehouse_manifest_run`` names this run. With ``compared`` the fact
-``lakehouse_settled`` says whether the roles have nothing to do on the host.
+``state: inputs`` sets the fact ``lakehouse_inputs``, the digest of all that the roles are given, and
+``lakehouse_manifest_run``, which names this run. ``state: compared`` sets ``lakehouse_settled``: whether the
+roles have nothing to do on the host. Where they have, a run of all roles begins, but for check mode, which
+shows the differences.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from ansible.plugins.action import ActionBase
 
 from lakehouse import inputs
 
+CHANGED = "the inventory or the kit has changed, or a run of all roles has not ended"
+
 
 class ActionModule(ActionBase):
     """One call of the module, or none."""
@@ -26,28 +29,44 @@ class ActionModule(ActionBase):
         """Return the facts, and in check mode each difference as a line of a diff."""
         variables = task_vars or {}
         super().run(tmp, variables)
-        if self._task.args["state"] == "inputs":
+        state = self._task.args["state"]
+        if state == "inputs":
             run = secrets.token_hex(8)
             facts = {"lakehouse_inputs": self._inputs(variables), "lakehouse_manifest_run": run}
             return {"changed": False, "ansible_facts": facts}
-        arguments = {
-            "run": variables["ansible_facts"].get("lakehouse_manifest_run", ""),
-            "inputs": variables["ansible_facts"].get("lakehouse_inputs", ""),
-            **self._task.args,
-        }
-        result = dict(
-            self._execute_module(module_name="lakehouse_manifest", module_args=arguments, task_vars=variables)
-        )
-        if arguments["state"] != "compared" or result.get("failed"):
-            return result
-        lines = "".join(f"{line}\n" for line in result["differences"])
+        if state == "compared":
+            return self._compared(variables)
+        return self._call(variables)
+
+    def _compared(self, variables: dict[str, Any]) -> dict[str, Any]:
+        facts = variables["ansible_facts"]
+        lines = list(facts["lakehouse_differences"])
+        if not lines and facts["lakehouse_manifest_inputs"] != facts["lakehouse_inputs"]:
+            lines = [f"{self._task.args['path']}: {CHANGED}"]
+        if lines and not self._task.check_mode:
+            result = self._call(variables, state="begun")
+            if result.get("failed"):
+                return result
         header = {"before_header": f"{variables['inventory_hostname']} as it is", "after_header": "manifest"}
+        text = "".join(f"{line}\n" for line in lines)
         return {
-            **result,
             "changed": bool(lines) and self._task.check_mode,
-            "diff": [{"before": lines, "after": "", **header}] if lines else [],
-            "ansible_facts": {"lakehouse_settled": result["settled"]},
+            "differences": lines,
+            "diff": [{"before": text, "after": "", **header}] if lines else [],
+            "ansible_facts": {"lakehouse_settled": not lines},
         }
+
+    def _call(self, variables: dict[str, Any], **arguments: str) -> dict[str, Any]:
+        facts = variables["ansible_facts"]
+        options = {
+            "run": facts.get("lakehouse_manifest_run", ""),
+            "inputs": facts.get("lakehouse_inputs", ""),
+            **self._task.args,
+            **arguments,
+        }
+        return dict(
+            self._execute_module(module_name="lakehouse_manifest", module_args=options, task_vars=variables)
+        )
 
     def _inputs(self, variables: dict[str, Any]) -> str:
         hostvars = variables["hostvars"]

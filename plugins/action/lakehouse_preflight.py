@@ -46,8 +46,9 @@ class ActionModule(ActionBase):
         lines = [str(finding) for finding in findings]
         result = {"changed": False, "failed": bool(lines), "msg": report(findings), "lines": lines}
         # What the play that follows would have to ask for.
-        facts = {"ansible_facts": looked["facts"]} if looked else {}
-        return {**result, **facts, "datanodes": looked.get("datanodes", [])}
+        read = {"lakehouse_differences": "differences", "lakehouse_manifest_inputs": "inputs"}
+        facts = {fact: looked[name] for fact, name in read.items()} | looked["facts"] if looked else {}
+        return {**result, "ansible_facts": facts, "datanodes": looked.get("datanodes", [])}
 
     def _look(
         self, host: str, options: dict[str, Any], tolerance: float, variables: dict[str, Any]

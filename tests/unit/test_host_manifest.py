@@ -21,10 +21,12 @@ from ansible.module_utils.testing import patch_module_args
 
 from library import lakehouse_accounts, lakehouse_kernel, lakehouse_manifest
 from plugins.module_utils.lakehouse import host_manifest, host_state
+from plugins.module_utils.lakehouse.host_comparison import compared
 
 MINE = {"owner": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
 Item = dict[str, Any]
 Change = Callable[[Path], object]
+Program = Callable[[str, str], None]
 
 
 def differences(*items: Item) -> list[str]:
@@ -141,7 +143,7 @@ def test_a_release(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """Put a shell script before the programs of the system."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -154,7 +156,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
     return write
 
 
-def test_a_package(program: Callable[[str, str], None]) -> None:
+def test_a_package(program: Program) -> None:
     program("dpkg-query", 'case "$*" in *" there") printf installed;; *) exit 1;; esac')
     missing = {"kind": "package", "name": "gone"}
     assert differences({"kind": "package", "name": "there"}, missing) == ["package gone is not installed"]
@@ -185,7 +187,7 @@ def test_a_parameter_of_the_kernel() -> None:
     ],
     ids=["right", "another answer", "no", "no server"],
 )
-def test_a_query(program: Callable[[str, str], None], script: str, fault: str | None) -> None:
+def test_a_query(program: Program, script: str, fault: str | None) -> None:
     program("runuser", script)
     digest = hashlib.sha256(b"t").hexdigest()
     item = {"kind": "sql", "name": "role x", "port": "5432", "database": "d", "user": "u", "sql": "select 1"}
@@ -258,8 +260,22 @@ class TestRecord:
         assert host_state.read(path)["inputs"] == "inputs"
         host_manifest.record(path, [file | {"mode": "0600"}])
         assert host_state.read(path)["inputs"] == ""
-        host_manifest.begin(path, "next")
-        assert host_state.read(path)["items"] == {}
+
+    def test_what_a_run_of_all_roles_no_longer_puts_is_dropped_at_its_end(
+        self, tmp_path: Path, file: Item
+    ) -> None:
+        path, link = str(tmp_path / "manifest.json"), {"kind": "link", "path": "/none", "target": "x"}
+        unit = {"kind": "unit", "name": "trino", "files": ["/etc/trino"], "ready": [{"kind": "http"}]}
+        host_manifest.begin(path, "first")
+        host_manifest.record(path, [file, link, unit])
+        host_manifest.complete(path, "first", "inputs")
+        host_manifest.begin(path, "second")
+        host_manifest.record(path, [file, unit | {"ready": []}])
+        items = host_state.read(path)["items"]
+        assert items.keys() == {file["path"], "/none", "unit trino"}, "a run that fails loses nothing"
+        assert items["unit trino"]["ready"] == []
+        host_manifest.complete(path, "second", "inputs")
+        assert host_state.read(path)["items"].keys() == {file["path"], "unit trino"}
 
     def test_a_later_item_takes_the_place_of_one_with_its_name(self, tmp_path: Path, file: Item) -> None:
         path = str(tmp_path / "manifest.json")
@@ -309,52 +325,19 @@ def manifest(tmp_path: Path, file: Item) -> Path:
     return path
 
 
-class TestModule:
-    """What `site.yml` asks before the roles, and says after them."""
+class TestComparison:
+    """What preflight reads on a host, besides what the doctor reads."""
 
-    @pytest.fixture
-    def call(self, manifest: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
-        def run(state: str, inputs: str = "inputs", **options: Any) -> dict[str, Any]:
-            arguments = {"path": str(manifest), "state": state, "inputs": inputs, "run": "next"}
-            with patch_module_args(arguments | options), pytest.raises(SystemExit):
-                lakehouse_manifest.main()
-            return dict(json.loads(capsys.readouterr().out))
-
-        return run
-
-    def test_a_host_that_is_as_it_was_made_is_settled(self, call: Callable[..., dict[str, Any]]) -> None:
-        result = call("compared")
-        assert (result["settled"], result["differences"], result["changed"]) == (True, [], False)
-
-    @pytest.mark.parametrize("check", [True, False])
-    def test_a_difference_begins_a_run_but_in_check_mode(
-        self, call: Callable[..., dict[str, Any]], file: Item, manifest: Path, check: bool
-    ) -> None:
-        Path(file["path"]).chmod(0o600)
-        result = call("compared", _ansible_check_mode=check)
-        assert (result["settled"], len(result["differences"])) == (False, 1)
-        assert bool(host_state.read(str(manifest))["items"]) is check
-
-    def test_other_inputs_are_a_difference(self, call: Callable[..., dict[str, Any]], manifest: Path) -> None:
-        assert call("compared", "others")["differences"] == [
-            f"{manifest}: the inventory or the kit has changed"
-        ]
-        [line] = call("compared")["differences"]
-        assert "no run of all roles has ended" in line
-        call("recorded", items=[{"kind": "absent", "path": "/none"}])
-        call("completed")
-        assert call("compared")["settled"]
+    def test_a_host_that_is_as_it_was_made_has_no_difference(self, manifest: Path) -> None:
+        assert compared(str(manifest)) == ([], "inputs")
 
     @pytest.mark.parametrize("fault", BAD)
-    def test_a_manifest_that_cannot_be_used_means_a_whole_run(
-        self, call: Callable[..., dict[str, Any]], manifest: Path, fault: str
-    ) -> None:
+    def test_a_manifest_that_cannot_be_used_is_a_difference(self, manifest: Path, fault: str) -> None:
         spoil, words = BAD[fault]
         spoil(manifest)
-        [line] = call("compared")["differences"]
+        [line], inputs = compared(str(manifest))
         assert line.startswith(f"{manifest} {words}")
-        call("completed")
-        assert call("compared")["settled"]
+        assert inputs == ""
 
     @pytest.mark.parametrize(
         ("shown", "enabled", "words"),
@@ -369,17 +352,58 @@ class TestModule:
         ids=["runs", "disabled", "failed", "runs for no reason", "none", "never installed"],
     )
     def test_a_unit(
-        self, call: Callable[..., dict[str, Any]], program: Callable[[str, str], None],
-        shown: str, enabled: bool, words: str | None,
-    ) -> None:  # fmt: skip
+        self, manifest: Path, program: Program, shown: str, enabled: bool, words: str | None
+    ) -> None:
         started = "Sat 2126-01-31 12:00:00.123456 UTC"
         text = f"{shown}\nNeedDaemonReload=no\nActiveEnterTimestamp={started}\nFragmentPath=\nDropInPaths="
         program("systemctl", f"cat <<'END'\n{text}\nEND")
         item = {"kind": "unit", "name": "x", "enabled": enabled, "files": [], "ready": [], "listens": []}
-        call("recorded", items=[item])
-        lines = [line for line in call("compared")["differences"] if line.startswith("unit x")]
+        host_manifest.record(str(manifest), [item])
+        lines, _ = compared(str(manifest))
         assert [words in line for line in lines if words] == ([True] if words else [])
         assert bool(lines) is (words is not None)
+
+    def test_a_unit_that_answers_wrongly_is_not_ready(self, manifest: Path, program: Program) -> None:
+        states = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\nNeedDaemonReload=no"
+        times = "ActiveEnterTimestamp=Sat 2126-01-31 12:00:00.123456 UTC\nFragmentPath=\nDropInPaths="
+        program("systemctl", f"cat <<'END'\n{states}\n{times}\nEND")
+        probes = [{"kind": "command", "argv": ["echo", "no"], "prints": "alive"}]
+        item = {"kind": "unit", "name": "x", "enabled": True, "files": [], "listens": []}
+        host_manifest.record(str(manifest), [item | {"ready": probes}])
+        [line], _ = compared(str(manifest))
+        assert line.startswith("unit x is not ready: ")
+
+
+class TestModule:
+    """What the play calls before and after the roles."""
+
+    @pytest.fixture
+    def call(self, manifest: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
+        def run(state: str, **options: Any) -> dict[str, Any]:
+            arguments = {"path": str(manifest), "state": state, "inputs": "others", "run": "next"}
+            with patch_module_args(arguments | options), pytest.raises(SystemExit):
+                lakehouse_manifest.main()
+            return dict(json.loads(capsys.readouterr().out))
+
+        return run
+
+    def test_a_run_that_ends_names_its_inputs(
+        self, call: Callable[..., dict[str, Any]], manifest: Path, file: Item
+    ) -> None:
+        call("begun")
+        assert compared(str(manifest)) == ([], "")
+        call("recorded", items=[file])
+        call("completed")
+        assert compared(str(manifest)) == ([], "others")
+
+    @pytest.mark.parametrize("state", ["begun", "recorded", "completed"])
+    def test_check_mode_writes_nothing(
+        self, call: Callable[..., dict[str, Any]], manifest: Path, state: str
+    ) -> None:
+        text = manifest.read_bytes()
+        items = [{"kind": "absent", "path": "/none"}]
+        assert not call(state, items=items, _ansible_check_mode=True)["changed"]
+        assert manifest.read_bytes() == text
 
 
 class TestProgram:

@@ -1,8 +1,10 @@
 """The manifest of a host: what modules have put there, and the inputs of the run that put all of it there.
 
-Modules record an item where they put something (`record`). `begin` empties the manifest at the start of a
-run of all roles, and `complete` names the inputs of that run at its end. A module that records something else
-than what is there takes the inputs out again: the host is no longer what one run has made of it.
+Modules record an item where they put something (`record`). Between `begin` and `complete`, which a run of all
+roles calls, the keys of these items are kept as `seen`: the others are no longer part of the kit, and
+`complete` drops them. A run that fails leaves them, so that all that is on the host is still compared. A
+module that records something else than what is there takes the inputs out: the host is no longer what one run
+has made of it.
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ def _write(path: str, document: Mapping[str, Any]) -> None:
 
 
 def begin(path: str, run: str) -> None:
-    """Forget what was put before: a run of all roles begins."""
-    _write(path, {"format": host_state.FORMAT, "run": run, "inputs": "", "items": {}})
+    """Note that a run of all roles begins."""
+    _write(path, {**_document(path), "run": run, "inputs": "", "seen": []})
 
 
 def record(path: str | None, items: Iterable[Item]) -> None:
@@ -48,22 +50,27 @@ def record(path: str | None, items: Iterable[Item]) -> None:
     if not path:
         return
     document = _document(path)
-    recorded = document["items"]
+    recorded, keys = document["items"], document.get("seen")
     for item in items:
         key = host_state.key(item)
         # Of a unit one task may have the files, and another one the probes.
-        earlier = recorded.get(key, {}) if item["kind"] == "unit" else {}
+        is_merged = item["kind"] == "unit" and (keys is None or key in keys)
+        earlier = recorded.get(key, {}) if is_merged else {}
         merged = {**earlier, **{name: value for name, value in item.items() if value or name not in earlier}}
         if recorded.get(key) != merged:
             recorded[key] = merged
             document["inputs"] = ""
+        if keys is not None and key not in keys:
+            keys.append(key)
     _write(path, document)
 
 
 def complete(path: str, run: str, inputs: str) -> bool:
     """Name the inputs of a run whose roles have all ended; tell whether it is the run that began."""
     document = _document(path)
-    if document["run"] != run or not Path(path).exists():
+    keys = document.pop("seen", None)
+    if keys is None or document["run"] != run:
         return False
-    _write(path, {**document, "inputs": inputs})
+    items = {key: item for key, item in document["items"].items() if key in keys}
+    _write(path, {**document, "inputs": inputs, "items": items})
     return True

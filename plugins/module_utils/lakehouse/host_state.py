@@ -141,12 +141,16 @@ def _block(item: Item) -> Iterator[str]:
 
 def listed(folder: Path) -> list[str]:
     """Return size and name of each file below a folder, sorted by bytes."""
-    lines = [
-        f"{path.stat().st_size} {path.relative_to(folder)}"
-        for parent, _, names in os.walk(folder)
-        for path in (Path(parent, name) for name in names)
-        if path.is_file() and not path.is_symlink()
-    ]
+    lines: list[str] = []
+    folders = [("", str(folder))]
+    while folders:
+        prefix, place = folders.pop()
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append((f"{prefix}{entry.name}/", entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    lines.append(f"{entry.stat(follow_symlinks=False).st_size} {prefix}{entry.name}")
     return sorted(lines, key=os.fsencode)
 
 
