@@ -74,7 +74,7 @@ FIXES = {
         ),
         Fix("hive.orc.use-column-names", trino=("SET SESSION hive.orc_use_column_names = false",), seed=9),
         Fix("spark.sql.orc.filterPushdown", spark={"spark.sql.orc.filterPushdown": "true"}, seed=5),
-        Fix("spark.sql.optimizer.excludedRules", spark={"spark.sql.optimizer.excludedRules": ""}, seed=111),
+        Fix("spark.sql.optimizer.excludedRules", spark={"spark.sql.optimizer.excludedRules": ""}, seed=75),
         Fix(
             "spark.sql.hive.metastorePartitionPruningFallbackOnException",
             spark={"spark.sql.hive.metastorePartitionPruningFallbackOnException": "false"},
