@@ -11,8 +11,7 @@ from lakehouse.compose import dotenv, running, stack
 from lakehouse.compose.dotenv import Settings
 from lakehouse.nodes import docker_api
 from lakehouse.phases import Phases
-
-KINDS = MACHINES, COMPOSE = "nodes", "compose"
+from lakehouse.shared_options import COMPOSE
 
 
 class Target(Protocol):
@@ -75,5 +74,5 @@ class Stack:
 
 
 def choose(kind: str, inventory: str, env_file: Path | None) -> Target:
-    """Return the target of a kind, `MACHINES` of the inventory or `COMPOSE` with the settings of a file."""
+    """Return the target of a kind, machines of the inventory or a stack with the settings of a file."""
     return Stack(dotenv.load(env_file)) if kind == COMPOSE else Machines(inventory)

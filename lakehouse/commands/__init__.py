@@ -1,60 +1,120 @@
-"""The arguments of every verb, a file per family of verbs.
+"""Commands: a file each, with its options beside its function; a folder is a group of commands.
 
-A family's `register(add)` calls `add` for each of its verbs, with the name, what it does (a function of
-`lakehouse.actions`, or `module:function`) and a line of help. What it gets is the verb's parser.
+The docstring of the function is the help of the command. A group imports a file when its command runs, since
+many load Ansible, pyarrow or docker.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+import ast
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
 
-Add = Callable[[str, str, str], argparse.ArgumentParser]
-# Exit codes of a verb that could not do its work. One that looks has 1 for a cluster with a fault.
+import click
+from click.core import ParameterSource
+
+from lakehouse.errors import LakehouseError, UsageError, system_said
+from lakehouse.terminal import LINES, printable
+
+# Exit codes of a command that could not do its work. One that reports on a cluster has 1 for a fault of that.
 FAILED, NOT_KNOWN = 1, 2
-_LAST_PORT = 65535
-# Those of lakehouse.targets, without all that it loads.
-MACHINES, COMPOSE = "nodes", "compose"
+# Names what does not exist (sysexits.h: EX_USAGE).
+USAGE = 64
 
 
-def change_options(*parsers: argparse._ActionsContainer) -> None:
-    """Let verbs that change a cluster show their plan, take a yes or a name, and break a dead run's lock."""
-    for one in parsers:
-        one.add_argument("--dry-run", action="store_true", help="show the plan and change nothing")
-        one.add_argument(
-            "--yes", action="store_true", help="skip confirmation of a change that loses nothing"
-        )
-        one.add_argument(
-            "--confirm", metavar="NAME", help="confirm any change by the name of what it changes"
-        )
-        one.add_argument(
-            "--break-lock",
-            metavar="RUN@MACHINE:MARK",
-            help="break the lock of a run that is not heard of, named as in the message that reports it",
-        )
+class Command(click.Command):
+    """A command whose errors are a line each; `failure` is the exit code of all but usage errors.
+
+    `exclusive` has names of options of which a command line takes one.
+    """
+
+    def __init__(
+        self, *arguments: Any, failure: int = FAILED, exclusive: Sequence[Sequence[str]] = (), **settings: Any
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self.failure = failure
+        self.exclusive = exclusive
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line; click.UsageError where two options exclude each other."""
+        rest = super().parse_args(ctx, args)
+        for names in self.exclusive:
+            given = [
+                param.opts[0]
+                for param in self.params
+                if param.name in names and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
+            ]
+            if given[1:]:
+                raise click.UsageError(f"{' and '.join(given)} exclude each other", ctx)
+        return rest
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Run the command and return its exit code."""
+        try:
+            return super().invoke(ctx) or 0
+        except LakehouseError as error:
+            show(str(error))
+            return USAGE if isinstance(error, UsageError) else self.failure
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            show(f"{system_said(error)}; next: df -h, ls -ld {error.filename or '.'}")
+            return self.failure
 
 
-def target_options(*parsers: argparse._ActionsContainer) -> None:
-    """Let verbs ask machines, or a stack of docker compose."""
-    for one in parsers:
-        one.add_argument(
-            "--target",
-            choices=(MACHINES, COMPOSE),
-            default=MACHINES,
-            help="whom to ask (default: %(default)s)",
-        )
-        one.add_argument("--env-file", type=Path, help="settings of docker compose (default: compose/.env)")
+def command(
+    *, failure: int = FAILED, exclusive: Sequence[Sequence[str]] = (), cls: type[Command] = Command
+) -> Callable[[Callable[..., int | None]], Command]:
+    """Make a command of a function that returns an exit code, by default 0; see `Command`."""
+    return click.command(cls=cls, failure=failure, exclusive=exclusive)
 
 
-def json_option(*parsers: argparse._ActionsContainer) -> None:
-    """Let verbs answer as JSON."""
-    for one in parsers:
-        one.add_argument("--json", action="store_true", help="for programs")
+class Folder(click.Group):
+    """The commands of a package: each file has one, its `command`. Names have hyphens for underscores."""
+
+    def __init__(self, package: str, path: Iterable[str], **settings: Any) -> None:
+        super().__init__(**settings)
+        self.package = package
+        self.path = path
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options of the group, which are defaults of its commands: `catalog -i PATH log`."""
+        rest = super().parse_args(ctx, args)
+        ctx.default_map = dict.fromkeys(self.list_commands(ctx), ctx.params)
+        return rest
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        """Return the names, sorted."""
+        return [module.name.replace("_", "-") for module in iter_modules(self.path)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Import a command; click.NoSuchCommand names similar ones."""
+        names = self.list_commands(ctx)
+        if cmd_name not in names:
+            raise click.NoSuchCommand(cmd_name, possibilities=names, ctx=ctx)
+        module = import_module(f"{self.package}.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first line of each help, which is read without importing the file."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self._summary(name)) for name in self.list_commands(ctx)])
+
+    def _summary(self, name: str) -> str:
+        [folder] = self.path
+        place = Path(folder) / name.replace("-", "_")
+        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        module = ast.parse(file.read_text(encoding="utf-8"))
+        functions = (node for node in module.body if isinstance(node, ast.FunctionDef))
+        function = next((node for node in functions if node.name == "command"), module)
+        return str(ast.get_docstring(function)).partition("\n")[0]
 
 
-def port(text: str) -> int:
-    """Return a port, 0 for any; argparse's error for what is none."""
-    if not text.isdecimal() or int(text) > _LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is no port: 0 to {_LAST_PORT}")
-    return int(text)
+def show(error: str) -> None:
+    """Print an error as a line on stderr."""
+    sys.stderr.write(f"error: {printable(error, keep=LINES)}\n")

@@ -16,7 +16,7 @@ from typing import Any
 from lakehouse.catalog.shared_files import normal_path
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import PROGRAM, command
-from ops.backup import catalog, engines, shell
+from ops.backup import catalog, engines, restore, shell
 from ops.backup.catalog import Catalog, Entry, Place
 from ops.change import datanodes
 from ops.change.facts import Living
@@ -110,6 +110,12 @@ def beside(found: Mapping[str, Any], other: str) -> tuple[Wanted, str]:
         )
     changed = {**row, "database": database, "name": name, "location": folder or row["location"]}
     return Wanted(changed, catalog.renamed(entry, database, name, folder)), folder
+
+
+def prepare_restore(living: Living, request: Request) -> Work:
+    """Return the plan of a restore, of the whole cluster or of the tables that the arguments name."""
+    part = request.arguments["table"] or request.arguments["database"]
+    return prepare(living, request) if part else restore.prepare(living, request)
 
 
 def prepare(living: Living, request: Request) -> Work:

@@ -5,7 +5,6 @@ The metastore is not touched: `catalog restore` writes the desired state. `main`
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.references import MAIN
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import UsageError
-from lakehouse.targets import COMPOSE
+from lakehouse.shared_options import COMPOSE, MergeOptions
 from ops.catalog.repository import command, end, opened, say
 from ops.outcome import Finding, Outcome
 
@@ -56,43 +55,43 @@ class _Done:
     facts: tuple[str, ...] = ()
 
 
-def merge(arguments: argparse.Namespace) -> int:
-    """Make a commit of a branch that has what another one has changed, too."""
-    with opened(arguments, writes=True) as (store, target), store.locked():
-        theirs = store.resolve(arguments.commit)
-        line = _line(store, arguments, "merge", theirs)
+def merge(options: MergeOptions) -> int:
+    """Make a commit of a branch that also has the changes of another one."""
+    with opened(options, writes=True) as (store, target), store.locked():
+        theirs = store.resolve(options.commit)
+        line = _line(store, options, "merge", theirs)
         change = _Change("merge", theirs, store.common(line.tip, theirs), theirs)
-        return _carry_out(arguments, (store, target), line, change)
+        return _carry_out(options, (store, target), line, change)
 
 
-def cherry_pick(arguments: argparse.Namespace) -> int:
-    """Make a commit of a branch that changes what another commit has changed."""
-    with opened(arguments, writes=True) as (store, target), store.locked():
-        picked = store.resolve(arguments.commit)
-        line = _line(store, arguments, "cherry-pick", picked)
+def cherry_pick(options: MergeOptions) -> int:
+    """Make a commit of a branch that has the changes of another commit."""
+    with opened(options, writes=True) as (store, target), store.locked():
+        picked = store.resolve(options.commit)
+        line = _line(store, options, "cherry-pick", picked)
         change = _Change("cherry-pick", picked, _before(store, picked), picked)
-        return _carry_out(arguments, (store, target), line, change)
+        return _carry_out(options, (store, target), line, change)
 
 
-def revert(arguments: argparse.Namespace) -> int:
-    """Make a commit of a branch that changes back what another commit has changed."""
-    with opened(arguments, writes=True) as (store, target), store.locked():
-        wrong = store.resolve(arguments.commit)
-        line = _line(store, arguments, "revert", wrong)
+def revert(options: MergeOptions) -> int:
+    """Make a commit of a branch that undoes the changes of another commit."""
+    with opened(options, writes=True) as (store, target), store.locked():
+        wrong = store.resolve(options.commit)
+        line = _line(store, options, "revert", wrong)
         change = _Change("revert", wrong, wrong, _before(store, wrong))
-        return _carry_out(arguments, (store, target), line, change)
+        return _carry_out(options, (store, target), line, change)
 
 
-def _line(store: Store, arguments: argparse.Namespace, verb: str, meant: Entry) -> _Line:
+def _line(store: Store, options: MergeOptions, verb: str, meant: Entry) -> _Line:
     """Return the branch that is asked for, or one that is called after what is done."""
-    name = str(arguments.into or f"{verb}-{meant.short}")
+    name = str(options.into or f"{verb}-{meant.short}")
     if name == MAIN:
         raise UsageError(
             f"--into {MAIN}: {MAIN} is what the metastore has been, commit by commit; --into another branch,"
             " which lakehouse catalog restore writes"
         )
     number = store.references.names("heads").get(name)
-    if number and not arguments.into:
+    if number and not options.into:
         raise UsageError(f"{name} is there already; --into {name} to go on with it, or --into another one")
     return _Line(name, store.commit(number) if number else store.resolve("HEAD"), new=not number)
 
@@ -103,22 +102,20 @@ def _before(store: Store, entry: Entry) -> Entry:
     return store.commit(entry.parents[0])
 
 
-def _carry_out(
-    arguments: argparse.Namespace, opened_store: tuple[Store, str], line: _Line, change: _Change
-) -> int:
+def _carry_out(options: MergeOptions, opened_store: tuple[Store, str], line: _Line, change: _Change) -> int:
     """Do it and say how it ended: 0, or 1 where a person has to decide, and nothing was written."""
     began, (store, target) = time.monotonic(), opened_store
-    choice = Choice(Side(arguments.side) if arguments.side else None, data=not arguments.no_data)
-    done = _done(arguments, store, line, change, choice)
+    choice = Choice(_side(options), data=not options.no_data)
+    done = _done(options, store, line, change, choice)
     entry = done.entry
     changes = list(diff.changes(store, line.tip.tree, entry.tree)) if entry else []
-    if not arguments.json:
+    if not options.as_json:
         say([*map(str, done.conflicts), *map(screen.change, changes)])
     # What else the branch does not have was not asked to be dropped.
     drop = " --drop" if any(one.action is Action.REMOVED for one in changes) else ""
     made = [f"{entry.short} on {line.name}", screen.many(len(changes), "change")] if entry else []
     return end(
-        arguments,
+        options,
         change.verb,
         target,
         (*made, *done.facts, f"{time.monotonic() - began:.1f} s"),
@@ -131,23 +128,28 @@ def _carry_out(
             "conflicts": [one.json() for one in done.conflicts],
             "changes": [one.json() for one in changes],
         },
-        _following(arguments, entry, drop),
-        () if entry else _undecided(arguments, line, change, done.conflicts),
+        _following(options, entry, drop),
+        () if entry else _undecided(options, line, change, done.conflicts),
     )
 
 
-def _following(arguments: argparse.Namespace, entry: Entry | None, drop: str) -> str:
+def _side(options: MergeOptions) -> Side | None:
+    """Return the side that decides conflicts; None for a person."""
+    return Side.OURS if options.ours else Side.THEIRS if options.theirs else None
+
+
+def _following(options: MergeOptions, entry: Entry | None, drop: str) -> str:
     """Return the verb to run next: a stack takes no state, and has what a commit was served beside it."""
     if entry is None:
         return "catalog log"
     return (
         f"catalog serve {entry.short}"
-        if arguments.target == COMPOSE
+        if options.target == COMPOSE
         else f"catalog restore {entry.short}{drop}"
     )
 
 
-def _done(arguments: argparse.Namespace, store: Store, line: _Line, change: _Change, choice: Choice) -> _Done:
+def _done(options: MergeOptions, store: Store, line: _Line, change: _Change, choice: Choice) -> _Done:
     """Return what becomes of a change, which is written where nothing is left to decide."""
     joins = change.verb == "merge"
     if joins and change.base == change.theirs:
@@ -163,10 +165,10 @@ def _done(arguments: argparse.Namespace, store: Store, line: _Line, change: _Cha
         return _Done(conflicts=merged.conflicts)
     if merged.tree == line.tip.tree and not joins:
         return _Done(facts=(f"nothing to {change.verb}: {line.tip.short} has it so already",))
-    author, identity = commits.author(arguments.author), batch.tree(merged.tree)[CATALOG]
+    author, identity = commits.author(options.author), batch.tree(merged.tree)[CATALOG]
     batch.flush()
     message = (
-        f"{arguments.message or f'{change.verb} {arguments.commit}: {change.meant.subject}'}\n\n"
+        f"{options.message or f'{change.verb} {options.commit}: {change.meant.subject}'}\n\n"
         f"{_MEANT[change.verb]}: {change.meant.id}\nCatalog: {identity}\n"
     )
     # The clock of this machine is another one than that of the database, and history is by time.
@@ -181,7 +183,7 @@ def _done(arguments: argparse.Namespace, store: Store, line: _Line, change: _Cha
 
 
 def _undecided(
-    arguments: argparse.Namespace, line: _Line, change: _Change, conflicts: Sequence[Conflict]
+    options: MergeOptions, line: _Line, change: _Change, conflicts: Sequence[Conflict]
 ) -> tuple[Finding, ...]:
     """Return what has to be decided, and the command that shows what the other side has changed."""
     if not conflicts:
@@ -190,4 +192,4 @@ def _undecided(
         f"{screen.many(len(conflicts), 'conflict')}, nothing is written; --ours or --theirs decides them all"
     )
     look = f"catalog diff {(change.base or line.tip).short} {change.theirs.short}"
-    return (Finding("catalog.conflict", Outcome.DEGRADED, line.name, what, command(arguments, look)),)
+    return (Finding("catalog.conflict", Outcome.DEGRADED, line.name, what, command(options, look)),)

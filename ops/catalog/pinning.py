@@ -16,8 +16,8 @@ from lakehouse.catalog.documents import Document, table_format
 from lakehouse.catalog.names import DEFAULT_CATALOG, Name
 from ops.clients import Files
 from ops.outcome import Finding, Outcome
+from ops.sql.engines import ENGINES
 from ops.sql.query import Asked
-from ops.sql.verb import ENGINES
 from ops.status.placement import Cluster
 
 _AT_ONCE = 16

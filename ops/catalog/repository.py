@@ -1,16 +1,15 @@
-"""The repository that a verb is about, and how such a verb ends."""
+"""Open the repository of the history; print the result of a command."""
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import Any
 
-from lakehouse.catalog.store import COMMIT, Store
+from lakehouse.catalog.store import COMMIT, Entry, Store
 from lakehouse.errors import LakehouseError
+from lakehouse.shared_options import CatalogOptions
 from lakehouse.terminal import LINES, printable
 from ops import output
 from ops.catalog import sync, targets
@@ -19,17 +18,17 @@ from ops.outcome import Finding, Result
 
 
 @contextmanager
-def opened(arguments: argparse.Namespace, *, writes: bool = False) -> Iterator[tuple[Store, str]]:
+def opened(options: CatalogOptions, *, writes: bool = False) -> Iterator[tuple[Store, str]]:
     """Open the repository, for what is said of a cluster, or of a path.
 
     A copy of the cluster's own history has what that has; what is written is there at the end, too.
     """
-    first = command(arguments, "catalog commit")
-    if arguments.store:
-        with closing(Store(Path(arguments.store), first)) as store:
-            yield store, str(arguments.store)
+    first = command(options, "catalog commit")
+    if options.store:
+        with closing(Store(options.store, first)) as store:
+            yield store, str(options.store)
         return
-    chosen = targets.choose(arguments)
+    chosen = targets.choose(options)
     with history(chosen, first, writes=writes) as store:
         yield store, chosen.name
 
@@ -66,14 +65,14 @@ def say(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
-def command(arguments: argparse.Namespace, verb: str) -> str:
+def command(options: CatalogOptions, verb: str) -> str:
     """Return the command of a verb, about the same repository."""
-    where = f"--store {arguments.store}" if arguments.store else targets.option(arguments)
+    where = f"--store {options.store}" if options.store else targets.option(options)
     return f".venv/bin/lakehouse {verb} {where}"
 
 
 def end(  # noqa: PLR0913, PLR0917 -- what a last line has
-    arguments: argparse.Namespace,
+    options: CatalogOptions,
     verb: str,
     target: str,
     facts: tuple[str, ...],
@@ -84,6 +83,14 @@ def end(  # noqa: PLR0913, PLR0917 -- what a last line has
     """Say how a verb ended; return its exit code. `after` is the verb to run next."""
     result = Result(
         verb=f"catalog {verb}", target=target, findings=findings, facts=facts, hosts={},
-        healthy_next=command(arguments, after), details=details,
+        healthy_next=command(options, after), details=details,
     )  # fmt: skip
-    return output.end(result, as_json=arguments.json)
+    return output.end(result, as_json=options.as_json)
+
+
+def document(entry: Entry, labels: Sequence[str]) -> dict[str, Any]:
+    """Return a commit as JSON."""
+    return {
+        "id": entry.id, "parents": list(entry.parents), "author": entry.author, "time": entry.time,
+        "message": entry.message, "facts": entry.facts, "names": list(labels),
+    }  # fmt: skip

@@ -1,8 +1,7 @@
-"""`lakehouse catalog restore`: objects of the metastore become what they were in a commit; files stay."""
+"""Restore objects of the metastore from a commit; files stay."""
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing
@@ -35,20 +34,6 @@ from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "catalog restore"
 _SHOWN = 40
-
-
-def main(options: argparse.Namespace) -> int:
-    """Bring back what is asked for; return the exit code of a verb that changes."""
-    targets.only_machines(
-        options, VERB, f".venv/bin/lakehouse catalog serve {options.commit} {targets.option(options)}"
-    )
-    # The command that resumes it may be in another folder.
-    store = str(Path(options.store).resolve()) if options.store else ""
-    arguments = {
-        "commit": options.commit, "name": options.name or "", "drop": options.drop, "store": store,
-        "other": options.other or "", "rules": list(options.rewrite),
-    }  # fmt: skip
-    return run.carry_out(options, VERB, prepare, arguments)
 
 
 def prepare(living: Living, request: Request) -> Work:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -19,9 +18,10 @@ from lakehouse.compose.dotenv import Settings
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.inventory import Inventory
 from lakehouse.nodes import docker_api
-from lakehouse.targets import COMPOSE
+from lakehouse.shared_options import COMPOSE, CatalogOptions
 from ops.catalog import live, sync
 from ops.clients import Files
+from ops.outcome import Finding, Outcome
 from ops.status import placement
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
@@ -51,25 +51,39 @@ class Target:
     written: Callable[[], None]
 
 
-def choose(arguments: argparse.Namespace) -> Target:
-    """Return what the arguments name."""
-    if arguments.target == COMPOSE:
-        return stack(dotenv.load(arguments.env_file))
-    return machines(placement.read(inventory.load(arguments.inventory)))
+def choose(options: CatalogOptions) -> Target:
+    """Return what the options name."""
+    if options.target == COMPOSE:
+        return stack(dotenv.load(options.env_file))
+    return machines(placement.read(inventory.load(options.inventory)))
 
 
-def option(arguments: argparse.Namespace) -> str:
+def option(options: CatalogOptions) -> str:
     """Return how a command says that it is about the same."""
-    if arguments.target != COMPOSE:
-        return f"-i {arguments.inventory}"
-    own = ["--env-file", str(arguments.env_file)] if arguments.env_file else []
-    return shlex.join(["--target", COMPOSE, *own])
+    if options.target != COMPOSE:
+        return f"-i {options.inventory}"
+    env_file = ["--env-file", str(options.env_file)] if options.env_file else []
+    return shlex.join(["--target", COMPOSE, *env_file])
 
 
-def only_machines(arguments: argparse.Namespace, what: str, instead: str) -> None:
+def only_machines(options: CatalogOptions, what: str, instead: str) -> None:
     """Raise UsageError where a stack is meant by what only machines can."""
-    if arguments.target == COMPOSE:
+    if options.target == COMPOSE:
         raise UsageError(f"{what} is for machines, and not for a stack of docker compose", instead)
+
+
+def left_out(
+    target: Target, strangers: Iterable[Sequence[str]], unversioned: Iterable[str]
+) -> tuple[Finding, ...]:
+    """Return a finding for each object of the metastore that no commit contains."""
+    unknown = (
+        Finding("catalog.left_out", Outcome.DEGRADED, where, what, target.query) for where, what in strangers
+    )
+    fact = "a Delta table whose version cannot be had"
+    unasked = (
+        Finding("catalog.unversioned", Outcome.DEGRADED, name, fact, target.look) for name in unversioned
+    )
+    return (*unknown, *unasked)
 
 
 def machines(cluster: Cluster) -> Target:

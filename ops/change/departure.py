@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import time
@@ -11,10 +10,9 @@ from dataclasses import asdict
 from functools import partial
 
 from lakehouse import endpoints, services
-from lakehouse.errors import LakehouseError
 from lakehouse.next_command import command
 from ops import hosts
-from ops.change import capacity, datanodes, lifecycle, offline, restart, run
+from ops.change import capacity, datanodes, lifecycle, offline, restart
 from ops.change.facts import ASK_SECONDS, Living
 from ops.change.result import Ending, Refusal, Stopped
 from ops.change.run import Request, Running, Work
@@ -27,21 +25,6 @@ from plugins.module_utils.lakehouse.fsck import parse_fsck
 VERB, BACK = "decommission", "recommission"
 _PAUSE_SECONDS = 1.0
 _SIGNAL_SECONDS = 30.0
-
-
-def main(options: argparse.Namespace) -> int:
-    """Have a host leave for good; return the exit code of a verb that changes."""
-    if options.force and not options.offline:
-        way = offline.given_up(options.node, options.inventory, "--force")
-        raise LakehouseError("--force is for a host that is offline", way)
-    words = ("node", "drain", "wait", "offline", "force")
-    arguments = {word: getattr(options, word) for word in words}
-    return run.carry_out(options, VERB, prepare, arguments)
-
-
-def back(options: argparse.Namespace) -> int:
-    """Have a host serve that has left, or is about to."""
-    return run.carry_out(options, BACK, prepare_back, {"node": options.node})
 
 
 def prepare(living: Living, request: Request) -> Work:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from functools import partial
 
@@ -21,12 +20,6 @@ VERB = "scale-out"
 # After a playbook that has waited for the same.
 _SERVES_SECONDS = 120.0
 _REFRESH_SECONDS = 60.0
-
-
-def main(options: argparse.Namespace) -> int:
-    """Have a host join; return the exit code of a verb that changes."""
-    arguments = {"node": options.node, "balance": options.balance, "bandwidth": options.bandwidth}
-    return run.carry_out(options, VERB, prepare, arguments)
 
 
 def prepare(living: Living, request: Request) -> Work:

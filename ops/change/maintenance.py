@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from lakehouse.errors import UsageError
-from lakehouse.next_command import PROGRAM, command
-from ops import durations
+from lakehouse.next_command import command
 from ops.change import datanodes, lifecycle, restart, run
 from ops.change.facts import Living
 from ops.change.result import Refusal
@@ -21,26 +18,6 @@ from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "maintenance"
 _STATE_SECONDS = 300.0
-
-
-def main(options: argparse.Namespace) -> int:
-    """Take a host out of service, or back into it; return the exit code of a verb that changes."""
-    until = 0.0 if options.end else time.time() + seconds(options.duration)
-    arguments = {
-        "node": options.node,
-        "end": options.end,
-        "for": options.duration,
-        "until": until,
-        "wait": options.wait,
-    }
-    return run.carry_out(options, VERB, prepare, arguments)
-
-
-def seconds(text: str) -> float:
-    """Read a time such as 30m, 2h or 1d; UsageError where it is none."""
-    if not (found := durations.seconds(text)):
-        raise UsageError(f"--for {text} is no time", f"{PROGRAM} maintenance NODE --for 2h")
-    return float(found)
 
 
 def prepare(living: Living, request: Request) -> Work:

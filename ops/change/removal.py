@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,11 +44,6 @@ class Places:
     def gone(self, *, data: bool) -> tuple[str, ...]:
         """Return the folders that go, with their data or without."""
         return (*self.folders, *self.releases, *((self.data,) if data else ()))
-
-
-def main(options: argparse.Namespace) -> int:
-    """Take a component off all hosts; return the exit code of a verb that changes."""
-    return run.carry_out(options, VERB, prepare, {"component": options.component, "data": options.data})
 
 
 def removable() -> dict[str, tuple[Service, ...]]:

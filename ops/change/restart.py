@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import time
 from collections.abc import Iterable
@@ -33,17 +32,6 @@ READY_SECONDS = 240.0
 _QUIET_SECONDS = 20.0
 # A process that was told so says it to its clients, and ends; systemd ends one that does not.
 _TELL_SECONDS, _LEAVE_SECONDS = 30, 20
-
-
-def main(options: argparse.Namespace) -> int:
-    """Restart what is asked for; return the exit code of a verb that changes."""
-    arguments = {
-        "service": options.service,
-        "host": options.host,
-        "force": options.force,
-        "wait": options.wait,
-    }
-    return run.carry_out(options, VERB, prepare, arguments)
 
 
 def prepare(living: Living, request: Request) -> Work:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import json
 import shlex
@@ -20,6 +19,7 @@ from lakehouse import inventory, state
 from lakehouse.errors import LakehouseError, system_said
 from lakehouse.interruption import raised
 from lakehouse.next_command import command
+from lakehouse.shared_options import ChangeOptions
 from lakehouse.terminal import LINES, printable
 from lakehouse.validation import topology
 from ops import hosts, output
@@ -175,7 +175,7 @@ class Confirmed:
 
 
 def carry_out(
-    options: argparse.Namespace,
+    options: ChangeOptions,
     verb: str,
     prepare: Prepare,
     arguments: Mapping[str, Any],
@@ -197,7 +197,7 @@ def carry_out(
             return _read(Living(cluster, session), how or prepare, request)
 
         ended = _ended(options, verb, read(), read, resumed)
-    shown = json.dumps(ended.json()) if options.json else ended.last_line
+    shown = json.dumps(ended.json()) if options.as_json else ended.last_line
     sys.stdout.write(f"{shown}\n")
     return int(ended.ending)
 
@@ -215,9 +215,9 @@ def _read(everybody: Living, prepare: Prepare, request: Request) -> Plan:
     return Plan(living, marks, work)
 
 
-def _ended(options: argparse.Namespace, verb: str, plan: Plan, read: Read, resumed: Run | None) -> Ended:
+def _ended(options: ChangeOptions, verb: str, plan: Plan, read: Read, resumed: Run | None) -> Ended:
     path, work = options.inventory, plan.work
-    if not options.json:
+    if not options.as_json:
         sys.stdout.write("".join(f"{printable(line, keep=LINES)}\n" for line in work.lines))
         sys.stdout.flush()
     details = {"inventory": str(path), "plan": list(work.plan)}
@@ -241,7 +241,7 @@ def _ended(options: argparse.Namespace, verb: str, plan: Plan, read: Read, resum
 
 
 def _begun(  # noqa: PLR0913, PLR0917 -- as of a run
-    options: argparse.Namespace,
+    options: ChangeOptions,
     verb: str,
     plan: Plan,
     read: Read,
@@ -311,7 +311,7 @@ def _lasting(value: Any) -> Any:
 
 
 def _run(
-    options: argparse.Namespace,
+    options: ChangeOptions,
     verb: str,
     running: Running,
     confirmed: Confirmed,
@@ -349,7 +349,7 @@ def _run(
     return Ended(verb, work.target, ending, shown, following, name, dict(running.hosts), details)
 
 
-def _confirmed(options: argparse.Namespace, cluster: Cluster, work: Work) -> bool:
+def _confirmed(options: ChangeOptions, cluster: Cluster, work: Work) -> bool:
     """Ask; for a loss a name has to be typed, and --yes does not do."""
     name = work.typed or str(cluster.variable("lakehouse_cluster"))
     if work.danger:
@@ -397,7 +397,7 @@ def again(verb: str, path: str, work: Work, *, confirmed: bool = False) -> str:
 
 
 @contextmanager
-def _locked(options: argparse.Namespace, verb: str, running: Running, repeated: str) -> Iterator[None]:
+def _locked(options: ChangeOptions, verb: str, running: Running, repeated: str) -> Iterator[None]:
     """Hold the lock of the cluster, and say again and again that its holder lives."""
     living, own = running.living, lock.mark()
     holder = Holder(
@@ -426,7 +426,7 @@ def _locked(options: argparse.Namespace, verb: str, running: Running, repeated: 
             living.everywhere(lock.release(own))
 
 
-def _waiting(options: argparse.Namespace, running: Running, found: lock.Held, repeated: str) -> str:
+def _waiting(options: ChangeOptions, running: Running, found: lock.Held, repeated: str) -> str:
     """Return what to run while another holds it: look, resume a dead one, or break the lock of it."""
     holder, path = found.holder, options.inventory
     if _killed(running, holder):
@@ -442,7 +442,7 @@ def _killed(running: Running, holder: Holder) -> bool:
     return any(holder.mark in one.marks and one.state == journal.KILLED for one in known)
 
 
-def _break(options: argparse.Namespace, running: Running, found: Mapping[str, lock.Held]) -> None:
+def _break(options: ChangeOptions, running: Running, found: Mapping[str, lock.Held]) -> None:
     """Take the lock away that is named, and those that this run itself left when it was killed.
 
     Stopped where the holder that is named was heard of lately, on any host.

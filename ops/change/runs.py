@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from lakehouse import inventory
 from lakehouse.next_command import command
-from lakehouse.terminal import LINES, printable
-from ops.backup import create
-from ops.backup import verb as backups
+from ops.backup import create, restore, table_restore
 from ops.catalog import restoring as catalog
-from ops.change import departure, joining, journal, maintenance, removal, restart, run
+from ops.change import departure, joining, maintenance, removal, restart
 from ops.change.journal import Run
 from ops.change.run import Prepare
 from ops.outcome import SCHEMA
-from ops.status import placement
 from ops.status.screen import age, aligned
-from ops.upgrade import verb as upgrades
+from ops.upgrade import preparation
 from plugins.module_utils.lakehouse.counting import counted
 
 # How many are shown; the others are there for programs.
@@ -34,28 +27,11 @@ VERBS: dict[str, Prepare] = {
     departure.VERB: departure.prepare,
     departure.BACK: departure.prepare_back,
     removal.VERB: removal.prepare,
-    backups.BACKUP: create.prepare,
-    backups.RESTORE: backups.prepare_restore,
+    create.VERB: create.prepare,
+    restore.VERB: table_restore.prepare_restore,
     catalog.VERB: catalog.prepare,
-    upgrades.VERB: upgrades.prepare,
+    preparation.VERB: preparation.prepare,
 }
-
-
-def main(options: argparse.Namespace) -> int:
-    """Show the last runs of a cluster; return 0."""
-    cluster = placement.read(inventory.load(options.inventory))
-    known = journal.runs(run.folder(cluster))
-    name = str(cluster.variable("lakehouse_cluster"))
-    shown = json.dumps(document(name, known)) if options.json else screen(name, options.inventory, known)
-    sys.stdout.write(f"{printable(shown, keep=LINES)}\n")
-    return 0
-
-
-def resume(options: argparse.Namespace) -> int:
-    """Go on with a run that was stopped, the last one unless it is named."""
-    cluster = placement.read(inventory.load(options.inventory))
-    found = journal.find(run.folder(cluster), options.run, options.inventory)
-    return run.carry_out(options, found.verb, VERBS[found.verb], found.arguments, found)
 
 
 def screen(cluster: str, path: str, known: Sequence[Run]) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from lakehouse import services
 from ops.change.result import Ending, Stopped
+from ops.sql.engines import ENGINES
 from ops.sql.query import Asked
-from ops.sql.verb import ENGINES
 from ops.status.placement import Cluster
 
 _COUNT, _LEAST = "SELECT count(*) FROM iceberg.nycflights.airlines", "SELECT 1"

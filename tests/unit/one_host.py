@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from lakehouse.shared_options import ChangeOptions
 from ops.change import journal, lock, run
 from ops.change.lock import Holder
 from ops.change.result import Ended
@@ -58,7 +58,7 @@ def carried_out(
     running: Running, work: Work, verb: str = "restart", *, now: Plan | None = None, break_lock: str = ""
 ) -> Ended:
     """Do a work that was confirmed; `now` is what the plan is under the lock."""
-    options = Namespace(inventory="inv", break_lock=break_lock)
+    options = ChangeOptions(inventory="inv", break_lock=break_lock)
     plan = now or Plan(running.living, {}, work)
     confirmed = Confirmed(work, "lakehouse restart datanode -i inv", lambda: plan)
     return run._run(options, verb, running, confirmed, {})

@@ -23,7 +23,7 @@ from backup.config import BackupError, Settings, made_at
 from backup.manifest import Backup, Damage
 from backup.tree import Entry
 from lakehouse import inventory
-from ops.backup import restore, shell, verb
+from ops.backup import inspection, restore, shell
 from ops.change.run import Running
 from ops.status import placement, reading
 from ops.status.placement import Cluster
@@ -189,7 +189,7 @@ def test_the_list_marks_what_is_damaged(
     monkeypatch.setattr(inventory, "load", lambda _: None)
     monkeypatch.setattr(placement, "read", lambda _: OneHost())
     monkeypatch.setattr(shell, "program", lambda *_, read, **__: read(json.loads(json.dumps(answer))))
-    assert verb.listed("inventory/x").facts == ("3 backups", f"{THIRD} (damaged)", SECOND, FIRST)
+    assert inspection.listed("inventory/x").facts == ("3 backups", f"{THIRD} (damaged)", SECOND, FIRST)
 
 
 # -- What status and doctor are told --

@@ -24,8 +24,9 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from lakehouse.commands import support_bundle
 from lakehouse.inventory import Host
-from ops.bundle import archive, collector, items, mask, secret_spans, verb
+from ops.bundle import archive, collector, items, mask, secret_spans
 from ops.bundle.mask import MASK, Masker
 
 # With letters that each form writes in another way.
@@ -276,8 +277,10 @@ def test_the_inventory_is_what_ansible_reads_of_it(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("a: b\n")
     names = {"inventory/hosts.yml", "inventory/group_vars/all/vault.yml", "inventory/host_vars/a.yml"}
-    assert dict(verb.inventory(tmp_path)) == dict.fromkeys(names, "a: b\n")
-    assert [name for name, _ in verb.inventory(tmp_path / "hosts.yml")][:1] == ["inventory/hosts.yml"]
+    assert dict(support_bundle.inventory_files(tmp_path)) == dict.fromkeys(names, "a: b\n")
+    assert [name for name, _ in support_bundle.inventory_files(tmp_path / "hosts.yml")][:1] == [
+        "inventory/hosts.yml"
+    ]
 
 
 def test_a_name_of_the_specs_is_one_of_a_secret() -> None:

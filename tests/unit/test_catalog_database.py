@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import cli
+from lakehouse import cli, commands
 from lakehouse.catalog import build, diff, query, schema, source
 from lakehouse.catalog.build import Base, Built
 from lakehouse.catalog.merging.sides import Choice, Three
@@ -490,12 +490,12 @@ def test_names_of_commits(kit: Kit) -> None:
     kit.run("commit")
     assert kit.run("tag", "before-migration")[0] == 0
     assert kit.run("branch", "what-if")[0] == 0
-    assert kit.run("tag", "before-migration")[0] == cli.USAGE
+    assert kit.run("tag", "before-migration")[0] == commands.USAGE
     assert list(kit.json("tag")["names"]) == ["before-migration"]
     assert list(kit.json("branch")["names"]) == ["main", "what-if"]
     assert kit.run("show", "before-migration")[0] == 0
     assert kit.run("branch", "--delete", "what-if")[0] == 0
-    assert kit.run("branch", "--delete", "main")[0] == cli.USAGE
+    assert kit.run("branch", "--delete", "main")[0] == commands.USAGE
     assert list(kit.json("branch")["names"]) == ["main"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from lakehouse import cli, targets
+from lakehouse import cli, shared_options
 from lakehouse.catalog import build, documents, fsck, objects
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.store import Store
+from lakehouse.shared_options import MergeOptions
 from ops.catalog import merging
 from tests.unit.catalog_states import commit, day, days, table, tree
 
@@ -47,8 +47,8 @@ def state(store: Store) -> tuple[list[str], dict[str, str]]:
 
 def test_what_was_merged_for_a_stack_is_served_beside_it(store: Store) -> None:
     made = commit(store, {"d": {"t": table()}})
-    for target, verb in ((targets.COMPOSE, "serve"), (targets.MACHINES, "restore")):
-        assert merging._following(Namespace(target=target), made, "") == f"catalog {verb} {made.short}"
+    for target, verb in ((shared_options.COMPOSE, "serve"), (shared_options.MACHINES, "restore")):
+        assert merging._following(MergeOptions("inv", target), made, "") == f"catalog {verb} {made.short}"
 
 
 def test_a_merge_has_two_parents_on_a_branch_of_its_own(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import cli, run
+from lakehouse import cli, commands, run
 from lakehouse.catalog.store import Store
 from lakehouse.compose import dotenv, history
 from lakehouse.compose.dotenv import Settings
@@ -81,7 +81,7 @@ def test_a_stack_without_a_history_is_one_line(
 def test_what_only_machines_can_is_refused(
     words: list[str], what: str, then: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["catalog", *words, "--target", "compose"]) == cli.USAGE
+    assert cli.main(["catalog", *words, "--target", "compose"]) == commands.USAGE
     assert capsys.readouterr().err == (
         f"error: {what} is for machines, and not for a stack of docker compose; next: {then}\n"
     )

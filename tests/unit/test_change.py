@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-from argparse import Namespace
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import cast
@@ -16,6 +15,7 @@ import pytest
 
 from lakehouse import inventory, services
 from lakehouse.errors import LakehouseError
+from lakehouse.shared_options import ChangeOptions
 from ops import probing
 from ops.change import gate, journal, lock, marker, ready, restart, run, runs, steps
 from ops.change.facts import Living
@@ -678,7 +678,7 @@ def test_a_run_that_was_killed_after_its_last_step_ends_when_it_is_resumed(
     living = cast("Living", OneHost(host, cluster))
     monkeypatch.setattr(marker, "of", lambda _: {})
     work = Work("datanode", {}, [], ["plan"], "Restart 0 units?", lambda _: ("never",), typed="lake")
-    options = Namespace(inventory="inv", json=True, dry_run=False, yes=False, confirm=None, break_lock=None)
+    options = ChangeOptions("inv", as_json=True)
 
     def read(_: object = None) -> Plan:
         return run._read(living, lambda *_: work, Request({}, "inv", killed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from argparse import Namespace
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ import pytest
 from lakehouse import inventory
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
+from lakehouse.shared_options import ChangeOptions
 from ops.backup import create
 from ops.change import maintenance, restart, run
 from ops.change.facts import Living
@@ -38,7 +38,7 @@ def work(**more: Any) -> Work:
 
 
 def confirmed(cluster: Cluster, asked: Work, *, yes: bool = False, confirm: str | None = None) -> bool:
-    return run._confirmed(Namespace(yes=yes, confirm=confirm), cluster, asked)
+    return run._confirmed(ChangeOptions("inv", yes=yes, confirm=confirm), cluster, asked)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_the_next_command_says_yes_or_the_name(more: dict[str, str], expected: s
 
 def test_a_run_that_is_only_looked_at_goes_on_by_its_own_name(cluster: Cluster) -> None:
     stopped = Run("r7", "restart", "all", {}, (), 1, 0.0, 1.0, Ending.HALFWAY, (), touched=True)
-    options = Namespace(inventory="inv", json=False, dry_run=True, yes=False, confirm=None)
+    options = ChangeOptions("inv", dry_run=True)
     planned = work(plan=[{"step": 1}], words="all --force")
     plan = Plan(cast("Living", cluster), {}, planned)
     ended = run._ended(options, "restart", plan, lambda _: plan, stopped)
@@ -106,7 +106,7 @@ def test_what_there_has_to_be_one_of_is_looked_at_first(
     hosts = tuple(replace(one, groups=(one.groups - {"namenode"}) | groups) for one in known.hosts)
     monkeypatch.setattr(inventory, "load", lambda _: replace(known, hosts=hosts))
     with pytest.raises(LakehouseError, match=said):
-        run.carry_out(Namespace(inventory="inv"), "restart", restart.prepare, {})
+        run.carry_out(ChangeOptions("inv"), "restart", restart.prepare, {})
 
 
 def test_beyond_well_and_not_well_no_code_means_two_things() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from lakehouse import inventory
+from lakehouse.shared_options import ChangeOptions
 from ops.change import journal, lock, marker, restart, run, steps
 from ops.change.facts import Living
 from ops.change.gate import Unit
@@ -78,10 +78,7 @@ class Runs:
             return "y"
 
         self.monkeypatch.setattr(run, "_asked", answer)
-        options = Namespace(
-            inventory="inv", json=True, dry_run=False, yes=False, confirm=None, break_lock=None
-        )
-        return run._ended(options, "restart", read(), read, stopped)
+        return run._ended(ChangeOptions("inv", as_json=True), "restart", read(), read, stopped)
 
 
 @pytest.fixture

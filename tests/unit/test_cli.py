@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
-from collections.abc import Iterator
+import inspect
+from dataclasses import fields, is_dataclass
+from typing import get_type_hints
 
+import click
 import pytest
 
-from lakehouse import cli, commands, nodes, run, targets, verbs
+from lakehouse import cli, commands, nodes, run, verbs
 from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
+from tests.unit import command_line
 
 VERBS = (
     "deploy",
@@ -36,67 +39,119 @@ def raising(error: BaseException) -> object:
     return fail
 
 
-def every_verb(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Give the words of each verb, and of those that only group others."""
-    yield words
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, verb in action.choices.items():
-                yield from every_verb(verb, (*words, name))
-
-
 class TestParser:
     """Verbs and their arguments."""
 
     @pytest.mark.parametrize("verb", VERBS)
     def test_every_verb_takes_an_inventory_and_has_the_local_one(self, verb: str) -> None:
-        assert cli.parser().parse_args([verb]).inventory == "inventory/local"
-        assert cli.parser().parse_args([verb, "-i", "other"]).inventory == "other"
+        assert command_line.parsed([verb]).params["inventory"] == "inventory/local"
+        assert command_line.parsed([verb, "-i", "other"]).params["inventory"] == "other"
 
     @pytest.mark.parametrize("verb", ["fetch", "lock"])
     def test_artifacts_has_verbs_of_its_own(self, verb: str) -> None:
-        assert callable(cli.action(cli.parser().parse_args(["artifacts", verb]).action))
+        assert callable(command_line.parsed(["artifacts", verb]).command.callback)
 
     @pytest.mark.parametrize("verb", VERBS)
     def test_every_verb_does_something(self, verb: str) -> None:
-        assert callable(cli.action(cli.parser().parse_args([verb]).action))
+        assert callable(command_line.parsed([verb]).command.callback)
 
-    @pytest.mark.parametrize("words", [*every_verb(cli.parser())], ids=" ".join)
+    @pytest.mark.parametrize("words", [*command_line.every()], ids=" ".join)
     def test_every_verb_has_a_help(self, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-        with pytest.raises(SystemExit) as ended:
-            cli.parser().parse_args([*words, "--help"])
-        assert ended.value.code == 0
-        assert capsys.readouterr().out.startswith(f"usage: {' '.join(('lakehouse', *words))} ")
+        assert cli.main([*words, "--help"]) == 0
+        usage, _, summary, *_ = capsys.readouterr().out.splitlines()
+        assert usage.startswith(f"Usage: {' '.join(('lakehouse', *words))} ")
+        assert summary.strip()
 
-    def test_the_targets_are_those_that_the_suites_know(self) -> None:
-        assert (commands.MACHINES, commands.COMPOSE) == targets.KINDS
+    @pytest.mark.parametrize("words", [*command_line.every()], ids=" ".join)
+    def test_every_option_of_a_command_is_a_parameter_of_its_function(self, words: tuple[str, ...]) -> None:
+        context = click.Context(cli.ROOT)
+        command: click.Command = cli.ROOT
+        for name in words:
+            assert isinstance(command, click.Group)
+            command = command.get_command(context, name) or command
+        if isinstance(command, click.Group):
+            return
+        assert command.callback
+        function = inspect.unwrap(command.callback)
+        expected = set[str]()
+        for name, kind in get_type_hints(function).items():
+            expected |= {field.name for field in fields(kind)} if is_dataclass(kind) else {name}
+        # What `exec` finds after --.
+        line = {"line"} if words == ("exec",) else set[str]()
+        assert {param.name for param in command.params} | line == expected - {"return"}
+
+    def test_a_command_that_is_not_there_is_answered_with_the_nearest(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert cli.main(["restrat"]) == commands.USAGE
+        [line] = capsys.readouterr().err.splitlines()
+        assert "Did you mean one of: 'restart'" in line
+
+    def test_an_option_of_a_group_is_the_default_of_its_commands(self) -> None:
+        assert command_line.parsed(["catalog", "-i", "other", "log"]).params["inventory"] == "other"
+        assert command_line.parsed(["catalog", "-i", "other", "log", "-i", "x"]).params["inventory"] == "x"
+        assert command_line.parsed(["metastore", "-i", "other", "check"]).params["inventory"] == "other"
 
     def test_the_options_of_single_verbs(self) -> None:
-        assert cli.parser().parse_args(["test", "--keep"]).keep
-        assert cli.parser().parse_args(["smoke", "a", "b"]).selection == ["a", "b"]
+        assert command_line.parsed(["test", "--keep"]).params["keep"]
+        assert command_line.parsed(["smoke", "a", "b"]).params["selection"] == ("a", "b")
+
+    @pytest.mark.parametrize(
+        ("words", "name", "value"),
+        [
+            (["status"], "watch", None),
+            (["status", "--watch"], "watch", 5.0),
+            (["status", "--watch", "2"], "watch", 2.0),
+            (["status", "--watch", "--json"], "watch", 5.0),
+            (["catalog", "commit"], "pin", None),
+            (["catalog", "commit", "--pin"], "pin", 30),
+            (["catalog", "commit", "--pin", "7"], "pin", 7),
+        ],
+    )
+    def test_the_value_of_an_option_may_be_left_out(self, words: list[str], name: str, value: object) -> None:
+        assert command_line.parsed(words).params[name] == value
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["maintenance", "n1", "--for", "2h", "--end"],
+            ["restore", "--table", "a.b", "--to", "x"],
+            ["exec", "--host", "n1", "--group", "g", "--", "true"],
+            ["logs", "trino", "--json", "--follow"],
+            ["sql", "--engine", "trino", "--json", "--csv"],
+            ["catalog", "diff", "--json", "--sql"],
+            ["catalog", "revert", "x", "--ours", "--theirs"],
+        ],
+        ids=" ".join,
+    )
+    def test_options_that_exclude_each_other_are_a_usage_error(
+        self, words: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert cli.main(words) == commands.USAGE
+        [line] = capsys.readouterr().err.splitlines()
+        assert "exclude each other; next: " in line
 
     @pytest.mark.parametrize(
         ("words", "name", "value"),
         [
             (["catalog", "diff", "A", "--json", "B"], "new", "B"),
             (["catalog", "show", "A", "-i", "other", "db.t"], "name", "db.t"),
-            (["smoke", "a", "--started", "3", "b"], "selection", ["a", "b"]),
-            (["smoke", "a", "--", "-k", "b"], "selection", ["a", "-k", "b"]),
+            (["smoke", "a", "--started", "3", "b"], "selection", ("a", "b")),
+            (["smoke", "a", "--", "-k", "b"], "selection", ("a", "-k", "b")),
         ],
     )
     def test_an_option_may_stand_between_two_arguments(
         self, words: list[str], name: str, value: object
     ) -> None:
-        assert getattr(cli.parsed(words), name) == value
+        assert command_line.parsed(words).params[name] == value
 
     @pytest.mark.parametrize("argv", [[], ["artifacts"], ["destroy"], ["up", "--unknown"]])
     def test_what_it_does_not_know_is_a_usage_error(
         self, argv: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        with pytest.raises(SystemExit) as ended:
-            cli.main(argv)
-        assert ended.value.code == cli.USAGE
-        assert "usage: lakehouse" in capsys.readouterr().err
+        assert cli.main(argv) == commands.USAGE
+        text = capsys.readouterr().err
+        assert ("Usage: lakehouse" if argv in ([], ["artifacts"]) else "; next: .venv/bin/lakehouse ") in text
 
 
 class TestMain:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from lakehouse.commands import maintenance
 from lakehouse.errors import LakehouseError
-from ops.change import datanodes, maintenance
+from ops.change import datanodes
 from plugins.module_utils.lakehouse import hdfs_hosts
 from plugins.module_utils.lakehouse.hdfs_hosts import IN_MAINTENANCE, NORMAL
 

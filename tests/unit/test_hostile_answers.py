@@ -34,11 +34,13 @@ from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.served.request import matching
 from lakehouse.catalog.store import Store
+from lakehouse.commands import logs
+from lakehouse.commands import support_bundle as verb
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
-from ops import hosts, logs, output, remote
-from ops.bundle import archive, collector, items, verb
+from ops import hosts, output, remote
+from ops.bundle import archive, collector, items
 from ops.bundle.mask import Masker
 from ops.catalog import pinning, sync
 from ops.change import lock

@@ -15,17 +15,19 @@ import yaml
 from hive_metastore import ttypes
 
 from lakehouse import cli
+from lakehouse.commands.metastore import check as metastore
 from lakehouse.inventory import Host, Inventory
 from lakehouse.metastore import Endpoint
 from lakehouse.metastore.health import Health, Step, check
 from lakehouse.metastore.options import endpoints
 from lakehouse.run import ROOT
 from lakehouse.services import load
-from ops import metastore, output
+from ops import output
 from ops.maybe import Answer, unknown
 from ops.outcome import Outcome
 from ops.probing import Http
 from ops.status.placement import Cluster
+from tests.unit import command_line
 from tests.unit.metastore_fake import Catalog, Fake, dead
 from tests.unit.metastore_garbage import GARBAGE
 
@@ -136,9 +138,9 @@ def test_hdfs_is_asked_where_new_tables_go_as_the_metastores_user() -> None:
 
 
 def test_the_verb_is_there() -> None:
-    parsed = cli.parser().parse_args(["metastore", "check", "-i", "other", "--json"])
-    assert (parsed.inventory, parsed.json) == ("other", True)
-    assert cli.action(parsed.action) is metastore.main
+    context = command_line.parsed(["metastore", "check", "-i", "other", "--json"])
+    assert context.params == {"inventory": "other", "as_json": True}
+    assert context.command is metastore.command
 
 
 class WebHdfs(BaseHTTPRequestHandler):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import unicodedata
 
 import pytest
 
-from lakehouse import cli
+from lakehouse import cli, commands
+from lakehouse.commands import exec as execute
+from lakehouse.commands import logs
 from lakehouse.errors import UsageError
 from lakehouse.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from lakehouse.services import Service, load
-from ops import execute, logs, output, remote, selectors
+from ops import output, remote, selectors
 from ops.maybe import Answer, unknown
 from ops.outcome import Outcome
 from ops.remote import Line
@@ -125,27 +126,27 @@ class TestLogs:
 class TestExec:
     """Commands and codes."""
 
-    @pytest.fixture
-    def parsed(self, monkeypatch: pytest.MonkeyPatch) -> list[argparse.Namespace]:
-        seen: list[argparse.Namespace] = []
+    def test_what_follows_two_dashes_is_the_command_with_its_options(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen = list[dict[str, object]]()
 
-        def main(arguments: argparse.Namespace) -> int:
-            seen.append(arguments)
+        def call(**values: object) -> int:
+            seen.append(values)
             return 0
 
-        monkeypatch.setattr(execute, "main", main)
-        return seen
-
-    def test_what_follows_two_dashes_is_the_command_with_its_options(
-        self, parsed: list[argparse.Namespace]
-    ) -> None:
+        monkeypatch.setattr(execute.command, "callback", call)
         assert cli.main(["exec", "datanode", "--limit", "5", "--", "df", "-h", "--", "x"]) == 0
-        [seen] = parsed
-        assert (seen.service, seen.limit, seen.command) == ("datanode", 5.0, ["df", "-h", "--", "x"])
+        [values] = seen
+        assert (values["service"], values["limit"], values["line"]) == (
+            "datanode",
+            5.0,
+            ["df", "-h", "--", "x"],
+        )
 
     def test_one_word_is_a_line_for_the_shell_and_several_are_a_program(self) -> None:
-        assert execute.said(["df -h | tail -1"]) == "df -h | tail -1"
-        assert shlex.split(execute.said(["echo", "a b", "$HOME"])) == ["echo", "a b", "$HOME"]
+        assert execute.shell_line(["df -h | tail -1"]) == "df -h | tail -1"
+        assert shlex.split(execute.shell_line(["echo", "a b", "$HOME"])) == ["echo", "a b", "$HOME"]
 
     @pytest.mark.parametrize(
         ("argv", "said"),
@@ -158,6 +159,8 @@ class TestExec:
             (["logs", "datanode", "--since", "soon"], "--since soon"),
             (["sql", "--engine", "trino", "SELECT 1", "-f", "x.sql"], "one of them"),
             (["sql", "--engine", "trino", " -- nothing"], "no statement in it"),
+            (["sql", "--engine", "trino", "-- nothing"], "no statement in it"),
+            (["sql", "--engine", "trino", "--nothing\n"], "no statement in it"),
             (["sql", "--engine", "trino", "-f", "/nowhere/x.sql"], "/nowhere/x.sql: No such file"),
             (["sql", "--engine", "trino", "--json"], "no terminal for a session"),
             (["sql", "--engine", "trino", "--limit", "0", "SELECT 1"], "--limit 0"),
@@ -167,7 +170,7 @@ class TestExec:
     def test_bad_input_is_one_line_and_64(
         self, argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert cli.main(argv) == cli.USAGE
+        assert cli.main(argv) == commands.USAGE
         [line] = capsys.readouterr().err.splitlines()
         assert said in line
 

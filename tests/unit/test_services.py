@@ -12,7 +12,7 @@ import yaml
 from lakehouse import services, verbs
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
-from ops.sql.verb import ENGINES
+from ops.sql.engines import ENGINES
 from plugins.filter import services as filters
 
 RAW: dict[str, Any] = yaml.safe_load(services.FILE.read_text(encoding="utf-8"))[services.KEY]

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from lakehouse import inventory, services
+from lakehouse.commands import status as command
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
 from ops.maybe import Answer, unknown
 from ops.outcome import Finding, Outcome, Result
 from ops.probing import Reply
-from ops.status import judge, placement, questions, reading, screen, verb
+from ops.status import judge, placement, questions, reading, screen
 from ops.status.model import Database, Disk, Engine, Hdfs, Machine, Memory, Placed, Status, Tables, Unit
 
 GIB = 1024**3
@@ -400,7 +401,7 @@ class TestPlacement:
 
 
 def test_it_ends_within_its_promise() -> None:
-    assert verb.LIMIT_SECONDS <= 5
+    assert command.LIMIT_SECONDS <= 5
 
 
 @pytest.mark.parametrize(("service", "folder"), [("namenode", "hadoop"), ("catalog_past", "catalog")])

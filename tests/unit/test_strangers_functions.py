@@ -8,7 +8,7 @@ import pytest
 
 from backup import catalog as backup_catalog
 from lakehouse.catalog import query
-from ops import metastore
+from lakehouse.commands.metastore import check as metastore
 from ops.console import look
 from ops.doctor import probes
 from ops.status import questions

@@ -10,7 +10,7 @@ from typing import Any, cast
 import docker
 import pytest
 
-from lakehouse import run, targets, verbs
+from lakehouse import run, shared_options, targets, verbs
 from lakehouse.compose import dotenv, running, stack
 from lakehouse.errors import LakehouseError
 
@@ -98,14 +98,14 @@ class TestTarget:
         monkeypatch.setattr(verbs, "PHASES", tmp_path / "phases.json")
 
     def test_machines_are_asked_as_they_are(self) -> None:
-        target = targets.choose(targets.MACHINES, "inventory/mine", None)
+        target = targets.choose(shared_options.MACHINES, "inventory/mine", None)
         target.check()
         target.load(verbs.start())
         assert (target.inventory, target.environment) == ("inventory/mine", {})
 
     def test_the_stack_has_an_inventory_of_its_own(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(os.environ, "DATANODES", "3")
-        target = targets.choose(targets.COMPOSE, "inventory/mine", None)
+        target = targets.choose(shared_options.COMPOSE, "inventory/mine", None)
         assert target.inventory == "inventory/compose-three"
         assert target.environment["COMPOSE_PROJECT_NAME"]
 

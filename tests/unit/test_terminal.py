@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -11,9 +10,10 @@ from typing import cast
 
 import pytest
 
-from lakehouse import cli
+from lakehouse import cli, nodes
 from lakehouse.catalog import text
 from lakehouse.errors import LakehouseError
+from lakehouse.shared_options import ChangeOptions
 from lakehouse.terminal import LINES, printable
 from lakehouse.validation import finding as checks
 from ops import output
@@ -96,8 +96,8 @@ def test_findings_progress_and_errors_show_escapes(
     def fail(_: object) -> int:
         raise LakehouseError(f"there is no table {value}", "lakehouse status")
 
-    monkeypatch.setattr(cli, "action", lambda _: fail)
-    assert cli.main(["status"])
+    monkeypatch.setattr(nodes, "status", fail)
+    assert cli.main(["nodes"])
     assert f"no table {shown}" in capsys.readouterr().err
 
 
@@ -112,7 +112,7 @@ def test_a_change_shows_escapes_in_its_plan_its_progress_and_its_end(
     work = Work(
         value, {}, (), [f"drops {value}"], "", lambda _: (), refusal=Refusal(value, "lakehouse status")
     )
-    options = argparse.Namespace(inventory="inv", json=False)
+    options = ChangeOptions("inv")
     plan = run.Plan(cast("Living", None), {}, work)
     run._ended(options, "restart", plan, lambda _: plan, None)
     assert capsys.readouterr().out == f"drops {shown}\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +18,7 @@ from lakehouse.artifacts.manifest import Manifest, Pair, pair_findings
 from lakehouse.errors import LakehouseError
 from lakehouse.inventory import Host
 from lakehouse.run import ROOT
+from lakehouse.shared_options import ChangeOptions
 from ops.change import journal, run
 from ops.change.facts import Living
 from ops.change.result import Ending
@@ -28,7 +28,7 @@ from ops.maybe import Answer, unknown
 from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
-from ops.upgrade import finalizing, hdfs, installed, planner, verb
+from ops.upgrade import finalizing, hdfs, installed, planner, preparation
 from ops.upgrade.hdfs import Prepared
 from ops.upgrade.planner import Release, Row
 from ops.upgrade.release_switch import Task, Upgrade
@@ -425,12 +425,12 @@ def test_a_bill_that_is_not_locked_is_refused_for_its_versions_first(
         "force": False,
         "finalize": False,
     }
-    work = verb.prepare(cast("Living", None), Request(arguments, "inv"))
+    work = preparation.prepare(cast("Living", None), Request(arguments, "inv"))
     assert work.refusal is not None
     assert work.refusal.fact.startswith("delta 4.3.0 with spark ")
     assert work.refusal.next == "another version in build/next.yml, or --force"
     with pytest.raises(LakehouseError) as error:
-        verb.prepare(cast("Living", None), Request({**arguments, "force": True}, "inv"))
+        preparation.prepare(cast("Living", None), Request({**arguments, "force": True}, "inv"))
     assert "does not hold" in error.value.message
     assert str(error.value.next_command).startswith(".venv/bin/lakehouse artifacts lock --bill ")
 
@@ -440,9 +440,9 @@ def test_nothing_to_do_is_said_where_it_is_only_looked_at() -> None:
     arguments = {"component": "all", "bill": "versions.yml", "to": None, "force": False}
     asked = Request(arguments, "inv", dry_run=True)
     upgrade = Upgrade(cast("Manifest", None), "versions.yml", asked)
-    work = verb._work(upgrade, Task((), (), (), ()), planner.lines([], {}), None)
+    work = preparation._work(upgrade, Task((), (), (), ()), planner.lines([], {}), None)
     plan = Plan(cast("Living", None), {}, work)
-    options = Namespace(inventory="inv", json=True, dry_run=True)
+    options = ChangeOptions("inv", as_json=True, dry_run=True)
     ended = run._ended(options, "upgrade", plan, lambda _: plan, None)
     assert (ended.facts, ended.next) == (("there is nothing to do",), ".venv/bin/lakehouse status -i inv")
 

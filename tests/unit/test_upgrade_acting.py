@@ -23,7 +23,7 @@ from ops.change.steps import Step
 from ops.maybe import Answer, unknown
 from ops.status import placement
 from ops.status.placement import Cluster
-from ops.upgrade import hdfs, planner, proof, release_switch, verb
+from ops.upgrade import hdfs, planner, preparation, proof, release_switch
 from ops.upgrade.planner import Release, Row
 from ops.upgrade.proof import Proof
 from ops.upgrade.release_switch import Task, Upgrade
@@ -97,7 +97,7 @@ class Stage:
         self.upgrade = Upgrade(bill, "versions.yml", Request({"ready": 0.0, "wait": 0.0}, "inv"))
         there = {name: {"trino": Release(OLD, {})} for name in HOSTS}
         planned = planner.rows(self.hosts.cluster, {"trino"}, there, {"trino": Release(NEW, {})})
-        self.rows = verb._with_invocations(self.living, planned)
+        self.rows = preparation._with_invocations(self.living, planned)
         self.folder = folder
 
     def run(self) -> Running:
@@ -113,7 +113,7 @@ class Stage:
         stopped = journal.read(running.journal.id, text)
         assert stopped is not None
         there = {name: {"trino": Release(link, {})} for name, link in self.hosts.links.items()}
-        task = verb._left(self.living, stopped, there)
+        task = preparation._left(self.living, stopped, there)
         return release_switch.carry_out(self.upgrade, task, Running(self.living, running.journal))
 
 
@@ -277,9 +277,9 @@ def test_what_is_unknown_of_a_unit_is_not_done(stage: Stage, monkeypatch: pytest
     stopped = journal.read("r1", (stage.folder / "r1.jsonl").read_text(encoding="utf-8"))
     assert stopped is not None
     there = {name: {"trino": Release(NEW, {})} for name in HOSTS}
-    assert verb._left(stage.living, stopped, there).left == ()
+    assert preparation._left(stage.living, stopped, there).left == ()
     monkeypatch.setattr(stage.hosts, "units", lambda *_: silent)
-    assert len(verb._left(stage.living, stopped, there).left) == len(HOSTS)
+    assert len(preparation._left(stage.living, stopped, there).left) == len(HOSTS)
 
 
 def test_another_version_of_trino_is_mixed_and_another_build_is_not() -> None:
@@ -292,7 +292,7 @@ def test_what_has_left_since_is_none_of_a_run_that_goes_on(stage: Stage) -> None
     plan = tuple(planner.written(row) for row in stage.rows)
     stopped = journal.Run("r1", "upgrade", "trino", {}, plan, 1, 0.0, 1.0, Ending.HALFWAY, (), touched=True)
     there = {name: {"trino": Release(OLD, {})} for name in HOSTS if name != "gamma3"}
-    task = verb._left(stage.living, stopped, there)
+    task = preparation._left(stage.living, stopped, there)
     assert {row.host for row in task.left} == {"alpha1", "beta2"}
 
 
@@ -300,10 +300,10 @@ def test_a_bill_that_cannot_be_read_is_one_line(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(programs, "ROOT", tmp_path)
     tmp_path.joinpath("next.yml").write_text('spark: "4.1\n', encoding="utf-8")
     with pytest.raises(LakehouseError, match=r"next.yml is no YAML: .*quoted scalar"):
-        verb._raw("next.yml")
+        preparation._raw("next.yml")
     tmp_path.joinpath("next.yml").write_bytes(b"spark: \xff\xfe\n")
     with pytest.raises(LakehouseError, match=r"next.yml is no YAML: "):
-        verb._raw("next.yml")
+        preparation._raw("next.yml")
 
 
 def test_who_does_not_say_its_layout_refuses_the_way_back(
@@ -320,6 +320,6 @@ def test_who_does_not_say_its_layout_refuses_the_way_back(
     monkeypatch.setattr(hdfs, "refusal", lambda *_: None)
     monkeypatch.setattr(hdfs, "layouts", silent)
     there = {stage.hosts.cluster.hosts[0].name: {"hadoop": Release("3.5.0-a", {})}}
-    _, reason = verb._rolled(stage.living, (row,), there, "inv")
+    _, reason = preparation._rolled(stage.living, (row,), there, "inv")
     assert reason is not None
     assert (reason.fact, reason.next) == ("alpha1 does not say", "lakehouse doctor")

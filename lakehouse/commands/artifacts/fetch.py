@@ -1,0 +1,7 @@
+from lakehouse import commands, verbs
+
+
+@commands.command()
+def command() -> None:
+    """Fill the cache."""
+    verbs.fetch(verbs.start())

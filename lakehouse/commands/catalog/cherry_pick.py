@@ -1,0 +1,15 @@
+from lakehouse import commands, shared_options
+from lakehouse.shared_options import MergeOptions
+from ops.catalog import merging
+
+
+@commands.command(failure=commands.NOT_KNOWN, exclusive=[("ours", "theirs")])
+@shared_options.merge
+def command(options: MergeOptions) -> int:
+    """Apply the changes of a commit to a branch.
+
+    COMMIT is an id, tag, branch or HEAD~2. `catalog restore` writes the result into the metastore.
+
+    Exit code: 1 for conflicts; nothing is written.
+    """
+    return merging.cherry_pick(options)

@@ -1,0 +1,52 @@
+from pathlib import Path
+
+import click
+
+from lakehouse import commands, shared_options
+from lakehouse.shared_options import CatalogOptions, ChangeOptions
+from ops.catalog import restoring, targets
+from ops.change import run
+
+
+@commands.command()
+@click.argument("commit")
+@click.argument("name", default="")
+@click.option("--drop", is_flag=True, help="drop objects that the commit does not have; files stay")
+@click.option(
+    "--as", "other", metavar="NAME", default="", help="restore a database as another one, on the same files"
+)
+@click.option(
+    "--rewrite",
+    "rules",
+    metavar="FROM=TO",
+    multiple=True,
+    help="replace a prefix of locations, for files that were copied to another cluster",
+)
+@shared_options.target
+@shared_options.store
+@shared_options.change
+def command(
+    commit: str,
+    name: str,
+    drop: bool,
+    other: str,
+    rules: tuple[str, ...],
+    target: str,
+    env_file: Path | None,
+    store: Path | None,
+    options: ChangeOptions,
+) -> int:
+    """Restore the metastore, or a part of it, from a commit.
+
+    COMMIT is an id, tag, branch or HEAD~2; NAME is db, db.table, db.table/partition or db.f() (default: all).
+    Files stay as they are.
+    """
+    chosen = CatalogOptions(options.inventory, target, env_file)
+    instead = f".venv/bin/lakehouse catalog serve {commit} {targets.option(chosen)}"
+    targets.only_machines(chosen, restoring.VERB, instead)
+    # The command that resumes it may run in another folder.
+    place = str(store.resolve()) if store else ""
+    arguments = {
+        "commit": commit, "name": name, "drop": drop, "store": place, "other": other, "rules": list(rules),
+    }  # fmt: skip
+    return run.carry_out(options, restoring.VERB, restoring.prepare, arguments)

@@ -1,0 +1,18 @@
+import click
+
+from lakehouse import commands, shared_options
+from lakehouse.shared_options import CatalogOptions
+from ops.catalog import references
+
+
+@commands.command(failure=commands.NOT_KNOWN)
+@click.argument("name", required=False)
+@click.argument("commit", default="HEAD")
+@click.option("--delete", metavar="NAME", help="delete a tag; the commit stays")
+@shared_options.catalog
+def command(name: str | None, commit: str, delete: str | None, options: CatalogOptions) -> int:
+    """Tag a commit, delete a tag, or list all.
+
+    Without NAME, all are listed.
+    """
+    return references.edit("tag", "tags", name, commit, delete, options)

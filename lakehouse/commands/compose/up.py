@@ -1,0 +1,12 @@
+from pathlib import Path
+
+from lakehouse import commands, shared_options, verbs
+from lakehouse.compose import dotenv
+
+
+@commands.command()
+@shared_options.env_file
+@shared_options.started
+def command(env_file: Path | None, started: float | None) -> None:
+    """Build, render and start the stack, and wait until every service is ready."""
+    verbs.compose_up(verbs.start(started), dotenv.load(env_file))

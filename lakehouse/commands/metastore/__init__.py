@@ -1,0 +1,8 @@
+"""Check the metastore."""
+
+from __future__ import annotations
+
+from lakehouse import shared_options
+from lakehouse.commands import Folder
+
+command = shared_options.inventory(Folder(__name__, __path__, help=__doc__))

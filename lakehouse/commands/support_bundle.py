@@ -1,0 +1,249 @@
+import gzip
+import io
+import json
+import shlex
+import sys
+import tarfile
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from lakehouse import commands, shared_options, specs
+from lakehouse.errors import UsageError
+from lakehouse.inventory import Host
+from lakehouse.report.text import size
+from lakehouse.run import BUILD, ROOT
+from lakehouse.validation import secrets, variables
+from ops import hosts, output, remote
+from ops.bundle import archive, collector, items, mask
+from ops.bundle.archive import Archive
+from ops.bundle.mask import Masker
+from ops.change import journal, run, runs
+from ops.doctor import look as doctor
+from ops.doctor import screen as diagnosis
+from ops.doctor.diagnosis import diagnose
+from ops.doctor.model import Seen
+from ops.maybe import Answer, unknown
+from ops.outcome import Finding, Outcome, Result
+from ops.probing import Http, Prober
+from ops.status import look as status
+from ops.status import screen
+from plugins.module_utils.lakehouse import checked_document
+from plugins.module_utils.lakehouse.checked_document import DocumentError
+from plugins.module_utils.lakehouse.counting import counted
+
+VERB = "support-bundle"
+_ASK_SECONDS = 15.0
+_SECRETS_SECONDS = 30.0
+_MIB = 1 << 20
+# What Ansible reads of an inventory: the password of a vault may lie beside it.
+_INVENTORY = {".yml", ".yaml", ".json", ".ini"}
+_VARIABLES = ("group_vars", "host_vars")
+# Of what one host sends, unpacked: more than all of its journals and logs, as they are cut there.
+_MOST_BYTES = 512 * _MIB
+# The last jobs of each engine: group, port, path.
+_JOBS = {
+    "spark-master": ("spark_master_http", "/json/"),
+    "spark-history": ("spark_history", "/api/v1/applications?limit=50"),
+    "trino": ("trino_http", "/v1/query"),
+    "flink": ("flink_rest", "/jobs/overview"),
+    "flink-history": ("flink_history", "/jobs/overview"),
+}
+
+
+@commands.command(failure=commands.NOT_KNOWN)
+@click.option("--size", "mebibytes", type=float, default=32.0, metavar="MIB", help="maximum size")
+@shared_options.limit(120.0)
+@shared_options.as_json
+@shared_options.inventory
+def command(mebibytes: float, limit: float, as_json: bool, inventory: str) -> int:
+    """Collect logs, configuration and states of all hosts, without secrets.
+
+    Exit code: 1 if a host is missing, 2 if all are.
+    """
+    began = time.monotonic()
+    if mebibytes < 1 or limit < 1:
+        raise UsageError("--size and --limit: 1 MiB, 1 second, or more")
+    output.progress("asking what status and doctor ask")
+    with closing(Prober()) as prober:
+        seen = doctor.look(prober, inventory, time.monotonic() + _ASK_SECONDS)
+    known = variables.options(specs.every())
+    found = (secrets.values(host, known) for host in seen.cluster.hosts)
+    masker = Masker(set[str]().union(*found), secrets.names(known))
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    path = BUILD / f"support-{seen.status.cluster}-{stamp}.tar.gz"
+    with archive.written(path, int(mebibytes * _MIB)) as bundle:
+        answers = _fill(bundle, masker, seen, limit, began)
+    ending = _result(inventory, path, seen, answers)
+    seconds = time.monotonic() - began
+    facts = (
+        *ending.facts,
+        f"{counted(masker.count, 'value masked', 'values masked')}",
+        f"{len(bundle.cut)} cut",
+        f"{seconds:.1f} s",
+    )
+    details = {"masked": masker.count, "cut": bundle.cut, "seconds": round(seconds, 1)}
+    ending = replace(ending, facts=facts, details={**ending.details, **details})
+    lines = [json.dumps(ending.json())] if as_json else [*map(str, ending.worst), ending.last_line]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return int(ending.outcome)
+
+
+def _fill(bundle: Archive, masker: Masker, seen: Seen, limit: float, began: float) -> dict[str, Answer[int]]:
+    """Put everything in, the small things of the cluster first; return how each host ended."""
+    hosts = seen.cluster.hosts
+    with ThreadPoolExecutor(len(hosts)) as pool:
+        output.progress("reading the secrets that are to be masked")
+        for found in pool.map(_secrets, hosts):
+            masker.learn(found)
+        for name, text in _cluster(seen, began):
+            bundle.add(name, masker.text(name, text))
+        output.progress(f"collecting from {', '.join(host.name for host in hosts)}")
+        ended = list(pool.map(lambda host: _host(bundle, masker, seen, host, limit), hosts))
+    answers = dict(zip((host.name for host in hosts), ended, strict=True))
+    for host, answer in answers.items():
+        if not answer.known:
+            bundle.add(f"{host}/missing.txt", masker.text("", f"{answer.why}\n"))
+    bundle.close(
+        {
+            "cluster": seen.status.cluster,
+            "hosts": {host: answer.why or "complete" for host, answer in answers.items()},
+            "masked": masker.count,
+        }
+    )
+    return answers
+
+
+def _secrets(host: Host) -> set[str]:
+    """Return what stands in a host's files of secrets; nothing where it does not answer."""
+    found: set[str] = set()
+    for name, text, _ in _members(host, items.secrets(host), _SECRETS_SECONDS, []):
+        found |= mask.values(name, text)
+    return found
+
+
+def _cluster(seen: Seen, began: float) -> Iterator[tuple[str, str]]:
+    """Give what is there once: status, doctor, inventory, runs, versions of the kit, the last jobs."""
+    seconds = time.monotonic() - began
+    yield "status.json", json.dumps(screen.result(seen.status, seconds).json(), indent=2)
+    yield "doctor.json", json.dumps(diagnosis.result(seen.status, diagnose(seen), seconds).json(), indent=2)
+    yield from inventory_files(seen.cluster.inventory.path)
+    known = journal.runs(run.folder(seen.cluster))
+    yield "runs.json", json.dumps(runs.document(seen.status.cluster, known), indent=2)
+    yield "versions.yml", (ROOT / "versions.yml").read_text(encoding="utf-8")
+    # Trino shows other people's queries to its own user alone.
+    headers = {"X-Trino-User": str(seen.cluster.variable("lakehouse_users")["trino"])}
+    asked = [Http(name, url, headers) for name, url in seen.cluster.urls(_JOBS)]
+    with closing(Prober()) as prober:
+        answers = status.ask(prober, seen.cluster, asked, time.monotonic() + _ASK_SECONDS)
+    for name, answer in answers.items():
+        yield f"jobs/{name}.json", answer.value.text if answer.value else f"unknown: {answer.why}\n"
+
+
+def inventory_files(path: Path) -> Iterator[tuple[str, str]]:
+    """Give what Ansible reads of an inventory, a file or a folder, each file by its name below it."""
+    folder = path if path.is_dir() else path.parent
+    tops = sorted(path.iterdir()) if path.is_dir() else [path]
+    files = [one for one in tops if one.suffix in _INVENTORY or one == path]
+    files += [one for name in _VARIABLES for one in sorted((folder / name).rglob("*"))]
+    for file in files:
+        if file.is_file():
+            name = f"inventory/{file.relative_to(folder)}"
+            # Without an ending it is YAML, too.
+            name = name if file.suffix else f"{name}.yml"
+            yield name, collector.tail(file, items.BYTES)[0].decode(errors="replace")
+
+
+def _host(bundle: Archive, masker: Masker, seen: Seen, host: Host, limit: float) -> Answer[int]:
+    """Put in what a host sends; unknown where that is not all."""
+    ends: list[Answer[int]] = []
+    sizes: Mapping[str, int] | None = None
+    kept = dict[str, int]()
+    for name, text, sent in _members(host, items.request(seen.cluster, host), limit, ends):
+        if name == collector.INDEX:
+            sizes = _sizes(text)
+        else:
+            kept[name] = sent
+            bundle.add(f"{host.name}/{name}", masker.text(name, text))
+    [end] = ends
+    if end.known and sizes is None:
+        return unknown(f"it sent a part only (exit code {end.value})")
+    for name, size_there in (sizes or {}).items():
+        bundle.note(f"{host.name}/{name}", size_there, kept.get(name, 0))
+    return end
+
+
+def _sizes(text: str) -> dict[str, int] | None:
+    """Return how large each thing was on its host; None where the host sent no such list."""
+    kind = checked_document.mapping(checked_document.text, checked_document.count)
+    try:
+        return dict(checked_document.checked(checked_document.parse(text, "the list"), kind, "the list"))
+    except DocumentError:
+        return None
+
+
+def _members(
+    host: Host, request: Mapping[str, Any], limit: float, ends: list[Answer[int]]
+) -> Iterator[tuple[str, str, int]]:
+    """Give name, text and size of each thing that the collector sends; the end of it goes to `ends`."""
+    python = str(host.variables.get("ansible_python_interpreter", "python3"))
+    program = Path(collector.__file__).read_text(encoding="utf-8")
+    script = shlex.join([python if python.startswith("/") else "python3", "-c", program, json.dumps(request)])
+    with remote.output(host, f"exec {script}", limit) as (stream, ended):
+        try:
+            with tarfile.open(fileobj=_Bounded(stream), mode="r|") as sent:
+                for member in sent:
+                    content = sent.extractfile(member)
+                    if content:
+                        yield _name(member.name), content.read().decode(errors="replace"), member.size
+        except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error):
+            pass  # cut off, or no archive: how it ended says why, and its list is not there
+        ends.append(ended())
+
+
+def _name(name: str) -> str:
+    """Return the name of what a host sends, which becomes one in the archive; ValueError if it leads out."""
+    return checked_document.relative(checked_document.printable(name), "a name")
+
+
+class _Bounded(io.RawIOBase):
+    """Gives what a host sends, unpacked, up to a limit: OSError for more, which is no archive of ours."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
+        self._stream, self._left = gzip.GzipFile(fileobj=stream), _MOST_BYTES
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return so many bytes."""
+        content = self._stream.read(min(size, self._left + 1) if size >= 0 else self._left + 1)
+        self._left -= len(content)
+        if self._left < 0:
+            raise OSError(f"it sends more than {_MOST_BYTES // _MIB} MiB")
+        return content
+
+
+def _result(inventory: str, path: Path, seen: Seen, answers: Mapping[str, Answer[int]]) -> Result:
+    there, shown = [name for name, answer in answers.items() if answer.known], path.relative_to(ROOT)
+    grave = Outcome.DEGRADED if there else Outcome.DOWN
+    return Result(
+        verb=VERB,
+        target=seen.status.cluster,
+        findings=tuple(
+            Finding("bundle.missing", grave, host, f"is missing: {answer.why}", hosts.ping(inventory, host))
+            for host, answer in answers.items()
+            if not answer.known
+        ),
+        facts=(f"{len(there)} of {counted(len(answers), 'host')}", size(path.stat().st_size)),
+        hosts={name: {"answered": answer.known, "why": answer.why} for name, answer in answers.items()},
+        healthy_next=f"tar tzf {shown}",
+        details={"archive": str(shown)},
+        summary=str(shown),
+    )

@@ -1,0 +1,14 @@
+import click
+
+from lakehouse import commands, nodes, shared_options
+
+
+@commands.command()
+@click.argument("cluster")
+@shared_options.inventory
+def command(cluster: str, inventory: str) -> None:
+    """Take over the local nodes of another checkout.
+
+    CLUSTER is the name of their cluster.
+    """
+    nodes.take_over(inventory, cluster, click.echo)
