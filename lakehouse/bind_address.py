@@ -6,7 +6,7 @@ import errno
 import socket
 from typing import Any
 
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 
 LOOPBACK = "127.0.0.1"
 
@@ -14,7 +14,7 @@ LOOPBACK = "127.0.0.1"
 def place(address: str, port: int, command: str) -> tuple[socket.AddressFamily, Any]:
     """Return family and socket address of an address, or of localhost; no resolver is asked for other names.
 
-    LakehouseError where it is none; `command` is the verb that listens.
+    UsageError for another word; `command` is the verb that listens.
     """
     numeric = LOOPBACK if address == "localhost" else address
     try:
@@ -22,7 +22,7 @@ def place(address: str, port: int, command: str) -> tuple[socket.AddressFamily, 
         flags = socket.AI_NUMERICHOST
         family, *_, found = socket.getaddrinfo(numeric or " ", port, type=socket.SOCK_STREAM, flags=flags)[0]
     except OSError as error:
-        raise LakehouseError(f"{address!r} is no address", f"{command} --address {LOOPBACK}") from error
+        raise UsageError(f"{address!r} is no address", f"{command} --address {LOOPBACK}") from error
     return family, found
 
 

@@ -21,7 +21,7 @@ from ansible.utils.display import Display
 from ansible.vars.manager import VariableManager
 
 from lakehouse import defaults
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 
 # What Ansible adds to the groups that a person wrote.
 _IMPLIED_GROUPS = frozenset({"all", "ungrouped"})
@@ -103,12 +103,12 @@ class Inventory:
 def load(path: Path | str) -> Inventory:
     """Read an inventory directory or file.
 
-    Raises LakehouseError when it is missing, cannot be parsed or names no host. Whether its values can work
-    is not judged here.
+    Raises UsageError when it is missing, LakehouseError when it cannot be parsed or names no host. Whether
+    its values can work is not judged here.
     """
     source = Path(path)
     if not source.exists():
-        raise LakehouseError(f"inventory {source} does not exist", "ls -d inventory/*")
+        raise UsageError(f"inventory {source} does not exist", "ls -d inventory/*")
     _prepare_ansible()
     loader = DataLoader()
     try:

@@ -1,4 +1,4 @@
-"""Which hosts and which service a person means; an unknown name is one line with the nearest name."""
+"""Resolve names of hosts, groups and services; UsageError with similar names for an unknown one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ops.status.placement import Cluster
 
 def service(name: str) -> Service:
     """Return a service of the catalogue; UsageError names the nearest, and lists all."""
-    known = services.load().services
-    _known("service", name, known)
-    return known[name]
+    rows = services.load().services
+    _require("service", name, rows)
+    return rows[name]
 
 
 def running(cluster: Cluster, wanted: Service) -> tuple[Host, ...]:
@@ -33,9 +33,9 @@ def running(cluster: Cluster, wanted: Service) -> tuple[Host, ...]:
 
 def host(cluster: Cluster, name: str, among: Iterable[Host] | None = None) -> Host:
     """Return a host by its name, of those among which it has to be."""
-    known = {one.name: one for one in (cluster.hosts if among is None else among)}
-    _known("host", name, known)
-    return known[name]
+    places = {place.name: place for place in (cluster.hosts if among is None else among)}
+    _require("host", name, places, f" in {cluster.inventory.path}" if among is None else "")
+    return places[name]
 
 
 def hosts(cluster: Cluster, *, name: str | None, group: str | None, of: str | None) -> tuple[Host, ...]:
@@ -43,12 +43,14 @@ def hosts(cluster: Cluster, *, name: str | None, group: str | None, of: str | No
     if name:
         return (host(cluster, name),)
     if group:
-        _known("group", group, {one: None for each in cluster.hosts for one in sorted(each.groups)})
+        _require("group", group, {label: None for place in cluster.hosts for label in sorted(place.groups)})
         return cluster.inventory.group(group)
     return running(cluster, service(of)) if of else cluster.hosts
 
 
-def _known(kind: str, name: str, known: Iterable[str]) -> None:
-    names = list(known)
-    if name not in names:
-        raise UsageError(f"no {kind} {name}{did_you_mean(name, names)}; there are: {' '.join(names)}")
+def _require(kind: str, name: str, names: Iterable[str], where: str = "") -> None:
+    choices = list(names)
+    if name not in choices:
+        raise UsageError(
+            f"there is no {kind} {name}{where}{did_you_mean(name, choices)}", f"one of: {' '.join(choices)}"
+        )

@@ -22,7 +22,7 @@ def _pause(_: click.Context, __: click.Parameter, seconds: float) -> float:
     return seconds
 
 
-@commands.command()
+@commands.command(failure=commands.NOT_KNOWN)
 @click.option("--address", default=LOOPBACK, help="address to listen on")
 @click.option("--port", type=shared_options.port_type, default=8765, help="port to listen on; 0 for any")
 @click.option(

@@ -9,7 +9,7 @@ import click
 
 from lakehouse import commands, shared_options
 from lakehouse import inventory as inventories
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import UsageError
 from lakehouse.inventory import Host
 from lakehouse.next_command import command as next_command
 from ops import hosts, outcome, output
@@ -119,7 +119,7 @@ def _host(cluster: placement.Cluster, name: str, engine: Engine) -> Host:
     # Clients run nothing that is always on.
     places = cluster.inventory.group(engine.group) if name == "spark" else cluster.running(engine.group)
     if not places:
-        raise LakehouseError(
+        raise UsageError(
             f"no host of {cluster.inventory.path} runs {name}",
             next_command("sql --engine spark", cluster.inventory.path),
         )

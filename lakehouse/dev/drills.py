@@ -122,7 +122,7 @@ def known() -> list[Drill]:
 
 
 def named(names: Collection[str]) -> list[Drill]:
-    """Return the drills of these names, or all; LakehouseError for a name that none has."""
+    """Return the drills of these names, or all; UsageError for an unknown name."""
     every = known()
     if list(names) == [DUE]:
         late = due()

@@ -14,7 +14,7 @@ from typing import TypeVar
 import docker
 
 from lakehouse import inventory
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.nodes import docker_api, image, keys, machine, owner, plan
 from lakehouse.nodes.plan import Plan, Verb
 from lakehouse.nodes.spec import LocalCluster, Node, read
@@ -79,12 +79,12 @@ def down(inventory_path: Path | str, log: Log, *, whosever: bool = False) -> Non
 
 
 def take_over(inventory_path: Path | str, cluster: str, log: Log) -> None:
-    """Make another checkout's nodes this one's; `cluster` is their name, typed by who knows what he does."""
+    """Make another checkout's nodes this one's; `cluster` is their name, typed to confirm."""
     spec = _spec(inventory_path, log)
     if spec is None:
         return
     if cluster != spec.cluster:
-        raise LakehouseError(
+        raise UsageError(
             f"{inventory_path} is the cluster {spec.cluster}, not {cluster}; nothing was touched"
         )
     with docker_api.connect() as client:

@@ -205,7 +205,7 @@ def find(folder: Path, name: str | None, inventory: str) -> Run:
     if name is None:
         found = next((run for run in reversed(known) if run.resumable), None)
         if found is None:
-            raise LakehouseError("no run of this cluster was stopped on its way", look)
+            raise LakehouseError("no interrupted run to resume", look)
         later = next((run for run in reversed(known) if run.touched and run.ended is Ending.DONE), found)
         if known.index(later) > known.index(found):
             what = f"{found.id} ({found.verb} {found.target}) was stopped before {later.id} was done"

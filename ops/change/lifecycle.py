@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from lakehouse import services
+from ops import selectors
 from ops.change import datanodes, marker, steps
 from ops.change.facts import Living
 from ops.change.result import Ending, Stopped
@@ -31,9 +32,9 @@ _IN_HDFS, _MARK, _CLOCK = "its state in HDFS", "its mark", "its clock"
 def units(living: Living, node: str) -> tuple[Step, ...]:
     """Return what a host runs, in the order in which it starts; its end is the other way round.
 
-    Raises LakehouseError where the inventory has no such host.
+    Raises UsageError where the inventory has no such host.
     """
-    host = steps.host(living.cluster, node)
+    host = selectors.host(living.cluster, node)
     return tuple(
         Step(row.name, placement.unit(row), node, steps.noticed(row, host))
         for row in services.load().services.values()

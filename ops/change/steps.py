@@ -9,9 +9,9 @@ from typing import Any
 from lakehouse import services
 from lakehouse.errors import UsageError
 from lakehouse.inventory import Host
-from lakehouse.nearest import did_you_mean
 from lakehouse.next_command import command
 from lakehouse.services import Service
+from ops import selectors
 from ops.status import placement
 from ops.status.placement import Cluster
 
@@ -61,17 +61,13 @@ def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, 
 
     Raises UsageError where there is no such service or host, or nothing of it there.
     """
-    catalogue = services.load().services
-    if target != ALL and target not in catalogue:
-        raise UsageError(
-            f"there is no service {target}{did_you_mean(target, catalogue)}",
-            command("status", _path(cluster)),
-        )
+    if target != ALL:
+        selectors.service(target)
     if only is not None:
-        host(cluster, only)
+        selectors.host(cluster, only)
     steps = tuple(
         Step(row.name, placement.unit(row), one.name, noticed(row, one))
-        for row in order(catalogue.values())
+        for row in order(services.load().services.values())
         if target in {ALL, row.name}
         for one in members_first(row, cluster.hosts)
         if row in cluster.services[one.name] and (one.name == only if only else one.name not in cluster.away)
@@ -81,20 +77,8 @@ def plan(cluster: Cluster, target: str, only: str | None = None) -> tuple[Step, 
         where = (
             f"on {only}" if only else f"in this cluster{f' but for {left}, in maintenance' if left else ''}"
         )
-        raise UsageError(f"{target} does not run {where}", command("status", _path(cluster)))
+        raise UsageError(f"{target} does not run {where}", command("status", cluster.inventory.path))
     return steps
-
-
-def host(cluster: Cluster, name: str) -> Host:
-    """Return a host; UsageError where the inventory has none of that name."""
-    found = next((one for one in cluster.hosts if one.name == name), None)
-    if found is None:
-        near = did_you_mean(name, [one.name for one in cluster.hosts])
-        raise UsageError(
-            f"there is no host {name} in {_path(cluster)}{near}",
-            f"ansible-inventory -i {_path(cluster)} --graph",
-        )
-    return found
 
 
 def members_first(row: Service, hosts: Iterable[Host]) -> list[Host]:
@@ -122,7 +106,3 @@ def leaders_last(steps: Iterable[Step], leaders: Mapping[str, Collection[str]]) 
 def noticed(row: Service, one: Host) -> str:
     """Return what users notice while a host is without a service; empty where they notice nothing."""
     return row.notice if len(row.groups) == 1 or leads(row, one) else ""
-
-
-def _path(cluster: Cluster) -> str:
-    return str(cluster.inventory.path)

@@ -121,16 +121,16 @@ def _version(text: str) -> Version:
 def chosen(target: str, names: Mapping[str, set[str]]) -> set[str]:
     """Return the components that are meant: by their own name, or by a version that is a part of them.
 
-    Raises LakehouseError where no component has that name, or it comes from Debian.
+    Raises UsageError where no component has that name, or it comes from Debian.
     """
     if target == ALL:
         return names.keys() - set(_DATA)
     if target in _DATA:
-        raise LakehouseError(
+        raise UsageError(
             f"{target} is data, which nothing runs from", ".venv/bin/ansible-playbook playbooks/load.yml"
         )
     if target in _DEBIAN:
-        raise LakehouseError(
+        raise UsageError(
             f"{target} is a package of Debian, and in no release",
             ".venv/bin/ansible-playbook playbooks/site.yml",
         )
@@ -155,9 +155,7 @@ def forbidden(target: str, old: str, new: str, pairs: tuple[Pair, ...], bill: Ma
 def demanded(target: str, wanted: str, bill: Mapping[str, str], path: str) -> None:
     """Raise LakehouseError unless the bill of materials has the version that a person asks for."""
     if target not in bill:
-        raise LakehouseError(
-            f"--to {wanted}: of which component?", f"{PROGRAM} upgrade COMPONENT --to VERSION"
-        )
+        raise UsageError(f"--to {wanted}: of which component?", f"{PROGRAM} upgrade COMPONENT --to VERSION")
     if bill[target] != wanted:
         raise LakehouseError(
             f"{path} has {target} {bill[target]}, not {wanted}",

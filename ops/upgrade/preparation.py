@@ -15,7 +15,7 @@ from lakehouse import features, risky, yamlfile
 from lakehouse import run as programs
 from lakehouse.artifacts import manifest, parts, releases
 from lakehouse.artifacts.manifest import Manifest
-from lakehouse.errors import LakehouseError
+from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import PROGRAM, command
 from ops.change import marker, restart, run
 from ops.change.facts import Living
@@ -40,7 +40,7 @@ _OWN: Mapping[tuple[str, bool], Prepare] = {
 def prepare(living: Living, request: Request) -> Work:
     """Return the plan: of a run that was stopped, what the hosts show that it has not done, forward or back.
 
-    Raises LakehouseError where a name or the bill of materials is wrong.
+    Raises UsageError where a name, LakehouseError where the bill of materials is wrong.
     """
     arguments, path, stopped = request.arguments, request.path, request.stopped
     if own := _OWN.get(_way(arguments)):
@@ -109,7 +109,7 @@ def _otherwise(arguments: Mapping[str, Any]) -> str:
 def _way(arguments: Mapping[str, Any]) -> tuple[str, bool]:
     component, final = str(arguments["component"]), bool(arguments.get("finalize"))
     if final and (component, final) not in _OWN:
-        raise LakehouseError(f"{component} has nothing to finalize", f"{PROGRAM} upgrade hadoop --finalize")
+        raise UsageError(f"{component} has nothing to finalize", f"{PROGRAM} upgrade hadoop --finalize")
     return component, final
 
 
@@ -164,13 +164,11 @@ def _work(upgrade: Upgrade, task: Task, lines: list[str], refusal: Refusal | Non
 
 def _raw(place: str) -> Any:
     if Path(place).is_absolute():
-        raise LakehouseError(
-            f"{place} is not below {programs.ROOT}", "a path from there, such as build/next.yml"
-        )
+        raise UsageError(f"{place} is not below {programs.ROOT}", "a path from there, such as build/next.yml")
     try:
         return yamlfile.read(programs.ROOT / place)
     except OSError as error:
-        raise LakehouseError(f"{place}: {error.strerror}", f"ls {Path(place).parent}") from None
+        raise UsageError(f"{place}: {error.strerror}", f"ls {Path(place).parent}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         said = " ".join(str(error).split())
         raise LakehouseError(f"{place} is no YAML: {said}", f"less {place}") from None

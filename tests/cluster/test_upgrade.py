@@ -51,8 +51,8 @@ def test_where_everything_is_installed_there_is_nothing_to_do(verb: Verb) -> Non
     ("words", "code", "said"),
     [
         (("icberg",), 64, "no component is called icberg (did you mean iceberg?)"),
-        (("java",), 1, "java is a package of Debian, and in no release"),
-        (("--bill", "build/none.yml"), 1, "build/none.yml: "),
+        (("java",), 64, "java is a package of Debian, and in no release"),
+        (("--bill", "build/none.yml"), 64, "build/none.yml: "),
     ],
 )
 def test_what_cannot_be_is_one_line(verb: Verb, words: tuple[str, ...], code: int, said: str) -> None:

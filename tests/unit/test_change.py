@@ -479,7 +479,7 @@ def test_a_resumed_run_is_alive_again_until_its_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (None, "no run of this cluster was stopped on its way"),
+        (None, "no interrupted run to resume"),
         ("r9", "there is no run r9 of this cluster on this machine"),
         ("r1", "run r1 (restart datanode) is done"),
     ],

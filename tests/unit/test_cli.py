@@ -183,7 +183,7 @@ class TestMain:
         assert capsys.readouterr().err == "interrupted; next: run the same command again\n"
 
     def test_an_inventory_that_is_not_there_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cli.main(["down", "-i", "inventory/none"]) == 1
+        assert cli.main(["down", "-i", "inventory/none"]) == commands.USAGE
         assert (
             capsys.readouterr().err
             == "error: inventory inventory/none does not exist; next: ls -d inventory/*\n"
@@ -204,10 +204,23 @@ class TestMain:
     def test_a_status_of_nothing_is_not_that_of_a_cluster_with_a_fault(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert cli.main(["status", "-i", "inventory/none"]) == commands.NOT_KNOWN
+        assert cli.main(["status", "-i", "inventory/none"]) == commands.USAGE
         said = capsys.readouterr()
         assert said.out == ""
         assert said.err == "error: inventory inventory/none does not exist; next: ls -d inventory/*\n"
+
+    @pytest.mark.parametrize(
+        "words",
+        ["down", "nodes", "up", "status", "doctor", "console", "runs", "restart", "backup", "logs trino",
+         "metastore check", "catalog log", "exec", "sql --engine trino x", "support-bundle"],
+    )  # fmt: skip
+    def test_an_inventory_that_is_not_there_has_the_same_exit_code_everywhere(
+        self, words: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        line = ["--", "true"] if words == "exec" else []
+        assert cli.main([*words.split(), "-i", "inventory/none", *line]) == commands.USAGE
+        error = capsys.readouterr().err
+        assert "error: inventory inventory/none does not exist; next: ls -d inventory/*" in error.splitlines()
 
     def test_nodes_prints_a_line_per_node(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -328,7 +328,7 @@ class TestServer:
         assert options[0].strip("-") in capsys.readouterr().err
 
     def test_an_inventory_that_is_not_there_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cli.main(["console", "--port", "0", "-i", "inventory/nowhere"]) == 1
+        assert cli.main(["console", "--port", "0", "-i", "inventory/nowhere"]) == commands.USAGE
         assert capsys.readouterr().err.splitlines() == [
             "error: inventory inventory/nowhere does not exist; next: ls -d inventory/*"
         ]

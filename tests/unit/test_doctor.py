@@ -803,7 +803,7 @@ class TestEnding:
         assert json.loads(capsys.readouterr().out)["exit"] == code
 
     def test_an_inventory_that_is_not_there_is_not_known(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cli.main(["doctor", "-i", "inventory/none"]) == commands.NOT_KNOWN
+        assert cli.main(["doctor", "-i", "inventory/none"]) == commands.USAGE
         assert (
             capsys.readouterr().err
             == "error: inventory inventory/none does not exist; next: ls -d inventory/*\n"

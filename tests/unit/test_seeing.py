@@ -46,7 +46,8 @@ class TestChoice:
 
     def test_a_service_that_nobody_knows_is_answered_with_the_nearest_and_with_all(self) -> None:
         with pytest.raises(
-            UsageError, match=r"no service data-node \(did you mean datanode\?\); there are: .*trino"
+            UsageError,
+            match=r"there is no service data-node \(did you mean datanode\?\); next: one of: .*trino",
         ):
             selectors.service("data-node")
 
