@@ -1,17 +1,14 @@
-"""What a person can ask for: each verb is a sequence of phases."""
+"""Phases that several commands share."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lakehouse import artifacts, inventory, nodes, profile, report, run, services, specs
-from lakehouse.airgap import writing
+from lakehouse import artifacts, inventory, nodes, profile, run, services, specs
 from lakehouse.artifacts import manifest, releases
 from lakehouse.compose import addresses, dotenv, images, names, owner, stack
 from lakehouse.compose.dotenv import Settings
@@ -21,12 +18,9 @@ from lakehouse.nodes import docker_api
 from lakehouse.phases import PASSED, Phase, Phases
 from lakehouse.report import record
 from lakehouse.validation import secrets, variables
-from plugins.module_utils.lakehouse.counting import counted
 
 REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
-# The last report of `make nightly`.
-NIGHTLY = run.BUILD / "nightly"
 # Arguments of pytest for the tests of `make test`; the slowest are shown, for who wants it faster.
 _SLOWEST = "--durations=20"
 _SHORT = ["-m", f"not {drills.MARK}", _SLOWEST]
@@ -39,16 +33,11 @@ CLUSTER_TESTS = {
 }  # fmt: skip
 # The folders of the two suites.
 SMOKE, MATRIX = "smoke", "matrix"
-# Of the matrix, what `make test` leaves to `make nightly`: minutes of queries.
-_WITHOUT_TPCH = f"--ignore={MATRIX}/tpch"
-# The real Maven's. A folder of thousands would be collected for it.
-NETWORK_TESTS = "tests/unit/test_artifacts.py"
 # The cluster of `make test` alone: no other data is on it.
 TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"
 # What its tests start where they need it.
 _EVERYTHING = "all,past"
-FAST_CHECKS = {name: ["make", "--no-print-directory", name] for name in ("lint", "unit")}
 
 
 def bill() -> manifest.Manifest:
@@ -101,16 +90,6 @@ def fetch(phases: Phases, *, core: bool = False, names: Collection[str] | None =
         artifacts.fetch(materials, names, cache, phases.log)
         for name in names:
             releases.ensure(materials, name, cache, phases.log)
-
-
-def bundle(phases: Phases, path: str, output: Path | None) -> None:
-    """Write all that an installation of the inventory's profile needs into one file."""
-    core, materials = is_core(path), bill()
-    names = [name for name, part in materials.components.items() if not core or part.profile == profile.CORE]
-    target = output or run.BUILD / f"lakehouse-{profile.of(path)}.bundle.tar"
-    with phases.phase("bundle"):
-        line = writing.write(materials, names, artifacts.cache_dir(), target.absolute(), phases.log)
-    phases.log(f"bundle: {line}; next: make lakehouse BUNDLE={target}")
 
 
 def engine(phases: Phases) -> None:
@@ -199,12 +178,6 @@ def timed(phases: Phases, name: str, argv: list[str]) -> bool:
     return False
 
 
-def provision(phases: Phases, path: str, *, bare: bool = False) -> None:
-    """From a fresh machine to services, data and the results of both suites."""
-    machines(phases, path, bare=bare)
-    serve(phases, path)
-
-
 def machines(phases: Phases, path: str, *, bare: bool = False) -> None:
     """Machines that answer, and beside that everything to install on them."""
     keep_profile(phases, path)
@@ -222,12 +195,6 @@ def serve(phases: Phases, path: str, *selection: str) -> None:
     load(phases, path)
     smoke(phases, path)
     matrix(phases, path, *selection)
-
-
-def deploy(phases: Phases, path: str) -> int:
-    """From a fresh machine to a verified lakehouse, and its report; 0 if all passed."""
-    provision(phases, path)
-    return report.build(run.BUILD, bill().versions)
 
 
 def compose_image(phases: Phases, settings: Settings) -> None:
@@ -273,51 +240,6 @@ def _refuse_foreign(settings: Settings) -> None:
         owner.refuse(client, settings)
 
 
-def test(phases: Phases, path: str, *, keep: bool, typed: str | None = None) -> int:  # noqa: PT028 -- a verb
-    """Everything that `make test` promises: fast checks, then a cluster of its own from bare nodes on.
-
-    `typed` is the name of another cluster that is to be removed for it.
-    """
-    confirm(phases, path, typed)
-    if names.unknown(names.of(_compose_of_tests())) and not os.access(names.HOSTS, os.W_OK):
-        # Said now, not after half an hour.
-        raise LakehouseError(
-            f"{names.HOSTS} belongs to root, and lacks names that the tests of docker compose need",
-            f"sudo make compose-names ENV_FILE={COMPOSE_TESTS.relative_to(run.ROOT) / 'test.env'}",
-        )
-    # Beside the first checks comes what the unit tests read of the releases, then compose's images.
-    with ThreadPoolExecutor() as pool:
-        artifacts_there = pool.submit(fetch, phases, core=is_core(path))
-        if not timed(phases, "lint", FAST_CHECKS["lint"]):
-            return 1
-        artifacts_there.result()
-        images_there = pool.submit(images_of_tests, phases)
-        if not timed(phases, "unit", FAST_CHECKS["unit"]):
-            return 1
-        images_there.result()
-    if not is_local(path):
-        engine(phases)  # the tests of local nodes and of docker compose need one all the same
-    machines(phases, path, bare=True)
-    # Real machines may run the whole already.
-    small = not is_local(path) or is_core(path) or core_first(phases, path)
-    serve(phases, path, _WITHOUT_TPCH)
-    changed = converge(phases, path, "converge again")
-    if changed:
-        phases.log(
-            f"the second converge changed {counted(changed, 'task')} (expected 0);"
-            f" next: less {run.LOGS / 'site.log'}"
-        )
-    pytest = run.program("pytest")
-    # Not before: now there is a Maven.
-    network = timed(phases, "network tests", [pytest, NETWORK_TESTS, "-m", "network"])
-    cluster = cluster_test(phases, path)
-    code = report.build(run.BUILD, bill().versions)
-    if not keep:
-        nodes.down(path, phases.log)
-    passed = small and network and cluster and not code and not changed
-    return int(not (passed and compose_test(phases, keep=keep)))
-
-
 def cluster_test(phases: Phases, path: str) -> bool:
     """The tests of a cluster that runs; all of them are run, whichever fail."""
     pytest = [run.program("pytest"), "tests/cluster", "--inventory", path]
@@ -340,75 +262,22 @@ def core_first(phases: Phases, path: str) -> bool:
 
 def images_of_tests(phases: Phases) -> None:
     """The images of everything that the tests of docker compose start."""
-    compose_image(phases, _compose_of_tests().with_values(COMPOSE_PROFILES=_EVERYTHING))
+    compose_image(phases, compose_of_tests().with_values(COMPOSE_PROFILES=_EVERYTHING))
 
 
 def compose_test(phases: Phases, *, keep: bool) -> bool:
     """The stack of docker compose, under names and ports of its own. Both suites on it are `nightly`'s."""
-    settings = _compose_of_tests()
+    settings = compose_of_tests()
     endpoints = settings.rendered / "endpoints.json"
-    with _stack_of_tests(phases, settings, keep=keep):
+    with stack_of_tests(phases, settings, keep=keep):
         with phases.phase("compose endpoints"):
             target = f"lakehouse_endpoints_file={endpoints}"
             run.playbook("endpoints", settings.inventory, "--extra-vars", target, environment=settings.values)
         return timed(phases, "compose tests", [run.program("pytest"), str(COMPOSE_TESTS), *_SHORT])
 
 
-def nightly(phases: Phases) -> int:
-    """What is too long for `test`: both suites on docker compose, whose report is kept."""
-    settings = _compose_of_tests().with_values(COMPOSE_PROFILES="all")
-    engine(phases)
-    compose_image(phases, settings)
-    with _stack_of_tests(phases, settings, keep=False):
-        smoke(phases, settings.inventory, environment=settings.values)
-        matrix(phases, settings.inventory, environment=settings.values)
-        code = report.build(run.BUILD, bill().versions)
-        shutil.rmtree(NIGHTLY, ignore_errors=True)
-        shutil.copytree(REPORT, NIGHTLY)
-        return code
-
-
-def drill(phases: Phases, path: str, names: Collection[str] = (), typed: str | None = None) -> int:
-    """Take nodes and containers of their own apart, longer than `test` may, and write the page of docs/.
-
-    All drills, or those of these names; LakehouseError for a name that none has.
-    """
-    chosen, when = drills.named(names), drills.circumstances()
-    here, nodewise, compose = (
-        [drill for drill in chosen if drill.where == where]
-        for where in (drills.CONTROL, drills.NODES, drills.COMPOSE)
-    )
-    if nodewise:
-        confirm(phases, path, typed)
-    fetch(phases)
-    # Before there are nodes, which take their share of the cores: these measure seconds.
-    passed = [_drilled(phases, drill, when) for drill in here]
-    if nodewise:
-        keep_profile(phases, path, profile.FULL)
-        machines(phases, path, bare=True)
-        converge(phases, path)
-        load(phases, path)
-        endpoints(phases, path)
-        passed += [_drilled(phases, drill, when, "--inventory", path) for drill in nodewise]
-        nodes.down(path, phases.log)
-    if compose:
-        images_of_tests(phases)
-        with _stack_of_tests(phases, _compose_of_tests(), keep=False):
-            passed += [_drilled(phases, drill, when) for drill in compose]
-    return int(not all(passed))
-
-
-def _drilled(phases: Phases, drill: drills.Drill, when: drills.Run, *arguments: str) -> bool:
-    """Run a file of drills and write its section of the page; tell whether all of it passed."""
-    drill.results.unlink(missing_ok=True)
-    words = ["-m", drills.MARK, f"--junit-xml={drill.results}", str(drill.path), *arguments]
-    passed = timed(phases, f"drill {drill.name}", [run.program("pytest"), *words])
-    drills.record(drill, when)
-    return passed
-
-
 @contextmanager
-def _stack_of_tests(phases: Phases, settings: Settings, *, keep: bool) -> Iterator[None]:
+def stack_of_tests(phases: Phases, settings: Settings, *, keep: bool) -> Iterator[None]:
     """A stack from nothing, with data, whose DataNodes this computer finds; nothing is left unless `keep`."""
     added = bool(names.unknown(names.of(settings)))
     # With what an earlier run has left, nothing would be from nothing; to remove it takes docker compose.
@@ -429,7 +298,7 @@ def _stack_of_tests(phases: Phases, settings: Settings, *, keep: bool) -> Iterat
             compose_names(settings, forget=True)
 
 
-def _compose_of_tests() -> Settings:
+def compose_of_tests() -> Settings:
     """The stack of the tests, and nothing of a person's own: what is set in the environment would win."""
     return dotenv.load(COMPOSE_TESTS / "test.env", environment={})
 

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import click
 
-from lakehouse import commands, shared_options, verbs
+from lakehouse import artifacts, commands, profile, run, shared_options, verbs
+from lakehouse.airgap import writing
 
 
 @commands.command()
@@ -16,4 +17,10 @@ from lakehouse import commands, shared_options, verbs
 @shared_options.started
 def command(output: Path | None, inventory: str, started: float | None) -> None:
     """Write a bundle for an installation without a network."""
-    verbs.bundle(verbs.start(started), inventory, output)
+    phases, materials, kind = verbs.start(started), verbs.bill(), profile.of(inventory)
+    every = materials.components.items()
+    names = [name for name, part in every if kind != profile.CORE or part.profile == profile.CORE]
+    path = output or run.BUILD / f"lakehouse-{kind}.bundle.tar"
+    with phases.phase("bundle"):
+        line = writing.write(materials, names, artifacts.cache_dir(), path.absolute(), phases.log)
+    phases.log(f"bundle: {line}; next: make lakehouse BUNDLE={path}")

@@ -1,4 +1,4 @@
-from lakehouse import commands, shared_options, verbs
+from lakehouse import commands, report, run, shared_options, verbs
 
 
 @commands.command()
@@ -6,4 +6,7 @@ from lakehouse import commands, shared_options, verbs
 @shared_options.started
 def command(inventory: str, started: float | None) -> int:
     """Deploy and verify a lakehouse on fresh machines."""
-    return verbs.deploy(verbs.start(started), inventory)
+    phases = verbs.start(started)
+    verbs.machines(phases, inventory)
+    verbs.serve(phases, inventory)
+    return report.build(run.BUILD, verbs.bill().versions)

@@ -15,7 +15,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.inventory import load
 from lakehouse.phases import Phases
 from lakehouse.report import record
-from lakehouse.targets import Stack
+from lakehouse.targets import Target
 
 # A process may end between the listing and the reading.
 MEMORY = "cat /proc/[0-9]*/smaps_rollup 2>/dev/null | awk '/^Pss:/ {sum += $2} END {print sum}'"
@@ -127,7 +127,7 @@ def measure_compose(settings: Settings) -> int:
         for stack in (small, whole):
             verbs.compose_down(whole, volumes=True)
             verbs.compose_up(timer, stack)
-            Stack(stack).load(timer)
+            Target(stack.inventory, stack).load(timer)
             verbs.compose_down(whole, volumes=False)
             verbs.compose_up(timer, stack)
             if stack is small:

@@ -112,5 +112,5 @@ class TestTarget:
     def test_the_stack_is_given_its_data(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[Any] = []
         monkeypatch.setattr(run, "logged", lambda argv, *_: asked.append(argv))
-        targets.Stack(chosen()).load(verbs.start())
+        targets.Target("", chosen()).load(verbs.start())
         assert asked == [stack.compose(chosen(), "run", "--rm", "--no-TTY", "load")]

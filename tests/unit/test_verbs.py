@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lakehouse import nodes, phases, report, run, verbs
+from lakehouse import cli, commands, nodes, phases, report, run, verbs
+from lakehouse.commands import test
 from lakehouse.compose import dotenv, names, stack
 from lakehouse.dev import bench, drills
 from lakehouse.errors import LakehouseError
@@ -142,8 +143,8 @@ def test_a_failed_check_ends_the_test_before_any_cluster(
     monkeypatch.setattr(verbs, "machines", untouched)
     monkeypatch.setattr(verbs, "fetch", lambda *_, **__: None)
     monkeypatch.setattr(verbs, "images_of_tests", lambda _: None)
-    monkeypatch.setattr(verbs, "FAST_CHECKS", {"lint": ["true"], "unit": ["true"], broken: ["false"]})
-    assert verbs.test(verbs.start(), "tests/inventory", keep=False) == 1
+    monkeypatch.setattr(test, "FAST_CHECKS", {"lint": ["true"], "unit": ["true"], broken: ["false"]})
+    assert cli.main(["test", "-i", "tests/inventory"]) == 1
     assert statuses()[broken] == phases.FAILED
 
 
@@ -172,8 +173,8 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
     }.items():
         monkeypatch.setattr(verbs, verb, done(result))
     monkeypatch.setattr(verbs, "timed", timed)
-    assert verbs.test(verbs.start(), "tests/inventory", keep=False) == int(bool(broken))
-    assert ran["network tests"] == [verbs.NETWORK_TESTS, "-m", "network"]
+    assert cli.main(["test", "-i", "tests/inventory"]) == int(bool(broken))
+    assert ran["network tests"] == [test.NETWORK_TESTS, "-m", "network"]
     for name, chosen in verbs.CLUSTER_TESTS.items():
         assert ran[name] == ["tests/cluster", "--inventory", "tests/inventory", *chosen]
 
@@ -181,7 +182,7 @@ def test_every_marker_is_run_and_must_pass(monkeypatch: pytest.MonkeyPatch, brok
 def test_the_real_mavens_tests_are_all_asked_for() -> None:
     mark = "pytest.mark." + "network"
     marked = [path for path in (run.ROOT / "tests").rglob("*.py") if mark in path.read_text(encoding="utf-8")]
-    assert marked == [run.ROOT / verbs.NETWORK_TESTS]
+    assert marked == [run.ROOT / test.NETWORK_TESTS]
 
 
 def test_what_is_no_long_drill_is_run_once_on_the_cluster() -> None:
@@ -211,12 +212,13 @@ class TestConfirm:
 
     @pytest.mark.parametrize("typed", [None, "", "lakehouse", "kit-test"])
     def test_without_the_name_nothing_is_removed(
-        self, monkeypatch: pytest.MonkeyPatch, typed: str | None
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str | None
     ) -> None:
         monkeypatch.setattr(nodes, "down", None)
         refusal = "nodes of lakehouse-local with their data; nothing was removed; next: repeat with CONFIRM="
-        with pytest.raises(LakehouseError, match=refusal):
-            verbs.test(verbs.start(), self.LOCAL, keep=False, typed=typed)
+        confirm = [] if typed is None else ["--confirm", typed]
+        assert cli.main(["test", "-i", self.LOCAL, *confirm]) == commands.FAILED
+        assert refusal in capsys.readouterr().err
         with pytest.raises(LakehouseError, match=refusal):
             bench.measure(self.LOCAL, typed)
 
@@ -243,12 +245,12 @@ class TestConfirm:
 
 
 def test_who_may_not_write_the_names_hears_it_at_once(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(names, "unknown", list)
     monkeypatch.setattr(names, "HOSTS", tmp_path / "of-root")
-    with pytest.raises(LakehouseError, match=r"sudo make compose-names ENV_FILE=tests/compose/test\.env"):
-        verbs.test(verbs.start(), "tests/inventory", keep=False)
+    assert cli.main(["test", "-i", "tests/inventory"]) == commands.FAILED
+    assert "; next: sudo make compose-names ENV_FILE=tests/compose/test.env\n" in capsys.readouterr().err
 
 
 def test_an_earlier_smoke_result_is_never_taken_for_this_one(ansible: Path, build: Path) -> None:

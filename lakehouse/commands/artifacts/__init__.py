@@ -1,7 +1,5 @@
 """Fetch or lock the files of versions.yml."""
 
-from __future__ import annotations
-
 from lakehouse.commands import Folder
 
 command = Folder(__name__, __path__, help=__doc__)

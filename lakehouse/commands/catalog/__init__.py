@@ -1,7 +1,5 @@
 """Commit, compare, serve and restore the metastore."""
 
-from __future__ import annotations
-
 from lakehouse import shared_options
 from lakehouse.commands import Folder
 

@@ -1,7 +1,5 @@
 """Check the metastore."""
 
-from __future__ import annotations
-
 from lakehouse import shared_options
 from lakehouse.commands import Folder
 
