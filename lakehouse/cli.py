@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import click
 
-from lakehouse import commands
+from lakehouse import commands, log
 from lakehouse.interruption import raised
 from lakehouse.next_command import PROGRAM
 
@@ -17,17 +19,39 @@ from lakehouse.next_command import PROGRAM
 PIPE = 141
 INTERRUPTED = 130
 
+# `python -m` calls this module __main__.
+_LOG = logging.getLogger("lakehouse.cli")
+
+
+def _configure(verbose: bool, log_file: Path | None) -> None:
+    try:
+        log.configure(verbose=verbose, file=log_file)
+    except OSError as error:
+        raise click.UsageError(f"--log-file {log_file}: {error.strerror}") from error
+
+
 ROOT = commands.Folder(
     commands.__name__,
     commands.__path__,
     help="Three bare machines become a verified lakehouse.",
+    params=[
+        click.Option(["-v", "--verbose"], is_flag=True, help="log programs and hosts on stderr"),
+        click.Option(["--log-file"], type=click.Path(path_type=Path), help="append the log to this file"),
+    ],
+    callback=_configure,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command and return its exit code; an error is one line, never a traceback."""
-    words = sys.argv[1:] if argv is None else argv
+    words, began = sys.argv[1:] if argv is None else argv, time.monotonic()
+    code = _main(words)
+    _LOG.info("exit code %s after %.1f s", code, time.monotonic() - began)
+    return code
+
+
+def _main(words: list[str]) -> int:
     try:
         with raised(KeyboardInterrupt, [signal.SIGINT]), ROOT.make_context("lakehouse", [*words]) as context:
             return int(ROOT.invoke(context))

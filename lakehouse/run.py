@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from lakehouse.errors import LakehouseError
 
+_LOG = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 LOGS = BUILD / "log"
@@ -34,11 +37,13 @@ def logged(argv: Sequence[str], log: Path, environment: Mapping[str, str] | None
     Raises LakehouseError with the end of the output where the program fails.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
     with log.open("w", encoding="utf-8") as stream:
         done = subprocess.run(
             argv, cwd=ROOT, stdout=stream, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
             env={**os.environ, **(environment or {})}, check=False,
         )  # fmt: skip
+    _ended(argv, done.returncode, began)
     output = log.read_text(encoding="utf-8")
     if done.returncode:
         shown = "\n".join(output.splitlines()[-SHOWN_LINES:])
@@ -72,4 +77,11 @@ def playbook(
 
 def shown(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """Run a program from the repository's root on this terminal and return its exit code."""
-    return subprocess.run(argv, cwd=ROOT, env={**os.environ, **(environment or {})}, check=False).returncode
+    began = time.monotonic()
+    code = subprocess.run(argv, cwd=ROOT, env={**os.environ, **(environment or {})}, check=False).returncode
+    _ended(argv, code, began)
+    return code
+
+
+def _ended(argv: Sequence[str], code: int, began: float) -> None:
+    _LOG.info("%s: exit code %s after %.1f s", " ".join(argv[:4]), code, time.monotonic() - began)

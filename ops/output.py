@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Collection, Mapping
 
 from lakehouse.errors import LakehouseError
+from lakehouse.log import PRINTED
 from lakehouse.terminal import LINES, printable
 from ops import hosts
 from ops.maybe import Answer
@@ -54,6 +56,7 @@ class Kept:
 
 def progress(text: str) -> None:
     """Say on stderr what is being done."""
+    logging.getLogger(PRINTED).info("%s", text)
     sys.stderr.write(f"{printable(text, keep=LINES)}\n")
     sys.stderr.flush()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import select
 import subprocess
@@ -17,6 +18,7 @@ from lakehouse.run import ROOT
 from ops.maybe import Answer, unknown
 from plugins.module_utils.lakehouse.probes import MOST_BYTES
 
+_LOG = logging.getLogger(__name__)
 # Of the time that is left, what reading and showing the answers takes.
 _RESERVE_SECONDS = 0.4
 # A control machine that is too busy to read its inventory is no reason to call hosts silent.
@@ -213,4 +215,5 @@ def answered(said: str) -> dict[str, Answer[Reply]]:
             one = json.loads(line)
             reply = Reply(str(one["value"]), float(one["began"]), float(one["ended"]))
             answers[one["name"]] = unknown(one["why"]) if one["why"] else Answer(reply)
+            _LOG.debug("%s: %s after %.1f s", one["name"], one["why"] or "answer", reply.ended - reply.began)
     return answers

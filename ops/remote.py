@@ -5,6 +5,7 @@ Nothing of it is left on a host: a script ends with its time, and with the conne
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 import shlex
@@ -24,6 +25,7 @@ from lakehouse.inventory import Host
 from ops import hosts
 from ops.maybe import Answer, unknown
 
+_LOG = logging.getLogger(__name__)
 # How `timeout` ends: what it has ended, and what it had to kill.
 TIMED_OUT, _KILLED = 124, 137
 # What a script has after it was told to end, and then ssh.
@@ -211,12 +213,16 @@ def _collected(
             if found.wrong:
                 complaints[found.host] = found.text
             say(found)
-    return {
+    answers = {
         name: Answer(codes[name])
         if name in codes
         else unknown(_why(name in silent, complaints.get(name), limit))
         for name in started
     }
+    for name, answer in answers.items():
+        how = f"exit code {answer.value}" if answer.known else answer.why
+        _LOG.info("%s: %s after %.1f s", name, how, time.monotonic() - began)
+    return answers
 
 
 def _code(line: str, mark: str) -> int | None:

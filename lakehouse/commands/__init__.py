@@ -7,6 +7,7 @@ many load Ansible, pyarrow or docker.
 from __future__ import annotations
 
 import ast
+import logging
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
@@ -18,8 +19,10 @@ import click
 from click.core import ParameterSource
 
 from lakehouse.errors import LakehouseError, UsageError, system_said
+from lakehouse.log import PRINTED
 from lakehouse.terminal import LINES, printable
 
+_LOG = logging.getLogger(__name__)
 # Exit codes of a command that could not do its work. One that reports on a cluster has 1 for a fault of that.
 FAILED, NOT_KNOWN = 1, 2
 # Names what does not exist (sysexits.h: EX_USAGE).
@@ -54,6 +57,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> int:
         """Run the command and return its exit code."""
+        _LOG.info("%s (%s)", ctx.command_path, ctx.params.get("inventory", "no inventory"))
         try:
             return super().invoke(ctx) or 0
         except LakehouseError as error:
@@ -117,4 +121,5 @@ class Folder(click.Group):
 
 def show(error: str) -> None:
     """Print an error as a line on stderr."""
+    logging.getLogger(PRINTED).error("%s", error)
     sys.stderr.write(f"error: {printable(error, keep=LINES)}\n")

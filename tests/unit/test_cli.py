@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import errno
 import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import get_type_hints
 
 import click
 import pytest
 
-from lakehouse import cli, commands, nodes, run, verbs
+from lakehouse import cli, commands, log, nodes, run, verbs
 from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
 from tests.unit import command_line
@@ -228,3 +233,60 @@ class TestMain:
         monkeypatch.setattr(nodes, "status", lambda _: ["n1 running", "n2 absent"])
         assert cli.main(["nodes"]) == 0
         assert capsys.readouterr().out == "n1 running\nn2 absent\n"
+
+
+class TestLog:
+    """What a command logs, and where."""
+
+    @pytest.fixture(autouse=True)
+    def _quiet(self) -> Iterator[None]:
+        yield
+        log.configure(verbose=False, file=None)
+
+    def test_nothing_is_logged_unless_asked_for(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(nodes, "status", lambda _: [])
+        assert cli.main(["nodes"]) == 0
+        assert capsys.readouterr().err == ""
+
+    def test_verbose_logs_programs_on_stderr(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(nodes, "status", lambda _: [run.shown(["false"])])
+        assert cli.main(["--verbose", "nodes", "-i", "other"]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 3, lines
+        assert lines[0].endswith("INFO lakehouse.commands: lakehouse nodes (other)")
+        assert re.search(r"INFO lakehouse\.run: false: exit code 1 after \S+ s$", lines[1])
+        assert re.search(r"INFO lakehouse\.cli: exit code 0 after \S+ s$", lines[2])
+
+    def test_a_log_file_has_errors_too_and_is_continued(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        file = tmp_path / "kit.log"
+        monkeypatch.setattr(nodes, "status", raising(LakehouseError("n1 is gone")))
+        for _ in range(2):
+            assert cli.main(["--log-file", str(file), "nodes"]) == 1
+        assert capsys.readouterr().err == "error: n1 is gone\n" * 2
+        assert file.read_text(encoding="utf-8").count(" ERROR lakehouse.printed: n1 is gone\n") == 2
+
+    def test_an_error_is_printed_once_with_verbose(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(nodes, "status", raising(LakehouseError("n1 is gone")))
+        assert cli.main(["-v", "nodes"]) == 1
+        assert capsys.readouterr().err.count("n1 is gone") == 1
+
+    def test_an_error_before_any_command_is_printed_once(self) -> None:
+        argv = [sys.executable, "-m", "lakehouse.cli", "restrat"]
+        done = subprocess.run(argv, cwd=run.ROOT, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count("restrat")) == (commands.USAGE, "", 1), done
+
+    def test_a_log_file_that_cannot_be_written_is_one_line(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        assert cli.main(["--log-file", str(tmp_path), "nodes"]) == commands.USAGE
+        assert capsys.readouterr().err == (
+            f"error: --log-file {tmp_path}: Is a directory; next: .venv/bin/lakehouse --help\n"
+        )
