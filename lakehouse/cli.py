@@ -39,7 +39,7 @@ ROOT = commands.Folder(
         click.Option(["--log-file"], type=click.Path(path_type=Path), help="append the log to this file"),
     ],
     callback=_configure,
-    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 110},
 )
 
 

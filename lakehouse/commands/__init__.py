@@ -64,7 +64,7 @@ class Command(click.Command):
             show(str(error))
             return USAGE if isinstance(error, UsageError) else self.failure
         except BrokenPipeError:
-            raise
+            raise  # a reader that has enough is no failure: see lakehouse.cli
         except OSError as error:
             show(f"{system_said(error)}; next: df -h, ls -ld {error.filename or '.'}")
             return self.failure

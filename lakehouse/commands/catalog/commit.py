@@ -27,7 +27,7 @@ from ops.status import placement
     is_flag=False,
     flag_value=30,
     metavar="[DAYS]",
-    help="tag the snapshots of Iceberg tables, so that they do not expire for 30 days, or DAYS",
+    help="protect snapshots of Iceberg tables from expiry, for 30 days or DAYS",
 )
 @click.option("--full", is_flag=True, help="read all objects, also those that have not changed")
 @shared_options.catalog

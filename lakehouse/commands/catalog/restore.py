@@ -10,11 +10,9 @@ from ops.change import run
 
 @commands.command()
 @click.argument("commit")
-@click.argument("name", default="")
+@click.argument("name", required=False)
 @click.option("--drop", is_flag=True, help="drop objects that the commit does not have; files stay")
-@click.option(
-    "--as", "other", metavar="NAME", default="", help="restore a database as another one, on the same files"
-)
+@click.option("--as", "other", metavar="NAME", help="restore a database as another one, on the same files")
 @click.option(
     "--rewrite",
     "rules",
@@ -27,9 +25,9 @@ from ops.change import run
 @shared_options.change
 def command(
     commit: str,
-    name: str,
+    name: str | None,
     drop: bool,
-    other: str,
+    other: str | None,
     rules: tuple[str, ...],
     target: str,
     env_file: Path | None,
@@ -47,6 +45,7 @@ def command(
     # The command that resumes it may run in another folder.
     place = str(store.resolve()) if store else ""
     arguments = {
-        "commit": commit, "name": name, "drop": drop, "store": place, "other": other, "rules": list(rules),
+        "commit": commit, "name": name or "", "drop": drop, "store": place, "other": other or "",
+        "rules": list(rules),
     }  # fmt: skip
     return run.carry_out(options, restoring.VERB, restoring.prepare, arguments)
