@@ -6,7 +6,7 @@ The metastore is not touched: `catalog restore` writes the desired state. `main`
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lakehouse.catalog import commits, diff
@@ -55,31 +55,12 @@ class _Done:
     facts: tuple[str, ...] = ()
 
 
-def merge(options: MergeOptions) -> int:
-    """Make a commit of a branch that also has the changes of another one."""
+def carry_out(verb: str, options: MergeOptions) -> int:
+    """Make a commit of a branch: merge, cherry-pick or revert; return 0, or 1 where conflicts are left."""
     with opened(options, writes=True) as (store, target), store.locked():
-        theirs = store.resolve(options.commit)
-        line = _line(store, options, "merge", theirs)
-        change = _Change("merge", theirs, store.common(line.tip, theirs), theirs)
-        return _carry_out(options, (store, target), line, change)
-
-
-def cherry_pick(options: MergeOptions) -> int:
-    """Make a commit of a branch that has the changes of another commit."""
-    with opened(options, writes=True) as (store, target), store.locked():
-        picked = store.resolve(options.commit)
-        line = _line(store, options, "cherry-pick", picked)
-        change = _Change("cherry-pick", picked, _before(store, picked), picked)
-        return _carry_out(options, (store, target), line, change)
-
-
-def revert(options: MergeOptions) -> int:
-    """Make a commit of a branch that undoes the changes of another commit."""
-    with opened(options, writes=True) as (store, target), store.locked():
-        wrong = store.resolve(options.commit)
-        line = _line(store, options, "revert", wrong)
-        change = _Change("revert", wrong, wrong, _before(store, wrong))
-        return _carry_out(options, (store, target), line, change)
+        entry = store.resolve(options.commit)
+        line = _line(store, options, verb, entry)
+        return _carry_out(options, (store, target), line, _CHANGES[verb](store, line, entry))
 
 
 def _line(store: Store, options: MergeOptions, verb: str, meant: Entry) -> _Line:
@@ -100,6 +81,13 @@ def _before(store: Store, entry: Entry) -> Entry:
     if not entry.parents:
         raise UsageError(f"{entry.short} is the first commit: nothing is before it")
     return store.commit(entry.parents[0])
+
+
+_CHANGES: Mapping[str, Callable[[Store, _Line, Entry], _Change]] = {
+    "merge": lambda store, line, entry: _Change("merge", entry, store.common(line.tip, entry), entry),
+    "cherry-pick": lambda store, _, entry: _Change("cherry-pick", entry, _before(store, entry), entry),
+    "revert": lambda store, _, entry: _Change("revert", entry, entry, _before(store, entry)),
+}
 
 
 def _carry_out(options: MergeOptions, opened_store: tuple[Store, str], line: _Line, change: _Change) -> int:

@@ -12,4 +12,4 @@ def command(options: MergeOptions) -> int:
 
     Exit code: 1 for conflicts; nothing is written.
     """
-    return merging.cherry_pick(options)
+    return merging.carry_out("cherry-pick", options)
