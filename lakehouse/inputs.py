@@ -26,10 +26,15 @@ _KIT = (
 _CONNECTION = frozenset({"ansible_host", "ansible_port"})
 # What one run is told, and does not change what it makes of a host.
 _OF_A_RUN = frozenset({"lakehouse_forsaken", "lakehouse_restarts", "lakehouse_run"})
+# Ansible's own, with the place of a checkout in them.
+_PLACES = frozenset({"inventory_dir", "inventory_file", "playbook_dir"})
 # Facts that sizes and accounts follow from.
 _FACTS = ("memtotal_mb", "processor_vcpus", "architecture", "lakehouse_members")
 # A value whose result depends on more than the variables that it names.
-_LOOKUP = re.compile(r"\b(lookup|query|q|now|random|shuffle|pipe)\b")
+_LOOKUP = re.compile(
+    r"\b(lookup|query|q|now|random|shuffle|pipe|strftime|expandvars|expanduser|fileglob|realpath|exists|file|"
+    r"directory|link|mount)\b"
+)
 OUTSIDE = re.compile(r"\bansible\.builtin\.(env|password|pipe)\b")
 # An inventory is text.
 _MOST_BYTES = 16 << 20
@@ -37,21 +42,26 @@ _MOST_BYTES = 16 << 20
 Evaluate = Callable[[str, Any], Any]
 
 
-def digest(folder: Path, hosts: Mapping[str, Mapping[str, Any]], evaluate: Evaluate) -> str:
+def digest(folder: Path, hosts: Mapping[str, Mapping[str, Any]], evaluate: Evaluate, bill: str = "") -> str:
     """Return the digest of the kit, of an inventory's folder and of the variables of each host.
 
-    `evaluate` returns the value of a template of a host. Where it raises ValueError, the digest equals none.
+    `evaluate` returns the value of a template of a host, or raises ValueError; `bill` is another bill of
+    materials than the kit's. Where something cannot be read as a whole, the digest equals no other one.
     """
     whole = hashlib.sha256(version("ansible-core").encode())
-    for path in [*_files(ROOT, _KIT), *_files(folder, ("",))]:
-        whole.update(f"{path}\0".encode())
-        whole.update(hashlib.sha256(path.read_bytes()).digest())
+    try:
+        for root, names in ((ROOT, (*_KIT, *filter(None, [bill]))), (folder, ("",))):
+            for path in _files(root, names):
+                whole.update(f"{path.relative_to(root)}\0".encode())
+                whole.update(hashlib.sha256(path.read_bytes()).digest())
+    except (OSError, ValueError):
+        return secrets.token_hex()
     for name, variables in sorted(hosts.items()):
         values = {key: value for key, value in variables.items() if _is_input(key)}
         facts = variables.get("ansible_facts", {})
         document = {
             "variables": values,
-            "looked up": dict(_looked_up(name, values, evaluate)),
+            "evaluated": dict(_evaluated(name, values, evaluate)),
             "facts": {fact: facts.get(fact) for fact in _FACTS},
         }
         whole.update(json.dumps({name: document}, sort_keys=True, default=str).encode())
@@ -61,21 +71,25 @@ def digest(folder: Path, hosts: Mapping[str, Mapping[str, Any]], evaluate: Evalu
 def _is_input(name: str) -> bool:
     """Tell whether a variable is one of the inventory's; registered results begin with two underscores."""
     is_set = name in _CONNECTION or not name.startswith(("ansible_", "__"))
-    return is_set and name not in _OF_A_RUN
+    return is_set and name not in _OF_A_RUN | _PLACES
 
 
-def _looked_up(host: str, variables: Mapping[str, Any], evaluate: Evaluate) -> Iterator[tuple[str, Any]]:
+def _evaluated(host: str, variables: Mapping[str, Any], evaluate: Evaluate) -> Iterator[tuple[str, Any]]:
     for name, value in variables.items():
-        if _LOOKUP.search(json.dumps(value, default=str)):
+        text = json.dumps(value, default=str)
+        if "{{" in text or "{%" in text:
             try:
                 yield name, evaluate(host, value)
             except ValueError:
-                # It names what only a role knows: the run of the roles decides.
-                yield name, secrets.token_hex()
+                # It names what only a role has: its text tells as much, unless it asks for something else.
+                yield name, secrets.token_hex() if _LOOKUP.search(text) else text
 
 
 def _files(folder: Path, names: tuple[str, ...]) -> Iterator[Path]:
-    """Give the files below a folder in their order, without caches and what git keeps."""
+    """Give the files below a folder in their order, without caches and what git keeps.
+
+    ValueError for a folder that is larger than text is.
+    """
     for name in names:
         top = folder / name
         paths = [top] if top.is_file() else sorted(top.rglob("*")) if top.is_dir() else []
@@ -85,5 +99,5 @@ def _files(folder: Path, names: tuple[str, ...]) -> Iterator[Path]:
             if not hidden and path.is_file():
                 size += path.stat().st_size
                 if size > _MOST_BYTES:
-                    return
+                    raise ValueError(f"{top} has more than {_MOST_BYTES >> 20} MiB")
                 yield path

@@ -59,8 +59,7 @@ def main() -> None:
     if done.returncode:
         module.fail_json(msg=f"systemd-sysusers: {done.stderr.strip()}; next: getent passwd")
     created = [line for line in (done.stdout + done.stderr).splitlines() if "Creating" in line]
-    if not module.check_mode:
-        host_manifest.record(module.params["manifest"], items(module.params["lines"]))
+    host_manifest.put(module, items(module.params["lines"]))
     module.exit_json(changed=bool(created), created=created)
 
 

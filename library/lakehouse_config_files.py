@@ -3,11 +3,7 @@
 
 from __future__ import annotations
 
-import errno
-import grp
-import hashlib
 import os
-import pwd
 import subprocess
 import tempfile
 from pathlib import Path
@@ -15,8 +11,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse import host_manifest, safe_path
-from ansible.module_utils.lakehouse.safe_path import Place, UnsafePathError
+from ansible.module_utils.lakehouse import host_manifest, host_state, safe_path
+from ansible.module_utils.lakehouse.safe_path import Place, UnsafePathError, gid, replace, uid
 
 DOCUMENTATION = r"""
 module: lakehouse_config_files
@@ -69,45 +65,6 @@ def _sshd(content: str) -> str | None:
         )  # fmt: skip
     said = " ".join((done.stderr or done.stdout).replace(stream.name, "line").split())
     return f"sshd refuses the rendered file: {said}; next: sshd -t" if done.returncode else None
-
-
-def replace(place: Place, content: str, attributes: dict[str, Any]) -> None:
-    """Write beside the target with the final owner and mode, then rename: no reader sees half a file."""
-    path = Path(place.path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(content)
-            # By the open file: its name may be another account's to change.
-            os.fchown(handle, uid(attributes["owner"]), gid(attributes["group"]))
-            os.fchmod(handle, int(attributes["mode"], 8))
-        try:
-            Path(name).replace(path)
-        except OSError as error:
-            if error.errno != errno.EBUSY or not place.trusted:
-                raise
-            # A bind-mounted file (a container's /etc/hosts) cannot be renamed over.
-            path.write_text(content, encoding="utf-8")
-            Path(name).unlink()
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def uid(owner: str) -> int:
-    """Return the number of an account; OSError where there is none."""
-    try:
-        return int(owner) if owner.isdecimal() else pwd.getpwnam(owner).pw_uid
-    except KeyError:
-        raise OSError(errno.EINVAL, f"there is no user {owner}") from None
-
-
-def gid(group: str) -> int:
-    """Return the number of a group; OSError where there is none."""
-    try:
-        return int(group) if group.isdecimal() else grp.getgrnam(group).gr_gid
-    except KeyError:
-        raise OSError(errno.EINVAL, f"there is no group {group}") from None
 
 
 def attributes_of(entry: dict[str, Any], default_mode: str) -> dict[str, str]:
@@ -247,8 +204,7 @@ def _item(entry: dict[str, Any], secrets: dict[str, str]) -> dict[str, Any]:
         return {"kind": "directory", **path, **_mode(attributes_of(entry, "0755")), **own}
     content = secrets[entry["dest"]] if entry.get("secret") else entry["content"]
     attributes = attributes_of(entry, "0600" if entry.get("secret") else "0644")
-    digest = hashlib.sha256(content.encode()).hexdigest()
-    return {"kind": "file", **path, **_mode(attributes), "sha256": digest}
+    return {"kind": "file", **path, **_mode(attributes), **host_state.fingerprint(content.encode())}
 
 
 def _mode(attributes: dict[str, str]) -> dict[str, str]:
@@ -278,10 +234,7 @@ def main() -> None:
             module.fail_json(msg=f"{entry['dest']}: {error.strerror}; next: df -h {folder}, ls -ld {folder}")
         if diff:
             diffs.append({**diff, "before_header": entry["dest"], "after_header": entry["dest"]})
-    if not module.check_mode:
-        host_manifest.record(
-            module.params["manifest"], items(module.params["files"], module.params["secrets"])
-        )
+    host_manifest.put(module, items(module.params["files"], module.params["secrets"]))
     module.exit_json(
         changed=bool(diffs),
         files=[diff["after_header"] for diff in diffs],

@@ -280,17 +280,16 @@ def bring(module: AnsibleModule) -> None:
 
 def record(module: AnsibleModule, settled: list[dict[str, Any]]) -> None:
     """Record units that are as they should be."""
-    if not module.check_mode:
-        items = [
-            {
-                "kind": "unit",
-                "name": unit["name"],
-                "enabled": boolean(unit.get("enabled", True)),
-                **{option: unit.get(option) or [] for option in ("files", "listens", "ready")},
-            }
-            for unit in settled
-        ]
-        host_manifest.record(module.params["manifest"], items)
+    items = [
+        {
+            "kind": "unit",
+            "name": unit["name"],
+            "enabled": boolean(unit.get("enabled", True)),
+            **{option: unit.get(option) or [] for option in ("files", "listens", "ready")},
+        }
+        for unit in settled
+    ]
+    host_manifest.put(module, items)
 
 
 if __name__ == "__main__":

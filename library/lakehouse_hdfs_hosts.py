@@ -70,10 +70,10 @@ def main() -> None:
         new.write_text(after, encoding="utf-8")
         new.chmod(MODE)
         new.replace(path)
-    if not module.check_mode:
-        # Without a digest: a host that leaves is another line of it.
-        item = {"kind": "file", "path": str(path), "owner": "root", "group": "root", "mode": f"{MODE:04o}"}
-        host_manifest.record(module.params["manifest"], [item])
+    # Without a digest: a host that leaves is another line of it.
+    file = {"kind": "file", "path": str(path), "owner": "root", "group": "root", "mode": f"{MODE:04o}"}
+    listed = {"name": str(path), "hosts": module.params["hosts"], "url": module.params["namenode"]}
+    host_manifest.put(module, [file, {"kind": "datanodes", **listed}])
     known = registered(module.params["namenode"]) if module.params["namenode"] else None
     unknown = [] if known is None else [name for name in module.params["hosts"] if name not in known]
     module.exit_json(changed=changed, hosts=[one["hostName"] for one in entries], unknown=unknown)

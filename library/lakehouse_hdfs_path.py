@@ -72,8 +72,6 @@ def main() -> None:
     )
     try:
         changed = apply(module.params, check=module.check_mode)
-        if not module.check_mode:
-            host_manifest.record(module.params["manifest"], items(module.params))
     except UnansweredError as error:
         if not module.check_mode:
             module.fail_json(**error.result())
@@ -82,6 +80,7 @@ def main() -> None:
         changed = [*(path["path"] for path in paths), *folders]
     except RefusedError as error:
         module.fail_json(**error.result())
+    host_manifest.put(module, items(module.params))
     module.exit_json(changed=bool(changed), paths=changed)
 
 

@@ -45,7 +45,7 @@ def main() -> None:
                 Path("/proc/sys", *item["name"].split(".")).write_text(item["value"], encoding="ascii")
         except OSError as error:
             module.fail_json(msg=f"{error.filename}: {error.strerror}; next: sysctl --system")
-        host_manifest.record(module.params["manifest"], items)
+    host_manifest.put(module, items)
     module.exit_json(changed=bool(differed), differed=differed)
 
 

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse import host_manifest
+from ansible.module_utils.lakehouse import host_manifest, host_state
 
 DOCUMENTATION = r"""
 module: lakehouse_manifest
@@ -23,7 +27,13 @@ options:
       C(begun) before the roles, C(completed) after all of them, C(recorded) to add I(items).
   run: {type: str, default: "", description: The run that begins, or ends.}
   inputs: {type: str, default: "", description: "Digest of what the roles are given: lakehouse/inputs.py."}
-  items: {type: list, elements: dict, default: [], description: Items that another program has put there.}
+  items:
+    type: list
+    elements: dict
+    default: []
+    description: >-
+      Items that another program has put there. One with C(now) is recorded with the content of each file that
+      its path, a pattern, leads to.
 author: The lakehouse kit
 """
 EXAMPLES = r"""
@@ -36,6 +46,18 @@ EXAMPLES = r"""
 RETURN = r"""
 {}
 """
+
+
+def as_they_are(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Give items, those with C(now) with the content that is there; their path is a pattern."""
+    for item in items:
+        if not item.get("now"):
+            yield item
+            continue
+        rest = {name: value for name, value in item.items() if name != "now"}
+        pattern = Path(item["path"])
+        for path in sorted(pattern.parent.glob(pattern.name)):
+            yield {**rest, "path": str(path), **host_state.fingerprint(path.read_bytes())}
 
 
 def main() -> None:
@@ -53,7 +75,7 @@ def main() -> None:
     path, run = module.params["path"], module.params["run"]
     states = {
         "begun": lambda: host_manifest.begin(path, run),
-        "recorded": lambda: host_manifest.record(path, module.params["items"]),
+        "recorded": lambda: host_manifest.record(path, list(as_they_are(module.params["items"]))),
         "completed": lambda: host_manifest.complete(path, run, module.params["inputs"]),
     }
     if not module.check_mode:

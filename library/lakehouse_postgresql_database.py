@@ -89,7 +89,7 @@ def main() -> None:
             done += needed(server, login, module.warn) if module.check_mode else apply(server, login)
         if not module.check_mode:
             records = [item for login in module.params["databases"] for item in items(server, login)]
-            host_manifest.record(module.params["manifest"], records)
+            host_manifest.put(module, records)
     except RefusedError as error:
         module.fail_json(**error.result())
     module.exit_json(changed=bool(done), done=done)

@@ -192,8 +192,9 @@ def main() -> None:
                 os.utime(target)
             removed = clear(root, module.params["keep"])
             items = [{"kind": "link", "path": str(link), "target": str(to)} for link, to in links.items()]
-            release = {"kind": "release", "path": str(target)} if compared else {}
-            host_manifest.record(module.params["manifest"], [*items, *filter(None, [release])])
+            # What a pinned release lacks cannot be built.
+            items += [{"kind": "release", "path": str(target)}] if compared else []
+            host_manifest.put(module, items, instead_of=f"{root}/")
     except subprocess.CalledProcessError as error:
         module.fail_json(msg=f"{target}: unpacking failed: {error.stderr.strip()}; next: df -h {root}")
     except OSError as error:

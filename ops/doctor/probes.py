@@ -9,10 +9,11 @@ from pathlib import Path
 from lakehouse import services as catalogue
 from lakehouse.catalog.shared_files import PARAMETERS
 from lakehouse.inventory import Host
+from ops import host_manifest
 from ops.probing import Http, Question, Sql, Thrift
 from ops.status import placement, questions
 from ops.status.placement import Cluster
-from plugins.module_utils.lakehouse import host_state, postgresql_login
+from plugins.module_utils.lakehouse import postgresql_login
 
 LOGS = "/var/log"
 # Of one command of a host: a status is in a hurry, and a machine may be busy.
@@ -153,9 +154,7 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
     config = str(host.variables["lakehouse_config_dir"])
     yield "space", questions.space(host, services, LOGS)
     yield "inodes", f'{questions.volumes(host, services, LOGS)}\ndf -P -i -- "$@"'
-    program = Path(host_state.__file__).read_text(encoding="utf-8")
-    compare = shlex.join(["python3", "-c", program, f"{config}/{host_state.NAME}"])
-    yield "manifest", questions.as_root(compare)
+    yield "manifest", questions.as_root(host_manifest.script(config))
     yield "thp", _pages()
     yield "names", _names([(one.name, one.address) for one in cluster.hosts])
     yield "listening", "ss -Hltn"

@@ -252,6 +252,25 @@ def refused(
     return found
 
 
+def damaged(
+    planned: Sequence[Row], root: str, differences: Mapping[str, Sequence[str]], path: str
+) -> list[Reason]:
+    """Return why a release must not be switched that a rollback would lead to: it lacks files.
+
+    `differences` are those of each host from its manifest, `root` the folder of all releases.
+    """
+    following = f"the former versions in {path}, playbooks/site.yml, then the upgrade again, or --force"
+    reasons = []
+    for row in planned:
+        release = f"release {root}/{row.component.replace('_', '-')}/releases/{row.old} "
+        reasons += [
+            Reason(f"{row.host}: {line}: a rollback would lead to it", following, forced=True)
+            for line in differences.get(row.host, ())
+            if line.startswith(release)
+        ]
+    return reasons
+
+
 def lines(planned: Sequence[Row], changed: Mapping[str, Mapping[str, tuple[str, str]]]) -> list[str]:
     """Return the plan for people."""
     components = list(dict.fromkeys(row.component for row in planned))

@@ -17,6 +17,7 @@ from lakehouse.artifacts import manifest, parts, releases
 from lakehouse.artifacts.manifest import Manifest
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import PROGRAM, command
+from ops import host_manifest
 from ops.change import marker, restart, run
 from ops.change.facts import Living
 from ops.change.journal import Run
@@ -75,7 +76,9 @@ def prepare(living: Living, request: Request) -> Work:
     }
     planned = _with_invocations(living, planner.rows(living.cluster, components, there, wanted))
     changed = _changes(planned, there, wanted)
-    reasons = _reasons(upgrade, changed)
+    root = str(living.cluster.variable("lakehouse_install_dir"))
+    reasons = planner.damaged(planned, root, _differences(living, planned), upgrade.path)
+    reasons += _reasons(upgrade, changed)
     if any(row.rolling for row in planned):
         planned, reason = _rolled(living, planned, there, path)
         reasons += [reason] if reason else []
@@ -220,6 +223,17 @@ def _reasons(upgrade: Upgrade, changed: Mapping[str, Mapping[str, tuple[str, str
         others = {name: one for name, one in versions.items() if name not in planner.FORMATS}
         found += planner.refused(component, others, (), upgrade.path)
     return found
+
+
+def _differences(living: Living, planned: tuple[Row, ...]) -> dict[str, tuple[str, ...]]:
+    """Return by host how it differs from its manifest; nothing of a host that has none."""
+    hosts = {row.host for row in planned}
+    script = host_manifest.script(str(living.cluster.variable("lakehouse_config_dir")))
+    answers = living.everywhere(script, among=hosts) if hosts else {}
+    return {
+        host: answer.then(lambda reply: host_manifest.differences(reply.text)).value or ()
+        for host, answer in answers.items()
+    }
 
 
 def _beyond(inventory: str, form: str) -> tuple[list[str], list[str]]:

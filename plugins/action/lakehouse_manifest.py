@@ -1,7 +1,8 @@
 """Run the module ``lakehouse_manifest``, or answer from what preflight has read.
 
 ``state: inputs`` sets the fact ``lakehouse_inputs``, the digest of all that the roles are given, and
-``lakehouse_manifest_run``, which names this run. ``state: compared`` sets ``lakehouse_settled``: whether the
+``lakehouse_manifest_run``, which names this run; the second time in a run it sets ``lakehouse_inputs_same``.
+``state: compared`` sets ``lakehouse_settled``: whether the
 roles have nothing to do on the host. Where they have, a run of all roles begins, but for check mode, which
 shows the differences.
 """
@@ -17,8 +18,6 @@ from ansible.plugins.action import ActionBase
 
 from lakehouse import inputs
 
-CHANGED = "the inventory or the kit has changed, or a run of all roles has not ended"
-
 
 class ActionModule(ActionBase):
     """One call of the module, or none."""
@@ -31,19 +30,29 @@ class ActionModule(ActionBase):
         super().run(tmp, variables)
         state = self._task.args["state"]
         if state == "inputs":
-            run = secrets.token_hex(8)
-            facts = {"lakehouse_inputs": self._inputs(variables), "lakehouse_manifest_run": run}
+            earlier, digest = variables["ansible_facts"], self._inputs(variables)
+            facts = {
+                "lakehouse_inputs": earlier.get("lakehouse_inputs", digest),
+                "lakehouse_inputs_same": earlier.get("lakehouse_inputs", digest) == digest,
+                "lakehouse_manifest_run": earlier.get("lakehouse_manifest_run") or secrets.token_hex(8),
+            }
             return {"changed": False, "ansible_facts": facts}
         if state == "compared":
             return self._compared(variables)
         return self._call(variables)
 
     def _compared(self, variables: dict[str, Any]) -> dict[str, Any]:
-        facts = variables["ansible_facts"]
-        lines = list(facts["lakehouse_differences"])
-        if not lines and facts["lakehouse_manifest_inputs"] != facts["lakehouse_inputs"]:
-            lines = [f"{self._task.args['path']}: {CHANGED}"]
-        if lines and not self._task.check_mode:
+        lines = variables["ansible_facts"]["lakehouse_differences"]
+        # Of a host whose roles need what those of another one register, the other one, too.
+        together = self._templar.template(variables["lakehouse_compared_together"])
+        hosts = [variables["hostvars"].raw_get(host)["ansible_facts"] for host in together]
+        inputs_now = variables["ansible_facts"]["lakehouse_inputs"]
+        settled = all(
+            not facts.get("lakehouse_differences", [""])
+            and facts.get("lakehouse_manifest_inputs") == inputs_now
+            for facts in hosts
+        )
+        if not settled and not self._task.check_mode:
             result = self._call(variables, state="begun")
             if result.get("failed"):
                 return result
@@ -51,9 +60,8 @@ class ActionModule(ActionBase):
         text = "".join(f"{line}\n" for line in lines)
         return {
             "changed": bool(lines) and self._task.check_mode,
-            "differences": lines,
             "diff": [{"before": text, "after": "", **header}] if lines else [],
-            "ansible_facts": {"lakehouse_settled": not lines},
+            "ansible_facts": {"lakehouse_settled": settled},
         }
 
     def _call(self, variables: dict[str, Any], **arguments: str) -> dict[str, Any]:
@@ -87,4 +95,5 @@ class ActionModule(ActionBase):
             except AnsibleError as error:
                 raise ValueError(str(error)) from error
 
-        return inputs.digest(Path(variables["inventory_dir"]), hosts, evaluate)
+        bill = str(hosts[host_here].get("lakehouse_bill") or "")
+        return inputs.digest(Path(variables["inventory_dir"]), hosts, evaluate, bill)

@@ -52,8 +52,7 @@ def file(tmp_path: Path) -> Item:
     path = tmp_path / "a file"
     path.write_text("text\n", encoding="utf-8")
     path.chmod(0o640)
-    digest = hashlib.sha256(b"text\n").hexdigest()
-    return {"kind": "file", "path": str(path), "mode": "0640", "sha256": digest, **MINE}
+    return {"kind": "file", "path": str(path), "mode": "0640", **MINE, **host_state.fingerprint(b"text\n")}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,8 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 
 def test_a_package(program: Program) -> None:
-    program("dpkg-query", 'case "$*" in *" there") printf installed;; *) exit 1;; esac')
+    # A line for each architecture.
+    program("dpkg-query", 'case "$*" in *" there") echo installed; echo installed;; *) exit 1;; esac')
     missing = {"kind": "package", "name": "gone"}
     assert differences({"kind": "package", "name": "there"}, missing) == ["package gone is not installed"]
 
@@ -208,7 +208,7 @@ def namenode() -> Iterator[tuple[str, dict[str, Any]]]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = answers[parse_qs(urlsplit(self.path).query)["op"][0]]
+            body = answers[parse_qs(urlsplit(self.path).query).get("op", ["jmx"])[0]]
             self.send_response(200 if body else 404)
             self.end_headers()
             self.wfile.write(json.dumps(body).encode())
@@ -244,6 +244,27 @@ def test_a_directory_of_hdfs(namenode: tuple[str, dict[str, Any]]) -> None:
     assert differences(item) == ["hdfs:/lake is not there"]
 
 
+def test_hosts_that_the_namenode_has_to_know(tmp_path: Path, namenode: tuple[str, dict[str, Any]]) -> None:
+    url, answers = namenode
+    path = tmp_path / "datanodes.json"
+    path.write_text('[{"hostName": "n1"}, {"hostName": "n2"}]', encoding="utf-8")
+    answers["jmx"] = {"beans": [{"LiveNodes": '{"n1:9866": {}}', "DeadNodes": '{"n2:9866": {}}'}]}
+    item = {"kind": "datanodes", "name": str(path), "hosts": ["n1", "n2"], "url": url}
+    assert differences(item) == []
+    answers["jmx"]["beans"][0]["DeadNodes"] = "{}"
+    assert differences(item) == [f"DataNodes of {path} is not read for n2"]
+    path.write_text('[{"hostName": "n1"}]', encoding="utf-8")
+    assert f"DataNodes of {path} lacks n2" in differences(item)
+
+
+def test_a_server_that_does_not_answer_is_asked_once() -> None:
+    items = [
+        {"kind": "hdfs", "url": "http://127.0.0.1:1", "user": "hdfs", "path": f"/{place}"} for place in "abc"
+    ]
+    [line] = differences(*items)
+    assert line.startswith("hdfs:/a cannot be compared")
+
+
 class TestRecord:
     """Modules add items, and a run of all roles begins and completes the manifest."""
 
@@ -265,7 +286,7 @@ class TestRecord:
         self, tmp_path: Path, file: Item
     ) -> None:
         path, link = str(tmp_path / "manifest.json"), {"kind": "link", "path": "/none", "target": "x"}
-        unit = {"kind": "unit", "name": "trino", "files": ["/etc/trino"], "ready": [{"kind": "http"}]}
+        unit = {"kind": "unit", "name": "trino", "files": ["/etc/trino"], "listens": [], "ready": [{"a": 1}]}
         host_manifest.begin(path, "first")
         host_manifest.record(path, [file, link, unit])
         host_manifest.complete(path, "first", "inputs")
@@ -286,14 +307,41 @@ class TestRecord:
 
     def test_of_a_unit_two_tasks_know_the_files_and_the_answers(self, tmp_path: Path) -> None:
         path = str(tmp_path / "manifest.json")
-        unit = {"kind": "unit", "name": "trino", "enabled": True, "files": [], "ready": []}
+        unit = {"kind": "unit", "name": "trino", "enabled": True, "files": [], "listens": [], "ready": []}
         host_manifest.record(path, [unit | {"files": ["/etc/trino"]}])
         host_manifest.record(path, [unit | {"ready": [{"kind": "http"}]}])
         [item] = host_state.read(path)["items"].values()
         assert (item["files"], item["ready"]) == (["/etc/trino"], [{"kind": "http"}])
 
-    def test_nothing_is_written_where_no_manifest_is_kept(self, file: Item) -> None:
-        host_manifest.record(None, [file])
+    def test_a_unit_that_is_switched_off_is_recorded_so_by_a_run_with_tags(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "manifest.json")
+        unit = {"kind": "unit", "name": "x", "files": [], "listens": [], "ready": []}
+        host_manifest.record(path, [unit | {"enabled": True, "ready": [{"kind": "http"}]}])
+        host_manifest.record(path, [unit | {"enabled": False}])
+        [item] = host_state.read(path)["items"].values()
+        assert item["enabled"] is False
+
+    def test_a_release_takes_the_place_of_the_one_before(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "manifest.json")
+        old, new, sibling = (
+            {"kind": "release", "path": f"/opt/{name}"} for name in ("x/releases/1", "x/releases/2", "xy/1")
+        )
+        host_manifest.record(path, [old, sibling])
+        host_manifest.record(path, [new], instead_of="/opt/x/")
+        assert host_state.read(path)["items"].keys() == {"release /opt/x/releases/2", "release /opt/xy/1"}
+
+    def test_two_runs_at_once_leave_no_complete_manifest(self, tmp_path: Path, file: Item) -> None:
+        path = str(tmp_path / "manifest.json")
+        host_manifest.begin(path, "one")
+        host_manifest.record(path, [file])
+        host_manifest.record(path, [file | {"sha256": "of another run"}])
+        assert not host_manifest.complete(path, "one", "inputs")
+        assert host_state.read(path)["inputs"] == ""
+
+    def test_a_run_in_which_no_role_has_run_completes_nothing(self, tmp_path: Path) -> None:
+        path = str(tmp_path / "manifest.json")
+        host_manifest.begin(path, "one")
+        assert not host_manifest.complete(path, "one", "inputs")
 
 
 def _edited(path: Path) -> None:
@@ -305,11 +353,18 @@ def _of_another_version(path: Path) -> None:
     path.write_text(json.dumps(document), encoding="utf-8")
 
 
+def _moved(path: Path) -> None:
+    path.symlink_to(path.rename(f"{path}.mine"))
+
+
 BAD: dict[str, tuple[Change, str]] = {
     "edited": (_edited, "was edited"),
     "another version": (_of_another_version, "was written by another version of the kit"),
     "gone": (Path.unlink, "is not there"),
     "cut": (lambda path: path.write_text('{"format"', encoding="utf-8"), "cannot be read"),
+    "another account's to change": (lambda path: path.chmod(0o666), "can be changed by another account"),
+    "a link": (_moved, "cannot be read"),
+    "a pipe": (_pipe, "cannot be read"),
     "a list": (lambda path: path.write_text("[]", encoding="utf-8"), "was written by another version"),
     "deep": (lambda path: path.write_text("[" * 100_000, encoding="utf-8"), "cannot be read"),
 }
@@ -373,6 +428,22 @@ class TestComparison:
         [line], _ = compared(str(manifest))
         assert line.startswith("unit x is not ready: ")
 
+    @pytest.mark.parametrize(
+        "item",
+        [{"files": ["/proc/self/fd/0/none"]}, {"ready": [{"kind": "no such kind"}]}],
+        ids=["a path of no folder", "a probe of another version"],
+    )
+    def test_a_unit_that_cannot_be_compared_is_a_difference(
+        self, manifest: Path, program: Program, item: Item
+    ) -> None:
+        states = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\nNeedDaemonReload=no"
+        times = "ActiveEnterTimestamp=Sat 2126-01-31 12:00:00.123456 UTC\nFragmentPath=\nDropInPaths="
+        program("systemctl", f"cat <<'END'\n{states}\n{times}\nEND")
+        unit = {"kind": "unit", "name": "x", "enabled": True, "files": [], "listens": [], "ready": []}
+        host_manifest.record(str(manifest), [unit | item])
+        [line], _ = compared(str(manifest))
+        assert line.startswith("unit x cannot be compared: ")
+
 
 class TestModule:
     """What the play calls before and after the roles."""
@@ -395,6 +466,17 @@ class TestModule:
         call("recorded", items=[file])
         call("completed")
         assert compared(str(manifest)) == ([], "others")
+
+    def test_an_item_may_be_what_is_there_now(
+        self, call: Callable[..., dict[str, Any]], manifest: Path, tmp_path: Path
+    ) -> None:
+        keys = [tmp_path / f"key{number}.pub" for number in (1, 2)]
+        for key in keys:
+            key.write_text("one\n", encoding="utf-8")
+        call("recorded", items=[{"kind": "file", "path": str(tmp_path / "key*.pub"), "now": True}])
+        assert compared(str(manifest))[0] == []
+        keys[1].write_text("two\n", encoding="utf-8")
+        assert compared(str(manifest))[0] == [f"{keys[1]} has other content"]
 
     @pytest.mark.parametrize("state", ["begun", "recorded", "completed"])
     def test_check_mode_writes_nothing(

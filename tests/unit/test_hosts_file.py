@@ -35,6 +35,21 @@ def test_the_block_stands_once_between_its_marks(text: str) -> None:
     assert rewritten(text, BLOCK) == SETTLED
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{END}\n10.9.9.9 other\n{BEGIN}\n",
+        f"{BEGIN}\n1.1.1.1 old\n{END}\n10.9.9.9 other\n{BEGIN}\n2.2.2.2 old\n{END}\n",
+        f"10.9.9.9 other\n{BEGIN}\n{BEGIN}\n1.1.1.1 old\n{END}\n",
+    ],
+    ids=["end before begin", "two blocks", "two beginnings"],
+)
+def test_marks_that_do_not_fit_are_replaced_by_one_block(text: str) -> None:
+    settled = f"10.9.9.9 other\n{BEGIN}\n{BLOCK}\n{END}\n"
+    assert rewritten(text, BLOCK) == settled
+    assert rewritten(settled, BLOCK) == settled
+
+
 def test_other_lines_stay_where_they_are() -> None:
     text = f"# mine\n{SETTLED}10.9.9.9 other\n"
     assert rewritten(text, BLOCK) == text
@@ -44,7 +59,7 @@ def test_other_lines_stay_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_the_module_writes_in_place_and_records_its_lines(
+def test_the_module_replaces_the_file_and_records_its_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], check: bool
 ) -> None:
     path, manifest = tmp_path / "hosts", tmp_path / "manifest.json"
@@ -65,7 +80,7 @@ def test_the_module_writes_in_place_and_records_its_lines(
     first, second = run(), run()
     assert (first["changed"], second["changed"]) == (True, check)
     assert first["diff"][0]["after"] == SETTLED
-    assert path.stat().st_ino == inode
+    assert (path.stat().st_ino == inode) is check, "no reader sees half a file"
     assert (path.read_text(encoding="utf-8") == SETTLED) is not check
     assert manifest.exists() is not check
     if not check:

@@ -94,6 +94,29 @@ def test_files_count_where_roles_read_them(kit: Path, path: str, counts: bool) -
     assert (digest(kit) != before) is counts
 
 
+def test_a_folder_that_is_too_large_equals_nothing(kit: Path) -> None:
+    with (kit / "kit" / "roles" / "large").open("wb") as stream:
+        stream.truncate(17 << 20)
+    assert digest(kit) != digest(kit)
+
+
+def test_the_place_of_a_checkout_does_not_count(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = digest(kit, inventory_dir=str(kit))
+    moved = kit.rename(kit.with_name("moved"))
+    monkeypatch.setattr(inputs, "ROOT", moved / "kit")
+    assert digest(moved, inventory_dir=str(moved)) == before
+
+
+def test_another_bill_of_materials_counts(kit: Path) -> None:
+    bill = kit / "kit" / "build"
+    bill.mkdir()
+    digests = set()
+    for text in ("a", "b"):
+        (bill / "next.yml").write_text(text, encoding="utf-8")
+        digests.add(inputs.digest(kit / "inventory", HOSTS, evaluate, "build/next.yml"))
+    assert len(digests) == 2
+
+
 def test_the_result_of_a_lookup_counts(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changes = {"password": "{{ lookup('ansible.builtin.env', 'PASSWORD') }}"}
     before = digest(kit, **changes)

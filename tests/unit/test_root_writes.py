@@ -53,8 +53,7 @@ VERBS = {
     ): "only where the folder is not its user's yet: root's folder holds it",
 }
 MODULES = {
-    "plugins/module_utils/lakehouse/safe_path.py": "by open folders",
-    "library/lakehouse_config_files.py": "by the open file",
+    "plugins/module_utils/lakehouse/safe_path.py": "by open folders and files",
 }
 
 

@@ -157,7 +157,7 @@ def test_a_folder_that_is_renamed_meanwhile_leads_nowhere_else(home: Path) -> No
     with safe_path.opened(str(work / "conf")) as place:
         work.rename(home / "moved")
         link(work, home.parent / "etc")
-        config_files.replace(place, "a\n", {"owner": OWN["owner"], "group": OWN["group"], "mode": "0644"})
+        safe_path.replace(place, "a\n", {"owner": OWN["owner"], "group": OWN["group"], "mode": "0644"})
     assert (home / "moved" / "conf").read_text(encoding="utf-8") == "a\n"
     assert [path.name for path in (home.parent / "etc").iterdir()] == ["shadow"]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ansible.module_utils.lakehouse import host_state, programs, units
 from ansible.module_utils.lakehouse.probes import ask
+from ansible.module_utils.lakehouse.refused import RefusedError
 
 _SYSTEMCTL_SECONDS = 60
 
@@ -21,10 +22,18 @@ def compared(path: str) -> tuple[list[str], str]:
     units_of_kit = [item for item in items if item["kind"] == "unit"]
     # Trino answers a query in about a second: all units are asked at once.
     with ThreadPoolExecutor(max_workers=len(units_of_kit) or 1) as pool:
-        answers = [pool.submit(unit_differences, item) for item in units_of_kit]
+        answers = [pool.submit(_unit, item) for item in units_of_kit]
         lines = list(host_state.differences(items))
         lines += [line for answer in answers for line in answer.result()]
     return lines, str(document["inputs"])
+
+
+def _unit(item: dict[str, Any]) -> list[str]:
+    """Return what a unit lacks; what cannot be compared is a difference, which the roles may repair."""
+    try:
+        return unit_differences(item)
+    except (OSError, LookupError, ValueError, TypeError, RefusedError) as error:
+        return [f"unit {item['name']} {host_state.UNCOMPARED}: {error}"]
 
 
 def unit_differences(item: dict[str, Any]) -> list[str]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 Item = Mapping[str, Any]
 FORMAT = 1
@@ -34,7 +34,9 @@ NO_MANIFEST = "no manifest"
 END = "end of the list"
 # The list of a release's files: size and name on each line, sorted by bytes.
 RELEASE_LIST = ".lakehouse-files"
-_SECONDS = 10
+# Of one question; the doctor has five for all of a host.
+_SECONDS = 4
+_MOST_BYTES = 16 << 20
 # Of an item whose service did not answer, and of one that cannot be read.
 UNCOMPARED = "cannot be compared"
 # Of the differences of one host: a release may lack thousands of files.
@@ -50,16 +52,36 @@ def sealed(document: Mapping[str, Any]) -> str:
 def read(path: str) -> dict[str, Any]:
     """Return a manifest as it was written; ValueError says why there is none."""
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        with _opened(path) as stream:
+            status = os.fstat(stream.fileno())
+            # What is more than any manifest has is cut, and no JSON.
+            document = json.loads(stream.read(_MOST_BYTES))
     except FileNotFoundError:
         raise ValueError("is not there") from None
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"cannot be read: {error}") from error
+    # Its probes and queries run as root and as PostgreSQL's superuser.
+    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise ValueError("can be changed by another account")
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("was written by another version of the kit")
     if document.get("digest") != sealed(document):
         raise ValueError("was edited")
     return document
+
+
+def _opened(path: str) -> IO[bytes]:
+    """Open a regular file; OSError for anything else, which another account may have put there meanwhile."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("no regular file")
+    return os.fdopen(handle, "rb")
+
+
+def fingerprint(content: bytes) -> dict[str, Any]:
+    """Return what is compared of a file's content."""
+    return {"sha256": hashlib.sha256(content).hexdigest(), "size": len(content)}
 
 
 def _names(status: os.stat_result) -> tuple[str, str]:
@@ -92,10 +114,10 @@ def _file(item: Item) -> Iterator[str]:
     faults = list(_attributes(item, "file"))
     yield from faults
     if "sha256" in item and "is no file" not in faults:
-        # By then it may be another account's link or pipe.
-        handle = os.open(item["path"], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as stream:
-            if hashlib.file_digest(stream, "sha256").hexdigest() != item["sha256"]:
+        with _opened(item["path"]) as stream:
+            # An account may have made its own file as large as the disk.
+            is_other = os.fstat(stream.fileno()).st_size != item["size"]
+            if is_other or fingerprint(stream.read(item["size"] + 1))["sha256"] != item["sha256"]:
                 yield "has other content"
 
 
@@ -179,8 +201,9 @@ def _release(item: Item) -> Iterator[str]:
 
 
 def _package(item: Item) -> Iterator[str]:
-    status = _printed(["dpkg-query", "--show", "--showformat=${db:Status-Status}", item["name"]])
-    if status != "installed":
+    status = _printed(["dpkg-query", "--show", "--showformat=${db:Status-Status}\\n", item["name"]])
+    # A line for each architecture.
+    if "installed" not in status.splitlines():
         yield "is not installed"
 
 
@@ -252,6 +275,18 @@ def _hdfs(item: Item) -> Iterator[str]:
             yield "takes no snapshots"
 
 
+def _datanodes(item: Item) -> Iterator[str]:
+    """Each host is in the file of those that may register, and the NameNode knows it, alive or dead."""
+    listed = {row["hostName"] for row in json.loads(Path(item["name"]).read_text(encoding="utf-8"))}
+    yield from (f"lacks {host}" for host in item["hosts"] if host not in listed)
+    address = f"{item['url']}/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
+    with urllib.request.urlopen(address, timeout=_SECONDS) as response:  # noqa: S310 -- of root's manifest
+        bean = json.load(response)["beans"][0]
+    places = [place for group in ("LiveNodes", "DeadNodes") for place in json.loads(bean[group])]
+    known_hosts = {place.rpartition(":")[0] for place in places}
+    yield from (f"is not read for {host}" for host in item["hosts"] if host not in known_hosts)
+
+
 def _printed(argv: list[str], **environment: str) -> str:
     """Return what a program prints; OSError where it fails or takes too long."""
     try:
@@ -278,6 +313,7 @@ KINDS: dict[str, Callable[[Item], Iterator[str]]] = {
     "kernel": _kernel,
     "sql": _sql,
     "hdfs": _hdfs,
+    "datanodes": _datanodes,
 }
 # A path says by itself what it is.
 _NAMED = {
@@ -287,6 +323,7 @@ _NAMED = {
     "kernel": "parameter ",
     "sql": "PostgreSQL: ",
     "hdfs": "hdfs:",
+    "datanodes": "DataNodes of ",
     "unit": "unit ",
 }
 
@@ -299,10 +336,12 @@ def key(item: Item) -> str:
 def differences(items: Iterable[Item]) -> Iterator[str]:
     """Give a line for each difference, which names the item; what cannot be compared is one, too.
 
-    Units are left out: the module `lakehouse_manifest` and the status know them.
+    A service that does not answer is asked once. Units are left out: host_comparison.py knows them.
     """
+    silent = set()
     for item in items:
-        if item["kind"] not in KINDS:
+        server = item.get("url") or item.get("port")
+        if item["kind"] not in KINDS or server in silent:
             continue
         try:
             yield from (f"{key(item)} {fault}" for fault in KINDS[item["kind"]](item))
@@ -310,6 +349,7 @@ def differences(items: Iterable[Item]) -> Iterator[str]:
             yield f"{key(item)} is not there"
         except (OSError, LookupError, ValueError, TypeError) as error:
             yield f"{key(item)} {UNCOMPARED}: {error}"
+            silent |= {server} - {None}
 
 
 def main() -> None:
@@ -320,7 +360,7 @@ def main() -> None:
         lines: Iterable[str] = [f"{NO_MANIFEST}: {sys.argv[1]} {error}"]
     else:
         # A service that does not answer is a finding of its own.
-        served = {key(item) for item in items if item["kind"] in ("hdfs", "sql")}
+        served = {key(item) for item in items if item["kind"] in ("hdfs", "sql", "datanodes")}
         lines = (
             " ".join(line.split())
             for line in differences(items)

@@ -7,12 +7,17 @@ an administrator's and is followed. Standard library only, and Python 3.9: this 
 
 from __future__ import annotations
 
+import errno
+import grp
 import os
 import pwd
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 # As many as the kernel follows.
 _MOST_LINKS = 40
@@ -84,6 +89,45 @@ def opened_folder(dest: str, *, make: bool = False) -> Iterator[Place]:
         yield Place(handle, ".", trusted, dest)
     finally:
         os.close(handle)
+
+
+def replace(place: Place, content: str, attributes: dict[str, Any]) -> None:
+    """Write beside the target with the final owner and mode, then rename: no reader sees half a file."""
+    path = Path(place.path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(content)
+            # By the open file: its name may be another account's to change.
+            os.fchown(handle, uid(attributes["owner"]), gid(attributes["group"]))
+            os.fchmod(handle, int(attributes["mode"], 8))
+        try:
+            Path(name).replace(path)
+        except OSError as error:
+            if error.errno != errno.EBUSY or not place.trusted:
+                raise
+            # A bind-mounted file (a container's /etc/hosts) cannot be renamed over.
+            path.write_text(content, encoding="utf-8")
+            Path(name).unlink()
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def uid(owner: str) -> int:
+    """Return the number of an account; OSError where there is none."""
+    try:
+        return int(owner) if owner.isdecimal() else pwd.getpwnam(owner).pw_uid
+    except KeyError:
+        raise OSError(errno.EINVAL, f"there is no user {owner}") from None
+
+
+def gid(group: str) -> int:
+    """Return the number of a group; OSError where there is none."""
+    try:
+        return int(group) if group.isdecimal() else grp.getgrnam(group).gr_gid
+    except KeyError:
+        raise OSError(errno.EINVAL, f"there is no group {group}") from None
 
 
 def give(folder: int, former: int, uid: int, gid: int) -> bool:
