@@ -1,4 +1,4 @@
-"""Everything that a run of all roles is given, as one digest: the kit, the inventory and facts of the hosts.
+"""Everything that a run of all roles is given, as digests: the kit, the inventory and facts of the hosts.
 
 The roles render the same from the same inputs. A host that is as its manifest says, which has been written
 from the same inputs, is as a run would make it (docs/decisions/0096-state-manifest.md).
@@ -42,11 +42,10 @@ _MOST_BYTES = 16 << 20
 Evaluate = Callable[[str, Any], Any]
 
 
-def digest(folder: Path, hosts: Mapping[str, Mapping[str, Any]], evaluate: Evaluate, bill: str = "") -> str:
-    """Return the digest of the kit, of an inventory's folder and of the variables of each host.
+def files(folder: Path, bill: str = "") -> str:
+    """Return the digest of the kit and of an inventory's folder; `bill` is another bill of materials.
 
-    `evaluate` returns the value of a template of a host, or raises ValueError; `bill` is another bill of
-    materials than the kit's. Where something cannot be read as a whole, the digest equals no other one.
+    Where one of them cannot be read as a whole, the digest equals no other one.
     """
     whole = hashlib.sha256(version("ansible-core").encode())
     try:
@@ -56,9 +55,18 @@ def digest(folder: Path, hosts: Mapping[str, Mapping[str, Any]], evaluate: Evalu
                 whole.update(hashlib.sha256(path.read_bytes()).digest())
     except (OSError, ValueError):
         return secrets.token_hex()
-    for name, variables in sorted(hosts.items()):
-        values = {key: value for key, value in variables.items() if _is_input(key)}
-        facts = variables.get("ansible_facts", {})
+    return whole.hexdigest()
+
+
+def variables(hosts: Mapping[str, Mapping[str, Any]], evaluate: Evaluate) -> str:
+    """Return the digest of the variables and facts of each host.
+
+    `evaluate` returns the value of a template of a host, or raises ValueError.
+    """
+    whole = hashlib.sha256()
+    for name, own_variables in sorted(hosts.items()):
+        values = {key: value for key, value in own_variables.items() if _is_input(key)}
+        facts = own_variables.get("ansible_facts", {})
         document = {
             "variables": values,
             "evaluated": dict(_evaluated(name, values, evaluate)),

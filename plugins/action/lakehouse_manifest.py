@@ -30,13 +30,7 @@ class ActionModule(ActionBase):
         super().run(tmp, variables)
         state = self._task.args["state"]
         if state == "inputs":
-            earlier, digest = variables["ansible_facts"], self._inputs(variables)
-            facts = {
-                "lakehouse_inputs": earlier.get("lakehouse_inputs", digest),
-                "lakehouse_inputs_same": earlier.get("lakehouse_inputs", digest) == digest,
-                "lakehouse_manifest_run": earlier.get("lakehouse_manifest_run") or secrets.token_hex(8),
-            }
-            return {"changed": False, "ansible_facts": facts}
+            return {"changed": False, "ansible_facts": self._inputs(variables)}
         if state == "compared":
             return self._compared(variables)
         return self._call(variables)
@@ -76,7 +70,20 @@ class ActionModule(ActionBase):
             self._execute_module(module_name="lakehouse_manifest", module_args=options, task_vars=variables)
         )
 
-    def _inputs(self, variables: dict[str, Any]) -> str:
+    def _inputs(self, variables: dict[str, Any]) -> dict[str, Any]:
+        earlier = variables["ansible_facts"]
+        bill = str(variables.get("lakehouse_bill") or "")
+        files = inputs.files(Path(variables["inventory_dir"]), bill)
+        if before := earlier.get("lakehouse_inputs_files"):
+            # The roles have set variables meanwhile: what may have been edited is a file.
+            return {"lakehouse_inputs_same": files == before}
+        return {
+            "lakehouse_inputs_files": files,
+            "lakehouse_inputs": f"{files} {self._variables(variables)}",
+            "lakehouse_manifest_run": secrets.token_hex(8),
+        }
+
+    def _variables(self, variables: dict[str, Any]) -> str:
         hostvars = variables["hostvars"]
         hosts = {host: dict(hostvars.raw_get(host)) for host in variables["groups"]["all"]}
         host_here = variables["inventory_hostname"]
@@ -95,5 +102,4 @@ class ActionModule(ActionBase):
             except AnsibleError as error:
                 raise ValueError(str(error)) from error
 
-        bill = str(hosts[host_here].get("lakehouse_bill") or "")
-        return inputs.digest(Path(variables["inventory_dir"]), hosts, evaluate, bill)
+        return inputs.variables(hosts, evaluate)

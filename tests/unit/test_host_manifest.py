@@ -7,8 +7,8 @@ import grp
 import hashlib
 import json
 import os
+import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -20,11 +20,14 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 
 from library import lakehouse_accounts, lakehouse_kernel, lakehouse_manifest
+from ops.host_manifest import script
 from plugins.module_utils.lakehouse import host_manifest, host_state
 from plugins.module_utils.lakehouse.host_comparison import compared
 
 MINE = {"owner": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
 Item = dict[str, Any]
+# A fifth of what Linux takes: a host has other commands, too.
+LONGEST_ARGUMENT = 128 * 1024 // 5
 Change = Callable[[Path], object]
 Program = Callable[[str, str], None]
 
@@ -493,9 +496,15 @@ class TestProgram:
 
     @staticmethod
     def printed(path: Path) -> list[str]:
-        program = Path(host_state.__file__).read_text(encoding="utf-8")
-        argv = [sys.executable, "-c", program, str(path)]
+        command = script(str(path.parent)).replace(host_state.NAME, path.name)
+        argv = ["sh", "-c", command]
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    def test_it_is_short_and_no_shell_on_the_way_makes_it_longer(self) -> None:
+        text = script("/etc")
+        for _ in range(3):
+            text = shlex.quote(text)
+        assert len(text) < LONGEST_ARGUMENT
 
     def test_it_prints_each_difference_and_an_end(self, manifest: Path, file: Item) -> None:
         assert self.printed(manifest) == [host_state.END]

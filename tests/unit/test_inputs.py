@@ -41,7 +41,7 @@ def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def digest(kit: Path, host: str = "n1", **changes: Any) -> str:
     hosts = {**HOSTS, host: HOSTS[host] | changes}
-    return inputs.digest(kit / "inventory", hosts, evaluate)
+    return inputs.files(kit / "inventory") + inputs.variables(hosts, evaluate)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_another_bill_of_materials_counts(kit: Path) -> None:
     digests = set()
     for text in ("a", "b"):
         (bill / "next.yml").write_text(text, encoding="utf-8")
-        digests.add(inputs.digest(kit / "inventory", HOSTS, evaluate, "build/next.yml"))
+        digests.add(inputs.files(kit / "inventory", "build/next.yml"))
     assert len(digests) == 2
 
 

@@ -94,11 +94,11 @@ def test_a_release_that_lacks_files_is_not_left_for_a_rollback(cluster: Cluster)
     rows = planner.rows(cluster, {"trino"}, everywhere(cluster, trino="475-a"), wanted(trino="476-b"))
     host = rows[0].host
     lacking = "release /opt/trino/releases/475-a lacks lib/a.jar, or has another size"
-    others = ["/etc/trino/a has other content", "release /opt/trino/releases/475-ab is not there"]
-    [reason] = planner.damaged(rows, "/opt", {host: [*others, lacking], "gone": [lacking]}, "versions.yml")
+    unrelated = ["/etc/trino/a has other content", "release /opt/trino/releases/475-ab is not there"]
+    [reason] = planner.damaged(rows, "/opt", {host: [*unrelated, lacking], "gone": [lacking]}, "versions.yml")
     assert reason.fact == f"{host}: {lacking}: a rollback would lead to it"
     assert reason.forced
-    assert planner.damaged(rows, "/opt", {host: others}, "versions.yml") == []
+    assert planner.damaged(rows, "/opt", {host: unrelated}, "versions.yml") == []
 
 
 @pytest.mark.parametrize(
