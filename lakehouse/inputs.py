@@ -35,6 +35,7 @@ _LOOKUP = re.compile(
     r"\b(lookup|query|q|now|random|shuffle|pipe|strftime|expandvars|expanduser|fileglob|realpath|exists|file|"
     r"directory|link|mount)\b"
 )
+# Lookups of sources outside the kit and the inventory.
 OUTSIDE = re.compile(r"\bansible\.builtin\.(env|password|pipe)\b")
 # An inventory is text.
 _MOST_BYTES = 16 << 20

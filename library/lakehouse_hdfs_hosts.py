@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.lakehouse import hdfs_hosts, host_manifest
+from ansible.module_utils.lakehouse import hdfs_hosts, host_manifest, host_state
 from ansible.module_utils.lakehouse.probes import fetch
 
 DOCUMENTATION = r"""
@@ -42,7 +41,6 @@ unknown:
     Hosts that the NameNode has not seen since it started; their names may have led nowhere when it read this.
 """
 MODE = 0o644
-BEAN = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 
 
 def main() -> None:
@@ -88,12 +86,9 @@ def has_attributes(path: Path) -> bool:
 def registered(namenode: str) -> set[str] | None:
     """Return the DataNodes that the NameNode knows, dead ones too; None where it does not answer."""
     try:
-        [bean] = json.loads(fetch(f"{namenode}{BEAN}"))["beans"]
+        return host_state.registered(fetch(f"{namenode}{host_state.DATANODES}"))
     except (OSError, ValueError):
         return None
-    return {
-        place.rpartition(":")[0] for name in ("LiveNodes", "DeadNodes") for place in json.loads(bean[name])
-    }
 
 
 if __name__ == "__main__":

@@ -11,16 +11,8 @@ from plugins.module_utils.lakehouse import host_state
 
 
 def script(config_dir: str) -> str:
-    """Return the command that prints a line for each difference, and an end; root alone may run it."""
+    """Return the command that prints a list of differences, as reading.listed reads it; needs root."""
     # Without quotes, which each shell on the way would quote again: an argument has at most 128 KiB.
     program = base64.b64encode(zlib.compress(Path(host_state.__file__).read_bytes())).decode()
     unpack = f"import base64, zlib; exec(zlib.decompress(base64.b64decode('{program}')))"
     return shlex.join(["python3", "-c", unpack, f"{config_dir}/{host_state.NAME}"])
-
-
-def differences(text: str) -> tuple[str, ...]:
-    """Return the lines of what a host printed; ValueError where the end is missing."""
-    *lines, end = text.strip().splitlines()
-    if end != host_state.END:
-        raise ValueError("the list has no end")
-    return tuple(lines)

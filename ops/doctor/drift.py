@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakehouse.validation.finding import Level
-from ops import host_manifest
 from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.status import reading
 from plugins.module_utils.lakehouse import host_state
 
 
@@ -21,7 +21,7 @@ def _drift(seen: Seen) -> Iterator[Case]:
                 yield Fault(line, seen.site)
 
     for host in seen.cluster.hosts:
-        lines = seen.part(host.name, "manifest").then(host_manifest.differences)
+        lines = seen.part(host.name, "manifest").then(reading.listed)
         yield Case(host.name, judged(lines, differing))
 
 

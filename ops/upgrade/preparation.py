@@ -23,6 +23,7 @@ from ops.change.facts import Living
 from ops.change.journal import Run
 from ops.change.result import Refusal, Stopped
 from ops.change.run import Prepare, Request, Work
+from ops.status import reading
 from ops.upgrade import finalizing, hdfs, installed, planner, postgresql, release_switch
 from ops.upgrade.planner import Reason, Release, Row
 from ops.upgrade.release_switch import Task, Upgrade
@@ -231,7 +232,7 @@ def _differences(living: Living, planned: tuple[Row, ...]) -> dict[str, tuple[st
     script = host_manifest.script(str(living.cluster.variable("lakehouse_config_dir")))
     answers = living.everywhere(script, among=hosts) if hosts else {}
     return {
-        host: answer.then(lambda reply: host_manifest.differences(reply.text)).value or ()
+        host: answer.then(lambda reply: reading.listed(reply.text)).value or ()
         for host, answer in answers.items()
     }
 

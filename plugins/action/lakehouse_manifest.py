@@ -1,10 +1,9 @@
 """Run the module ``lakehouse_manifest``, or answer from what preflight has read.
 
 ``state: inputs`` sets the fact ``lakehouse_inputs``, the digest of all that the roles are given, and
-``lakehouse_manifest_run``, which names this run; the second time in a run it sets ``lakehouse_inputs_same``.
-``state: compared`` sets ``lakehouse_settled``: whether the
-roles have nothing to do on the host. Where they have, a run of all roles begins, but for check mode, which
-shows the differences.
+``lakehouse_manifest_run``, which names this run. A second time in a run it sets ``lakehouse_inputs_same``:
+whether the files are the same. ``state: compared`` sets ``lakehouse_settled``: whether the roles have nothing
+to do on the host. Where they have, a run of all roles begins; check mode shows the differences instead.
 """
 
 from __future__ import annotations

@@ -22,10 +22,6 @@ from ansible.module_utils.lakehouse.host_state import Item
 OPTION: dict[str, dict[str, Any]] = {"manifest": {"type": "path"}}
 
 
-# Of a unit, what one task knows and another one does not.
-_OF_TASKS = ("files", "listens", "ready")
-
-
 def _document(path: str) -> dict[str, Any]:
     try:
         return host_state.read(path)

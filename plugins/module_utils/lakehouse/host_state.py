@@ -34,6 +34,8 @@ NO_MANIFEST = "no manifest"
 END = "end of the list"
 # The list of a release's files: size and name on each line, sorted by bytes.
 RELEASE_LIST = ".lakehouse-files"
+# Path of the NameNode's web address.
+DATANODES = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 # Of one question; the doctor has five for all of a host.
 _SECONDS = 4
 _MOST_BYTES = 16 << 20
@@ -279,12 +281,17 @@ def _datanodes(item: Item) -> Iterator[str]:
     """Each host is in the file of those that may register, and the NameNode knows it, alive or dead."""
     listed = {row["hostName"] for row in json.loads(Path(item["name"]).read_text(encoding="utf-8"))}
     yield from (f"lacks {host}" for host in item["hosts"] if host not in listed)
-    address = f"{item['url']}/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
+    address = f"{item['url']}{DATANODES}"
     with urllib.request.urlopen(address, timeout=_SECONDS) as response:  # noqa: S310 -- of root's manifest
-        bean = json.load(response)["beans"][0]
-    places = [place for group in ("LiveNodes", "DeadNodes") for place in json.loads(bean[group])]
-    known_hosts = {place.rpartition(":")[0] for place in places}
-    yield from (f"is not read for {host}" for host in item["hosts"] if host not in known_hosts)
+        registered_hosts = registered(response.read())
+    yield from (f"is not read for {host}" for host in item["hosts"] if host not in registered_hosts)
+
+
+def registered(answer: bytes) -> set[str]:
+    """Return the DataNodes in the NameNode's answer to `DATANODES`, dead ones too; ValueError for no JSON."""
+    [bean] = json.loads(answer)["beans"]
+    places = (place for group in ("LiveNodes", "DeadNodes") for place in json.loads(bean[group]))
+    return {place.rpartition(":")[0] for place in places}
 
 
 def _printed(argv: list[str], **environment: str) -> str:
@@ -336,7 +343,7 @@ def key(item: Item) -> str:
 def differences(items: Iterable[Item]) -> Iterator[str]:
     """Give a line for each difference, which names the item; what cannot be compared is one, too.
 
-    A service that does not answer is asked once. Units are left out: host_comparison.py knows them.
+    One request goes to a service that does not answer. host_comparison.py compares units.
     """
     silent = set()
     for item in items:
