@@ -62,7 +62,7 @@ options:
     description: The services of this node, each with I(unit), I(ports) and optionally I(storage).
   cluster_id: {type: str, default: "", description: The identity of the HDFS cluster.}
   forsaken: {type: list, elements: str, default: [], description: Old places whose data is given up.}
-  users: {type: list, elements: str, default: [], description: Users of the services.}
+  users: {type: list, elements: str, default: [], description: Accounts of the kit.}
   group: {type: str, default: "", description: The group that they must be in.}
   manifest: {type: path, description: "The manifest of the host, which is compared with it."}
 author: The lakehouse kit
@@ -84,7 +84,7 @@ memory_mb: {type: int, returned: always, description: Memory that the node may u
 facts:
   type: dict
   returned: always
-  description: C(memtotal_mb), C(processor_vcpus), C(architecture), and the group's C(lakehouse_members).
+  description: C(memtotal_mb), C(processor_vcpus), C(architecture), and C(lakehouse_members), others in the group.
 differences: {type: list, elements: str, returned: always, description: Of the host from its manifest.}
 inputs: {type: str, returned: always, description: Inputs from which the manifest was written.}
 formats: {type: bool, returned: always, description: Whether a NameNode is to run here that has no data yet.}
@@ -150,7 +150,7 @@ def main() -> None:
         inputs=inputs,
         findings=findings,
         memory_mb=memory_mb(root),
-        facts=facts(root) | {"lakehouse_members": members(options["group"])},
+        facts=facts(root) | {"lakehouse_members": members(options["group"], options["users"])},
         formats=formats(options["services"]),
         datanodes=datanodes(options["services"]),
         started=started,

@@ -30,6 +30,14 @@ def test_the_groups_of_an_account_are_those_of_the_system() -> None:
     assert accounts.groups_of("kit-nobody-of-this-name") is None
 
 
+def test_members_of_a_group_are_those_who_are_no_accounts_of_the_kit() -> None:
+    user = pwd.getpwuid(os.getuid())
+    group = grp.getgrgid(user.pw_gid).gr_name
+    assert user.pw_name in accounts.members(group, [])
+    assert user.pw_name not in accounts.members(group, [user.pw_name])
+    assert accounts.members("kit-nobody-of-this-name", []) == []
+
+
 def write(root: Path, path: str, text: str) -> None:
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(text, encoding="utf-8")

@@ -426,7 +426,7 @@ class TestSettings:
         assert str(found).startswith(f"FAIL names.users n1: {path} (expected an account of its own)")
 
     def test_the_account_that_makes_backups_is_nobody_elses(self) -> None:
-        name = defaults.role("backup")["_backup_user"]
+        name = defaults.role("lakehouse")["lakehouse_backup_user"]
         assert cluster.accounts(a_host(lakehouse_users={"spark": name})) != []
 
     def test_the_account_by_which_machines_are_managed(self) -> None:

@@ -25,14 +25,17 @@ def groups_of(user: str) -> list[str] | None:
     return [known.get(number, str(number)) for number in os.getgrouplist(user, account.pw_gid)]
 
 
-def members(group: str) -> list[str]:
-    """Return the accounts in a group, as their own group or another; none where there is no such group."""
+def members(group: str, users: list[str]) -> list[str]:
+    """Return the accounts in a group besides `users`, by their primary group or another.
+
+    None where there is no such group.
+    """
     try:
         entry = grp.getgrnam(group)
     except KeyError:
         return []
     accounts = (account.pw_name for account in pwd.getpwall() if account.pw_gid == entry.gr_gid)
-    return sorted({*entry.gr_mem, *accounts})
+    return sorted({*entry.gr_mem, *accounts}.difference(users))
 
 
 def check_accounts(
