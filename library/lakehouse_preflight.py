@@ -84,7 +84,7 @@ memory_mb: {type: int, returned: always, description: Memory that the node may u
 facts:
   type: dict
   returned: always
-  description: C(memtotal_mb), C(processor_vcpus), C(architecture), and C(lakehouse_members), others in the group.
+  description: C(memtotal_mb), C(processor_vcpus), C(architecture), C(lakehouse_members) beside the kit's own.
 differences: {type: list, elements: str, returned: always, description: Of the host from its manifest.}
 inputs: {type: str, returned: always, description: Inputs from which the manifest was written.}
 formats: {type: bool, returned: always, description: Whether a NameNode is to run here that has no data yet.}
