@@ -106,9 +106,13 @@ class TestQuorum:
 
     @pytest.fixture(scope="class")
     def quorum(
-        self, tmp_path_factory: pytest.TempPathFactory, cluster: Inventory, machines: Machines
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        cluster: Inventory,
+        machines: Machines,
+        ansible: Ansible,
     ) -> Iterator[Contributed]:
-        """The cluster with ZooKeeper."""
+        """The cluster with ZooKeeper; without it at the end, in the hosts' manifests as well."""
         own = contributed("quorum", tmp_path_factory.mktemp("contributions"), cluster)
         try:
             own.converge("zookeeper,node")
@@ -121,6 +125,8 @@ class TestQuorum:
                     " /etc/proving/zookeeper;"
                     " systemctl daemon-reload"
                 )
+            converged = ansible.playbook("site")
+            assert converged.code == 0, converged
 
     def states(self, cluster: Inventory) -> dict[str, str]:
         """Return what each voter says that it is."""
@@ -189,11 +195,13 @@ class TestTls:
     ) -> Iterator[Contributed]:
         """The cluster with a keystore on the host of the history server, and TLS there."""
         own = contributed("tls", tmp_path_factory.mktemp("contributions"), cluster)
-        (own.tree.root / INVENTORY / "group_vars/all/tls.yml").write_text(
-            json.dumps({probes.AUTHORITY: authority.read_text(encoding="utf-8")}), encoding="utf-8"
-        )
         [host] = cluster.group("flink_jobmanager")
         machine, config = machines[host.name], host.variables["lakehouse_config_dir"]
+        settings = {
+            probes.AUTHORITY: authority.read_text(encoding="utf-8"),
+            "flink_history_keystore": f"{config}/ssl/flink-history.p12",
+        }
+        own.tree.write(f"{INVENTORY}/group_vars/all/tls.yml", json.dumps(settings))
         keystore = base64.b64encode(authority.with_name("keystore.p12").read_bytes()).decode()
         machine.run(
             "cd %s && mkdir ssl && echo %s | base64 -d >ssl/flink-history.p12"
@@ -223,7 +231,8 @@ class TestTls:
     def test_restart_waits_for_it_over_tls(self, secured: Contributed) -> None:
         done = secured.command("restart", "flink_history", "--yes")
         assert done.returncode == 0, done.stdout + done.stderr
-        assert secured.command("doctor").returncode == 0
+        healthy = secured.command("doctor")
+        assert healthy.returncode == 0, healthy.stdout
 
 
 class TestMetrics:

@@ -65,12 +65,6 @@ IDENT = "Debian's package names the file; a volume that was made before it names
 CERTIFICATE = "a container's PostgreSQL has no certificate"
 LOCAL = "127.0.0.1/32 scram-sha-256"
 DESIGN = (
-    Different(
-        "trino/etc/trino/groups",
-        "members:flink,hdfs,hive,lakehouse-backup,spark,trino",
-        "members:flink,hdfs,hive,spark,trino",
-        BACKUP,
-    ),
     *(
         Different("*/flink/*config.yaml", f'{key}: "HOST"', f'{key}: "0.0.0.0"', ALL_ADDRESSES)
         for key in (

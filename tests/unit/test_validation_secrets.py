@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,15 +14,27 @@ from lakehouse.validation import Level, keylists, overrides, secrets, variables
 
 KNOWN = variables.options(specs.every())
 FIT = "sec-hunter2-SECRET"
+
+
+def paths(path: str, option: variables.Option) -> Iterator[str]:
+    """Give the paths of the secrets in an option; SALES is a key of a dict in which each value is one."""
+    if option.get("no_log"):
+        yield f"{path}.SALES" if option["type"] == "dict" else path
+    for key, member in (option.get("options") or {}).items():
+        yield from paths(f"{path}.{key}", member)
+
+
+def setting(path: str, word: str | None) -> dict[str, Any]:
+    """Return the variable in which the secret at a path is set, and nothing else."""
+    first, *members = path.split(".")
+    value: Any = word
+    for key in reversed(members):
+        value = {key: value}
+    return {first: value}
+
+
 # What the specs mark, and a value in which each stands alone.
-MARKED: dict[str, Any] = {
-    "lakehouse_database.password": lambda word: {"lakehouse_database": {"password": word}},
-    "lakehouse_federation.password": lambda word: {"lakehouse_federation": {"password": word}},
-    "lakehouse_backup_passphrase": lambda word: {"lakehouse_backup_passphrase": word},
-    "trino_shared_secret": lambda word: {"trino_shared_secret": word},
-    "trino_secrets.SALES": lambda word: {"trino_secrets": {"SALES": word}},
-    "hive_metastore_credentials.SALES": lambda word: {"hive_metastore_credentials": {"SALES": word}},
-}
+MARKED = {path: partial(setting, path) for name, option in KNOWN.items() for path in paths(name, option)}
 
 
 def a_host(**settings: Any) -> Host:
@@ -33,15 +47,15 @@ def exposed(**settings: Any) -> list[str]:
     return list(map(str, secrets.exposed(a_host(**settings), KNOWN)))
 
 
-def test_every_secret_of_the_specs_is_tested_here() -> None:
-    def marked(path: str, option: variables.Option) -> list[str]:
-        if option.get("no_log"):
-            return [path]
-        options = option.get("options") or {}
-        return [each for key, inner in options.items() for each in marked(f"{path}.{key}", inner)]
-
-    found = {each for name, option in KNOWN.items() for each in marked(name, option)}
-    assert found == {name.removesuffix(".SALES") for name in MARKED}
+def test_the_specs_mark_the_secrets_of_databases_backups_trino_and_the_metastore() -> None:
+    assert MARKED.keys() >= {
+        "lakehouse_database.password",
+        "lakehouse_federation.password",
+        "lakehouse_backup_passphrase",
+        "trino_shared_secret",
+        "trino_secrets.SALES",
+        "hive_metastore_credentials.SALES",
+    }
 
 
 @pytest.mark.parametrize("name", MARKED)
