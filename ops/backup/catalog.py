@@ -1,6 +1,6 @@
-"""The metastore as a restore asks and writes it: by Thrift, with what `backup/catalog.py` has read.
+"""Restore entries of databases, tables and partitions into the metastore, by Thrift.
 
-Nothing is dropped: an entry that is in the way gets the content of the one that comes back, in one call.
+`backup/catalog.py` writes the entries. No table is dropped: one of the same name is altered, in one call.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A table that is in the catalog now, where its files are, and Iceberg's metadata file."""
+    """A table of the metastore, the folder of its files, and Iceberg's metadata file."""
 
     database: str
     name: str
@@ -54,17 +54,16 @@ class Catalog:
         self._call = metastore.call
 
     def places(self) -> dict[str, Place]:
-        """Return every table by its whole name."""
-        found = {}
-        for database in self._call("get_all_databases"):
-            for names in _chunks(self._call("get_all_tables", database)):
-                for known in self._call("get_table_objects_by_name", database, list(names)):
-                    one = _place(known)
-                    found[str(one)] = one
-        return found
+        """Return all tables by qualified name."""
+        return {
+            str(place): place
+            for database in self._call("get_all_databases")
+            for names in _chunks(self._call("get_all_tables", database))
+            for place in map(_place, self._call("get_table_objects_by_name", database, list(names)))
+        }
 
     def has_database(self, name: str) -> bool:
-        """Tell whether there is such a database."""
+        """Return whether the database exists."""
         try:
             self._call("get_database", name)
         except NoSuchObjectException:
@@ -72,40 +71,40 @@ class Catalog:
         return True
 
     def make_database(self, entry: Entry) -> None:
-        """Make a database as it was."""
+        """Create a database as in the backup."""
         self._call("create_database", database(entry))
 
     def put(self, entry: Entry) -> None:
-        """Make a table as it was, with its partitions; one of its name becomes it."""
-        wanted = table(entry)
+        """Create a table with its partitions as in the backup, or alter the one of its name."""
+        new_table = table(entry)
         try:
-            self._call("create_table", wanted)
+            self._call("create_table", new_table)
         except AlreadyExistsException:
             context = EnvironmentContext(properties=_AS_IT_IS)
-            name = wanted.dbName, wanted.tableName
-            for request in iceberg_requests(wanted, self._call("get_table", *name)):
+            name = new_table.dbName, new_table.tableName
+            for request in iceberg_requests(new_table, self._call("get_table", *name)):
                 self._call("alter_table_with_environment_context", *name, request, context)
         if entry["keys"]:
             self._partitions(entry)
 
     def _partitions(self, entry: Entry) -> None:
         name = entry["database"], entry["name"]
-        wanted = {tuple(one.values): one for one in partitions(entry)}
-        there = {tuple(one.values) for one in self._call("get_partitions", *name, _ALL)}
-        for values in there - wanted.keys():
-            # Without the files.
+        restored = {tuple(partition.values): partition for partition in partitions(entry)}
+        existing = {tuple(partition.values) for partition in self._call("get_partitions", *name, _ALL)}
+        for values in existing - restored.keys():
+            # Its files stay.
             self._call("drop_partition", *name, list(values), False)
-        for some in _chunks([one for values, one in wanted.items() if values in there]):
-            self._call("alter_partitions", *name, list(some))
-        for some in _chunks([one for values, one in wanted.items() if values not in there]):
-            self._call("add_partitions", list(some))
+        for chunk in _chunks([partition for values, partition in restored.items() if values in existing]):
+            self._call("alter_partitions", *name, list(chunk))
+        for chunk in _chunks([partition for values, partition in restored.items() if values not in existing]):
+            self._call("add_partitions", list(chunk))
 
 
-def overlap(one: str, other: str) -> bool:
-    """Tell whether two places are the same folder, or one is in the other; none overlaps with nothing."""
-    if not one or not other:
+def overlap(folder: str, other_folder: str) -> bool:
+    """Return whether two folders are the same, or one contains the other; an empty path never overlaps."""
+    if not folder or not other_folder:
         return False
-    first, second = f"{normal_path(one)}/", f"{normal_path(other)}/"
+    first, second = f"{normal_path(folder)}/", f"{normal_path(other_folder)}/"
     return first.startswith(second) or second.startswith(first)
 
 
@@ -116,39 +115,39 @@ def location(entry: Entry) -> str:
     return str(serde["parameters"].get("path") or storage.get("location") or "")
 
 
-def renamed(entry: Entry, database: str, name: str, folder: str) -> dict[str, Any]:
-    """Return the entry of a copy with another name, whose files are in another folder if there is one."""
-    changed = {**entry, "database": database, "name": name}
+def renamed_copy(entry: Entry, database: str, name: str, folder: str) -> dict[str, Any]:
+    """Return the entry with another name, and with its files in `folder` unless that is empty."""
+    copy = {**entry, "database": database, "name": name}
     if not folder:
-        return changed
+        return copy
     old, storage = normal_path(location(entry)), dict(entry["storage"])
     parameters = dict(storage["serde"]["parameters"])
     if "path" in parameters:
         parameters["path"] = folder
-    changed["storage"] = {
+    copy["storage"] = {
         **storage,
         # Spark has a folder of its own here for a table whose files are at `path`.
         "location": folder if normal_path(storage["location"]) == old else storage["location"],
         "serde": {**storage["serde"], "parameters": parameters},
     }
-    changed["partitions"] = [
+    copy["partitions"] = [
         {
-            **one,
+            **partition,
             "storage": {
-                **one["storage"],
-                "location": folder + normal_path(one["storage"]["location"]).removeprefix(old),
+                **partition["storage"],
+                "location": folder + normal_path(partition["storage"]["location"]).removeprefix(old),
             },
         }
-        for one in entry["partitions"]
+        for partition in entry["partitions"]
     ]
-    return changed
+    return copy
 
 
-# -- Entries as the bindings have them --
+# -- Entries as Thrift objects --
 
 
 def database(entry: Entry) -> Database:
-    """Return a database."""
+    """Return the Thrift object of a database."""
     return Database(
         name=entry["name"],
         description=entry["description"],
@@ -160,7 +159,7 @@ def database(entry: Entry) -> Database:
 
 
 def table(entry: Entry) -> Table:
-    """Return a table, or a view."""
+    """Return the Thrift object of a table or view."""
     return Table(
         tableName=entry["name"],
         dbName=entry["database"],
@@ -178,16 +177,16 @@ def table(entry: Entry) -> Table:
 
 
 def partitions(entry: Entry) -> list[Partition]:
-    """Return the partitions of a table."""
+    """Return the Thrift objects of a table's partitions."""
     return [
         Partition(
-            values=list(one["values"]),
+            values=list(partition["values"]),
             dbName=entry["database"],
             tableName=entry["name"],
-            sd=_storage(one["storage"]),
-            parameters=dict(one["parameters"]),
+            sd=_storage(partition["storage"]),
+            parameters=dict(partition["parameters"]),
         )
-        for one in entry["partitions"]
+        for partition in entry["partitions"]
     ]
 
 
@@ -218,10 +217,10 @@ def _storage(entry: Entry | None) -> StorageDescriptor | None:
     )
 
 
-def _place(known: Table) -> Place:
-    storage, parameters = known.sd, known.parameters or {}
+def _place(table: Table) -> Place:
+    storage, parameters = table.sd, table.parameters or {}
     folder = ((storage.serdeInfo.parameters or {}).get("path") or storage.location or "") if storage else ""
-    return Place(known.dbName, known.tableName, str(folder), str(parameters.get("metadata_location", "")))
+    return Place(table.dbName, table.tableName, str(folder), str(parameters.get("metadata_location", "")))
 
 
 def _chunks(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -1,9 +1,10 @@
-"""Asks Trino what a manifest says of a table: rows and their checksum, made as in backup/fingerprint.py."""
+"""Compare tables with a manifest in Trino: number of rows, and checksum as in backup/fingerprint.py."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any
 
 from trino.dbapi import connect
@@ -25,42 +26,42 @@ CATALOGS = {"iceberg": "iceberg", "delta": "delta", "hive": "hive"}
 
 
 def expression(columns: Sequence[Sequence[str]]) -> str:
-    """Return the SQL of a checksum in Trino's words."""
+    """Return the expression of a checksum in Trino's SQL."""
     texts = [f"coalesce({_TEXT[kind].format(_quoted(name))}, '∅')" for name, kind in columns]
-    # It joins two texts at least.
+    # concat_ws needs at least two texts.
     line = texts[0] if len(texts) == 1 else f"concat_ws('|', {', '.join(texts)})"
     return f"coalesce(sum(crc32(to_utf8({line}))), 0)" if texts else "0"
 
 
 def _quoted(name: str) -> str:
-    """Return a name that can be nothing but a name in Trino's SQL."""
+    """Quote an identifier for Trino's SQL."""
     return '"{}"'.format(name.replace('"', '""'))
 
 
 def differences(cluster: Cluster, tables: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a line for each table that Trino does not read as the manifest says; none without Trino."""
+    """Return a line for each table that differs from the manifest in Trino; none without Trino."""
     place = cluster.endpoint("trino_http")
     if place is None:
         return []
     user = str(cluster.variable("lakehouse_users")["trino"])
 
-    def judge(table: Mapping[str, Any]) -> Iterator[str]:
+    def compare(table: Mapping[str, Any]) -> Iterator[str]:
         name = f"{table['database']}.{table['name']}"
-        where = ".".join((CATALOGS[table["format"]], _quoted(table["database"]), _quoted(table["name"])))
+        identifier = ".".join((CATALOGS[table["format"]], _quoted(table["database"]), _quoted(table["name"])))
         try:
             with connect(
                 host=place.address, port=place.port, http_scheme=place.scheme, user=user, timezone="UTC"
             ) as connection:
                 cursor = connection.cursor()
-                cursor.execute(f"SELECT count(*), {expression(table['columns'])} FROM {where}")  # noqa: S608
-                [found] = cursor.fetchall()
+                cursor.execute(f"SELECT count(*), {expression(table['columns'])} FROM {identifier}")  # noqa: S608
+                [(rows, checksum)] = cursor.fetchall()
         except (Error, OSError) as error:
             yield f"{name}: Trino cannot read it: {' '.join(str(error).split())[:200]}"
             return
-        if tuple(found) != (table["rows"], table["checksum"]):
-            known = f"{table['rows']}, {table['checksum']}"
-            yield f"{name}: Trino finds {counted(found[0], 'row')}, checksum {found[1]} ({known})"
+        if (rows, checksum) != (table["rows"], table["checksum"]):
+            expected = f"{table['rows']}, {table['checksum']}"
+            yield f"{name}: Trino finds {counted(rows, 'row')}, checksum {checksum} ({expected})"
 
-    judged = [table for table in tables if table["rows"] is not None]
+    counted_tables = [table for table in tables if table["rows"] is not None]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return [line for lines in pool.map(lambda table: list(judge(table)), judged) for line in lines]
+        return list(chain.from_iterable(pool.map(lambda table: list(compare(table)), counted_tables)))

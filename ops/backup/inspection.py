@@ -16,7 +16,7 @@ _SHOWN = 20
 
 
 def verify(path: str, name: str | None) -> Result:
-    """Have every byte of a backup read; DOWN is a backup that is damaged."""
+    """Verify the checksums of a backup; DOWN is a damaged one."""
     cluster = placement.read(inventory.load(path))
     document = shell.program(
         cluster, "verify", *([name] if name else []), seconds=_LONG_SECONDS, read=backup_manifest.verified
@@ -33,7 +33,7 @@ def verify(path: str, name: str | None) -> Result:
 
 
 def listed(path: str) -> Result:
-    """Say which backups there are, the newest first."""
+    """List the backups, the newest first."""
     cluster = placement.read(inventory.load(path))
     document = shell.program(cluster, "list", seconds=_SECONDS, read=backup_manifest.listed)
     names = [f"{row['name']} (damaged)" if row["problems"] else row["name"] for row in reversed(document)]

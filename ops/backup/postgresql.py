@@ -1,4 +1,4 @@
-"""The scripts that bring PostgreSQL back to a point in time, for its own host and as root."""
+"""Scripts of point-in-time recovery for PostgreSQL's host; they run as root."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Target:
 
     @property
     def options(self) -> list[str]:
-        """Of pgBackRest. A later timeline than the backup's may have left it before the target."""
+        """Options of pgBackRest. `current`: a later timeline may have branched off before the target."""
         if self.time:
             return ["--type=time", f"--target={self.time}", "--target-timeline=current"]
         return [f"--set={self.label}", "--type=name", f"--target={self.name}", "--target-timeline=current"]
 
 
 def restore(unit: str, port: int, log: str, target: Target) -> str:
-    """Return the script. Run again after an interruption it does the rest: pgBackRest compares checksums."""
-    asked = shlex.join(
+    """Return the restore script. It is idempotent, since pgBackRest compares checksums."""
+    command = shlex.join(
         ["pgbackrest", "--stanza=lakehouse", "--delta", *target.options, "--target-action=promote", "restore"]
     )
     return f"""set -e
@@ -39,7 +39,7 @@ data=$(sed -n 's/^pg1-path=//p' {CONF})
 above=$(dirname "$data")
 [ -d "$above" ] || install -d -o postgres -g postgres "$above"
 runuser -u postgres -- sh -ec 'mkdir -p "$1"; chmod 0700 "$1"; rm -f "$1/postmaster.pid"' sh "$data"
-runuser -u postgres -- {asked}
+runuser -u postgres -- {command}
 seen=$(stat -c %s {log} 2>/dev/null || echo 0)
 # One that systemd has forgotten since it stopped has no failure either.
 systemctl reset-failed {unit} 2>/dev/null || true
@@ -51,14 +51,14 @@ tail -c +$((seen + 1)) {log} | grep 'recovery stopping' || {{ echo 'it did not s
 
 
 def recovered(unit: str, port: int, log: str) -> str:
-    """Return the script that waits for the end of a recovery as long as it goes on.
+    """Return the script that waits for the end of a recovery for as long as WAL is replayed.
 
-    Before it can be asked where it is, its process says which file of WAL it replays.
+    Until the server accepts connections, its process title has the WAL file that is replayed.
     """
-    asked = f"runuser -u postgres -- psql -XAtp {port} -d postgres -c"
+    psql = f"runuser -u postgres -- psql -XAtp {port} -d postgres -c"
     return f"""still=0
-until [ "$({asked} 'select pg_is_in_recovery()' 2>/dev/null)" = f ]; do
-  now="$({asked} 'select pg_last_wal_replay_lsn()' 2>/dev/null
+until [ "$({psql} 'select pg_is_in_recovery()' 2>/dev/null)" = f ]; do
+  now="$({psql} 'select pg_last_wal_replay_lsn()' 2>/dev/null
     grep -aohs 'startup recovering [0-9A-F]*' /proc/[0-9]*/cmdline)" || true
   if [ "$now" = "$before" ]; then still=$((still + 1)); else still=0; before=$now; fi
   if [ $still -gt {_STILL_SECONDS} ] || systemctl is-failed --quiet {unit}; then
@@ -70,7 +70,7 @@ done"""
 
 
 def mark(unit: str, port: int) -> str:
-    """Return the script after which a time just passed can be a target: a later commit is archived."""
+    """Return the script that archives a later commit, so that the current time can be a target."""
     return f"""cd /
 systemctl is-active --quiet {unit} || exit 0
 runuser -u postgres -- psql -XAtp {port} -d postgres -c 'select pg_current_xact_id()'

@@ -1,4 +1,4 @@
-"""Runs scripts on hosts as root, and says how each ended."""
+"""Run scripts on hosts as root, and return exit code and output of each."""
 
 from __future__ import annotations
 
@@ -25,46 +25,46 @@ PROGRAM = "/usr/local/sbin/lakehouse-backup"
 KEEPER = questions.KEEPER
 _FOLDER = "/run/lakehouse"
 _WAIT_SECONDS = 600
-# Of what a host says in the place of an answer.
-_SAID = 300
+# Characters of unexpected output in a message.
+_MOST = 300
 _END = re.compile(r"\n?@@ended (\d+)\s*$")
 
 
 @dataclass(frozen=True)
-class Done:
-    """How a script ended: its exit code, None where the host said nothing, and what it printed."""
+class ScriptResult:
+    """Exit code and output of a script; the code is None where the host did not answer."""
 
     code: int | None
     text: str
 
 
-def act(cluster: Cluster, scripts: Mapping[str, str], seconds: float) -> dict[str, Done]:
-    """Run a script on each host at once, each of them for so many seconds at the most."""
-    asked = [Shell(host, host, _marked(script)) for host, script in scripts.items()]
+def act(cluster: Cluster, scripts: Mapping[str, str], seconds: float) -> dict[str, ScriptResult]:
+    """Run a script on each host in parallel, each with a timeout."""
+    shells = [Shell(host, host, _marked(script)) for host, script in scripts.items()]
     data = {host.name: hosts.connection(host) for host in cluster.hosts if host.name in scripts}
     with closing(Prober()) as prober:
-        answers = prober.ask(data, asked, time.monotonic() + seconds)
-    done = {}
+        answers = prober.ask(data, shells, time.monotonic() + seconds)
+    results = {}
     for host, answer in answers.items():
         text = answer.value.text if answer.value else answer.why
-        found = _END.search(text)
-        done[host] = Done(int(found[1]) if found else None, _END.sub("", text).strip())
-    return done
+        match = _END.search(text)
+        results[host] = ScriptResult(int(match[1]) if match else None, _END.sub("", text).strip())
+    return results
 
 
 def must(cluster: Cluster, scripts: Mapping[str, str], seconds: float) -> dict[str, str]:
-    """Run a script on each host; LakehouseError with the end of what the first of them said that failed."""
-    done = act(cluster, scripts, seconds)
-    for host, one in done.items():
-        if one.code != 0:
-            lines = [line for line in one.text.splitlines() if line.strip()]
-            said = " ".join((lines[-1] if lines else f"exit {one.code}").split())
-            raise LakehouseError(f"{host}: {said}", command("doctor", cluster.inventory.path))
-    return {host: one.text for host, one in done.items()}
+    """Run a script on each host, and return its output; LakehouseError with the last line of a failed one."""
+    results = act(cluster, scripts, seconds)
+    for host, result in results.items():
+        if result.code != 0:
+            lines = [line for line in result.text.splitlines() if line.strip()]
+            reason = " ".join((lines[-1] if lines else f"exit {result.code}").split())
+            raise LakehouseError(f"{host}: {reason}", command("doctor", cluster.inventory.path))
+    return {host: result.text for host, result in results.items()}
 
 
-def alone(script: str) -> str:
-    """Return a script that waits on its host for one that an interrupted run has left at work there."""
+def exclusive(script: str) -> str:
+    """Return a script that first waits for the host's lock, which one of an interrupted run may hold."""
     return f"""mkdir -p {_FOLDER}
 exec 9>{_FOLDER}/restore.work
 flock -w {_WAIT_SECONDS} 9 || {{ echo 'another restore is at work here'; exit 1; }}
@@ -72,7 +72,7 @@ flock -w {_WAIT_SECONDS} 9 || {{ echo 'another restore is at work here'; exit 1;
 
 
 def keeper(cluster: Cluster) -> str:
-    """Return the host that keeps backups; LakehouseError where the inventory wants none."""
+    """Return the host that stores backups; LakehouseError where backups are disabled."""
     if not cluster.variable("lakehouse_backup_enabled"):
         raise LakehouseError(
             f"{cluster.inventory.path} has lakehouse_backup_enabled: false",
@@ -88,28 +88,28 @@ def keeper(cluster: Cluster) -> str:
 
 
 def last(cluster: Cluster) -> str:
-    """Return the script that prints what came of the last backup, good or not."""
+    """Return the script that prints the result of the last backup."""
     return questions.last_backup(cluster.variable("lakehouse_backup_dir"))
 
 
 def program(cluster: Cluster, *words: str, seconds: float, read: Callable[[Any], T]) -> T:
-    """Run one of the repository's programs; return what `read` makes of its value.
+    """Run a program of the repository's host, and return its value as parsed by `read`.
 
-    LakehouseError with the reason where there is none, or where it is not what such a program answers;
-    UsageError where it is that the backup, table or database is not there.
+    Raises LakehouseError where it fails or prints an invalid value, UsageError where the backup, table or
+    database does not exist.
     """
     host = keeper(cluster)
     script = f"cd / && runuser -u {KEEPER} -- {PROGRAM} {shlex.join(words)}"
-    said = act(cluster, {host: script}, seconds)[host]
+    result = act(cluster, {host: script}, seconds)[host]
     path = cluster.inventory.path
     try:
-        answer = dict(checked_document.parse(said.text.splitlines()[-1], "the answer"))
+        answer = dict(checked_document.parse(result.text.splitlines()[-1], "the answer"))
     except (ValueError, TypeError, IndexError):
-        words_of_host = checked_document.printable(" ".join(said.text.split())[-_SAID:])
+        words_of_host = checked_document.printable(" ".join(result.text.split())[-_MOST:])
         raise LakehouseError(f"{host}: {words_of_host or 'no answer'}", command("status", path)) from None
     if "value" not in answer:
-        # A new backup could be the one for which the retention removes what is looked for.
-        why = checked_document.printable(str(answer.get("why"))[:_SAID])
+        # A new backup is not suggested: retention could remove the backup that was requested for it.
+        why = checked_document.printable(str(answer.get("why"))[:_MOST])
         kind = UsageError if answer.get("usage") is True else LakehouseError
         raise kind(f"{host}: {why}", command("backup list", path))
     try:

@@ -1,6 +1,6 @@
-"""Brings one table of a backup back, or one database, into the cluster that runs: docs/decisions/0054.
+"""Restore one table or one database from a backup into a running cluster: docs/decisions/0054.
 
-What decides is pure: which tables of the catalog are in the way, and which have the same files.
+Pure functions decide which tables would be overwritten, and which would share files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ops.change.result import Ending, Refusal, Stopped
 from ops.change.run import Request, Running, Work
 from ops.clients import Files, MetastoreSession
 from plugins.module_utils.lakehouse import backup_manifest
-from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.counting import counted, first_and_rest
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
 _LONG_SECONDS = 6 * 3600.0
@@ -36,8 +36,8 @@ _MIB = 1024**2
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A table that comes back: its row of the manifest and its entry, both as they will be named."""
+class RestoredTable:
+    """A table to restore: its row of the manifest and its entry, both with the new name."""
 
     row: Mapping[str, Any]
     entry: Entry
@@ -47,7 +47,7 @@ class Wanted:
 
     @property
     def folder(self) -> str:
-        """Where its files will be; empty for a view."""
+        """The folder of its files; empty for a view."""
         return "" if self.row["format"] == "view" else catalog.location(self.entry)
 
     @property
@@ -56,179 +56,185 @@ class Wanted:
         return str(self.row["metadata"]) if self.row["format"] == _KEEPS_PLACE else ""
 
 
-# Entries of databases.
-Homes = Sequence[Mapping[str, Any]]
+DatabaseEntries = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Planned:
-    """What comes back: of which part of a backup, the tables, the folder of a copy, and databases to make."""
+class Plan:
+    """What to restore: a verified part of a backup, its tables, the folder of a copy, databases to create."""
 
-    found: Mapping[str, Any]
-    wanted: Sequence[Wanted]
-    words: Sequence[str]
-    into: str
-    homes: Homes
+    part: Mapping[str, Any]
+    tables: Sequence[RestoredTable]
+    options: Sequence[str]
+    copy_folder: str
+    databases: DatabaseEntries
 
 
-def in_the_way(wanted: Iterable[Wanted], live: Mapping[str, Place]) -> list[str]:
-    """Return the tables of the catalog that would become what they were: an Iceberg table may be it still."""
+def overwritten(tables: Iterable[RestoredTable], current: Mapping[str, Place]) -> list[str]:
+    """Return the existing tables that a restore would change; an unchanged Iceberg table is none."""
     return [
-        str(one)
-        for one in wanted
-        if (there := live.get(str(one))) and not (one.metadata and one.metadata == there.metadata)
+        str(table)
+        for table in tables
+        if (place := current.get(str(table))) and not (table.metadata and table.metadata == place.metadata)
     ]
 
 
-def shared(wanted: Sequence[Wanted], live: Mapping[str, Place]) -> str:
-    """Return which table has files where one comes back: each would remove the other's. Empty for none."""
-    names = set(map(str, wanted))
-    for one in wanted:
-        for place in live.values():
-            same = one.metadata and one.metadata == place.metadata
-            if str(place) not in names and (same or catalog.overlap(one.folder, place.location)):
+def shared(tables: Sequence[RestoredTable], current: Mapping[str, Place]) -> str:
+    """Return which other table has its files in a restored table's folder; empty for none."""
+    names = set(map(str, tables))
+    for table in tables:
+        for place in current.values():
+            same = table.metadata and table.metadata == place.metadata
+            if str(place) not in names and (same or catalog.overlap(table.folder, place.location)):
                 return f"{place} has its files in {place.location}"
     return ""
 
 
-def beside(found: Mapping[str, Any], other: str) -> tuple[Wanted, str]:
-    """Return the one table under another name, and the folder of its copy: none for an Iceberg table.
+def copied(part: Mapping[str, Any], copy_name: str) -> tuple[RestoredTable, str]:
+    """Return the one table under another name, and the folder of its copy; empty for an Iceberg table.
 
-    Raises LakehouseError where its partitions are elsewhere, and cannot be copied with it.
+    Raises LakehouseError where partitions are outside of its folder, and cannot be copied with it.
     """
-    [row], [entry] = found["tables"], found["entries"]
-    database, _, name = other.partition(".")
-    old = catalog.location(entry)
-    folder = f"{old.rpartition('/')[0]}/{name}" if row["format"] not in {_KEEPS_PLACE, "view"} else ""
-    inside = f"{normal_path(old)}/"
+    [row], [entry] = part["tables"], part["entries"]
+    database, _, name = copy_name.partition(".")
+    old_folder = catalog.location(entry)
+    folder = f"{old_folder.rpartition('/')[0]}/{name}" if row["format"] not in {_KEEPS_PLACE, "view"} else ""
+    inside = f"{normal_path(old_folder)}/"
     if folder and not all(
-        normal_path(one["storage"]["location"]).startswith(inside) for one in entry["partitions"]
+        normal_path(partition["storage"]["location"]).startswith(inside) for partition in entry["partitions"]
     ):
         raise LakehouseError(
-            f"{row['database']}.{row['name']} has partitions outside of {old}: it cannot be copied",
-            f"{PROGRAM} restore {found['name']} --table {row['database']}.{row['name']}",
+            f"{row['database']}.{row['name']} has partitions outside of {old_folder}: it cannot be copied",
+            f"{PROGRAM} restore {part['name']} --table {row['database']}.{row['name']}",
         )
-    changed = {**row, "database": database, "name": name, "location": folder or row["location"]}
-    return Wanted(changed, catalog.renamed(entry, database, name, folder)), folder
+    copy_row = {**row, "database": database, "name": name, "location": folder or row["location"]}
+    return RestoredTable(copy_row, catalog.renamed_copy(entry, database, name, folder)), folder
 
 
 def prepare_restore(living: Living, request: Request) -> Work:
-    """Return the plan of a restore, of the whole cluster or of the tables that the arguments name."""
+    """Return the plan of a restore: of the whole cluster, or of the tables in the arguments."""
     part = request.arguments["table"] or request.arguments["database"]
     return prepare(living, request) if part else restore.prepare(living, request)
 
 
 def prepare(living: Living, request: Request) -> Work:
-    """Return the plan; a Work with a refusal where the backup is damaged, or files would be another's too."""
+    """Return the plan; a Work with a refusal where the backup is damaged, or tables would share files."""
     arguments = request.arguments
-    # A name that is none is said before anything is read.
-    _other(arguments)
+    # An invalid name is rejected before the backup is verified.
+    _copy_name(arguments)
     name = [arguments["backup"]] if arguments["backup"] else []
-    found = shell.program(
-        living.cluster, "verify", *name, *_words(arguments), seconds=_LONG_SECONDS,
+    part = shell.program(
+        living.cluster, "verify", *name, *_options(arguments), seconds=_LONG_SECONDS,
         read=backup_manifest.verified_part,
     )  # fmt: skip
-    return _planned(found, living, request)
+    return _planned(part, living, request)
 
 
-def _planned(found: Mapping[str, Any], living: Living, request: Request) -> Work:
-    """Return the plan of a part that was verified, by what the metastore has now."""
+def _planned(part: Mapping[str, Any], living: Living, request: Request) -> Work:
+    """Return the plan for a verified part, by the current tables of the metastore."""
     arguments, path, resumed = request.arguments, request.path, request.stopped is not None
-    cluster, other = living.cluster, _other(arguments)
-    what = str(arguments["table"] or arguments["database"])
-    words = _words(arguments)
-    again = f"{found['name']} {' '.join(words)}{f' --as {other}' if other else ''}"
-    way: list[str] = []
+    cluster, copy_name = living.cluster, _copy_name(arguments)
+    name = str(arguments["table"] or arguments["database"])
+    options = _options(arguments)
+    typed_words = f"{part['name']} {' '.join(options)}{f' --as {copy_name}' if copy_name else ''}"
+    existing: list[str] = []
 
-    def work(wanted: Sequence[Wanted] = (), into: str = "", homes: Homes = (), **more: Any) -> Work:
+    def work(
+        tables: Sequence[RestoredTable] = (),
+        copy_folder: str = "",
+        databases: DatabaseEntries = (),
+        **settings: Any,
+    ) -> Work:
+        plan = Plan(part, tables, options, copy_folder, databases)
         return Work(
-            target=f"{found['name']} {what}",
-            arguments={**arguments, "backup": found["name"]},
+            target=f"{part['name']} {name}",
+            arguments={**arguments, "backup": part["name"]},
             plan=[
-                *({"database": one["name"]} for one in homes),
-                *({"table": str(one), "format": one.row["format"]} for one in wanted),
+                *({"database": database["name"]} for database in databases),
+                *({"table": str(table), "format": table.row["format"]} for table in tables),
             ],
             lines=[
-                f"restore {what} of {found['name']}{f' as {other}' if other else ''}:"
-                f" {counted(len(wanted), 'table')}",
-                *(f"  {one['name']} (database)" for one in homes),
-                *(f"  {one} ({one.row['format']})" for one in wanted[:_SHOWN]),
-                *([f"  and {len(wanted) - _SHOWN} more"] if wanted[_SHOWN:] else []),
+                f"restore {name} of {part['name']}{f' as {copy_name}' if copy_name else ''}:"
+                f" {counted(len(tables), 'table')}",
+                *(f"  {database['name']} (database)" for database in databases),
+                *(f"  {table} ({table.row['format']})" for table in tables[:_SHOWN]),
+                *([f"  and {len(tables) - _SHOWN} more"] if tables[_SHOWN:] else []),
             ]
-            if wanted or homes
+            if tables or databases
             else [],
-            question="" if resumed else f"Bring {what} back?",
-            do=partial(_do, Planned(found, wanted, words, into, homes), None if resumed else frozenset(way)),
-            typed=what,
-            words=again,
-            reread=partial(_planned, found),
-            **more,
+            question="" if resumed else f"Bring {name} back?",
+            do=partial(_do, plan, None if resumed else frozenset(existing)),
+            typed=name,
+            words=typed_words,
+            reread=partial(_planned, part),
+            **settings,
         )
 
-    if found["problems"]:
-        more = f" and {len(found['problems']) - 1} more" if found["problems"][1:] else ""
-        return work(refusal=Refusal(f"damaged: {found['problems'][0]}{more}", command("backup list", path)))
-    known = str(cluster.variable("lakehouse_cluster"))
-    if found["cluster"] != known:
+    if part["problems"]:
+        fact = f"damaged: {first_and_rest(part['problems'])}"
+        return work(refusal=Refusal(fact, command("backup list", path)))
+    cluster_name = str(cluster.variable("lakehouse_cluster"))
+    if part["cluster"] != cluster_name:
         raise LakehouseError(
-            f"{found['name']} is a backup of {found['cluster']}, not of {known}",
+            f"{part['name']} is a backup of {part['cluster']}, not of {cluster_name}",
             command("status", path),
         )
-    into, wanted = "", [Wanted(*pair) for pair in _pairs(found)]
-    if other:
-        copy, into = beside(found, other)
-        wanted = [copy]
+    copy_folder, tables = "", [RestoredTable(*pair) for pair in _pairs(part)]
+    if copy_name:
+        copy, copy_folder = copied(part, copy_name)
+        tables = [copy]
     with MetastoreSession(cluster) as metastore:
         entries = Catalog(metastore)
-        live = entries.places()
-        homes = [one for one in found["databases"] if not entries.has_database(one["name"])]
-        missing = other and not entries.has_database(other.partition(".")[0])
+        current = entries.places()
+        databases = [database for database in part["databases"] if not entries.has_database(database["name"])]
+        missing = copy_name and not entries.has_database(copy_name.partition(".")[0])
     if missing:
-        raise UsageError(f"--as {other}: there is no such database", command("status", path))
-    if users := shared(wanted, live):
+        raise UsageError(f"--as {copy_name}: there is no such database", command("status", path))
+    if users := shared(tables, current):
         why = f"{users}, and two tables of the same files destroy each other"
-        return work(refusal=Refusal(why, _way_out(found, wanted, path)))
-    way = [] if resumed else in_the_way(wanted, live)
-    if other and not resumed and (way or (into and Files.of(cluster).exists(into))):
-        there = f"{other} exists" if way else f"{into} exists"
-        return work(refusal=Refusal(there, f"{PROGRAM} restore {found['name']} {' '.join(words)} --as ..."))
-    no_room = _room(living, found["room"]["copy" if into else "lacking"], path)
-    if way:
-        more = f" and {len(way) - 1} more of {what}" if way[1:] else ""
-        danger = f"{way[0]}{more} exists and becomes what it was; newer rows leave it"
-        return work(wanted, homes=homes, refusal=no_room, danger=danger)
-    return work(wanted, into, () if other else homes, refusal=no_room)
+        return work(refusal=Refusal(why, _alternative(part, tables, path)))
+    existing = [] if resumed else overwritten(tables, current)
+    if copy_name and not resumed and (existing or (copy_folder and Files.of(cluster).exists(copy_folder))):
+        occupied = f"{copy_name} exists" if existing else f"{copy_folder} exists"
+        retry = f"{PROGRAM} restore {part['name']} {' '.join(options)} --as ..."
+        return work(refusal=Refusal(occupied, retry))
+    no_room = _room(living, part["room"]["copy" if copy_folder else "lacking"], path)
+    if existing:
+        others = f" and {len(existing) - 1} more of {name}" if existing[1:] else ""
+        danger = f"{existing[0]}{others} exists and becomes what it was; newer rows leave it"
+        return work(tables, databases=databases, refusal=no_room, danger=danger)
+    return work(tables, copy_folder, () if copy_name else databases, refusal=no_room)
 
 
-def _pairs(found: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Entry]]:
-    entries = {(one["database"], one["name"]): one for one in found["entries"]}
-    return [(row, entries[row["database"], row["name"]]) for row in found["tables"]]
+def _pairs(part: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], Entry]]:
+    entries = {(entry["database"], entry["name"]): entry for entry in part["entries"]}
+    return [(row, entries[row["database"], row["name"]]) for row in part["tables"]]
 
 
-def _other(arguments: Mapping[str, Any]) -> str:
-    """Return the whole name of a copy; UsageError for what is no name."""
-    table, other = str(arguments["table"]), str(arguments["as"])
+def _copy_name(arguments: Mapping[str, Any]) -> str:
+    """Return the qualified name of a copy; empty for none; UsageError for an invalid name."""
+    table, name = str(arguments["table"]), str(arguments["as"])
     if table and not _NAME.fullmatch(table):
         raise UsageError(f"--table {table} is no table: a name reads as sales.orders")
-    if not other:
+    if not name:
         return ""
-    whole = other if "." in other else f"{table.partition('.')[0]}.{other}"
-    if not _NAME.fullmatch(whole) or whole == table:
-        raise UsageError(f"--as {other} is no other name for {table}")
-    if "/" in whole:
-        raise UsageError(f"--as {other}: a copy's folder is called as the table is, so its name has no /")
-    return whole
+    qualified = name if "." in name else f"{table.partition('.')[0]}.{name}"
+    if not _NAME.fullmatch(qualified) or qualified == table:
+        raise UsageError(f"--as {name} is no other name for {table}")
+    if "/" in qualified:
+        raise UsageError(f"--as {name}: a copy's folder is called as the table is, so its name has no /")
+    return qualified
 
 
-def _words(arguments: Mapping[str, Any]) -> list[str]:
+def _options(arguments: Mapping[str, Any]) -> list[str]:
     kind = "table" if arguments["table"] else "database"
     return [f"--{kind}", str(arguments[kind])]
 
 
-def _way_out(found: Mapping[str, Any], wanted: Sequence[Wanted], path: str) -> str:
-    """Return what to do instead: rows of an Iceberg table that is there are read as of their snapshot."""
-    row = found["tables"][0]
-    if wanted[0].row["format"] == _KEEPS_PLACE and row["version"] is not None:
+def _alternative(part: Mapping[str, Any], tables: Sequence[RestoredTable], path: str) -> str:
+    """Return the command to run instead: a query of the Iceberg table as of its snapshot, or `status`."""
+    row = part["tables"][0]
+    if tables[0].row["format"] == _KEEPS_PLACE and row["version"] is not None:
         name = f"iceberg.{row['database']}.{row['name']}"
         statement = f"select * from {name} for version as of {row['version']}"  # noqa: S608 -- to be read
         return f"{command('sql --engine trino', path)} {shlex.quote(statement)}"
@@ -236,99 +242,104 @@ def _way_out(found: Mapping[str, Any], wanted: Sequence[Wanted], path: str) -> s
 
 
 def _room(living: Living, needed: int, path: str) -> Refusal | None:
-    """Return that the DataNodes have no room for so many bytes, or do not say; None where they have."""
+    """Return that the DataNodes lack space, or that it is unknown; None where they have it."""
     bean = living.bean("NameNodeInfo").then(datanodes.nodes)
     if bean.value is None:
         return Refusal(f"the NameNode does not tell its room: {bean.why}", command("doctor", path))
     return crowded(sum(node.remaining for node in bean.value.values()), needed)
 
 
-def crowded(there: int, needed: int) -> Refusal | None:
-    """Return that the DataNodes have no room for so many bytes; None where they have."""
-    if needed <= there:
+def crowded(available: int, needed: int) -> Refusal | None:
+    """Return that the DataNodes lack space for the files; None where they have it."""
+    if needed <= available:
         return None
-    fact = f"HDFS has room for {there // _MIB} MiB, and the files need {needed // _MIB} MiB"
+    fact = f"HDFS has room for {available // _MIB} MiB, and the files need {needed // _MIB} MiB"
     return Refusal(fact, "hdfs dfsadmin -report on a node, then the same command")
 
 
-def _do(plan: Planned, known: frozenset[str] | None, running: Running) -> tuple[str, ...]:
-    """Do it; `known` are the tables that may become what they were, None for those that are there."""
+def _do(plan: Plan, confirmed: frozenset[str] | None, running: Running) -> tuple[str, ...]:
+    """Restore; `confirmed` are the tables that may be overwritten, None to overwrite all of a resumed run."""
     try:
-        if known is not None:
-            _still(running.living, plan.wanted, known)
+        if confirmed is not None:
+            _check_unchanged(running.living, plan.tables, confirmed)
         return _steps(plan, running)
     except LakehouseError as error:
         ending = Ending.HALFWAY if running.changed else Ending.FAILED
         raise Stopped(ending, error.message, "" if running.changed else error.next_command or "") from error
 
 
-def _still(living: Living, wanted: Sequence[Wanted], known: frozenset[str]) -> None:
-    """Return if nothing has come into the way since the confirmation."""
+def _check_unchanged(living: Living, tables: Sequence[RestoredTable], confirmed: frozenset[str]) -> None:
+    """Raise Stopped where a table was created since the confirmation that would be overwritten."""
     path = str(living.cluster.inventory.path)
     with MetastoreSession(living.cluster) as metastore:
-        live = Catalog(metastore).places()
-    fresh = [one for one in in_the_way(wanted, live) if one not in known]
-    if fact := f"{fresh[0]} is there by now" if fresh else shared(wanted, live):
+        current = Catalog(metastore).places()
+    new = [table for table in overwritten(tables, current) if table not in confirmed]
+    if fact := f"{new[0]} is there by now" if new else shared(tables, current):
         raise Stopped(Ending.REFUSED, fact, command("status", path))
 
 
-def _steps(plan: Planned, running: Running) -> tuple[str, ...]:
-    found, wanted, words = plan.found, plan.wanted, plan.words
+def _steps(plan: Plan, running: Running) -> tuple[str, ...]:
+    part, tables, options = plan.part, plan.tables, plan.options
     living, cluster = running.living, running.living.cluster
     keeper, [metastore, *_] = shell.keeper(cluster), living.having("metastore")
 
-    def program(verb: str, *more: str, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-        """Run a program of the backup's keeper about these tables."""
-        return shell.program(cluster, verb, found["name"], *words, *more, seconds=_LONG_SECONDS, read=read)
+    def program(verb: str, *parameters: str, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Run a program of the host that stores backups for these tables."""
+        return shell.program(
+            cluster, verb, part["name"], *options, *parameters, seconds=_LONG_SECONDS, read=read
+        )
 
     running.begins(keeper, "files")
     running.say("brings the files back")
-    place = ["--into", plan.into] if plan.into else []
-    files = program("reconcile", *place, read=backup_manifest.brought)
+    folder_option = ["--into", plan.copy_folder] if plan.copy_folder else []
+    files = program("reconcile", *folder_option, read=backup_manifest.brought)
     running.done(keeper, "files", **files)
     running.begins(metastore.name, "catalog")
     running.say("writes the catalog")
-    before = _write(living, plan)
-    # An operator who wants a state back that this has replaced finds it here.
-    running.done(metastore.name, "catalog", before=before)
-    if not wanted:
+    previous = _write(living, plan)
+    # The journal has the state that was replaced.
+    running.done(metastore.name, "catalog", before=previous)
+    if not tables:
         return ("the database is there, and has no tables",)
     running.say("compares with the manifest, in Spark and in Trino")
-    rows = [one.row for one in wanted]
-    named = ["--named", str(wanted[0])] if str(wanted[0]) not in _names(found) else []
-    spark = program("compare", *named, read=backup_manifest.compared)
-    wrong = [*spark["differences"], *engines.differences(cluster, rows)]
-    for line in wrong:
+    rows = [table.row for table in tables]
+    name_option = ["--named", str(tables[0])] if str(tables[0]) not in _names(part) else []
+    spark = program("compare", *name_option, read=backup_manifest.compared)
+    differences = [*spark["differences"], *engines.differences(cluster, rows)]
+    for line in differences:
         running.say(line)
-    if wrong:
-        more = f" and {len(wrong) - 1} more" if wrong[1:] else ""
-        raise Stopped(Ending.HALFWAY, f"not as in the manifest: {wrong[0]}{more}", "")
-    return tuple(_facts(rows, files, before))
+    if differences:
+        raise Stopped(Ending.HALFWAY, f"not as in the manifest: {first_and_rest(differences)}", "")
+    return tuple(_facts(rows, files, previous))
 
 
-def _names(found: Mapping[str, Any]) -> set[str]:
-    return {f"{row['database']}.{row['name']}" for row in found["tables"]}
+def _names(part: Mapping[str, Any]) -> set[str]:
+    return {f"{row['database']}.{row['name']}" for row in part["tables"]}
 
 
-def _write(living: Living, plan: Planned) -> dict[str, str]:
-    """Write the entries of the tables; return where each was that has been another one until now."""
-    wanted = plan.wanted
+def _write(living: Living, plan: Plan) -> dict[str, str]:
+    """Write the entries of the tables; return the old location of each one that was replaced."""
+    tables = plan.tables
     with MetastoreSession(living.cluster) as metastore:
         entries = Catalog(metastore)
-        live = entries.places()
-        for database in plan.homes:
+        current = entries.places()
+        for database in plan.databases:
             if not entries.has_database(database["name"]):
                 entries.make_database(database)
-        for one in wanted:
-            entries.put(one.entry)
-            _without_placeholder(living, one.entry)
-    there = [(str(one), live[str(one)], one.metadata or one.folder) for one in wanted if str(one) in live]
-    before = ((name, place.metadata or place.location, now) for name, place, now in there)
-    return {name: was for name, was, now in before if was and was != now}
+        for table in tables:
+            entries.put(table.entry)
+            _without_placeholder(living, table.entry)
+    return {
+        str(table): old
+        for table in tables
+        if (place := current.get(str(table)))
+        and (old := place.metadata or place.location)
+        and old != (table.metadata or table.folder)
+    }
 
 
 def _without_placeholder(living: Living, entry: Entry) -> None:
-    """Remove the folder that the metastore makes for a table of Spark whose files are elsewhere.
+    """Remove the folder that the metastore creates for a Spark table whose files are elsewhere.
 
     Spark does so too. Only where it is empty: the call is not recursive.
     """
@@ -339,13 +350,13 @@ def _without_placeholder(living: Living, entry: Entry) -> None:
 
 
 def _facts(
-    rows: Sequence[Mapping[str, Any]], files: Mapping[str, Any], before: Mapping[str, str]
+    rows: Sequence[Mapping[str, Any]], files: Mapping[str, Any], previous: Mapping[str, str]
 ) -> Iterable[str]:
     yield counted(files["written"], "file written", "files written")
     if files["aside"]:
         yield f"{files['aside']} set aside in {files['place']}"
-    if len(before) == 1:
-        [place] = before.values()
-        yield f"until now it was {place}"
-    known = sum(row["rows"] is not None for row in rows)
-    yield f"{known} of {counted(len(rows), 'table')} counted, and equal to the manifest"
+    if len(previous) == 1:
+        [location] = previous.values()
+        yield f"until now it was {location}"
+    counted_tables = sum(row["rows"] is not None for row in rows)
+    yield f"{counted_tables} of {counted(len(rows), 'table')} counted, and equal to the manifest"

@@ -299,7 +299,7 @@ def test_what_is_set_aside_keeps_its_room(lacking: int | None, free: int, fact: 
     ],
 )
 def test_safe_mode_is_left_by_the_word_for_it(said: str, word: str) -> None:
-    assert restore.way_out(said) == word
+    assert restore.exit_action(said) == word
 
 
 def test_files_that_vanish_while_they_are_counted_are_no_fault(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ class KeeperCluster:
 
 def answered(monkeypatch: pytest.MonkeyPatch, text: str) -> Cluster:
     monkeypatch.setattr(shell, "keeper", lambda _: "k")
-    monkeypatch.setattr(shell, "act", lambda *_: {"k": shell.Done(0, text)})
+    monkeypatch.setattr(shell, "act", lambda *_: {"k": shell.ScriptResult(0, text)})
     return cast("Cluster", KeeperCluster())
 
 

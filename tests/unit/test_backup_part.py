@@ -26,7 +26,7 @@ from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.run import ROOT as REPOSITORY
 from ops.backup import catalog, table_restore
 from ops.backup.catalog import Place
-from ops.backup.table_restore import Wanted
+from ops.backup.table_restore import RestoredTable
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from tests.unit import patience
@@ -374,9 +374,9 @@ def test_a_namenode_that_does_not_list_what_is_lost_has_not_lost_nothing(
 # -- What is in the way --
 
 
-def wanted(*names: str) -> list[Wanted]:
+def wanted(*names: str) -> list[RestoredTable]:
     pairs = zip(TABLES, ENTRIES, strict=True)
-    return [Wanted(table, one) for table, one in pairs if f"d.{one['name']}" in names]
+    return [RestoredTable(table, one) for table, one in pairs if f"d.{one['name']}" in names]
 
 
 def live(*places: Place) -> Mapping[str, Place]:
@@ -384,7 +384,7 @@ def live(*places: Place) -> Mapping[str, Place]:
 
 
 def test_what_was_dropped_has_nothing_in_its_way() -> None:
-    assert table_restore.in_the_way(wanted("d.ice", "d.hive"), live(Place("d", "delta", DELTA, ""))) == []
+    assert table_restore.overwritten(wanted("d.ice", "d.hive"), live(Place("d", "delta", DELTA, ""))) == []
 
 
 @pytest.mark.parametrize(
@@ -396,7 +396,7 @@ def test_what_was_dropped_has_nothing_in_its_way() -> None:
     ],
 )
 def test_a_table_of_the_name_is_in_the_way_unless_it_is_the_same(place: Place, way: list[str]) -> None:
-    assert table_restore.in_the_way(wanted("d.ice", "d.hive"), live(place)) == way
+    assert table_restore.overwritten(wanted("d.ice", "d.hive"), live(place)) == way
 
 
 @pytest.mark.parametrize(
@@ -441,22 +441,22 @@ def test_files_that_do_not_fit_are_refused_with_both_sizes() -> None:
 
 
 def test_a_copy_of_delta_has_a_folder_of_its_own() -> None:
-    copy, into = table_restore.beside(found("d.delta"), "d.then")
+    copy, into = table_restore.copied(found("d.delta"), "d.then")
     assert (str(copy), into, copy.folder, copy.row["location"]) == ("d.then", *[f"{ROOT}/d/then"] * 3)
     assert copy.entry["storage"]["location"] == into
 
 
 def test_an_iceberg_table_keeps_its_place() -> None:
-    copy, into = table_restore.beside(found("d.ice"), "x.then")
+    copy, into = table_restore.copied(found("d.ice"), "x.then")
     assert (str(copy), into, copy.folder, copy.metadata) == ("x.then", "", ICE, POINTER)
 
 
 def test_partitions_go_with_a_copy_or_it_is_refused() -> None:
     inner = entry("d.hive", HIVE, (f"{HIVE}/day=1",))
-    copy, into = table_restore.beside({**found("d.hive"), "entries": [inner]}, "d.then")
+    copy, into = table_restore.copied({**found("d.hive"), "entries": [inner]}, "d.then")
     assert copy.entry["partitions"][0]["storage"]["location"] == f"{into}/day=1"
     with pytest.raises(LakehouseError, match="partitions outside of"):
-        table_restore.beside(found("d.hive"), "d.then")
+        table_restore.copied(found("d.hive"), "d.then")
 
 
 @pytest.mark.parametrize(
@@ -465,13 +465,13 @@ def test_partitions_go_with_a_copy_or_it_is_refused() -> None:
 )
 def test_a_name_is_a_name_and_another_one(table: str, other: str) -> None:
     with pytest.raises(UsageError):
-        table_restore._other({"table": table, "as": other})
+        table_restore._copy_name({"table": table, "as": other})
 
 
 def test_another_name_is_in_the_same_database_unless_it_says_so() -> None:
-    assert table_restore._other({"table": "d.orders", "as": "then"}) == "d.then"
-    assert table_restore._other({"table": "d.orders", "as": "x.then"}) == "x.then"
-    assert table_restore._other({"table": "d.a/b", "as": "then"}) == "d.then"
+    assert table_restore._copy_name({"table": "d.orders", "as": "then"}) == "d.then"
+    assert table_restore._copy_name({"table": "d.orders", "as": "x.then"}) == "x.then"
+    assert table_restore._copy_name({"table": "d.a/b", "as": "then"}) == "d.then"
 
 
 # -- As Thrift has it --

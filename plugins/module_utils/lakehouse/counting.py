@@ -5,6 +5,8 @@ Standard library only, and Python 3.9: this runs on the nodes, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def counted(number: int, one: str, several: str = "") -> str:
     """Return a number with what is counted: `one` of it, or `several`, which is `one` with an s unless given.
@@ -12,3 +14,8 @@ def counted(number: int, one: str, several: str = "") -> str:
     A verb belongs to both forms: counted(1, "block lacks a replica", "blocks lack a replica").
     """
     return f"{number} {one if number == 1 else several or f'{one}s'}"
+
+
+def first_and_rest(items: Sequence[object]) -> str:
+    """Return the first item, and how many follow: `sales.orders and 2 more`; of a single item itself."""
+    return f"{items[0]} and {len(items) - 1} more" if items[1:] else str(items[0])
