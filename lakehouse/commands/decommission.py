@@ -25,7 +25,8 @@ def command(
     """Remove a host from the cluster after its blocks have moved."""
     if force and not is_offline:
         raise UsageError(
-            "--force is for a host that is offline", offline.given_up(node, options.inventory, "--force")
+            "--force is for a host that is offline",
+            offline.give_up_command(node, options.inventory, "--force"),
         )
     arguments = {"node": node, "drain": drain, "wait": wait, "offline": is_offline, "force": force}
     return run.carry_out(options, departure.VERB, departure.prepare, arguments)

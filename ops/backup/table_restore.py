@@ -200,8 +200,8 @@ def _planned(part: Mapping[str, Any], living: Living, request: Request) -> Work:
         return work(refusal=Refusal(occupied, retry))
     no_room = _room(living, part["room"]["copy" if copy_folder else "lacking"], path)
     if existing:
-        others = f" and {len(existing) - 1} more of {name}" if existing[1:] else ""
-        danger = f"{existing[0]}{others} exists and becomes what it was; newer rows leave it"
+        suffix = f" and {len(existing) - 1} more of {name}" if existing[1:] else ""
+        danger = f"{existing[0]}{suffix} exists and becomes what it was; newer rows leave it"
         return work(tables, databases=databases, refusal=no_room, danger=danger)
     return work(tables, copy_folder, () if copy_name else databases, refusal=no_room)
 

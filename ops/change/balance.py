@@ -1,4 +1,4 @@
-"""Has HDFS spread its blocks over the DataNodes evenly."""
+"""Run the HDFS balancer, which spreads blocks evenly over the DataNodes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from ops.change.result import Ending, Stopped
 from ops.change.run import Running
 from ops.hosts import as_unit
 
-# By how many points of its capacity a DataNode may be fuller or emptier than the cluster (HDFS: 10).
+# Percentage points by which a DataNode's usage may differ from the cluster's (HDFS: 10).
 _THRESHOLD = 10
-# Rounds in which nothing could be moved, after which it gives up.
+# Rounds without a moved block after which the balancer ends.
 _IDLE_ROUNDS = 3
 _MIB = 1024**2
 _UNIT = "lakehouse-balancer"
 _STOP = f"systemctl stop {_UNIT} 2>/dev/null || true"
-# Terabytes take days; a run that is stopped meanwhile goes on with `resume`.
+# Terabytes take days; `resume` continues an interrupted run.
 _SECONDS = 30 * 24 * 3600.0
 _ASK_SECONDS = 60.0
 _CODE = re.compile(r"@@code (\d+)$")
-# org.apache.hadoop.hdfs.server.balancer.ExitStatus, as a shell sees it.
+# org.apache.hadoop.hdfs.server.balancer.ExitStatus, as exit codes of a shell.
 _WORDS = {
     0: "blocks are balanced",
     254: "no block can be moved",
@@ -35,36 +35,36 @@ _FAULTS = {
 
 
 def spread(running: Running, bandwidth: int) -> str:
-    """Run the balancer to its end, with at most `bandwidth` MiB/s per DataNode; return what came of it."""
+    """Run the balancer to its end, with at most `bandwidth` MiB/s per DataNode; return its outcome."""
     living = running.living
     host = living.cluster.active("namenode")
-    bounded = living.as_hdfs(f"hdfs dfsadmin -setBalancerBandwidth {bandwidth * _MIB}")
-    limit = living.do(host.name, bounded, _ASK_SECONDS)
-    if not limit.known:
-        raise Stopped(Ending.HALFWAY, f"the DataNodes do not take their bandwidth: {limit.why}", "")
+    set_bandwidth = living.as_hdfs(f"hdfs dfsadmin -setBalancerBandwidth {bandwidth * _MIB}")
+    answer = living.do(host.name, set_bandwidth, _ASK_SECONDS)
+    if not answer.known:
+        raise Stopped(Ending.HALFWAY, f"the DataNodes do not take their bandwidth: {answer.why}", "")
     running.begins(host.name, "balancer")
     running.say(f"balancer on {host.name}, at most {bandwidth} MiB/s per DataNode")
-    moved = living.as_hdfs(f"hdfs balancer -threshold {_THRESHOLD} -idleiterations {_IDLE_ROUNDS}")
+    balancer = living.as_hdfs(f"hdfs balancer -threshold {_THRESHOLD} -idleiterations {_IDLE_ROUNDS}")
     try:
-        said = living.do(host.name, alone(f"{moved}; echo @@code $?"), _SECONDS).then(judged)
+        outcome = living.do(host.name, exclusive(f"{balancer}; echo @@code $?"), _SECONDS).then(outcome_of)
     except KeyboardInterrupt:
         living.do(host.name, _STOP, _ASK_SECONDS)
         raise
-    if said.value is None:
-        raise Stopped(Ending.HALFWAY, said.why, "")
+    if outcome.value is None:
+        raise Stopped(Ending.HALFWAY, outcome.why, "")
     running.done(host.name, "balancer")
-    return said.value
+    return outcome.value
 
 
-def alone(script: str) -> str:
-    """Return what has systemd run a balancer; one that a killed run has left is ended before."""
+def exclusive(script: str) -> str:
+    """Return the command that runs the balancer as a unit, after stopping one that a killed run started."""
     return f"{_STOP}; {as_unit(_UNIT, script)}"
 
 
-def judged(output: str) -> str:
-    """Return what an exit code of the balancer means; ValueError for one that is a fault."""
-    found = _CODE.search(output)
-    code = int(found[1]) if found else -1
+def outcome_of(output: str) -> str:
+    """Return the meaning of the balancer's exit code; ValueError where it is an error."""
+    match = _CODE.search(output)
+    code = int(match[1]) if match else -1
     if code in _WORDS:
         return _WORDS[code]
     lines = [line for line in output.splitlines()[:-1] if line.strip()]

@@ -1,4 +1,4 @@
-"""Whether replicas find their places on the DataNodes that are left when one goes. Pure."""
+"""Whether replicas fit on the remaining DataNodes when one is decommissioned. Pure."""
 
 from __future__ import annotations
 
@@ -11,54 +11,57 @@ from plugins.module_utils.lakehouse.counting import counted
 from plugins.module_utils.lakehouse.fsck import File
 
 _MIB = 1024**2
-# Of the space that is left once the blocks have moved, what a DataNode shall keep.
+# Share of a DataNode's free space that stays free.
 _FREE_SHARE = 0.1
 
 
 def unplaced(
     nodes: Mapping[str, datanodes.Node], files: Sequence[File], node: str, replication: int, way: str
 ) -> Refusal | None:
-    """Return that files want more replicas than DataNodes are left; None where each finds its places.
+    """Return that files have more replicas than DataNodes would remain; None where none has.
 
-    HDFS would wait for ever: a block has moved when as many replicas are elsewhere as its file wants. There
-    is a `way` out beside fewer replicas.
+    HDFS would wait forever for enough replicas elsewhere. `way` is an alternative to fewer replicas.
     """
-    left = [name for name, one in nodes.items() if name != node and one.state == datanodes.SERVES]
-    wanting = [file for file in files if file.replication > len(left) and file.blocks]
-    most = max([file.replication for file in wanting], default=0)
-    if not wanting and replication <= len(left):
+    remaining = _others(nodes, node)
+    unplaceable = [file for file in files if file.replication > len(remaining) and file.blocks]
+    most = max([file.replication for file in unplaceable], default=0)
+    if not unplaceable and replication <= len(remaining):
         return None
-    there = f"{counted(len(left), 'DataNode')} would be left"
-    fact = (
-        f"{counted(len(wanting), 'file wants', 'files want')} up to {counted(most, 'replica')}, and {there}"
-        if wanting
-        else f"new files want {counted(replication, 'replica')}, and {there}"
+    requirement = (
+        f"{counted(len(unplaceable), 'file wants', 'files want')} up to {counted(most, 'replica')}"
+        if unplaceable
+        else f"new files want {counted(replication, 'replica')}"
     )
-    fewer = f"hdfs_replication: {len(left)} in the inventory and hdfs dfs -setrep -R {len(left)} / on a node"
-    return Refusal(fact, f"{way}, or {fewer}")
+    number = len(remaining)
+    fewer = f"hdfs_replication: {number} in the inventory and hdfs dfs -setrep -R {number} / on a node"
+    return Refusal(f"{requirement}, and {counted(number, 'DataNode')} would be left", f"{way}, or {fewer}")
 
 
 def cramped(
     nodes: Mapping[str, datanodes.Node], files: Iterable[File], node: str, names: Mapping[str, str], way: str
 ) -> Refusal | None:
-    """Return that the blocks of a host do not fit on those that are left; None where they do.
+    """Return that the blocks of a host do not fit on the remaining DataNodes; None where they do.
 
-    A block moves if too few replicas are elsewhere, and to a DataNode that has none: what is free on one that
-    has it already is no room for it. `names` has the DataNode of an address.
+    A block moves if it has too few replicas elsewhere, and only to a DataNode without a replica of it.
+    `names` has the DataNode of an address.
     """
-    total, held = 0, Counter[str]()
+    total, replica_bytes = 0, Counter[str]()
     for file in files:
         for block in file.blocks:
-            having = {names.get(place.rpartition(":")[0], place) for place in block.datanodes}
-            if node in having and len(having) <= file.replication:
+            holders = {names.get(place.rpartition(":")[0], place) for place in block.datanodes}
+            if node in holders and len(holders) <= file.replication:
                 total += block.length
-                held.update(dict.fromkeys(having, block.length))
-    room = sum(
-        min(one.remaining * (1 - _FREE_SHARE), total - held[name])
-        for name, one in nodes.items()
-        if name != node and one.state == datanodes.SERVES
+                replica_bytes.update(dict.fromkeys(holders, block.length))
+    space = sum(
+        min(row.remaining * (1 - _FREE_SHARE), total - replica_bytes[name])
+        for name, row in _others(nodes, node).items()
     )
-    if total <= room:
+    if total <= space:
         return None
-    fact = f"{total // _MIB} MiB are to move, and the other DataNodes can take {int(room) // _MIB} MiB of it"
+    fact = f"{total // _MIB} MiB are to move, and the other DataNodes can take {int(space) // _MIB} MiB of it"
     return Refusal(fact, way)
+
+
+def _others(nodes: Mapping[str, datanodes.Node], node: str) -> dict[str, datanodes.Node]:
+    """Return the other DataNodes that are in service."""
+    return {name: row for name, row in nodes.items() if name != node and row.state == datanodes.SERVES}

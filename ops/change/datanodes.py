@@ -1,4 +1,4 @@
-"""Writes the NameNode's list of DataNodes, and asks what has become of it."""
+"""Read and write the NameNode's list of DataNodes, and read their states."""
 
 from __future__ import annotations
 
@@ -19,75 +19,76 @@ from plugins.module_utils.lakehouse.hdfs_hosts import Entry
 _FILE = "{config}/hadoop/namenode/datanodes.json"
 _SECONDS = 60.0
 SERVES, AWAY, LEFT = "In Service", "In Maintenance", "Decommissioned"
-# Of one that leaves, or has.
+# States of a DataNode that leaves or has left.
 GOING = ("Decommission In Progress", LEFT)
 
 
 @dataclass(frozen=True)
 class Node:
-    """A DataNode: its state in the NameNode's words, and what is free, in bytes."""
+    """A DataNode: its state as the NameNode names it, and its free bytes."""
 
     state: str
     remaining: int
 
 
 @dataclass(frozen=True)
-class Moving:
-    """What keeps a DataNode that leaves: blocks with too few replicas elsewhere, and those of open files."""
+class PendingBlocks:
+    """The blocks that a leaving DataNode waits for: under-replicated ones, and those of open files."""
 
     blocks: int
     open: int
 
     def __str__(self) -> str:
-        one, several = "of an open file: it moves", "of open files: they move"
-        waits = f", {counted(self.open, one, several)} when writers end" if self.open else ""
-        return f"{counted(self.blocks, 'block has', 'blocks have')} too few replicas elsewhere{waits}"
+        singular, plural = "of an open file: it moves", "of open files: they move"
+        suffix = f", {counted(self.open, singular, plural)} when writers end" if self.open else ""
+        return f"{counted(self.blocks, 'block has', 'blocks have')} too few replicas elsewhere{suffix}"
 
 
 def entries(living: Living) -> list[Entry]:
-    """Return the list; Stopped where it is not there, or cannot be read."""
+    """Return the entries of the list; Stopped where it is missing or invalid."""
     namenode, path = _place(living)
-    found = living.do(namenode, f"cat {shlex.quote(path)}", _SECONDS).then(hdfs_hosts.read)
-    if found.value is None:
+    answer = living.do(namenode, f"cat {shlex.quote(path)}", _SECONDS).then(hdfs_hosts.read)
+    if answer.value is None:
         site = f".venv/bin/ansible-playbook -i {living.cluster.inventory.path} playbooks/site.yml --tags hdfs"
-        raise Stopped(Ending.FAILED, f"{path} on {namenode}: {found.why}", site)
-    return found.value
+        raise Stopped(Ending.FAILED, f"{path} on {namenode}: {answer.why}", site)
+    return answer.value
 
 
-def write(living: Living, wanted: list[Entry]) -> None:
-    """Replace the list, whole or not at all, and have the NameNode read it."""
+def write(living: Living, new_entries: list[Entry]) -> None:
+    """Replace the list atomically, and make the NameNode read it."""
     namenode, path = _place(living)
-    new = shlex.quote(f"{path}.new")
+    temporary = shlex.quote(f"{path}.new")
     script = (
-        f"set -e; printf %s {shlex.quote(hdfs_hosts.written(wanted))} > {new}; chmod 644 {new}; sync {new}\n"
-        f"mv {new} {shlex.quote(path)}; {living.as_hdfs('hdfs dfsadmin -refreshNodes')}"
+        f"set -e; printf %s {shlex.quote(hdfs_hosts.written(new_entries))} > {temporary}\n"
+        f"chmod 644 {temporary}; sync {temporary}\n"
+        f"mv {temporary} {shlex.quote(path)}; {living.as_hdfs('hdfs dfsadmin -refreshNodes')}"
     )
-    done = living.do(namenode, script, _SECONDS)
-    if not done.known:
-        raise Stopped(Ending.HALFWAY, f"the NameNode has not read its list: {done.why}", "")
+    answer = living.do(namenode, script, _SECONDS)
+    if not answer.known:
+        raise Stopped(Ending.HALFWAY, f"the NameNode has not read its list: {answer.why}", "")
 
 
 def state(living: Living, host: str) -> Answer[str]:
-    """Return the state of a DataNode in the NameNode's words; unknown while it does not know one."""
-    return living.bean("NameNodeInfo").then(lambda bean: known(bean)[host])
+    """Return the state of a DataNode as the NameNode names it; unknown for an unlisted one."""
+    return living.bean("NameNodeInfo").then(lambda bean: states(bean)[host])
 
 
-def known(bean: Mapping[str, Any]) -> dict[str, str]:
-    """Read the DataNodes of the NameNode's bean, live and dead, by name: what state each is in."""
+def states(bean: Mapping[str, Any]) -> dict[str, str]:
+    """Return the state of each DataNode in the NameNode's bean, live and dead, by name."""
     return {name: str(row.get("adminState", "Dead")) for name, row in members(bean, DEAD, LIVE).items()}
 
 
 def nodes(bean: Mapping[str, Any]) -> dict[str, Node]:
-    """Read the DataNodes that live, by name."""
+    """Return the live DataNodes by name."""
     return {
         name: Node(str(row["adminState"]), int(row["remaining"])) for name, row in members(bean, LIVE).items()
     }
 
 
-def moving(bean: Mapping[str, Any], host: str) -> Moving:
-    """Read what keeps a DataNode that leaves; KeyError where the NameNode does not list it among them."""
+def pending(bean: Mapping[str, Any], host: str) -> PendingBlocks:
+    """Return the pending blocks of a leaving DataNode; KeyError where it is not listed as leaving."""
     row = members(bean, LEAVING)[host]
-    return Moving(int(row["underReplicatedBlocks"]), int(row["underReplicateInOpenFiles"]))
+    return PendingBlocks(int(row["underReplicatedBlocks"]), int(row["underReplicateInOpenFiles"]))
 
 
 def _place(living: Living) -> tuple[str, str]:

@@ -14,53 +14,53 @@ from plugins.module_utils.lakehouse.hdfs_gate import Blocks, Reason, Unknown
 
 @dataclass(frozen=True)
 class Unit:
-    """A service on one host: whether it serves, its main process, and systemd's word for this start of it."""
+    """The unit of a service on one host: whether it is active, its main PID and its invocation ID."""
 
     active: bool
     pid: int
     invocation: str
 
 
-_HERE = Answer("")
+_NOT_AWAY = Answer("")
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known before a step: its service by host, blocks, and files with no other replica.
+    """The facts before a step: the unit on each host, blocks, and files with no other replica.
 
-    Of a step after which its host is back, too: how its host is marked, and whether its DataNode is `silent`,
-    which is dead for the NameNode or hangs.
+    For a step after which its host serves again also the host's mark, and whether its DataNode is `silent`:
+    dead for the NameNode, or hanging.
     """
 
     units: Mapping[str, Answer[Unit]]
     blocks: Answer[Blocks] | None = None
     last: Answer[tuple[str, ...]] | None = None
-    away: Answer[str] = _HERE
+    away: Answer[str] = _NOT_AWAY
     silent: bool = False
 
 
 def reasons(step: Step, facts: Facts) -> tuple[Reason, ...]:
-    """Return why the step may not be done now; none if nothing is lost by it.
+    """Return why the step must not be done now; none where it is safe.
 
-    A unit that does not serve, or of which the NameNode does not hear, may be restarted: there is nothing
-    that it could take away. One that a verb has stopped on purpose may not.
+    A unit that is not active, or a DataNode that the NameNode counts as dead, may be restarted: that takes
+    no replica away. A unit that a verb has stopped on purpose may not.
     """
-    own = facts.units[step.host]
-    if own.value is None:
-        return (Reason(f"{step.host} does not say how {step.service} is: {own.why}"),)
+    unit = facts.units[step.host]
+    if unit.value is None:
+        return (Reason(f"{step.host} does not say how {step.service} is: {unit.why}"),)
     if facts.away.value is None:
         return (Reason(f"{step.host} does not say whether it is in maintenance: {facts.away.why}"),)
     if facts.away.value:
         return (
             Reason(f"{step.host} is marked as away ({facts.away.value}): its units are stopped on purpose"),
         )
-    if not own.value.active or facts.silent:
+    if not unit.value.active or facts.silent:
         return ()
     return (*_alone(step, facts), *_hdfs(step, facts))
 
 
 def _alone(step: Step, facts: Facts) -> Iterator[Reason]:
-    """Give the other hosts of the service that do not serve: with this one, two of them would be gone."""
+    """Yield the other hosts of the service that do not serve: with this one, two would be unavailable."""
     for name, answer in facts.units.items():
         if name == step.host:
             continue
@@ -74,8 +74,8 @@ def _hdfs(step: Step, facts: Facts) -> tuple[Reason, ...]:
     gate = services.load().services[step.service].gate
     if gate is None or facts.blocks is None:
         return ()
-    nothing: Answer[tuple[str, ...]] = Answer(())
-    last = facts.last or nothing
+    no_files: Answer[tuple[str, ...]] = Answer(())
+    last = facts.last or no_files
     return hdfs_gate.reasons(
         gate.kind,
         Unknown(facts.blocks.why) if facts.blocks.value is None else facts.blocks.value,

@@ -1,4 +1,4 @@
-"""`lakehouse scale-out`: a host of the inventory joins the cluster, and takes its share of the blocks."""
+"""`lakehouse scale-out`: a host of the inventory joins the cluster, and receives its share of the blocks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REFRESH_SECONDS = 60.0
 def prepare(living: Living, request: Request) -> Work:
     """Return the plan; UsageError where the inventory lacks the host or places nothing on it.
 
-    Of a run that was stopped it is the same: the playbook finds what is there, the balancer what lies well.
+    The plan of a resumed run is the same: playbook and balancer are idempotent.
     """
     arguments, path = request.arguments, request.path
     node = str(arguments["node"])
@@ -33,76 +33,77 @@ def prepare(living: Living, request: Request) -> Work:
         raise UsageError(
             f"{node} is not in {path}", f"add it to {path}/hosts.yml and to the groups of what it shall run"
         )
-    here = lifecycle.units(living, node)
-    if not here:
+    host_units = lifecycle.units(living, node)
+    if not host_units:
         raise UsageError(f"{path} has {node} run nothing", f"add it to groups in {path}/hosts.yml")
-    shares = bool(arguments["balance"] and lifecycle.storage(here))
+    balances = bool(arguments["balance"] and lifecycle.storage(host_units))
     moves = f"HDFS moves blocks to it, at most {arguments['bandwidth']} MiB/s per DataNode"
     return Work(
         target=node,
         arguments=arguments,
-        plan=[{"step": "site.yml"}, *([{"step": "balance"}] if shares else [])],
+        plan=[{"step": "site.yml"}, *([{"step": "balance"}] if balances else [])],
         lines=[
-            f"{VERB} {node}: joins with {', '.join(step.service for step in here)}",
+            f"{VERB} {node}: joins with {', '.join(step.service for step in host_units)}",
             "   1 playbooks/site.yml on all hosts; nothing that serves is restarted",
-            *([f"   2 {moves}"] if shares else []),
+            *([f"   2 {moves}"] if balances else []),
         ],
         question=f"Have {node} join?",
-        do=partial(_join, here, request),
+        do=partial(_join, host_units, request),
         following=command("doctor", path),
         words=run.typed(
-            node, {"--no-balance": not arguments["balance"], "--bandwidth": shares and arguments["bandwidth"]}
+            node,
+            {"--no-balance": not arguments["balance"], "--bandwidth": balances and arguments["bandwidth"]},
         ),
     )
 
 
-def _join(here: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
-    node, stored = here[0].host, lifecycle.storage(here) is not None
-    _admit(running, node, request.path, stored=stored)
+def _join(host_units: tuple[Step, ...], request: Request, running: Running) -> tuple[str, ...]:
+    node, has_datanode = host_units[0].host, lifecycle.storage(host_units) is not None
+    _admit(running, node, request.path, has_datanode=has_datanode)
     _converge(running, node, request.path)
-    for step in here:
-        lifecycle.answers(running, step, _SERVES_SECONDS)
-        lifecycle.settles(running, step, _SERVES_SECONDS)
+    for step in host_units:
+        lifecycle.wait_for_answer(running, step, _SERVES_SECONDS)
+        lifecycle.wait_until_settled(running, step, _SERVES_SECONDS)
         running.done(node, step.service)
-    facts = [f"{', '.join(step.service for step in here)} serve"]
-    if stored:
-        lifecycle.stores(running, node, _SERVES_SECONDS)
+    facts = [f"{', '.join(step.service for step in host_units)} serve"]
+    if has_datanode:
+        lifecycle.wait_for_datanode(running, node, _SERVES_SECONDS)
         if request.arguments["balance"]:
             facts.append(balance.spread(running, int(request.arguments["bandwidth"])))
     return tuple(facts)
 
 
-def _admit(running: Running, node: str, path: str, *, stored: bool) -> None:
-    """Take back what a departure has written: one who is named again is of the cluster again."""
-    if stored and any(
-        one["hostName"] == node and one.get("adminState", hdfs_hosts.NORMAL) != hdfs_hosts.NORMAL
-        for one in datanodes.entries(running.living)
+def _admit(running: Running, node: str, path: str, *, has_datanode: bool) -> None:
+    """Undo what a departure wrote: the host is a member of the cluster again."""
+    if has_datanode and any(
+        entry["hostName"] == node and entry.get("adminState", hdfs_hosts.NORMAL) != hdfs_hosts.NORMAL
+        for entry in datanodes.entries(running.living)
     ):
-        lifecycle.in_hdfs(running, node, hdfs_hosts.NORMAL)
-    unmarked = marker.take(running.living, node)
-    if not unmarked.known:
-        raise Stopped(Ending.FAILED, f"{node} does not answer: {unmarked.why}", hosts.ping(path, node))
+        lifecycle.set_hdfs_state(running, node, hdfs_hosts.NORMAL)
+    answer = marker.take(running.living, node)
+    if not answer.known:
+        raise Stopped(Ending.FAILED, f"{node} does not answer: {answer.why}", hosts.ping(path, node))
 
 
 def _converge(running: Running, node: str, path: str) -> None:
     running.begins(node, "site.yml")
     log = programs.LOGS / f"{VERB}.log"
     running.say(f"playbooks/site.yml; its output: less {log.relative_to(programs.ROOT)}")
-    # Sizes follow from the number of hosts: what serves takes its new ones when an operator wants a restart.
-    told = {"lakehouse_run": running.journal.id, "lakehouse_restarts": False}
+    # Sizes depend on the number of hosts: running services get new ones with the next restart by an operator.
+    variables = {"lakehouse_run": running.journal.id, "lakehouse_restarts": False}
     try:
-        programs.playbook("site", path, "--extra-vars", json.dumps(told), log=VERB)
+        programs.playbook("site", path, "--extra-vars", json.dumps(variables), log=VERB)
     except LakehouseError as error:
-        following = f"less {log}, then {command(f'resume {running.journal.id}', path)}"
-        raise Stopped(Ending.HALFWAY, "playbooks/site.yml failed", following) from error
+        next_command = f"less {log}, then {command(f'resume {running.journal.id}', path)}"
+        raise Stopped(Ending.HALFWAY, "playbooks/site.yml failed", next_command) from error
     _refresh(running.living)
     running.done(node, "site.yml")
 
 
 def _refresh(living: Living) -> None:
-    """Have the NameNode read from which hosts Trino asks in the name of people."""
+    """Make the NameNode read the hosts from which Trino may impersonate users."""
     host = living.cluster.active("namenode")
-    read = living.as_hdfs("hdfs dfsadmin -refreshSuperUserGroupsConfiguration")
-    done = living.do(host.name, read, _REFRESH_SECONDS)
-    if not done.known:
-        raise Stopped(Ending.HALFWAY, f"the NameNode does not read who may ask for others: {done.why}", "")
+    refresh = living.as_hdfs("hdfs dfsadmin -refreshSuperUserGroupsConfiguration")
+    answer = living.do(host.name, refresh, _REFRESH_SECONDS)
+    if not answer.known:
+        raise Stopped(Ending.HALFWAY, f"the NameNode does not read who may ask for others: {answer.why}", "")

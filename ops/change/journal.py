@@ -1,6 +1,6 @@
-"""What runs were meant to do and how they ended: a file of JSON lines each, on the control machine.
+"""The journal of each run, a file of JSON lines on the control machine: what it intended, and how it ended.
 
-A journal is of intent. What is done is read from the cluster, so that no file can say otherwise.
+Which steps are done is read from the cluster, not from the journal.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from lakehouse.next_command import command
 from ops.change.result import Ending
 
 _FILE = re.compile(r"r(\d+)\.jsonl")
-# Such a folder holds what an operator typed; others need not read it.
+# The folder has what an operator typed; other users must not read it.
 _PRIVATE = 0o700
 RUNNING, KILLED = "running", "killed"
-# Of the lock that it is about to take, and of a plan that was read again under it.
+# Events of the lock, and of a plan that was read again under it.
 LOCKS, PLANNED = "locks", "planned"
-# Of a step.
+# Events of a step.
 BEGINS, DONE = "begins", "done"
-# Of a run that takes back what it has begun.
+# Event of a rollback.
 BACK = "back"
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run as its journal tells it. `ended` is None where no end was written: it runs, or was killed."""
+    """A run as recorded in its journal. `ended` is None where no end was written: it runs, or was killed."""
 
     id: str
     verb: str
@@ -46,44 +46,44 @@ class Run:
     ended: Ending | None
     facts: tuple[str, ...]
     touched: bool
-    # What was begun, as host and what; and what it was taking back.
-    begun: frozenset[tuple[str, str]] = frozenset()
-    back: frozenset[str] = frozenset()
+    # Steps that were begun, as host and step; and components that were rolled back.
+    begun_steps: frozenset[tuple[str, str]] = frozenset()
+    rolled_back: frozenset[str] = frozenset()
     # When its process started.
     started: str = ""
-    # Of the locks that it has taken.
+    # The marks of its locks.
     marks: frozenset[str] = frozenset()
 
     @property
     def state(self) -> str:
-        """How it ended, in a word; running or killed where it did not."""
+        """How it ended, as a word; running or killed where no end was written."""
         if self.ended is not None:
             return self.ended.word
         return RUNNING if alive(self.pid, self.started) else KILLED
 
     @property
     def resumable(self) -> bool:
-        """Whether it has touched the cluster and is not at its end, which no refused resume is."""
+        """Whether it has changed the cluster and is incomplete; a refused resume does not complete it."""
         unfinished = {Ending.HALFWAY, Ending.INTERRUPTED}
         if self.ended is None:
             return self.state == KILLED
-        over = {Ending.DONE, Ending.BACK}
-        return self.ended in unfinished or (self.touched and self.ended not in over)
+        complete = {Ending.DONE, Ending.BACK}
+        return self.ended in unfinished or (self.touched and self.ended not in complete)
 
 
 def process() -> dict[str, Any]:
-    """Return what tells this process from every other of this machine, before and after a boot."""
+    """Return what identifies this process on this machine, across reboots."""
     return {"pid": os.getpid(), "started": _started(os.getpid())}
 
 
 def alive(pid: int, started: str = "") -> bool:
-    """Tell whether a process of this machine runs; one that `started` at another time is another one."""
-    now = _started(pid)
-    return bool(now) and started in {"", now}
+    """Return whether a process of this machine runs; one `started` at another time is another."""
+    current = _started(pid)
+    return bool(current) and started in {"", current}
 
 
 def _started(pid: int) -> str:
-    """Return the boot, and the clock ticks from there to the start of a process; empty where it is gone."""
+    """Return the boot ID and start time (in clock ticks) of a process; empty where it has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -94,32 +94,32 @@ def _started(pid: int) -> str:
 
 
 class Journal:
-    """The journal of one run, to which lines are added; each is on the disk before the next step."""
+    """The journal of one run; each line is on the disk before the next step."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     @property
     def id(self) -> str:
-        """The run, such as r17."""
+        """The name of the run, such as r17."""
         return self._path.stem
 
     @property
     def folder(self) -> Path:
-        """Where the runs of its cluster are."""
+        """The folder with the runs of its cluster."""
         return self._path.parent
 
     def planned(self, arguments: Mapping[str, Any], plan: Iterable[Mapping[str, Any]]) -> None:
-        """Write what the run is meant to do, in place of what was written when it was begun."""
+        """Write a new plan, which replaces the one written at the start."""
         self.write(PLANNED, arguments=dict(arguments), plan=list(plan))
 
     def write(self, event: str, **facts: Any) -> None:
-        """Add a line; LakehouseError where the disk takes none."""
+        """Append a line; LakehouseError where it cannot be written."""
         line = json.dumps({"event": event, "at": round(time.time(), 3), **facts}).encode()
         try:
             with self._path.open("ab+") as stream:
                 stream.seek(max(stream.seek(0, os.SEEK_END) - 1, 0))
-                # What a killed run has half written ends here.
+                # End an incomplete line of a killed run.
                 torn = stream.read(1) not in {b"", b"\n"}
                 stream.write(b"\n" * torn + line + b"\n")
                 stream.flush()
@@ -131,7 +131,7 @@ class Journal:
 def begin(
     folder: Path, verb: str, target: str, arguments: Mapping[str, Any], plan: Iterable[Mapping[str, Any]]
 ) -> Journal:
-    """Give a new run the next number, and write what it is meant to do."""
+    """Create the journal of a new run under the next number, with its plan."""
     folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     number = max([_number(path) for path in folder.iterdir()], default=0) + 1
     while True:
@@ -149,43 +149,43 @@ def begin(
 
 
 def _number(path: Path) -> int:
-    found = _FILE.fullmatch(path.name)
-    return int(found[1]) if found else 0
+    match = _FILE.fullmatch(path.name)
+    return int(match[1]) if match else 0
 
 
 def runs(folder: Path) -> tuple[Run, ...]:
-    """Return all runs, the first one first."""
+    """Return all runs, the oldest first."""
     if not folder.is_dir():
         return ()
     paths = sorted((path for path in folder.iterdir() if _number(path)), key=_number)
-    found = (read(path.stem, path.read_text(encoding="utf-8")) for path in paths)
-    return tuple(run for run in found if run is not None)
+    journals = (read(path.stem, path.read_text(encoding="utf-8")) for path in paths)
+    return tuple(run for run in journals if run is not None)
 
 
 def read(run: str, text: str) -> Run | None:
-    """Return the run of a journal; None where it ended before its first line. Half a line is none."""
+    """Parse the run of a journal; None without a complete first line. Incomplete lines are ignored."""
     lines = list(_lines(text))
-    begun = next((line for line in lines if line["event"] == "begun"), None)
-    if begun is None:
+    header = next((line for line in lines if line["event"] == "begun"), None)
+    if header is None:
         return None
-    last, resumed = lines[-1], next((line for line in reversed(lines) if "pid" in line), begun)
-    over = last["event"] == "ended"
-    planned = next((line for line in reversed(lines) if line["event"] == PLANNED), begun)
+    last, latest_start = lines[-1], next((line for line in reversed(lines) if "pid" in line), header)
+    complete = last["event"] == "ended"
+    latest_plan = next((line for line in reversed(lines) if line["event"] == PLANNED), header)
     return Run(
         id=run,
-        verb=begun["verb"],
-        target=begun["target"],
-        arguments=planned["arguments"],
-        plan=tuple(planned["plan"]),
-        pid=int(resumed["pid"]),
-        at=float(begun["at"]),
-        lasted=float(last["at"]) - float(begun["at"]),
-        ended=Ending(last["ending"]) if over else None,
-        facts=tuple(last["facts"]) if over else (),
+        verb=header["verb"],
+        target=header["target"],
+        arguments=latest_plan["arguments"],
+        plan=tuple(latest_plan["plan"]),
+        pid=int(latest_start["pid"]),
+        at=float(header["at"]),
+        lasted=float(last["at"]) - float(header["at"]),
+        ended=Ending(last["ending"]) if complete else None,
+        facts=tuple(last["facts"]) if complete else (),
         touched=any(line["event"] in {BEGINS, DONE} for line in lines),
-        begun=frozenset((line["host"], line["what"]) for line in lines if line["event"] == BEGINS),
-        back=frozenset(line["what"] for line in lines if line["event"] == BACK),
-        started=str(resumed.get("started", "")),
+        begun_steps=frozenset((line["host"], line["what"]) for line in lines if line["event"] == BEGINS),
+        rolled_back=frozenset(line["what"] for line in lines if line["event"] == BACK),
+        started=str(latest_start.get("started", "")),
         marks=frozenset(str(line["mark"]) for line in lines if line["event"] == LOCKS),
     )
 
@@ -197,24 +197,26 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
 
 
 def find(folder: Path, name: str | None, inventory: str) -> Run:
-    """Return a run by its name, or the last one that can be resumed; LakehouseError where there is none.
+    """Return a run by its name, or the last resumable one; LakehouseError where there is none.
 
-    One that is older than a run which was done since has to be named: the cluster is another one by now.
+    One that is older than a completed run has to be named, since the cluster has changed since.
     """
-    known, look = runs(folder), command("runs", inventory)
+    all_runs, list_command = runs(folder), command("runs", inventory)
     if name is None:
-        found = next((run for run in reversed(known) if run.resumable), None)
-        if found is None:
-            raise LakehouseError("no interrupted run to resume", look)
-        later = next((run for run in reversed(known) if run.touched and run.ended is Ending.DONE), found)
-        if known.index(later) > known.index(found):
-            what = f"{found.id} ({found.verb} {found.target}) was stopped before {later.id} was done"
-            wanted = command(f"resume {found.id}", inventory)
-            raise LakehouseError(what, f"{wanted}, if it is still wanted")
-        return found
-    named = next((run for run in known if run.id == name), None)
-    if named is None:
-        raise UsageError(f"there is no run {name} of this cluster on this machine", look)
-    if not named.resumable:
-        raise LakehouseError(f"run {name} ({named.verb} {named.target}) is {named.state}", look)
-    return named
+        latest = next((run for run in reversed(all_runs) if run.resumable), None)
+        if latest is None:
+            raise LakehouseError("no interrupted run to resume", list_command)
+        last_done = next(
+            (run for run in reversed(all_runs) if run.touched and run.ended is Ending.DONE), latest
+        )
+        if all_runs.index(last_done) > all_runs.index(latest):
+            fact = f"{latest.id} ({latest.verb} {latest.target}) was stopped before {last_done.id} was done"
+            resume = command(f"resume {latest.id}", inventory)
+            raise LakehouseError(fact, f"{resume}, if it is still wanted")
+        return latest
+    run = next((run for run in all_runs if run.id == name), None)
+    if run is None:
+        raise UsageError(f"there is no run {name} of this cluster on this machine", list_command)
+    if not run.resumable:
+        raise LakehouseError(f"run {name} ({run.verb} {run.target}) is {run.state}", list_command)
+    return run

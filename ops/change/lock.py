@@ -1,7 +1,7 @@
-"""One change at a time: a file on each host says which run holds the cluster, and is touched while it lives.
+"""The lock of a cluster: a file on each host with the run that holds it, touched while that run lives.
 
-It lies in /run, so a host that boots has none. A run needs it on more than half of the hosts: two of them can
-not have that at once, whichever hosts are silent.
+It is in /run, so a reboot removes it. A run needs it on more than half of the hosts, so that two runs cannot
+hold it at once, whichever hosts are unreachable.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 BEAT_SECONDS = 10.0
 _FILE = f"/{FILE}"
 _FOLDER = _FILE.rpartition("/")[0]
-# Letters of a mark that a person types.
+# Letters of a mark in a token that an operator types.
 _SHORT = 8
 _TAKEN, _HELD, _GONE = "@@taken", "@@held", "@@released"
-# A lock is another machine's text: its mark is a word of the script that breaks it, its run one of a command.
+# Other machines write locks: the mark goes into the script that breaks one, the run into a command.
 _HOLDER = {
     "run": re.compile(r"r\d{1,9}"),
     "verb": re.compile(r"[a-z][a-z -]{0,30}"),
@@ -41,7 +41,7 @@ _HOLDER = {
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds it: a run and its verb, a process of a machine, since when (seconds since the epoch)."""
+    """The holder of a lock: a run and its verb, its process and machine, and since when (epoch seconds)."""
 
     run: str
     verb: str
@@ -54,7 +54,7 @@ class Holder:
 
     @property
     def token(self) -> str:
-        """What names it to --break-lock: the run is a number per checkout, so where it runs, and its mark."""
+        """The argument of --break-lock. Numbers of runs are per checkout, so it has machine and mark, too."""
         return f"{self.run}@{self.machine}:{self.mark[:_SHORT]}"
 
     def __str__(self) -> str:
@@ -63,15 +63,15 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Held:
-    """A lock that was found, and seconds since its holder was heard of, by the clock of the host."""
+class HostLock:
+    """The lock of a host, and the seconds since its holder touched it, by the host's clock."""
 
     holder: Holder
     silent: float
 
     @property
     def stale(self) -> bool:
-        """Whether the holder seems to be dead; its lock stays all the same."""
+        """Whether the holder seems to be dead; its lock stays until it is broken."""
         return self.silent > SILENT_SECONDS
 
     def __str__(self) -> str:
@@ -79,21 +79,21 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Own:
-    """The lock of a run: its mark, the hosts that gave it, and how many were asked for it."""
+class OwnLock:
+    """The lock of a run: its mark, the hosts that granted it, and the number of hosts in the cluster."""
 
     mark: str
     hosts: tuple[str, ...]
-    asked: int
+    total: int
 
 
 def mark() -> str:
-    """Return what tells this holder from every other."""
+    """Return a unique mark for a holder."""
     return uuid.uuid4().hex
 
 
 def take(holder: Holder) -> str:
-    """Return the script that takes the lock of a host, or prints who has it."""
+    """Return the script that takes the lock of a host, or prints its holder."""
     record = shlex.quote(json.dumps(asdict(holder)))
     return (
         f"mkdir -p {_FOLDER}\n"
@@ -107,58 +107,60 @@ def look() -> str:
     return f'[ ! -e {_FILE} ] || {{ echo "{_HELD} {age}"; cat {_FILE}; }}'
 
 
-def beat(own: str) -> str:
-    """Return the script that says that the holder of this mark lives; it makes no lock that has gone."""
-    return f"! grep -qsF -e {shlex.quote(own)} {_FILE} || touch -c {_FILE}"
+def beat(mark: str) -> str:
+    """Return the script that touches the lock of this mark; it does not create a lock."""
+    return f"! grep -qsF -e {shlex.quote(mark)} {_FILE} || touch -c {_FILE}"
 
 
-def release(own: str) -> str:
-    """Return the script that takes the lock of this mark away, and no other one."""
-    return f"! grep -qsF -e {shlex.quote(own)} {_FILE} || rm -f {_FILE}; echo {_GONE}"
+def release(mark: str) -> str:
+    """Return the script that removes the lock of this mark, and no other."""
+    return f"! grep -qsF -e {shlex.quote(mark)} {_FILE} || rm -f {_FILE}; echo {_GONE}"
 
 
-def broken(own: str) -> str:
-    """Return the script that takes the lock of this mark away where its holder is still not heard of."""
+def break_stale(mark: str) -> str:
+    """Return the script that removes the lock of this mark while it is stale."""
     age = f"$(($(date +%s) - $(stat -c %Y {_FILE})))"
-    return f'! grep -qsF {own} {_FILE} || [ "{age}" -le {SILENT_SECONDS:.0f} ] || rm -f {_FILE}; echo {_GONE}'
+    return (
+        f'! grep -qsF {mark} {_FILE} || [ "{age}" -le {SILENT_SECONDS:.0f} ] || rm -f {_FILE}; echo {_GONE}'
+    )
 
 
 def refusal(answer: Answer[Reply]) -> str:
-    """Return why a host did not give its lock."""
+    """Return why a host did not grant its lock."""
     return answer.why or f"{_FILE} names no holder, and can be removed"
 
 
-def taken(answer: Answer[Reply]) -> bool:
-    """Tell whether a host gave its lock."""
+def is_taken(answer: Answer[Reply]) -> bool:
+    """Return whether a host granted its lock."""
     return answer.value is not None and _TAKEN in answer.value.text
 
 
-def held(answers: Mapping[str, Answer[Reply]]) -> dict[str, Held]:
-    """Return by host whose lock is there; a file that cannot be read was never whole and counts as none."""
-    found = {name: answer.then(_held) for name, answer in answers.items()}
-    return {name: answer.value for name, answer in found.items() if answer.value is not None}
+def locks(answers: Mapping[str, Answer[Reply]]) -> dict[str, HostLock]:
+    """Return the locks by host; an invalid file was never complete, and counts as none."""
+    parsed = {name: answer.then(_held) for name, answer in answers.items()}
+    return {name: answer.value for name, answer in parsed.items() if answer.value is not None}
 
 
-def lost(answers: Mapping[str, Answer[Reply]], own: Own) -> str:
-    """Return why a lock is no longer its holder's, by the hosts that gave it; empty while it is.
+def loss(answers: Mapping[str, Answer[Reply]], own_lock: OwnLock) -> str:
+    """Return why a run has lost its lock, by the hosts that granted it; empty while it holds it.
 
-    A run that was not heard of, as one of a laptop that slept, may have had its lock broken by another, which
-    may have ended since. A host that does not answer counts as one that has the lock still.
+    While a run did not touch its lock, as on a laptop that slept, another run may have broken it. A host that
+    does not answer counts as one that still has the lock.
     """
-    found = held(answers)
-    if others := {name: one for name, one in found.items() if one.holder.mark != own.mark}:
-        name, other = next(iter(others.items()))
-        return f"its lock was broken: {other} holds {name}"
-    without = [name for name, answer in answers.items() if answer.known and name not in found]
-    if 2 * (len(answers) - len(without)) > own.asked:
+    host_locks = locks(answers)
+    if foreign := {name: lock for name, lock in host_locks.items() if lock.holder.mark != own_lock.mark}:
+        name, lock = next(iter(foreign.items()))
+        return f"its lock was broken: {lock} holds {name}"
+    missing = [name for name, answer in answers.items() if answer.known and name not in host_locks]
+    if 2 * (len(answers) - len(missing)) > own_lock.total:
         return ""
-    there = f"{len(without)} of {counted(own.asked, 'host')}"
-    return f"its lock is gone from {there}: it was broken, or they have restarted"
+    share = f"{len(missing)} of {counted(own_lock.total, 'host')}"
+    return f"its lock is gone from {share}: it was broken, or they have restarted"
 
 
-def _held(reply: Reply) -> Held:
+def _held(reply: Reply) -> HostLock:
     lines = reply.text.splitlines()
     start = next(index for index, line in enumerate(lines) if line.startswith(_HELD))
     record = checked_document.parse(lines[start + 1], "the lock")
     holder = checked_document.checked({"started": "", **record}, _HOLDER, "the lock")
-    return Held(Holder(**{key: holder[key] for key in _HOLDER}), float(lines[start].split()[1]))
+    return HostLock(Holder(**{key: holder[key] for key in _HOLDER}), float(lines[start].split()[1]))

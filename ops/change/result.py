@@ -1,4 +1,4 @@
-"""How a verb that changes a cluster ends: its last line, its exit code and its JSON, all of one value."""
+"""The result of a command that changes a cluster: its last line, exit code and JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ops.outcome import SCHEMA
 
 
 class Ending(IntEnum):
-    """Of a verb that changes, and its exit code. After 1, 3, 4 and 5 the cluster is as it was before."""
+    """How a changing command ended, with its exit code. After 1, 3, 4 and 5 the cluster is unchanged."""
 
     DONE = 0
     FAILED = 1
@@ -26,7 +26,7 @@ class Ending(IntEnum):
 
     @property
     def word(self) -> str:
-        """As people say it."""
+        """The ending in the last line."""
         return _WORDS[self]
 
 
@@ -43,8 +43,8 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class Ended:
-    """What a verb has done, and the one command to run now; `run` is empty where none was begun."""
+class RunResult:
+    """The result of a changing command, and the next command; `run` is empty where none was started."""
 
     verb: str
     target: str
@@ -62,8 +62,8 @@ class Ended:
         return printable(f"{self.verb} {self.target}: {self.ending.word}; {facts}; next: {self.next}")
 
     def json(self) -> dict[str, Any]:
-        """Everything, for programs."""
-        wrong = self.ending is not Ending.DONE
+        """Return the result for programs."""
+        failed = self.ending is not Ending.DONE
         return {
             "schema": SCHEMA,
             "verb": self.verb,
@@ -72,7 +72,7 @@ class Ended:
             "exit": int(self.ending),
             "run": self.run,
             "hosts": dict(self.hosts),
-            "findings": [{"what": what, "next": self.next} for what in self.facts] if wrong else [],
+            "findings": [{"what": fact, "next": self.next} for fact in self.facts] if failed else [],
             "facts": list(self.facts),
             "next": self.next,
             **self.details,
@@ -81,14 +81,14 @@ class Ended:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why nothing of a plan is done, and the ways out: it is said in place of the question."""
+    """Why a plan is refused, and the remedies; printed in place of the question."""
 
     fact: str
     next: str
 
 
 class Stopped(Exception):  # noqa: N818 -- it is an ending, and not always an error
-    """A run cannot go on: how it ends, what is said of it, and the command to run next."""
+    """A run cannot continue: how it ends, why, and the next command."""
 
     def __init__(self, ending: Ending, fact: str, next_command: str) -> None:
         super().__init__(fact)
@@ -97,6 +97,6 @@ class Stopped(Exception):  # noqa: N818 -- it is an ending, and not always an er
         self.next = next_command
 
 
-def said(error: Stopped | LakehouseError) -> str:
-    """Return why a step failed, in one line: of an error's several lines the last names the cause."""
+def cause(error: Stopped | LakehouseError) -> str:
+    """Return why a step failed: of an error with several lines the last one."""
     return error.fact if isinstance(error, Stopped) else error.message.splitlines()[-1]

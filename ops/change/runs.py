@@ -1,4 +1,4 @@
-"""`lakehouse runs` and `lakehouse resume`: what was begun from this machine, and how it ended."""
+"""`lakehouse runs` and `lakehouse resume`: the runs of this machine, and how they ended."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ops.status.screen import age, aligned
 from ops.upgrade import preparation
 from plugins.module_utils.lakehouse.counting import counted
 
-# How many are shown; the others are there for programs.
+# How many runs are printed; --json has all.
 _SHOWN = 20
-# What prepares a run again that has stopped on its way: what is done is left out, or found done.
+# The functions that prepare a resumed run: finished steps are skipped.
 VERBS: dict[str, Prepare] = {
     restart.VERB: restart.prepare,
     maintenance.VERB: maintenance.prepare,
@@ -34,40 +34,40 @@ VERBS: dict[str, Prepare] = {
 }
 
 
-def screen(cluster: str, path: str, known: Sequence[Run]) -> str:
-    """Return a line per run, and the last line with what to do."""
+def screen(cluster: str, path: str, runs: Sequence[Run]) -> str:
+    """Return a line per run, and a last line with the next command."""
     rows = [("RUN", "VERB", "BEGAN", "TOOK", "END", "")]
     rows += [
         (
-            one.id,
-            f"{one.verb} {one.target}",
-            datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M:%S"),
-            age(one.lasted),
-            one.state,
-            ", ".join(one.facts),
+            run.id,
+            f"{run.verb} {run.target}",
+            datetime.fromtimestamp(run.at, UTC).strftime("%Y-%m-%d %H:%M:%S"),
+            age(run.lasted),
+            run.state,
+            ", ".join(run.facts),
         )
-        for one in known[-_SHOWN:]
+        for run in runs[-_SHOWN:]
     ]
-    left = [one for one in known if one.resumable]
-    following = command(f"resume {left[-1].id}", path) if left else command("status", path)
-    there = f"{counted(len(known), 'run')}, {len(left)} that can be resumed"
-    return "\n".join([*aligned(rows), f"runs {cluster}: {there}; next: {following}"])
+    resumable = [run for run in runs if run.resumable]
+    next_command = command(f"resume {resumable[-1].id}", path) if resumable else command("status", path)
+    summary = f"{counted(len(runs), 'run')}, {len(resumable)} that can be resumed"
+    return "\n".join([*aligned(rows), f"runs {cluster}: {summary}; next: {next_command}"])
 
 
-def document(cluster: str, known: Sequence[Run]) -> dict[str, Any]:
+def document(cluster: str, runs: Sequence[Run]) -> dict[str, Any]:
     """Return all runs for programs."""
     rows = [
         {
-            "run": one.id,
-            "verb": one.verb,
-            "target": one.target,
-            "began": one.at,
-            "seconds": round(one.lasted, 1),
-            "state": one.state,
-            "exit": None if one.ended is None else int(one.ended),
-            "facts": list(one.facts),
-            "resumable": one.resumable,
+            "run": run.id,
+            "verb": run.verb,
+            "target": run.target,
+            "began": run.at,
+            "seconds": round(run.lasted, 1),
+            "state": run.state,
+            "exit": None if run.ended is None else int(run.ended),
+            "facts": list(run.facts),
+            "resumable": run.resumable,
         }
-        for one in known
+        for run in runs
     ]
     return {"schema": SCHEMA, "verb": "runs", "target": cluster, "runs": rows}

@@ -22,7 +22,7 @@ from lakehouse.inventory import Host
 from lakehouse.next_command import command
 from ops.change import journal, marker, restart, run, steps
 from ops.change.facts import Living
-from ops.change.result import Ending, Refusal, Stopped, said
+from ops.change.result import Ending, Refusal, Stopped, cause
 from ops.change.run import Request, Running, Work
 from ops.change.steps import Step
 from ops.doctor import backups
@@ -83,7 +83,7 @@ def prepare(living: Living, request: Request) -> Work:
         if os.environ.get(airgap.VARIABLE):
             what = f"PostgreSQL's packages come from the host's own mirrors, and {airgap.VARIABLE} is set"
             raise LakehouseError(what, f"unset {airgap.VARIABLE}, then the same; without mirrors: {_PAGE}")
-        [step] = restart.noted(living, steps.plan(living.cluster, COMPONENT))
+        [step] = restart.with_invocations(living, steps.plan(living.cluster, COMPONENT))
         found = _packages(living, step, path, update=not request.dry_run)
         new, refusal = chosen(found, arguments["to"])
         change = Change(step.host, found.names, found.installed, new, step)
@@ -192,7 +192,7 @@ def told_packages(server: str, text: str) -> Packages:
 
 def _do(change: Change, request: Request, running: Running) -> tuple[str, ...]:
     living, host = running.living, running.living.host(change.host)
-    if request.stopped and request.stopped.back:
+    if request.stopped and request.stopped.rolled_back:
         _back(running, change, host, "it was on its way back", request)
     proved = None if request.stopped else proof.made(living.cluster, _PROVEN)
     if proved and proved.complaint:
@@ -212,7 +212,7 @@ def _do(change: Change, request: Request, running: Running) -> tuple[str, ...]:
         pause = _installed(running, change, change.new, host, float(request.arguments["ready"]))
         found = proved.again(living.cluster) if proved else ""
     except (Stopped, LakehouseError) as error:
-        _back(running, change, host, said(error), request)
+        _back(running, change, host, cause(error), request)
     running.done(change.host, COMPONENT)
     facts = f"postgresql {change.new} on {change.host}, it did not answer for {pause:.1f} s"
     return (facts, found) if found else (facts,)
@@ -224,7 +224,7 @@ def _back(running: Running, change: Change, host: Host, why: str, request: Reque
     try:
         _installed(running, change, change.old, host, restart.READY_SECONDS)
     except (Stopped, LakehouseError) as error:
-        raise Stopped(Ending.HALFWAY, f"{why}; and on the way back: {said(error)}", "") from error
+        raise Stopped(Ending.HALFWAY, f"{why}; and on the way back: {cause(error)}", "") from error
     following = command("logs postgresql", request.path)
     raise Stopped(Ending.BACK, f"PostgreSQL {change.old} serves again: {why}", following)
 

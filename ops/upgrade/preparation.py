@@ -180,7 +180,7 @@ def _raw(place: str) -> Any:
 
 def _with_invocations(living: Living, planned: tuple[Row, ...]) -> tuple[Row, ...]:
     """Note which process each unit is to replace."""
-    noted = iter(restart.noted(living, [step for row in planned for step in row.units]))
+    noted = iter(restart.with_invocations(living, [step for row in planned for step in row.units]))
     return tuple(replace(row, units=tuple(islice(noted, len(row.units)))) for row in planned)
 
 
@@ -188,10 +188,10 @@ def _left(living: Living, stopped: Run, there: Mapping[str, Mapping[str, Release
     """Return what a run has not done, by what the hosts use and which processes run there."""
     # What has left since is none of the cluster's.
     every = tuple(row for row in map(planner.read, stopped.plan) if row.host in there)
-    begun = tuple(row for row in every if (row.host, row.component) in stopped.begun)
-    if stopped.back:
-        mine = tuple(row for row in begun if row.component in stopped.back)
-        return Task(mine, (), mine, sorted(stopped.back))
+    begun = tuple(row for row in every if (row.host, row.component) in stopped.begun_steps)
+    if stopped.rolled_back:
+        mine = tuple(row for row in begun if row.component in stopped.rolled_back)
+        return Task(mine, (), mine, sorted(stopped.rolled_back))
 
     def done(row: Row) -> bool:
         release = there[row.host].get(row.component)

@@ -15,7 +15,7 @@ from lakehouse.artifacts.manifest import Manifest
 from lakehouse.errors import LakehouseError
 from lakehouse.next_command import command
 from ops.change import journal, restart
-from ops.change.result import Ending, Stopped, said
+from ops.change.result import Ending, Stopped, cause
 from ops.change.run import Request, Running
 from ops.upgrade import hdfs, proof
 from ops.upgrade.planner import Row
@@ -81,7 +81,7 @@ def carry_out(upgrade: Upgrade, task: Task, running: Running) -> tuple[str, ...]
             # The run that has broken the lock goes on with it.
             if not touched or (isinstance(error, Stopped) and error.ending is Ending.LOCKED):
                 raise
-            _back(upgrade, touched, said(error), running)
+            _back(upgrade, touched, cause(error), running)
     if any(row.returns for row in task.every):
         hdfs.finish(running)
     return tuple(facts)
@@ -117,7 +117,7 @@ def _forward(
         for step in row.units:
             running.holds()
             alone = row.mixed and number < len(own)
-            took = restart.replaced(running, step, f"{where}: {step.service}", upgrade.ready, alone=alone)
+            took = restart.restart_unit(running, step, f"{where}: {step.service}", upgrade.ready, alone=alone)
             if step.service == "namenode":
                 noticed.append(f"HDFS did not answer for {took:.1f} s")
         running.say(f"{where}: runs {row.new}")
@@ -146,7 +146,7 @@ def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) 
             for step in reversed(row.units):
                 running.holds()
                 alone = row.mixed and row is not touched[0]
-                restart.replaced(
+                restart.restart_unit(
                     running, step, f"{where}: {step.service}", restart.READY_SECONDS, alone=alone
                 )
             running.say(f"{where}: runs {row.old}")
@@ -154,7 +154,7 @@ def _back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) 
         if over:
             hdfs.finish(running)
     except (Stopped, LakehouseError) as error:
-        what = f"{component}: {why}; and on the way back: {said(error)}"
+        what = f"{component}: {why}; and on the way back: {cause(error)}"
         raise Stopped(Ending.HALFWAY, what, "") from error
     old = " and ".join(sorted({row.old for row in touched}))
     following = f"{command(_look(touched), upgrade.request.path)}, then {upgrade.path}"

@@ -11,7 +11,7 @@ import pytest
 from lakehouse.shared_options import ChangeOptions
 from ops.change import journal, lock, run
 from ops.change.lock import Holder
-from ops.change.result import Ended
+from ops.change.result import RunResult
 from ops.change.run import Confirmed, Plan, Running, Work
 from ops.maybe import Answer
 from ops.probing import Reply
@@ -56,7 +56,7 @@ def begun(folder: Path) -> journal.Journal:
 
 def carried_out(
     running: Running, work: Work, verb: str = "restart", *, now: Plan | None = None, break_lock: str = ""
-) -> Ended:
+) -> RunResult:
     """Do a work that was confirmed; `now` is what the plan is under the lock."""
     options = ChangeOptions(inventory="inv", break_lock=break_lock)
     plan = now or Plan(running.living, {}, work)

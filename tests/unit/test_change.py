@@ -20,7 +20,7 @@ from ops import probing
 from ops.change import gate, journal, lock, marker, ready, restart, run, runs, steps
 from ops.change.facts import Living
 from ops.change.gate import Facts, Unit
-from ops.change.result import Ended, Ending, Stopped
+from ops.change.result import Ending, RunResult, Stopped
 from ops.change.run import Plan, Request, Running, Work
 from ops.change.steps import Step
 from ops.maybe import Answer, unknown
@@ -132,10 +132,12 @@ class Units:
 
 def test_a_host_that_was_silent_at_first_is_not_taken_for_restarted() -> None:
     silent, up = Units(n1=unknown("no answer")), Units(n1=Answer(RUNS))
-    [step] = restart.noted(cast("Living", silent), [STEP])
+    [step] = restart.with_invocations(cast("Living", silent), [STEP])
     kept = steps.read(json.loads(json.dumps(asdict(step))))
     assert not restart.is_done(cast("Living", up), kept)
-    [step] = restart.noted(cast("Living", Units(n1=Answer(replace(STOPPED, invocation="")))), [STEP])
+    [step] = restart.with_invocations(
+        cast("Living", Units(n1=Answer(replace(STOPPED, invocation="")))), [STEP]
+    )
     assert restart.is_done(cast("Living", up), step)
 
 
@@ -511,10 +513,10 @@ def test_the_list_of_runs_ends_with_what_can_be_resumed(tmp_path: Path) -> None:
 
 
 def test_one_takes_it_and_the_next_one_is_told_who(host: Host) -> None:
-    assert lock.taken(host(lock.take(HOLDER)))
+    assert lock.is_taken(host(lock.take(HOLDER)))
     second = host(lock.take(replace(HOLDER, run="r20", mark="xyz")))
-    assert not lock.taken(second)
-    [found] = lock.held({"n1": second}).values()
+    assert not lock.is_taken(second)
+    [found] = lock.locks({"n1": second}).values()
     assert found.holder == HOLDER
     assert str(found) == "r17 restart, pid 4121 of ops on ops1 since 00:00:00 UTC"
     assert not found.stale
@@ -523,21 +525,21 @@ def test_one_takes_it_and_the_next_one_is_told_who(host: Host) -> None:
 def test_a_holder_that_is_not_heard_of_is_said_to_be_so_and_keeps_it(host: Host, tmp_path: Path) -> None:
     host(lock.take(HOLDER))
     os.utime(tmp_path / "run.lock", (0, 0))
-    [found] = lock.held({"n1": host(lock.take(replace(HOLDER, mark="xyz")))}).values()
+    [found] = lock.locks({"n1": host(lock.take(replace(HOLDER, mark="xyz")))}).values()
     assert found.stale
     assert ", not heard of for " in str(found)
     host(lock.beat("abc"))
-    [found] = lock.held({"n1": host(lock.look())}).values()
+    [found] = lock.locks({"n1": host(lock.look())}).values()
     assert not found.stale
 
 
 def test_only_its_holder_gives_it_back(host: Host) -> None:
     host(lock.take(HOLDER))
     host(lock.release("xyz"))
-    assert lock.held({"n1": host(lock.look())})
+    assert lock.locks({"n1": host(lock.look())})
     host(lock.release("abc"))
-    assert lock.held({"n1": host(lock.look())}) == {}
-    assert lock.taken(host(lock.take(HOLDER)))
+    assert lock.locks({"n1": host(lock.look())}) == {}
+    assert lock.is_taken(host(lock.take(HOLDER)))
 
 
 def test_nobody_beats_for_a_lock_that_is_gone(host: Host, tmp_path: Path) -> None:
@@ -592,7 +594,7 @@ def test_a_full_disk_of_this_machine_does_not_hide_what_was_changed(
     *said, _ = ended.facts
     assert len(said) == facts
     assert said[-1].endswith(": No space left on device")
-    assert lock.held({"n1": host(lock.look())}) == {}
+    assert lock.locks({"n1": host(lock.look())}) == {}
 
 
 @pytest.mark.parametrize(
@@ -607,7 +609,7 @@ def test_a_run_whose_lock_was_broken_begins_nothing_more(
 ) -> None:
     def do(running: Running) -> tuple[str, ...]:
         running.begins("n1", "datanode")
-        [mine] = lock.held({"n1": host(lock.look())}).values()
+        [mine] = lock.locks({"n1": host(lock.look())}).values()
         host(lock.release(mine.holder.mark))
         if other:
             host(lock.take(HOLDER))
@@ -621,22 +623,22 @@ def test_a_run_whose_lock_was_broken_begins_nothing_more(
     assert (ended.ending, ended.next) == (Ending.HALFWAY, f".venv/bin/lakehouse resume {own.id} -i inv")
     assert ended.facts[0].startswith(said)
     # What another one holds stays his.
-    assert bool(lock.held({"n1": host(lock.look())})) is other
+    assert bool(lock.locks({"n1": host(lock.look())})) is other
     [told] = journal.runs(tmp_path / "runs")
-    assert told.begun == {("n1", "datanode")}
+    assert told.begun_steps == {("n1", "datanode")}
 
 
 def test_a_run_that_has_its_lock_on_less_than_half_of_the_hosts_has_lost_it(host: Host) -> None:
     """The one who broke it could not reach one host, and has ended."""
     mine, none = host(lock.take(HOLDER)), host("true")
-    own = lock.Own(HOLDER.mark, ("n1", "n2", "n3"), 3)
+    own = lock.OwnLock(HOLDER.mark, ("n1", "n2", "n3"), 3)
     silent: Answer[Reply] = unknown("no answer")
     mine = host(lock.look())
-    assert lock.lost({"n1": mine, "n2": none, "n3": none}, own).startswith(
+    assert lock.loss({"n1": mine, "n2": none, "n3": none}, own).startswith(
         "its lock is gone from 2 of 3 hosts: "
     )
-    assert lock.lost({"n1": mine, "n2": mine, "n3": none}, own) == ""
-    assert lock.lost({"n1": mine, "n2": silent, "n3": none}, own) == ""
+    assert lock.loss({"n1": mine, "n2": mine, "n3": none}, own) == ""
+    assert lock.loss({"n1": mine, "n2": silent, "n3": none}, own) == ""
 
 
 def test_what_cannot_be_given_back_does_not_hide_how_a_run_ended(host: Host, tmp_path: Path) -> None:
@@ -673,7 +675,7 @@ def test_a_run_that_was_killed_after_its_last_step_ends_when_it_is_resumed(
 ) -> None:
     folder = tmp_path / "runs"
     killed = resumed(folder)
-    assert lock.taken(host(lock.take(replace(HOLDER, run=killed.id, mark="left"))))
+    assert lock.is_taken(host(lock.take(replace(HOLDER, run=killed.id, mark="left"))))
     monkeypatch.setattr(run, "folder", lambda _: folder)
     living = cast("Living", OneHost(host, cluster))
     monkeypatch.setattr(marker, "of", lambda _: {})
@@ -683,10 +685,10 @@ def test_a_run_that_was_killed_after_its_last_step_ends_when_it_is_resumed(
     def read(_: object = None) -> Plan:
         return run._read(living, lambda *_: work, Request({}, "inv", killed))
 
-    ended = run._ended(options, "restart", read(), read, killed)
+    ended = run._result(options, "restart", read(), read, killed)
     assert (ended.ending, ended.facts[0]) == (Ending.DONE, "there was nothing left to do")
     assert not journal.runs(folder)[0].resumable
-    assert lock.held({"n1": host(lock.look())}) == {}
+    assert lock.locks({"n1": host(lock.look())}) == {}
 
 
 def test_what_a_look_fails_at_on_the_way_is_a_run_that_stopped_halfway(host: Host, tmp_path: Path) -> None:
@@ -716,7 +718,7 @@ def test_a_run_that_is_told_to_end_or_loses_its_terminal_gives_its_lock_back(
     finally:
         signal.signal(ends, before)
     assert ended.ending is Ending.INTERRUPTED
-    assert lock.held({"n1": host(lock.look())}) == {}
+    assert lock.locks({"n1": host(lock.look())}) == {}
 
 
 def test_a_run_behind_nohup_outlives_its_terminal(host: Host, tmp_path: Path) -> None:
@@ -738,7 +740,9 @@ def test_a_run_behind_nohup_outlives_its_terminal(host: Host, tmp_path: Path) ->
 
 
 def test_line_code_and_document_are_of_one_value() -> None:
-    done = Ended("restart", "datanode", Ending.DONE, ("3 of 3 restarted", "41 s"), "lakehouse status", "r17")
+    done = RunResult(
+        "restart", "datanode", Ending.DONE, ("3 of 3 restarted", "41 s"), "lakehouse status", "r17"
+    )
     assert done.last_line == (
         "restart datanode: done; 3 of 3 restarted, 41 s, run r17; next: lakehouse status"
     )
@@ -758,6 +762,6 @@ def test_line_code_and_document_are_of_one_value() -> None:
     ],
 )
 def test_each_code_has_its_word(code: int, ending: str) -> None:
-    known = Ended("restart", "all", Ending(code), ("why",), "lakehouse runs")
+    known = RunResult("restart", "all", Ending(code), ("why",), "lakehouse runs")
     assert known.last_line == f"restart all: {ending}; why; next: lakehouse runs"
     assert known.json()["findings"] == [{"what": "why", "next": "lakehouse runs"}]

@@ -78,7 +78,7 @@ def test_without_another_name_it_is_the_clusters(cluster: Cluster) -> None:
     ],
 )
 def test_the_next_command_says_yes_or_the_name(more: dict[str, str], expected: str) -> None:
-    assert run.again("restore", "here", work(**more), confirmed=True) == expected
+    assert run.repeat_command("restore", "here", work(**more), confirmed=True) == expected
 
 
 def test_a_run_that_is_only_looked_at_goes_on_by_its_own_name(cluster: Cluster) -> None:
@@ -86,9 +86,9 @@ def test_a_run_that_is_only_looked_at_goes_on_by_its_own_name(cluster: Cluster) 
     options = ChangeOptions("inv", dry_run=True)
     planned = work(plan=[{"step": 1}], words="all --force")
     plan = Plan(cast("Living", cluster), {}, planned)
-    ended = run._ended(options, "restart", plan, lambda _: plan, stopped)
+    ended = run._result(options, "restart", plan, lambda _: plan, stopped)
     assert ended.next == ".venv/bin/lakehouse resume r7 -i inv"
-    fresh = run._ended(options, "restart", plan, lambda _: plan, None)
+    fresh = run._result(options, "restart", plan, lambda _: plan, None)
     assert fresh.next == ".venv/bin/lakehouse restart all --force -i inv"
 
 
@@ -159,7 +159,7 @@ def test_what_a_person_types_again_has_the_options_that_were_given(
 def test_a_restart_of_one_host_is_not_said_again_as_one_of_all(cluster: Cluster) -> None:
     asked = {"service": "datanode", "host": cluster.hosts[1].name, "force": False, "wait": 1.0}
     found = restart.prepare(cast("Living", Silent(cluster)), Request(asked, "here"))
-    assert run.again("restart", "here", found) == (
+    assert run.repeat_command("restart", "here", found) == (
         f".venv/bin/lakehouse restart datanode --host {cluster.hosts[1].name} -i here"
     )
 
@@ -181,7 +181,10 @@ def test_the_end_of_a_maintenance_is_said_again_as_its_end(cluster: Cluster) -> 
     living, node = cast("Living", Silent(cluster)), cluster.hosts[1].name
     asked = {"node": node, "end": True, "for": None, "until": 0.0, "wait": 1.0}
     found = maintenance.prepare(living, Request(asked, "here"))
-    assert run.again("maintenance", "here", found) == f".venv/bin/lakehouse maintenance {node} --end -i here"
+    assert (
+        run.repeat_command("maintenance", "here", found)
+        == f".venv/bin/lakehouse maintenance {node} --end -i here"
+    )
 
 
 @pytest.mark.parametrize(("hours", "refused"), [(1, False), (-1, True)])

@@ -77,8 +77,8 @@ class Runs:
             meanwhile()
             return "y"
 
-        self.monkeypatch.setattr(run, "_asked", answer)
-        return run._ended(ChangeOptions("inv", as_json=True), "restart", read(), read, stopped)
+        self.monkeypatch.setattr(run, "_prompt", answer)
+        return run._result(ChangeOptions("inv", as_json=True), "restart", read(), read, stopped)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_host_that_goes_while_a_person_is_asked_is_not_started(
     assert two.restarted == []
     [told] = journal.runs(two.folder)
     assert (told.touched, told.resumable) == (False, False)
-    assert lock.held({"n1": host(lock.look())}) == {}
+    assert lock.locks({"n1": host(lock.look())}) == {}
 
 
 def test_a_host_that_comes_back_while_a_person_is_asked_makes_another_plan(two: Runs) -> None:
@@ -129,7 +129,7 @@ def test_a_run_that_goes_on_looks_at_marks_under_the_lock_too(two: Runs, cluster
     own = begun(two.folder)
     path = two.folder / f"{own.id}.jsonl"
     own.planned(
-        {}, [asdict(step) for step in restart.noted(
+        {}, [asdict(step) for step in restart.with_invocations(
             cast("Living", Restarting(two.host, cluster)), steps.plan(cluster, "spark_worker")
         )],
     )  # fmt: skip
@@ -188,7 +188,7 @@ def test_the_lock_of_a_run_that_was_heard_of_is_not_broken(host: Host, tmp_path:
     assert ended.facts[0].startswith("r5 restart, pid 4121 of ops on ops2 since ")
     assert ended.facts[0].endswith(" s ago: its lock is not broken")
     assert ended.next == ".venv/bin/lakehouse runs -i inv"
-    assert lock.held({"n1": host(lock.look())})["n1"].holder == OTHER
+    assert lock.locks({"n1": host(lock.look())})["n1"].holder == OTHER
 
 
 @pytest.mark.parametrize("token", ["r5", "r5@ops1:01234567", "r5@ops2:76543210", "r6@ops2:01234567"])
@@ -201,25 +201,25 @@ def test_a_run_of_another_checkout_with_the_same_number_keeps_its_lock(
     assert ended.ending is Ending.LOCKED
     again = f"lakehouse restart datanode -i inv --break-lock {OTHER.token}"
     assert ended.next == f"{again}, or resume r5 on ops2"
-    assert lock.held({"n1": host(lock.look())})["n1"].holder == OTHER
+    assert lock.locks({"n1": host(lock.look())})["n1"].holder == OTHER
 
 
 def test_the_lock_of_a_run_that_is_not_heard_of_is_broken_by_its_name(host: Host, tmp_path: Path) -> None:
     host(lock.take(OTHER))
     silent(tmp_path)
     assert broken(host, tmp_path, OTHER.token).ending is Ending.DONE
-    assert lock.held({"n1": host(lock.look())}) == {}
+    assert lock.locks({"n1": host(lock.look())}) == {}
 
 
 def test_one_that_is_heard_of_again_at_that_moment_keeps_its_lock(host: Host, tmp_path: Path) -> None:
     host(lock.take(OTHER))
-    host(lock.broken(OTHER.mark))
-    assert lock.held({"n1": host(lock.look())})
+    host(lock.break_stale(OTHER.mark))
+    assert lock.locks({"n1": host(lock.look())})
     silent(tmp_path)
-    host(lock.broken("another"))
-    assert lock.held({"n1": host(lock.look())})
-    host(lock.broken(OTHER.mark))
-    assert lock.held({"n1": host(lock.look())}) == {}
+    host(lock.break_stale("another"))
+    assert lock.locks({"n1": host(lock.look())})
+    host(lock.break_stale(OTHER.mark))
+    assert lock.locks({"n1": host(lock.look())}) == {}
 
 
 def killed(folder: Path) -> journal.Run:
@@ -235,7 +235,7 @@ def killed(folder: Path) -> journal.Run:
 
 def goes_on(host: Host, folder: Path, dead: journal.Run) -> Running:
     own = journal.Journal(folder / f"{dead.id}.jsonl")
-    return Running(cast("Living", OneHost(host)), own, left=dead.marks)
+    return Running(cast("Living", OneHost(host)), own, orphaned_locks=dead.marks)
 
 
 def test_a_lock_of_a_process_that_is_gone_says_resume_and_resume_takes_it(host: Host, tmp_path: Path) -> None:
@@ -248,11 +248,11 @@ def test_a_lock_of_a_process_that_is_gone_says_resume_and_resume_takes_it(host: 
     resumed = Running(
         cast("Living", OneHost(host)),
         journal.Journal(tmp_path / "runs" / f"{dead.id}.jsonl"),
-        left=dead.marks,
+        orphaned_locks=dead.marks,
     )
     work = Work("datanode", {}, [], [], "", lambda _: ("done",))
     assert carried_out(resumed, work).ending is Ending.DONE
-    assert lock.held({"n1": host(lock.look())}) == {}
+    assert lock.locks({"n1": host(lock.look())}) == {}
 
 
 def test_a_run_takes_no_lock_of_another_run_for_its_own(host: Host, tmp_path: Path) -> None:
@@ -262,11 +262,11 @@ def test_a_run_takes_no_lock_of_another_run_for_its_own(host: Host, tmp_path: Pa
     resumed = Running(
         cast("Living", OneHost(host)),
         journal.Journal(tmp_path / "runs" / f"{dead.id}.jsonl"),
-        left=dead.marks,
+        orphaned_locks=dead.marks,
     )
     ended = carried_out(resumed, Work("datanode", {}, [], [], "", lambda _: ("never",)))
     assert ended.ending is Ending.LOCKED
-    assert lock.held({"n1": host(lock.look())})["n1"].holder.mark == "another"
+    assert lock.locks({"n1": host(lock.look())})["n1"].holder.mark == "another"
 
 
 def test_a_host_that_does_not_answer_robs_nobody(host: Host, tmp_path: Path) -> None:

@@ -201,9 +201,9 @@ def test_a_coordinator_is_alone_beside_workers_elsewhere() -> None:
     living = Hdfs()
     [leader] = [host.name for host in living.cluster.hosts if "trino_coordinator" in host.groups]
     others = {host.name for host in living.cluster.hosts} - {leader}
-    assert lifecycle.alone(cast("Living", living), [Step("trino", "trino", leader, "")]) == ["trino"]
+    assert lifecycle.sole_services(cast("Living", living), [Step("trino", "trino", leader, "")]) == ["trino"]
     for name in others:
-        assert lifecycle.alone(cast("Living", living), [Step("trino", "trino", name, "")]) == []
+        assert lifecycle.sole_services(cast("Living", living), [Step("trino", "trino", name, "")]) == []
 
 
 def test_the_namenode_starts_before_it_is_told_who_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_the_namenode_starts_before_it_is_told_who_is_back(monkeypatch: pytest.M
 
     running = Host(Hdfs())
     running.living = running  # type: ignore[assignment]
-    monkeypatch.setattr(lifecycle, "in_hdfs", lambda *_: told.append("in hdfs"))
+    monkeypatch.setattr(lifecycle, "set_hdfs_state", lambda *_: told.append("in hdfs"))
     monkeypatch.setattr(marker, "take", lambda *_: Answer(""))
     here = tuple(Step(name, name, "n1", "") for name in ("namenode", "postgresql", "datanode"))
     lifecycle._serve(here, cast("Running", running), for_good=False)
@@ -274,7 +274,7 @@ def test_a_host_that_leaves_makes_no_more_backups(tmp_path: Path, monkeypatch: p
 
     running = Told(Hdfs())
     running.living = running  # type: ignore[assignment]
-    lifecycle.unscheduled(cast("Running", running), "n4")
+    lifecycle.stop_timers(cast("Running", running), "n4")
     assert told.read_text() == "disable --now lakehouse-backup.timer\n"
 
 
@@ -314,11 +314,11 @@ def test_the_beans_of_the_namenode_are_read_by_host() -> None:
         "DecomNodes": json.dumps({"n2:9866": leaving}),
     }
     assert datanodes.nodes(bean) == {"n1": Node(datanodes.SERVES, 9), "n2": Node(datanodes.GOING[0], 9)}
-    assert datanodes.known(bean)["n3"] == datanodes.LEFT
-    said = str(datanodes.moving(bean, "n2"))
+    assert datanodes.states(bean)["n3"] == datanodes.LEFT
+    said = str(datanodes.pending(bean, "n2"))
     assert said.startswith("4 blocks have too few replicas elsewhere, 1 of an open file")
     with pytest.raises(KeyError):
-        datanodes.moving(bean, "n1")
+        datanodes.pending(bean, "n1")
 
 
 def test_one_that_left_stays_in_the_list_and_a_run_does_not_adopt_it() -> None:
@@ -361,7 +361,7 @@ def test_a_balancer_is_ended_by_ctrl_c_and_one_that_was_left_before_another() ->
 
 @pytest.mark.parametrize(("code", "fact"), [(0, "blocks are balanced"), (254, "no block can be moved")])
 def test_the_balancer_has_ended_well(code: int, fact: str) -> None:
-    assert balance.judged(f"some lines\n@@code {code}") == fact
+    assert balance.outcome_of(f"some lines\n@@code {code}") == fact
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_the_balancer_has_ended_well(code: int, fact: str) -> None:
 )
 def test_the_balancer_has_not(said: str, fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
-        balance.judged(said)
+        balance.outcome_of(said)
 
 
 # The mark

@@ -44,7 +44,7 @@ def test_the_namenode_says_the_state_of_live_and_dead_hosts() -> None:
         "LiveNodes": '{"n1:9866": {"adminState": "In Service"}}',
         "DeadNodes": '{"n2:9866": {"adminState": "In Maintenance"}}',
     }
-    assert datanodes.known(bean) == {"n1": "In Service", "n2": "In Maintenance"}
+    assert datanodes.states(bean) == {"n1": "In Service", "n2": "In Maintenance"}
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30m", 1800), ("2h", 7200), ("1d", 86400)])

@@ -125,17 +125,17 @@ def test_a_release_that_a_host_names_is_no_template_and_no_path(name: str) -> No
 @pytest.mark.parametrize("value", [*HOSTILE, "abc\ntouch pwned", None, 7, ["abc"]], ids=short)
 def test_a_lock_with_other_words_than_a_run_writes_names_nobody(field: str, value: Any) -> None:
     record = json.dumps({**asdict(HOLDER), field: value})
-    assert lock.held({"n1": Answer(reply(f"@@held 3\n{record}\n"))}) == {}
+    assert lock.locks({"n1": Answer(reply(f"@@held 3\n{record}\n"))}) == {}
 
 
 @pytest.mark.parametrize("text", ["[]", "7", "{}", '{"run": "r1"}', "[" * 100_000, '"\\ud800"'], ids=short)
 def test_a_lock_that_is_no_document_names_nobody(text: str) -> None:
-    assert lock.held({"n1": Answer(reply(f"@@held 3\n{text}\n"))}) == {}
+    assert lock.locks({"n1": Answer(reply(f"@@held 3\n{text}\n"))}) == {}
 
 
 def test_a_lock_tells_no_more_than_its_fields() -> None:
     record = json.dumps({**asdict(HOLDER), "more": 1})
-    [found] = lock.held({"n1": Answer(reply(f"@@held 3\n{record}\n"))}).values()
+    [found] = lock.locks({"n1": Answer(reply(f"@@held 3\n{record}\n"))}).values()
     assert found.holder == HOLDER
 
 
@@ -207,7 +207,7 @@ def test_a_layout_is_a_number(cluster: Cluster, word: str) -> None:
 
 def test_the_holder_of_a_lock_is_as_it_was_written() -> None:
     text = f"@@held 3\n{json.dumps(asdict(replace(HOLDER, started='boot 7')))}\n"
-    [found] = lock.held({"n1": Answer(reply(text))}).values()
+    [found] = lock.locks({"n1": Answer(reply(text))}).values()
     assert found.holder.started == "boot 7"
 
 

@@ -140,13 +140,13 @@ def living() -> Living:
 def test_the_host_that_leads_is_restarted_last(living: Living) -> None:
     planned = steps.plan(living.cluster, "datanode")
     assert [step.host for step in planned] == ["alpha1", "beta2", "gamma3"]
-    assert [step.host for step in restart.ordered(living, planned)] == ["alpha1", "gamma3", "beta2"]
+    assert [step.host for step in restart.leaders_last(living, planned)] == ["alpha1", "gamma3", "beta2"]
 
 
 def test_steps_of_other_services_stay_where_they_are(living: Living) -> None:
     led = {name for name, row in services.load().services.items() if row.leads}
     planned = steps.plan(living.cluster, steps.ALL)
-    ordered = restart.ordered(living, planned)
+    ordered = restart.leaders_last(living, planned)
     assert [step.service for step in ordered] == [step.service for step in planned]
     assert [step for step in ordered if step.service not in led] == [
         step for step in planned if step.service not in led

@@ -76,12 +76,12 @@ def file(path: str, *places: str) -> File:
 def test_blocks_without_a_replica_elsewhere_keep_a_host_that_may_have_one() -> None:
     whole = file("/whole", "10.0.0.14:9866", "10.0.0.11:9866")
     files = [whole, file("/none"), file("/there", "10.0.0.14:9866")]
-    found = offline.lost(files, "n4", "10.0.0.14")
+    found = offline.unreplicated(files, "n4", "10.0.0.14")
     assert found is not None
     fact = "2 blocks have no replica elsewhere, such as one of /none: n4 may have the last"
     assert found.fact == fact
     assert "hdfs fsck / -list-corruptfileblocks" in found.next
-    assert offline.lost([whole, File("/empty", 0, 3, ())], "n4", "10.0.0.14") is None
+    assert offline.unreplicated([whole, File("/empty", 0, 3, ())], "n4", "10.0.0.14") is None
 
 
 def test_what_is_being_copied_lacks_a_replica_still() -> None:

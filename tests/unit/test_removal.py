@@ -37,26 +37,26 @@ def run(script: str) -> str:
 
 
 def test_what_is_of_it_goes_and_its_data_stays(host: Places, tmp_path: Path) -> None:
-    assert run(removal.looks(host, data=False)).split() == [*host.folders, *host.releases]
+    assert run(removal.find_script(host, data=False)).split() == [*host.folders, *host.releases]
     for _ in range(2):
-        run(removal.removes(host, data=False))
+        run(removal.remove_script(host, data=False))
         left = sorted(
             str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if "flink" in str(path.name)
         )
         assert left == ["data/flink"]
         assert sorted(path.name for path in (tmp_path / "bin").iterdir()) == ["mine", "spark-sql"]
-    assert run(removal.looks(host, data=False)) == ""
+    assert run(removal.find_script(host, data=False)) == ""
 
 
 def test_its_data_goes_where_that_is_asked(host: Places) -> None:
-    run(removal.removes(host, data=False))
-    assert run(removal.looks(host, data=True)).split() == [host.data]
-    run(removal.removes(host, data=True))
-    assert run(removal.looks(host, data=True)) == ""
+    run(removal.remove_script(host, data=False))
+    assert run(removal.find_script(host, data=True)).split() == [host.data]
+    run(removal.remove_script(host, data=True))
+    assert run(removal.find_script(host, data=True)) == ""
 
 
 def test_units_are_stopped_before_their_files_go(host: Places) -> None:
-    lines = removal.removes(replace(host, units=("flink-a", "flink-b")), data=False).splitlines()
+    lines = removal.remove_script(replace(host, units=("flink-a", "flink-b")), data=False).splitlines()
     first = next(number for number, line in enumerate(lines) if "rm -rf" in line)
     assert [line.split()[-1] for line in lines if "disable" in line] == ["flink-a.service", "flink-b.service"]
     assert not any("disable" in line for line in lines[first:])

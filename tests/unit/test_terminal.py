@@ -20,7 +20,7 @@ from ops import output
 from ops.change import run
 from ops.change.facts import Living
 from ops.change.journal import Journal
-from ops.change.result import Ended, Ending, Refusal
+from ops.change.result import Ending, Refusal, RunResult
 from ops.change.run import Running, Work
 from ops.outcome import Finding, Outcome, Result
 from ops.remote import Line
@@ -107,14 +107,14 @@ def test_a_change_shows_escapes_in_its_plan_its_progress_and_its_end(
 ) -> None:
     Running(cast("Living", None), Journal(tmp_path / "r1.jsonl")).say(f"n1 says {value}")
     assert capsys.readouterr().err == f"r1 n1 says {shown}\n"
-    ended = Ended("restart", value, Ending.HALFWAY, (f"n1 says {value}",), "lakehouse resume r1")
+    ended = RunResult("restart", value, Ending.HALFWAY, (f"n1 says {value}",), "lakehouse resume r1")
     assert ended.last_line.count(shown) == 2
     work = Work(
         value, {}, (), [f"drops {value}"], "", lambda _: (), refusal=Refusal(value, "lakehouse status")
     )
     options = ChangeOptions("inv")
     plan = run.Plan(cast("Living", None), {}, work)
-    run._ended(options, "restart", plan, lambda _: plan, None)
+    run._result(options, "restart", plan, lambda _: plan, None)
     assert capsys.readouterr().out == f"drops {shown}\n"
 
 

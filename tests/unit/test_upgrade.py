@@ -454,7 +454,7 @@ def test_nothing_to_do_is_said_where_it_is_only_looked_at() -> None:
     work = preparation._work(upgrade, Task((), (), (), ()), planner.lines([], {}), None)
     plan = Plan(cast("Living", None), {}, work)
     options = ChangeOptions("inv", as_json=True, dry_run=True)
-    ended = run._ended(options, "upgrade", plan, lambda _: plan, None)
+    ended = run._result(options, "upgrade", plan, lambda _: plan, None)
     assert (ended.facts, ended.next) == (("there is nothing to do",), ".venv/bin/lakehouse status -i inv")
 
 
@@ -495,7 +495,7 @@ def test_a_journal_tells_what_was_begun_and_taken_back() -> None:
     begins = {"event": "begins", "host": "n1", "what": "spark"}
     killed = journal.read("r1", lines(begins, {"event": "back", "what": "spark"}))
     assert killed is not None
-    assert (set(killed.begun), set(killed.back)) == ({("n1", "spark")}, {"spark"})
+    assert (set(killed.begun_steps), set(killed.rolled_back)) == ({("n1", "spark")}, {"spark"})
     assert killed.resumable
 
 
