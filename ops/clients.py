@@ -1,4 +1,4 @@
-"""The clients of this machine to a cluster's metastore and HDFS, in the name of HDFS's superuser."""
+"""Clients of a cluster's metastore and HDFS, as HDFS's superuser."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from lakehouse.next_command import command
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, NoPathError, WebHdfs, WebHdfsError, path_of
 
-# A change of many partitions takes its time.
+# A change of many partitions is slow.
 _SECONDS = 120.0
-_SAID = 300
+# Characters of an error in a message.
+_MOST = 300
 Answer = TypeVar("Answer")
 
 
 class MetastoreSession:
-    """A session with the metastore; what that does in HDFS, it does in the superuser's name.
+    """A session with the metastore, which accesses HDFS as its superuser.
 
-    A LakehouseError where no metastore answers, or something is refused. A class rather than a generator: the
-    errors of these bindings are immutable, and one cannot be thrown into a generator.
+    Raises LakehouseError where no metastore answers, or one rejects a call. It is a class because the errors
+    of Thrift's bindings are immutable, and cannot be thrown into a generator.
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        self._following = command("status", cluster.inventory.path)
-        found = metastores(cluster)
-        if not found:
-            raise LakehouseError("no host runs the metastore", self._following)
+        self._next_command = command("status", cluster.inventory.path)
+        servers = metastores(cluster)
+        if not servers:
+            raise LakehouseError("no host runs the metastore", self._next_command)
         options = Options(user=superuser(cluster), total=_SECONDS, read=_SECONDS)
-        self._metastore = Metastore(found, options)
+        self._metastore = Metastore(servers, options)
 
     def __enter__(self) -> Metastore:
         return self._metastore
@@ -41,79 +42,83 @@ class MetastoreSession:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self._metastore.close()
         if isinstance(error, MetastoreError):
-            raise LakehouseError(error.message, self._following) from None
+            raise LakehouseError(error.message, self._next_command) from None
         if isinstance(error, TException):
-            said = " ".join(str(getattr(error, "message", "") or error).split())
-            raise LakehouseError(f"the metastore refuses: {said[:_SAID]}", self._following) from None
+            message = " ".join(str(getattr(error, "message", "") or error).split())
+            raise LakehouseError(f"the metastore refuses: {message[:_MOST]}", self._next_command) from None
 
 
 class Files:
-    """The files of a cluster's HDFS, by path or URI; a LakehouseError where it does not answer.
+    """The files of a cluster's HDFS, by path or URI; LakehouseError where HDFS does not answer.
 
-    What is in another file system is taken to be there, and is empty. What HDFS refuses, or is too long to be
-    read, is an UnreadableError: it says something of that file alone.
+    A file of another file system is assumed to exist, and to be empty. UnreadableError where HDFS rejects a
+    request, or the file is too long: that concerns one file alone.
     """
 
-    def __init__(self, hdfs: WebHdfs, following: str) -> None:
-        """`following` is the command for a user whom it does not answer."""
-        self.hdfs, self._following = hdfs, following
+    def __init__(self, hdfs: WebHdfs, next_command: str) -> None:
+        """`next_command` is the command in errors of a HDFS that does not answer."""
+        self.hdfs, self._next_command = hdfs, next_command
 
     @classmethod
     def of(cls, cluster: Cluster) -> Files:
-        """Return those of a cluster of machines."""
+        """Return the files of a cluster of machines."""
         [(_, url)] = cluster.urls({"hdfs": ("namenode_http", "")})
         addresses = {host.name: host.address for host in cluster.hosts}
-        following = command("status", cluster.inventory.path)
-        return cls(WebHdfs(url, superuser(cluster), addresses), following)
+        next_command = command("status", cluster.inventory.path)
+        return cls(WebHdfs(url, superuser(cluster), addresses), next_command)
 
     def holds(self, uri: str) -> bool:
-        """Tell whether a URI belongs to this file system."""
+        """Return whether a URI belongs to this file system."""
         return path_of(uri) is not None
 
     def size(self, uri: str) -> int | None:
-        """Return the bytes of a file, 0 for a folder; None where there is neither."""
+        """Return the bytes of a file, 0 for a folder; None where it does not exist."""
 
         def size(path: str) -> int | None:
             status = self.hdfs.status(path)
             return None if status is None else int(status["length"])
 
         elsewhere: int | None = 0
-        return self._asked(uri, size, other=elsewhere, none=None)
+        return self._request(uri, size, foreign=elsewhere, missing=None)
 
     def exists(self, uri: str) -> bool:
-        """Tell whether there is such a file or folder."""
-        return self._asked(uri, lambda path: self.hdfs.status(path) is not None, other=True, none=False)
+        """Return whether a file or folder exists."""
+        return self._request(
+            uri, lambda path: self.hdfs.status(path) is not None, foreign=True, missing=False
+        )
 
     def read(self, uri: str) -> bytes:
-        """Return what is in a file."""
-        return self._asked(uri, self.hdfs.read, other=b"", none=b"")
+        """Return the content of a file."""
+        return self._request(uri, self.hdfs.read, foreign=b"", missing=b"")
 
     def names(self, uri: str) -> list[str]:
-        """Return the names in a folder; none where there is no such folder."""
-        return self._asked(uri, self.hdfs.names, other=[], none=[])
+        """Return the names in a folder; none where it does not exist."""
+        return self._request(uri, self.hdfs.names, foreign=[], missing=[])
 
     def sizes(self, uri: str) -> dict[str, int]:
-        """Return the bytes of what is in a folder by name, 0 of a folder; none where there is no folder."""
-        return self._asked(uri, self.hdfs.sizes, other={}, none={})
+        """Return the bytes of each file in a folder by name, 0 for a folder; none where it does not exist."""
+        return self._request(uri, self.hdfs.sizes, foreign={}, missing={})
 
-    def _asked(self, uri: str, ask: Callable[[str], Answer], *, other: Answer, none: Answer) -> Answer:
-        """Return `other` for what is in another file system, and `none` for what HDFS cannot have."""
+    def _request(
+        self, uri: str, call: Callable[[str], Answer], *, foreign: Answer, missing: Answer
+    ) -> Answer:
+        """Return `foreign` for another file system's URI, and `missing` for a path that HDFS cannot have."""
         path = path_of(uri)
         try:
-            return other if path is None else ask(path)
+            return foreign if path is None else call(path)
         except NoPathError:
-            return none
+            return missing
         except NoAnswerError as error:
-            raise LakehouseError(str(error), self._following) from error
+            raise LakehouseError(str(error), self._next_command) from error
         except WebHdfsError as error:
-            raise UnreadableError(str(error), self._following) from error
+            raise UnreadableError(str(error), self._next_command) from error
 
 
 def metastores(cluster: Cluster) -> list[Endpoint]:
-    """Return the addresses of a cluster's metastore; none where no host runs it."""
+    """Return the endpoints of a cluster's metastore; none where no host runs it."""
     return [Endpoint(place.address or place.host, place.port) for place in cluster.endpoints("metastore")]
 
 
 def superuser(cluster: Cluster) -> str:
-    """Return the user of HDFS who may do everything there."""
+    """Return the superuser of HDFS."""
     return str(cluster.variable("lakehouse_users")["hdfs"])

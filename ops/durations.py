@@ -1,4 +1,4 @@
-"""Spans of time as people write them."""
+"""Durations with a unit."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def seconds(text: str) -> int | None:
-    """Read a span such as 30m, 2h or 1d; None where it is none."""
-    found = _SPAN.fullmatch(text)
-    return int(found[1]) * _SECONDS[found[2]] if found else None
+    """Parse a duration such as 30m, 2h or 1d; None for an invalid one."""
+    match = _SPAN.fullmatch(text)
+    return int(match[1]) * _SECONDS[match[2]] if match else None

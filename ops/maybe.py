@@ -1,4 +1,4 @@
-"""What was asked and what is known of it: a value, or why there is none."""
+"""A value that may be unknown, with the reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Generic, TypeVar, cast
 T = TypeVar("T")
 S = TypeVar("S")
 _SHOWN = 300
-# What an answer of another form than expected raises, whatever reads it.
+# Errors of parsing an answer of an unexpected form.
 _UNREADABLE = (
     ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, StopIteration
 )  # fmt: skip
@@ -29,7 +29,7 @@ class Answer(Generic[T]):
         return not self.why
 
     def then(self, read: Callable[[T], S]) -> Answer[S]:
-        """Return what `read` makes of the value; unknown stays so, and what cannot be read becomes so."""
+        """Apply `read` to the value; unknown stays unknown, and an error of `read` makes it unknown."""
         if self.why:
             return unknown(self.why)
         try:
@@ -39,12 +39,12 @@ class Answer(Generic[T]):
 
 
 def both(first: Answer[T], second: Answer[S], read: Callable[[T, S], R]) -> Answer[R]:
-    """Return what `read` makes of two values; unknown if one of them is."""
+    """Apply `read` to two values; unknown if one of them is."""
     if first.why:
         return unknown(first.why)
     return second.then(lambda value: read(cast("T", first.value), value))
 
 
 def unknown(why: str) -> Answer[S]:
-    """Return an answer without a value, for a reason of one line."""
+    """Return an unknown answer, with its reason as one line."""
     return Answer(None, " ".join(why.split()) or "no reason was given")

@@ -1,4 +1,4 @@
-"""How a verb that looks ends: its last line, exit code and JSON, all of them made of the findings."""
+"""The result of a command that does not change the cluster: last line, exit code and JSON, from findings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ SCHEMA = 1
 
 
 class Outcome(IntEnum):
-    """What a verb that looks, or runs what a person gives it, has found; and its exit code.
+    """The outcome of a reading command, or of `exec` and `sql`, with its exit code.
 
-    DOWN is also what could not be found to be otherwise; LIMIT is what was ended by the time that it was
-    given. How a verb that changes has ended is an `ops.change.result.Ending`.
+    An unknown state is DOWN; LIMIT is a timeout. `ops.change.result.Ending` is that of a changing command.
     """
 
     OK = 0
@@ -27,7 +26,7 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault: its stable `code` (`area.fault`), what the cluster is by it, where, what, what to run."""
+    """One fault: its stable `code` (`area.fault`), outcome, place, description and next command."""
 
     code: str
     outcome: Outcome
@@ -41,7 +40,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Result:
-    """What a verb has to say: `facts` are for its last line, `hosts` and `details` for programs."""
+    """The result of a verb: `facts` are for its last line, `hosts` and `details` for programs."""
 
     verb: str
     target: str
@@ -50,32 +49,32 @@ class Result:
     hosts: Mapping[str, Any]
     healthy_next: str
     details: Mapping[str, Any] = field(default_factory=dict)
-    # What the last line says in place of the outcome's word.
+    # Replaces the outcome in the last line.
     summary: str = ""
 
     @property
     def worst(self) -> tuple[Finding, ...]:
-        """The findings, the gravest first, and otherwise as they were found."""
+        """The findings, the gravest first, and otherwise in order."""
         return tuple(sorted(self.findings, key=lambda finding: -finding.outcome))
 
     @property
     def outcome(self) -> Outcome:
-        """That of the gravest finding."""
+        """The outcome of the gravest finding."""
         return self.worst[0].outcome if self.findings else Outcome.OK
 
     @property
     def next(self) -> str:
-        """The one command to run now."""
+        """The next command."""
         return self.worst[0].next if self.findings else self.healthy_next
 
     @property
     def last_line(self) -> str:
         """Such as `status lakehouse: OK; 3 of 3 hosts answered; next: make smoke`."""
-        said = self.summary or self.outcome.name
-        return printable(f"{self.verb} {self.target}: {said}; {', '.join(self.facts)}; next: {self.next}")
+        summary = self.summary or self.outcome.name
+        return printable(f"{self.verb} {self.target}: {summary}; {', '.join(self.facts)}; next: {self.next}")
 
     def json(self) -> dict[str, Any]:
-        """Everything, for programs."""
+        """Return the result for programs."""
         return {
             "schema": SCHEMA,
             "verb": self.verb,

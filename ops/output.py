@@ -1,4 +1,4 @@
-"""How the verbs that run something on hosts speak: lines of hosts, progress, and the last line."""
+"""Output of commands that run scripts on hosts: lines of hosts, progress, and the last line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ops.remote import Line
 
 
 class Lines:
-    """Prints lines as they come, each after its host's name where there are several hosts.
+    """Print each line as it arrives, after its host's name where there are several hosts.
 
-    A file or a pipe gets them as they are.
+    Control characters are escaped for a terminal only.
     """
 
     def __init__(self, hosts: Collection[str]) -> None:
@@ -34,45 +34,45 @@ class Lines:
         stream.flush()
 
 
-class Kept:
-    """Keeps the lines of each host, for programs."""
+class CapturedLines:
+    """Capture the lines of each host, for programs."""
 
     def __init__(self, hosts: Collection[str], most: int = 1 << 30) -> None:
-        """`most` is how many characters of a host are kept."""
-        self.said: dict[str, list[Line]] = {host: [] for host in hosts}
-        self._left, self._most = dict.fromkeys(hosts, most), most
+        """`most` is the limit of characters per host."""
+        self.lines: dict[str, list[Line]] = {host: [] for host in hosts}
+        self._remaining, self._most = dict.fromkeys(hosts, most), most
 
     def __call__(self, line: Line) -> None:
-        """Keep a line; LakehouseError where a host has said more than is kept."""
-        self._left[line.host] -= len(line.text) + 1
-        if self._left[line.host] < 0:
+        """Keep a line; LakehouseError where a host exceeds the limit."""
+        self._remaining[line.host] -= len(line.text) + 1
+        if self._remaining[line.host] < 0:
             raise LakehouseError(f"{line.host} says more than {self._most >> 20} MiB", "ask for less of it")
-        self.said[line.host].append(line)
+        self.lines[line.host].append(line)
 
     def of(self, host: str, *, wrong: bool) -> list[str]:
-        """Return what a host said on stdout, or on stderr."""
-        return [line.text for line in self.said[host] if line.wrong is wrong]
+        """Return the lines of a host on stdout, or on stderr."""
+        return [line.text for line in self.lines[host] if line.wrong is wrong]
 
 
 def progress(text: str) -> None:
-    """Say on stderr what is being done."""
+    """Print and log progress, on stderr."""
     logging.getLogger(PRINTED).info("%s", text)
     sys.stderr.write(f"{printable(text, keep=LINES)}\n")
     sys.stderr.flush()
 
 
-def silent(verb: str, inventory: object, ended: Mapping[str, Answer[int]]) -> tuple[Finding, ...]:
-    """Return a finding for each host that did not answer: of all of them, nothing is known."""
-    outcome = Outcome.DEGRADED if any(answer.known for answer in ended.values()) else Outcome.DOWN
+def silent(verb: str, inventory: object, answers: Mapping[str, Answer[int]]) -> tuple[Finding, ...]:
+    """Return a finding for each host that did not answer; DOWN where none did."""
+    outcome = Outcome.DEGRADED if any(answer.known for answer in answers.values()) else Outcome.DOWN
     return tuple(
         Finding(f"{verb}.silent", outcome, host, f"did not answer: {answer.why}", hosts.ping(inventory, host))
-        for host, answer in ended.items()
+        for host, answer in answers.items()
         if not answer.known
     )
 
 
 def end(result: Result, *, as_json: bool) -> int:
-    """Say how a verb ended: its findings and last line on stderr, below what hosts said, or all as JSON."""
+    """Print findings and last line to stderr, or all as JSON to stdout; return the exit code."""
     if as_json:
         sys.stdout.write(f"{json.dumps(result.json())}\n")
     else:

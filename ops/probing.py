@@ -1,4 +1,4 @@
-"""Puts questions to a cluster through the child, all of them with one deadline."""
+"""Send questions to a cluster through a worker process, all with one deadline."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ops.maybe import Answer, unknown
 from plugins.module_utils.lakehouse.probes import MOST_BYTES
 
 _LOG = logging.getLogger(__name__)
-# Of the time that is left, what reading and showing the answers takes.
+# Reserved for reading and printing the answers.
 _RESERVE_SECONDS = 0.4
-# A control machine that is too busy to read its inventory is no reason to call hosts silent.
+# Minimum for the hosts, also when reading the inventory took the time.
 _LEAST_SECONDS = 2.5
-# What a busy control machine may take beyond the limit of a question.
+# Delay of a busy control machine beyond the timeout of a question.
 _LATE_SECONDS = 30.0
 _CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class Shell:
-    """A script, of which is asked what it prints on a host."""
+    """A script on a host; the answer is its output."""
 
     name: str
     host: str
@@ -40,7 +40,7 @@ class Shell:
 
 @dataclass(frozen=True)
 class Http:
-    """An address, of which is asked what is there: at most so many bytes."""
+    """A URL; the answer is its body, of at most `most` bytes."""
 
     name: str
     url: str
@@ -51,7 +51,7 @@ class Http:
 
 @dataclass(frozen=True)
 class Thrift:
-    """A call with at most one argument, a text, of which is asked the text that it returns, if any."""
+    """A call with at most one string argument; the answer is the string that it returns, if any."""
 
     name: str
     host: str
@@ -63,7 +63,7 @@ class Thrift:
 
 @dataclass(frozen=True)
 class Sql:
-    """A query of Trino's coordinator, of which are asked the rows, as JSON."""
+    """A query of Trino's coordinator; the answer is its rows, as JSON."""
 
     name: str
     url: str
@@ -74,7 +74,7 @@ class Sql:
 
 @dataclass(frozen=True)
 class Probe:
-    """What a play waits for (module_utils/lakehouse/probes.py), of which is asked whether it is so."""
+    """A readiness probe (module_utils/lakehouse/probes.py); the answer is whether it succeeds."""
 
     name: str
     probe: Mapping[str, Any]
@@ -86,7 +86,7 @@ Question = Shell | Http | Thrift | Sql | Probe
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back, and the seconds since the epoch between which it was asked and answered."""
+    """The text of an answer, and when the question was sent and answered, in seconds since the epoch."""
 
     text: str
     began: float
@@ -94,49 +94,53 @@ class Reply:
 
 
 class Prober:
-    """One child. It loads pyinfra while the inventory is being read, so it is made first."""
+    """A worker for one request. It loads pyinfra while the inventory is read, so create it first."""
 
     def __init__(self) -> None:
-        self._child = subprocess.Popen(
+        self._worker = subprocess.Popen(
             [sys.executable, "-m", "ops.worker"], cwd=ROOT, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
     def close(self) -> None:
-        """End the child; nothing happens if it has ended."""
-        if self._child.poll() is None:
-            self._child.kill()
-            self._child.communicate()
+        """End the worker, if it has not ended."""
+        if self._worker.poll() is None:
+            self._worker.kill()
+            self._worker.communicate()
 
     def ask(
         self, hosts: Mapping[str, Mapping[str, Any]], questions: Sequence[Question], until: float
     ) -> dict[str, Answer[Reply]]:
-        """Return an answer to every question by its name, at `until` (of the monotonic clock) at the latest.
+        """Return the answer to each question by its name, by the deadline `until` (monotonic clock).
 
-        Later only where hardly any time was left for others when it was called.
+        The hosts have a minimum of time even if that exceeds the deadline.
 
-        Raises LakehouseError where the child itself fails.
+        Raises LakehouseError where the worker fails.
         """
         seconds = max(_LEAST_SECONDS, until - time.monotonic() - _RESERVE_SECONDS)
-        request = {"seconds": seconds, "hosts": hosts, "questions": [asdict(one) for one in questions]}
+        request = {
+            "seconds": seconds,
+            "hosts": hosts,
+            "questions": [asdict(question) for question in questions],
+        }
         try:
-            said, trouble = self._child.communicate(
+            output, errors = self._worker.communicate(
                 json.dumps(request), timeout=seconds + _RESERVE_SECONDS / 2
             )
         except subprocess.TimeoutExpired:
-            self._child.kill()
-            said, trouble = self._child.communicate()
-        answers = answered(said)
-        if self._child.returncode > 0:
+            self._worker.kill()
+            output, errors = self._worker.communicate()
+        answers = parse_answers(output)
+        if self._worker.returncode > 0:
             raise LakehouseError(
-                f"pyinfra has failed: {trouble.strip().splitlines()[-1]}", "scripts/bootstrap"
+                f"pyinfra has failed: {errors.strip().splitlines()[-1]}", "scripts/bootstrap"
             )
-        silence: Answer[Reply] = unknown(f"no answer in {seconds:.1f} s")
-        return {one.name: answers.get(one.name, silence) for one in questions}
+        no_answer: Answer[Reply] = unknown(f"no answer in {seconds:.1f} s")
+        return {question.name: answers.get(question.name, no_answer) for question in questions}
 
 
 class Session:
-    """A child that stays: hosts are asked again and again over the same connections."""
+    """A worker for many requests, whose connections to hosts stay open."""
 
     def __init__(self, hosts: Mapping[str, Mapping[str, Any]]) -> None:
         self._hosts = hosts
@@ -144,76 +148,76 @@ class Session:
         self._start()
 
     def _start(self) -> None:
-        self._child = subprocess.Popen(
+        self._worker = subprocess.Popen(
             [sys.executable, "-m", "ops.worker"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            # Ctrl-C is for the verb, which still has something to put back.
+            # Ctrl-C must not reach the worker: the verb still has to clean up.
             start_new_session=True,
         )  # fmt: skip
         self._rest = b""
-        # What another child was to repeat, this one has yet to be told.
-        self._untold = bool(self._repeated)
+        # Repeated scripts of the previous worker are sent with the next request.
+        self._repeat_pending = bool(self._repeated)
 
     def close(self) -> None:
-        """End the child, and what it repeats."""
-        self._child.kill()
-        self._child.wait()
+        """End the worker, and its repeated scripts."""
+        self._worker.kill()
+        self._worker.wait()
 
     def ask(self, questions: Sequence[Question], seconds: float) -> dict[str, Answer[Reply]]:
-        """Return an answer to every question by its name, after so many seconds at the latest."""
-        return self._request({"questions": [asdict(one) for one in questions]}, seconds)
+        """Return the answer to each question by its name, with a timeout."""
+        return self._request({"questions": [asdict(question) for question in questions]}, seconds)
 
     def repeat(self, scripts: Sequence[Shell], pause: float) -> None:
-        """Run these every `pause` seconds from now on, beside what is asked, and no others."""
-        self._repeated = {"repeat": [asdict(one) for one in scripts], "pause": pause}
-        self._untold = True
+        """Run these scripts every `pause` seconds from now on, in place of earlier ones."""
+        self._repeated = {"repeat": [asdict(script) for script in scripts], "pause": pause}
+        self._repeat_pending = True
         self._request({"questions": []}, pause)
 
     def _request(self, request: Mapping[str, Any], seconds: float) -> dict[str, Answer[Reply]]:
         try:
             return self._answers(request, seconds)
         except BaseException:
-            # The child takes one request after the other: the next would wait for what has lost its caller,
-            # as the release of a lock behind a balancer that Ctrl-C has ended here.
+            # The worker handles requests in order: the next would wait for this abandoned one, as the release
+            # of a lock after Ctrl-C would for the balancer.
             self.close()
             self._start()
             raise
 
     def _answers(self, request: Mapping[str, Any], seconds: float) -> dict[str, Answer[Reply]]:
-        stdin, names = self._child.stdin, {one["name"] for one in request["questions"]}
-        told = self._repeated if self._untold else {}
-        line = json.dumps({"seconds": seconds, "hosts": self._hosts, **told, **request})
-        assert stdin is not None  # noqa: S101 -- it was asked for
+        stdin, names = self._worker.stdin, {question["name"] for question in request["questions"]}
+        repeated = self._repeated if self._repeat_pending else {}
+        line = json.dumps({"seconds": seconds, "hosts": self._hosts, **repeated, **request})
+        assert stdin is not None  # noqa: S101 -- a pipe was requested
         try:
             stdin.write(f"{line}\n".encode())
             stdin.flush()
         except OSError as error:
             raise LakehouseError(f"pyinfra has ended: {error}", "scripts/bootstrap") from error
-        self._untold = False
+        self._repeat_pending = False
         answers: dict[str, Answer[Reply]] = {}
         until = time.monotonic() + seconds + _LATE_SECONDS
         while names - answers.keys():
-            answers |= answered(self._lines(until))
+            answers |= parse_answers(self._lines(until))
         return answers
 
     def _lines(self, until: float) -> str:
-        """Return what the child said, whole lines of it; LakehouseError where it says nothing any more."""
-        stdout = self._child.stdout
-        assert stdout is not None  # noqa: S101 -- it was asked for
+        """Return complete lines of the worker; LakehouseError where it no longer answers."""
+        stdout = self._worker.stdout
+        assert stdout is not None  # noqa: S101 -- a pipe was requested
         ready, _, _ = select.select([stdout], [], [], max(0.0, until - time.monotonic()))
-        said = os.read(stdout.fileno(), _CHUNK_BYTES) if ready else b""
-        if not said:
+        chunk = os.read(stdout.fileno(), _CHUNK_BYTES) if ready else b""
+        if not chunk:
             raise LakehouseError("pyinfra does not answer any more", "scripts/bootstrap")
-        lines, newline, self._rest = (self._rest + said).rpartition(b"\n")
+        lines, newline, self._rest = (self._rest + chunk).rpartition(b"\n")
         return (lines + newline).decode()
 
 
-def answered(said: str) -> dict[str, Answer[Reply]]:
-    """Read the child's lines; the last may have been cut off."""
+def parse_answers(output: str) -> dict[str, Answer[Reply]]:
+    """Parse the worker's lines; an incomplete last one is ignored."""
     answers: dict[str, Answer[Reply]] = {}
-    for line in said.splitlines(keepends=True):
+    for line in output.splitlines(keepends=True):
         if line.endswith("\n"):
-            one = json.loads(line)
-            reply = Reply(str(one["value"]), float(one["began"]), float(one["ended"]))
-            answers[one["name"]] = unknown(one["why"]) if one["why"] else Answer(reply)
-            _LOG.debug("%s: %s after %.1f s", one["name"], one["why"] or "answer", reply.ended - reply.began)
+            row = json.loads(line)
+            reply = Reply(str(row["value"]), float(row["began"]), float(row["ended"]))
+            answers[row["name"]] = unknown(row["why"]) if row["why"] else Answer(reply)
+            _LOG.debug("%s: %s after %.1f s", row["name"], row["why"] or "answer", reply.ended - reply.began)
     return answers

@@ -1,6 +1,6 @@
-"""Runs scripts on hosts over ssh, all at once, and hands on every line as it comes.
+"""Run scripts on hosts over ssh, in parallel, and pass on each line as it arrives.
 
-Nothing of it is left on a host: a script ends with its time, and with the connection that it was sent over.
+No process stays on a host: a script ends with its timeout, or with its connection.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from ops import hosts
 from ops.maybe import Answer, unknown
 
 _LOG = logging.getLogger(__name__)
-# How `timeout` ends: what it has ended, and what it had to kill.
+# Exit codes of `timeout`: after SIGTERM, and after SIGKILL.
 TIMED_OUT, _KILLED = 124, 137
-# What a script has after it was told to end, and then ssh.
+# Seconds for a script after SIGTERM, and then for ssh.
 _GRACE_SECONDS = 2
-# Readers wait here for a slow printer.
+# Readers block here while the output is slow.
 _LINES_AHEAD = 10_000
-# A longer line comes in pieces: a cell of a table may be long, and what a host sends without end is no line.
+# A longer line is split: cells of tables may be long, but a line may not grow without limit.
 _LINE_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 16
-# Of what a script complains of, what is kept to find out how it ended.
+# Last lines of stderr that are kept to find the exit code.
 _COMPLAINTS = 100
-# So often Ctrl-C is looked for.
+# Interval of checks for Ctrl-C.
 _LOOK_SECONDS = 0.5
-# Watches the other end of the connection while the script runs. What the script reads comes first, so many
-# bytes of it; the connection's end is the end of what comes after. `timeout` ends the whole process group,
-# but told to end before it has noted its child, it ends alone: so the group is told as well.
+# Watches the connection while the script runs. The input of the script comes first, with its size; end of
+# file after it means that the connection has ended. `timeout` signals its process group, but not if it gets
+# SIGTERM before it has started its child: so the group is signalled, too.
 _GUARD = """\
 given=$(head -c {size})
 exec 3<&0
@@ -56,7 +56,7 @@ exit "$code"
 
 @dataclass(frozen=True)
 class Line:
-    """What a host said, without the end of the line; `wrong` where it said it on stderr."""
+    """A line of a host without its line end; `wrong` for stderr."""
 
     host: str
     text: str
@@ -67,107 +67,109 @@ Say = Callable[[Line], None]
 
 
 def run(
-    scripts: Mapping[str, str], chosen: Sequence[Host], say: Say, limit: float | None, given: str = ""
+    scripts: Mapping[str, str], chosen: Sequence[Host], say: Say, limit: float | None, input_text: str = ""
 ) -> dict[str, Answer[int]]:
     """Run the script of each chosen host, by its name, as root; return the exit code of each.
 
-    A host that was not reached, or was lost on the way, is unknown for a reason. A script that takes longer
-    than `limit` seconds ends with 124; without a limit it is ended by an exception, such as Ctrl-C. Every
-    script reads `given` on stdin, and no argument list shows it.
+    Without a connection the exit code is unknown. A script that takes longer than `limit` seconds ends with
+    124; without a limit only an exception ends it, such as Ctrl-C. Every script reads `input_text` on stdin,
+    so that it is in no argument list.
     """
     mark = f"@@{secrets.token_hex(8)}"
     lines: Queue[Line | str] = Queue(_LINES_AHEAD)
-    sent = {host.name: guarded(scripts[host.name], mark, limit, len(given.encode())) for host in chosen}
-    with _started(chosen, sent, given, lines) as started:
-        return _collected(started, mark, say, lines, limit)
+    guarded_scripts = {
+        host.name: guarded(scripts[host.name], mark, limit, len(input_text.encode())) for host in chosen
+    }
+    with _processes(chosen, guarded_scripts, input_text, lines) as processes:
+        return _exit_codes(processes, mark, say, lines, limit)
 
 
 @contextmanager
 def output(
-    host: Host, script: str, limit: float, given: str = ""
+    host: Host, script: str, limit: float, input_text: str = ""
 ) -> Iterator[tuple[IO[bytes], Callable[[], Answer[int]]]]:
-    """Run a script on a host as root; give what it writes as it is, and what tells how it ended.
+    """Run a script on a host as root; yield its stdout, and a function that returns its exit code.
 
-    The script reads `given` on stdin. Nothing is read after the time is over, whatever the host does.
+    The script reads `input_text` on stdin. Reading ends with the timeout, whatever the host does.
     """
     mark = f"@@{secrets.token_hex(8)}"
-    said: deque[str] = deque(maxlen=_COMPLAINTS)
-    argv = [*hosts.ssh(host), guarded(script, mark, limit, len(given.encode()))]
-    # Ctrl-C on the terminal ends ssh as well: the reader here may be a thread, which no exception reaches.
+    errors: deque[str] = deque(maxlen=_COMPLAINTS)
+    argv = [*hosts.ssh(host), guarded(script, mark, limit, len(input_text.encode()))]
+    # Ctrl-C on the terminal ends ssh as well, since no exception reaches a reader in a thread.
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     stdin, stdout, stderr = (
-        cast("IO[bytes]", one) for one in (process.stdin, process.stdout, process.stderr)
+        cast("IO[bytes]", pipe) for pipe in (process.stdin, process.stdout, process.stderr)
     )
-    threading.Thread(target=_give, args=(stdin, given), daemon=True).start()
-    reader = threading.Thread(target=lambda: said.extend(_texts(stderr)), daemon=True)
+    threading.Thread(target=_give, args=(stdin, input_text), daemon=True).start()
+    reader = threading.Thread(target=lambda: errors.extend(_texts(stderr)), daemon=True)
     timer = threading.Timer(limit + hosts.CONNECT_SECONDS + 2 * _GRACE_SECONDS, process.kill)
     reader.start()
     timer.start()
 
-    def ended() -> Answer[int]:
+    def exit_code() -> Answer[int]:
         while stdout.read(_CHUNK_BYTES):
             pass
         reader.join()
-        # What the script says last may have no end of its line.
-        codes = [code for line in said if (code := _code(line, mark)) is not None]
-        return Answer(codes[0]) if codes else unknown(said[-1] if said else f"no end after {limit:g} s")
+        # The last line of the script may lack its line end.
+        codes = [code for line in errors if (code := _code(line, mark)) is not None]
+        return Answer(codes[0]) if codes else unknown(errors[-1] if errors else f"no end after {limit:g} s")
 
     try:
-        yield stdout, ended
+        yield stdout, exit_code
     finally:
         timer.cancel()
         _end([process])
 
 
 def guarded(script: str, mark: str, limit: float | None, size: int = 0) -> str:
-    """Return a script that runs another one as root within so many seconds, and ends with its connection.
+    """Return a script that runs another one as root, with a timeout, and ends with its connection.
 
-    Its last line on stderr is the mark and the exit code: without it, it is unknown how it ended.
+    Its last line on stderr is the mark and the exit code; without that line the exit code is unknown.
     """
-    ended = _GUARD.format(
+    guarded_script = _GUARD.format(
         size=size, grace=_GRACE_SECONDS, limit=limit or 0, script=shlex.quote(script), mark=mark
     )
-    return hosts.as_root(ended)
+    return hosts.as_root(guarded_script)
 
 
 @contextmanager
-def _started(
-    chosen: Sequence[Host], sent: Mapping[str, str], given: str, lines: Queue[Line | str]
+def _processes(
+    chosen: Sequence[Host], guarded_scripts: Mapping[str, str], input_text: str, lines: Queue[Line | str]
 ) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
-    """Start ssh for each host; at the end none of them runs."""
-    started: dict[str, subprocess.Popen[bytes]] = {}
+    """Start ssh for each host, and end all of them on exit."""
+    processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for host in chosen:
-            # Ctrl-C on the terminal is for us: ssh ends when its scripts were told to.
-            started[host.name] = subprocess.Popen(
-                [*hosts.ssh(host), sent[host.name]], start_new_session=True,
+            # Ctrl-C on the terminal must not reach ssh, which ends after its scripts were ended.
+            processes[host.name] = subprocess.Popen(
+                [*hosts.ssh(host), guarded_scripts[host.name]], start_new_session=True,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             )  # fmt: skip
             threading.Thread(
-                target=_read, args=(host.name, started[host.name], given, lines), daemon=True
+                target=_read, args=(host.name, processes[host.name], input_text, lines), daemon=True
             ).start()
-        yield started
+        yield processes
     finally:
-        _end(started.values())
+        _end(processes.values())
 
 
-def _give(stdin: IO[bytes], given: str) -> None:
-    """Write what a script reads, and leave it open: its end would be the script's."""
+def _give(stdin: IO[bytes], input_text: str) -> None:
+    """Write the input of a script, and leave the pipe open: closing it ends the script."""
     with suppress(BrokenPipeError, ValueError):
-        stdin.write(given.encode())
+        stdin.write(input_text.encode())
         stdin.flush()
 
 
-def _read(name: str, process: subprocess.Popen[bytes], given: str, lines: Queue[Line | str]) -> None:
-    """Hand on what a host says, and at the end its name alone."""
+def _read(name: str, process: subprocess.Popen[bytes], input_text: str, lines: Queue[Line | str]) -> None:
+    """Queue the lines of a host, and at its end its name."""
     stdin, stdout, stderr = (
-        cast("IO[bytes]", one) for one in (process.stdin, process.stdout, process.stderr)
+        cast("IO[bytes]", pipe) for pipe in (process.stdin, process.stdout, process.stderr)
     )
-    other = threading.Thread(target=_lines, args=(name, stderr, True, lines), daemon=True)
-    other.start()
-    _give(stdin, given)
+    error_reader = threading.Thread(target=_lines, args=(name, stderr, True, lines), daemon=True)
+    error_reader.start()
+    _give(stdin, input_text)
     _lines(name, stdout, False, lines)
-    other.join()
+    error_reader.join()
     process.wait()
     lines.put(name)
 
@@ -183,52 +185,52 @@ def _texts(stream: IO[bytes]) -> Iterator[str]:
             yield line.decode(errors="replace").rstrip("\r\n")
 
 
-def _collected(
-    started: Mapping[str, subprocess.Popen[bytes]],
+def _exit_codes(
+    processes: Mapping[str, subprocess.Popen[bytes]],
     mark: str,
     say: Say,
     lines: Queue[Line | str],
     limit: float | None,
 ) -> dict[str, Answer[int]]:
-    """Hand on lines until every host has ended, or its time is over."""
+    """Pass on lines until every host has ended or timed out; return the exit codes."""
     codes: dict[str, int] = {}
     complaints: dict[str, str] = {}
-    silent, began = set(started), time.monotonic()
-    # A host's own clock ends the script; ours, what has not even begun or hangs.
+    silent, began = set(processes), time.monotonic()
+    # The host enforces the timeout of a script; this one is for hosts that hang, or never started it.
     until = began + limit + hosts.CONNECT_SECONDS + 2 * _GRACE_SECONDS if limit else inf
-    while silent and (left := until - time.monotonic()) > 0:
+    while silent and (remaining := until - time.monotonic()) > 0:
         try:
-            found = lines.get(timeout=min(left, _LOOK_SECONDS))
+            event = lines.get(timeout=min(remaining, _LOOK_SECONDS))
         except Empty:
             continue
-        if isinstance(found, str):
-            silent.discard(found)
-        elif found.wrong and (code := _code(found.text, mark)) is not None:
-            # What the script says last may have no end of its line.
-            if last := found.text.rpartition(mark)[0]:
-                say(replace(found, text=last))
+        if isinstance(event, str):
+            silent.discard(event)
+        elif event.wrong and (code := _code(event.text, mark)) is not None:
+            # The last line of the script may lack its line end.
+            if rest := event.text.rpartition(mark)[0]:
+                say(replace(event, text=rest))
             late = limit is not None and time.monotonic() - began >= limit
-            codes[found.host] = TIMED_OUT if late and code == _KILLED else code
+            codes[event.host] = TIMED_OUT if late and code == _KILLED else code
         else:
-            if found.wrong:
-                complaints[found.host] = found.text
-            say(found)
+            if event.wrong:
+                complaints[event.host] = event.text
+            say(event)
     answers = {
         name: Answer(codes[name])
         if name in codes
         else unknown(_why(name in silent, complaints.get(name), limit))
-        for name in started
+        for name in processes
     }
     for name, answer in answers.items():
-        how = f"exit code {answer.value}" if answer.known else answer.why
-        _LOG.info("%s: %s after %.1f s", name, how, time.monotonic() - began)
+        ending = f"exit code {answer.value}" if answer.known else answer.why
+        _LOG.info("%s: %s after %.1f s", name, ending, time.monotonic() - began)
     return answers
 
 
 def _code(line: str, mark: str) -> int | None:
-    """Return the exit code behind the mark of a line; None where there is none."""
-    _, there, code = line.rpartition(mark)
-    return int(code) if there and re.fullmatch(r" \d{1,3}", code, re.ASCII) else None
+    """Return the exit code after the mark in a line; None without one."""
+    _, mark_seen, code = line.rpartition(mark)
+    return int(code) if mark_seen and re.fullmatch(r" \d{1,3}", code, re.ASCII) else None
 
 
 def _why(silent: bool, complaint: str | None, limit: float | None) -> str:
@@ -238,7 +240,7 @@ def _why(silent: bool, complaint: str | None, limit: float | None) -> str:
 
 
 def _end(processes: Collection[subprocess.Popen[bytes]]) -> None:
-    """End what still runs: scripts on hosts first, by the end of what they read, then ssh itself."""
+    """End the processes: scripts on hosts first, by closing their input, then ssh."""
     for process in processes:
         if process.stdin:
             with suppress(OSError):

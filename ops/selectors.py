@@ -19,27 +19,27 @@ def service(name: str) -> Service:
     return rows[name]
 
 
-def running(cluster: Cluster, wanted: Service) -> tuple[Host, ...]:
-    """Return the hosts on which the inventory places a service; UsageError where there is none."""
-    found = tuple(host for host in cluster.hosts if wanted in cluster.services[host.name])
-    if not found:
-        off = f"; {wanted.switch} is off" if wanted.switch else ""
-        here = {row.name: None for rows in cluster.services.values() for row in rows}
+def running(cluster: Cluster, service: Service) -> tuple[Host, ...]:
+    """Return the hosts on which the inventory places a service; UsageError where no host runs it."""
+    placed = tuple(host for host in cluster.hosts if service in cluster.services[host.name])
+    if not placed:
+        switch = f"; {service.switch} is off" if service.switch else ""
+        names = " ".join(dict.fromkeys(row.name for rows in cluster.services.values() for row in rows))
         raise UsageError(
-            f"no host of {cluster.inventory.path} runs {wanted.name}{off}; these run: {' '.join(here)}"
+            f"no host of {cluster.inventory.path} runs {service.name}{switch}; these run: {names}"
         )
-    return found
+    return placed
 
 
 def host(cluster: Cluster, name: str, among: Iterable[Host] | None = None) -> Host:
-    """Return a host by its name, of those among which it has to be."""
+    """Return a host of the cluster, or of `among`, by its name; UsageError for an unknown one."""
     places = {place.name: place for place in (cluster.hosts if among is None else among)}
     _require("host", name, places, f" in {cluster.inventory.path}" if among is None else "")
     return places[name]
 
 
 def hosts(cluster: Cluster, *, name: str | None, group: str | None, of: str | None) -> tuple[Host, ...]:
-    """Return the hosts that are named: one, those of a group, or of a service; all where nothing is named."""
+    """Return a named host, the hosts of a group or of a service, or by default all."""
     if name:
         return (host(cluster, name),)
     if group:

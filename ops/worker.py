@@ -1,9 +1,9 @@
-"""Asks all hosts at once: a line of JSON on stdin holds questions, each answer leaves as a line on stdout.
+"""Ask all hosts in parallel: questions are a line of JSON on stdin, each answer is a line on stdout.
 
-A process of its own: pyinfra wants Python's sockets replaced by gevent's before anything else is loaded, and
-Ansible does not get along with these.
+A separate process: pyinfra needs gevent's sockets in place of Python's before anything else is imported, and
+Ansible does not work with them.
 """
-# ruff: noqa: E402 -- the first line says why
+# ruff: noqa: E402 -- gevent has to be first
 
 from gevent import monkey
 
@@ -24,7 +24,7 @@ from ops.transport import Hosts
 from plugins.module_utils.lakehouse import probes
 
 Question = dict[str, Any]
-# A verb that looks has less; one that acts may wait long for an answer, and not for a connection.
+# A connection may not take longer, even if a changing verb waits long for an answer.
 CONNECT_SECONDS = 15.0
 
 
@@ -82,7 +82,7 @@ def _say(name: str, answer: Answer[str], began: float) -> None:
 
 
 def _answer(hosts: Hosts, questions: list[Question], seconds: float) -> None:
-    """Say one answer to each question; what did not answer in time is unknown."""
+    """Print one answer to each question; one without an answer in time is unknown."""
     began, unanswered = time.time(), {question["name"] for question in questions}
 
     def ask(question: Question) -> None:
@@ -92,7 +92,7 @@ def _answer(hosts: Hosts, questions: list[Question], seconds: float) -> None:
 
     asking = [gevent.spawn(ask, question) for question in questions]
     gevent.joinall(asking, timeout=seconds)
-    # An answer that comes later would be taken for one to the next question.
+    # A late answer would be read as one to the next question.
     gevent.killall(asking, block=False)
     for name in sorted(unanswered):
         _say(name, unknown(f"no answer in {seconds:.1f} s"), began)
@@ -105,14 +105,14 @@ def _repeat(hosts: Hosts, question: Question, pause: float) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End when the program that asks was killed: what is repeated says that it lives."""
+    """Exit when the parent was killed: a repeated script signals that it lives."""
     while os.getppid() == parent:
         gevent.sleep(1)
     os._exit(1)
 
 
 def main() -> None:
-    """Answer each line of stdin; hosts are named by the first one, and stay connected until the last."""
+    """Answer each line of stdin; the first one has the hosts, which stay connected until the last."""
     gevent.spawn(_end_with, os.getppid())
     hosts: Hosts | None = None
     repeated: list[gevent.Greenlet] = []
@@ -122,9 +122,11 @@ def main() -> None:
         hosts = hosts or Hosts(request["hosts"], min(seconds, CONNECT_SECONDS))
         if "repeat" in request:
             gevent.killall(repeated)
-            repeated = [gevent.spawn(_repeat, hosts, one, request["pause"]) for one in request["repeat"]]
+            repeated = [
+                gevent.spawn(_repeat, hosts, script, request["pause"]) for script in request["repeat"]
+            ]
         _answer(hosts, request["questions"], seconds)
-    # Connections that say nothing would be waited for.
+    # A normal exit would wait for idle connections.
     os._exit(0)
 
 

@@ -63,7 +63,7 @@ def command(
     chosen = selectors.hosts(cluster, name=host, group=group, of=service)
     names, text = [place.name for place in chosen], shell_line(line)
     output.progress(f"on {len(chosen)} of {counted(len(cluster.hosts), 'host')} ({', '.join(names)}): {text}")
-    lines = output.Kept(names)
+    lines = output.CapturedLines(names)
     ended = remote.run(dict.fromkeys(names, text), chosen, lines if as_json else output.Lines(names), limit)
     ending = Result(
         verb=VERB,

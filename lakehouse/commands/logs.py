@@ -57,7 +57,7 @@ def command(
     names = [place.name for place in chosen]
     output.progress(f"{row.name}: {placement.unit(row)} on {', '.join(names)}")
     scripts = {place.name: script(place, row, start, lines, follow=follow) for place in chosen}
-    collected, printed = output.Kept(names), output.Lines(names)
+    collected, printed = output.CapturedLines(names), output.Lines(names)
     ended = remote.run(scripts, chosen, printed if follow else collected, None if follow else LIMIT_SECONDS)
     short = cut(inventory, row.name, ended)
     texts = {name: collected.of(name, wrong=False) for name in names}

@@ -21,7 +21,7 @@ class Client:
     def ask(self, asked: Asked) -> Outcome:
         """Run it; the host ends it when the time is over, or when this connection ends."""
         name = asked.host.name
-        kept = output.Kept([name])
+        kept = output.CapturedLines([name])
         scripts = {name: as_account(asked.person, self.script(asked))}
         ended = remote.run(scripts, [asked.host], kept, asked.limit, self.given(asked))[name]
         if not ended.known:

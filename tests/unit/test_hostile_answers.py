@@ -336,7 +336,7 @@ def test_a_host_that_ends_with_no_code_is_unknown(
 
 
 def test_what_a_host_says_beyond_what_is_kept_ends_the_verb() -> None:
-    kept = output.Kept(["n1"], most=1000)
+    kept = output.CapturedLines(["n1"], most=1000)
     for _ in range(500):
         kept(Line("n1", ""))
     with pytest.raises(LakehouseError, match="n1 says more than"):

@@ -84,7 +84,7 @@ def test_a_command_that_fails_in_silence_is_unknown(asker: Prober) -> None:
 
 def test_a_line_that_was_cut_off_is_no_answer() -> None:
     whole = json.dumps({"name": "a", "value": "x", "why": "", "began": 1.0, "ended": 2.0})
-    assert probing.answered(f"{whole}\n{whole[:20]}") == {"a": Answer(probing.Reply("x", 1.0, 2.0))}
+    assert probing.parse_answers(f"{whole}\n{whole[:20]}") == {"a": Answer(probing.Reply("x", 1.0, 2.0))}
 
 
 def test_a_host_is_reached_as_ansible_reaches_it() -> None:
@@ -166,7 +166,7 @@ def test_another_child_repeats_what_the_one_before_it_did(tmp_path: Path) -> Non
     beat = tmp_path / "beat"
     with closing(Session({"@local": {}})) as made:
         made.repeat([Shell("beat", "@local", f"date +%s.%N > {beat}")], 0.2)
-        made._child.kill()
+        made._worker.kill()
         with pytest.raises(LakehouseError, match="pyinfra"):
             made.ask([Shell("one", "@local", "true")], 1)
         beat.unlink(missing_ok=True)
