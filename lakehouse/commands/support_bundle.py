@@ -80,7 +80,7 @@ def command(mebibytes: float, limit: float, as_json: bool, inventory: str) -> in
     masker = Masker(set[str]().union(*found), secrets.names(known))
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     path = BUILD / f"support-{seen.status.cluster}-{stamp}.tar.gz"
-    with archive.written(path, int(mebibytes * _MIB)) as bundle:
+    with archive.create(path, int(mebibytes * _MIB)) as bundle:
         answers = _fill(bundle, masker, seen, limit, began)
     ending = _result(inventory, path, seen, answers)
     seconds = time.monotonic() - began

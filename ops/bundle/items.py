@@ -1,4 +1,4 @@
-"""What a bundle holds of a host: commands, files, and the daemons whose threads are asked for. Pure."""
+"""The contents of a bundle for a host: commands, files, and daemons whose threads are dumped. Pure."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from lakehouse.services import Service
 from ops.status import placement, questions
 from ops.status.placement import Cluster
 
-# Of each journal; of each file and each command; and for a command.
+# Lines of each journal; bytes of each file and command output; timeout of a command.
 LINES, BYTES, SECONDS = 2000, 1 << 20, 15.0
-# What every daemon runs as: Debian's PostgreSQL is no JVM.
+# Services that do not run in a JVM.
 _NO_JVM = {"postgresql"}
 _PROPERTIES = (
     "Id", "ActiveState", "SubState", "Result", "NRestarts", "ExecMainStartTimestamp", "MemoryCurrent",
 )  # fmt: skip
 _UNIT_FILES = ("/etc/systemd/system/{unit}.service", "/etc/systemd/system/{unit}.service.d/*")
-# What the kit's own programs read, below the folder of configuration.
-_OWN = ("lakehouse-*", "lakehouse*/**/*")
-# What PostgreSQL reads.
+# Configuration of the kit's own programs.
+_KIT_PATTERNS = ("lakehouse-*", "lakehouse*/**/*")
+# Configuration of PostgreSQL.
 _OF_PACKAGES = ("/etc/postgresql/*/*/conf.d/*.conf", "/etc/postgresql/*/*/pg_hba.conf")
-# What holds passwords; read first, to know what to look for in everything else.
+# Files with passwords, which are read first and then masked everywhere.
 _SECRETS = ("/root/.pgpass", "/home/*/.pgpass", "/var/lib/postgresql/.pgpass", "/etc/environment")
 
 
 def request(cluster: Cluster, host: Host, lines: int = LINES, most: int = BYTES) -> dict[str, Any]:
-    """Return what the collector is asked for. The journals come before the signals that fill them."""
+    """Return the request for the collector. Journals come before the thread dumps that fill them."""
     services = cluster.services[host.name]
     journals = {
         f"journal/{placement.unit(service)}.txt": journal(f"-u {shlex.quote(placement.unit(service))}", lines)
@@ -48,7 +48,7 @@ def request(cluster: Cluster, host: Host, lines: int = LINES, most: int = BYTES)
 
 
 def secrets(host: Host) -> dict[str, Any]:
-    """Return the request for the files that hold secrets, alone."""
+    """Return the request for the files with secrets only."""
     return {
         "shell": {},
         "files": {"root": secret_files(host)},
@@ -59,33 +59,33 @@ def secrets(host: Host) -> dict[str, Any]:
 
 
 def secret_files(host: Host) -> list[str]:
-    """Return the files whose every value is a secret."""
+    """Return the files in which every value is a secret."""
     return [f"{host.variables['lakehouse_config_dir']}/*/*.env", *_SECRETS]
 
 
 def configuration(host: Host, services: tuple[Service, ...]) -> list[str]:
-    """Return what the kit has written, what Debian's packages read beside it, and the services' units."""
+    """Return the patterns of the kit's configuration, of Debian's packages, and of the services' units."""
     units = [path.format(unit=placement.unit(service)) for service in services for path in _UNIT_FILES]
     config = host.variables["lakehouse_config_dir"]
-    # By default that is /etc, with much in it that is not the kit's: accounts, keys.
-    of_releases = [row.role for row in catalogue.load().services.values() if row.release]
-    names = dict.fromkeys([*placement.bill()["components"], *of_releases])
-    own = [f"{name.replace('_', '-')}/**/*" for name in names]
-    return [*(f"{config}/{one}" for one in (*own, *_OWN)), *_OF_PACKAGES, *units]
+    # By default that is /etc, which also has files that are not the kit's: accounts, keys.
+    released_roles = [row.role for row in catalogue.load().services.values() if row.release]
+    names = dict.fromkeys([*placement.bill()["components"], *released_roles])
+    patterns = [f"{name.replace('_', '-')}/**/*" for name in names]
+    return [*(f"{config}/{pattern}" for pattern in (*patterns, *_KIT_PATTERNS)), *_OF_PACKAGES, *units]
 
 
-def journal(of: str, lines: int) -> str:
-    """Return the command that shows the end of a journal, in UTC."""
-    return f"journalctl -q --no-pager --utc -o short-iso-precise -n {lines} {of}"
+def journal(selection: str, lines: int) -> str:
+    """Return the command that prints the end of a journal, in UTC."""
+    return f"journalctl -q --no-pager --utc -o short-iso-precise -n {lines} {selection}"
 
 
 def _logs(host: Host, services: tuple[Service, ...]) -> dict[str, list[str]]:
-    """Return the files of services by the account that reads them: it may have linked one to root's."""
-    found: dict[str, list[str]] = {}
+    """Return the log files by the account that reads them: one may be a link to a file of root."""
+    paths_by_account: dict[str, list[str]] = {}
     for service in services:
         if paths := placement.logs(service, host):
-            found.setdefault(placement.account(service, host), []).extend(paths)
-    return found
+            paths_by_account.setdefault(placement.account(service, host), []).extend(paths)
+    return paths_by_account
 
 
 def _machine(host: Host) -> Iterator[tuple[str, str]]:

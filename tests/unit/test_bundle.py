@@ -329,7 +329,7 @@ def test_a_process_without_a_handler_is_not_sent_the_signal(monkeypatch: pytest.
 def test_an_archive_is_its_owners_alone_and_not_larger_than_its_limit(tmp_path: Path) -> None:
     path, limit = tmp_path / "support.tar.gz", 1 << 20
     noise = base64.b64encode(os.urandom(700_000)).decode()
-    with archive.written(path, limit) as bundle:
+    with archive.create(path, limit) as bundle:
         bundle.add("small", "text\n")
         bundle.add("large", "\n".join(noise[at : at + 100] for at in range(0, len(noise), 100)))
         bundle.add("larger", "\n".join(noise[at : at + 100] for at in range(0, len(noise), 100)))
@@ -346,7 +346,7 @@ def test_an_archive_is_its_owners_alone_and_not_larger_than_its_limit(tmp_path: 
 
 def test_a_bundle_that_fails_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "support.tar.gz"
-    with pytest.raises(KeyboardInterrupt), archive.written(path, 1 << 20):
+    with pytest.raises(KeyboardInterrupt), archive.create(path, 1 << 20):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
 

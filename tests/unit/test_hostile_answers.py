@@ -259,7 +259,7 @@ def collected(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(remote, "output", output)
         monkeypatch.setattr(items, "request", lambda *_: {})
         host, seen = cluster.hosts[0], cast("Seen", SimpleNamespace(cluster=cluster))
-        with archive.written(tmp_path / "bundle.tar.gz", 1 << 20) as bundle:
+        with archive.create(tmp_path / "bundle.tar.gz", 1 << 20) as bundle:
             ended = verb._host(bundle, Masker(), seen, host, 5.0)
             bundle.close({})
         with tarfile.open(tmp_path / "bundle.tar.gz") as made:
