@@ -40,20 +40,20 @@ def command(address: str, port: int, every: float, inventory: str) -> None:
             lambda: look.look(inventory), look.look(inventory), every=every, limit=look.LIMIT_SECONDS
         )
         counts = Watch(
-            lambda: look.count(views.seen.value),
+            lambda: look.count(views.snapshot.value),
             look.uncounted(),
             every=every,
             limit=look.FSCK_SECONDS,
             rest=_REST,
         )
         server.pages = Pages(views, counts)
-        # It takes its time: begun before a user opens the page.
+        # It is slow, so it starts before a user opens the page.
         counts.show()
         for background in (counts.run, server.serve_forever):
             Thread(target=background, daemon=True).start()
         try:
-            say(server, views.seen.value.status.cluster, every)
-            # Here, so that an interrupt ends the look and its child.
+            say(server, views.snapshot.value.status.cluster, every)
+            # Here, so that an interrupt ends the request and its worker.
             views.run()
         finally:
             server.shutdown()

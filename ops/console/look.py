@@ -1,4 +1,4 @@
-"""Asks the cluster for what the page shows."""
+"""Read the state of the cluster for the console."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse.fsck import MOST_BYTES, File, NameNodeError, named, parse_fsck
 from plugins.module_utils.lakehouse.probes import fetch
 
-# Of a look in the background: a busy machine has longer for it than for a status, which a person waits for.
+# Timeout of a background refresh, longer than that of `status`, for which an operator waits.
 LIMIT_SECONDS = 8.0
-# The NameNode walks through all files; a silence in its answer has a limit.
+# The NameNode walks all files: the timeout between two parts of its answer.
 FSCK_SECONDS = 30
 _TABLES = "tables"
-# Where Spark keeps the folder of a table that Hive cannot read (docs/metastore.md) it says so beside it.
+# The parameter `path` has the folder of a Spark table that Hive cannot read (docs/metastore.md).
 _SQL = f"""
 SELECT json_build_object('database', "NAME", 'name', "TBL_NAME", 'format', format,
                          'location', coalesce("PARAM_VALUE", "LOCATION"))
@@ -37,7 +37,7 @@ WHERE format <> 'view'
 
 
 def look(path: str) -> View:
-    """Return the cluster as seen within LIMIT_SECONDS.
+    """Return a view of the cluster within LIMIT_SECONDS.
 
     Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
     """
@@ -54,34 +54,34 @@ def _commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
 
 
 def _view(cluster: Cluster, answers: reading.Answers, began: float) -> View:
-    found = status.seen(cluster, answers)
+    cluster_status = status.seen(cluster, answers)
     reply = answers[questions.shell(cluster.active("postgresql"))]
-    info = answers["namenode"].then(reading.beans)
+    namenode = answers["namenode"].then(reading.beans)
     [(_, url)] = cluster.urls({"fsck": ("namenode_http", "/fsck")})
     return View(
-        status=found,
-        ending=screen.result(found, time.monotonic() - began),
-        datanodes=info.then(view.datanodes),
+        status=cluster_status,
+        ending=screen.result(cluster_status, time.monotonic() - began),
+        datanodes=namenode.then(view.datanodes),
         files=answers["hdfs"].then(reading.beans).then(lambda beans: int(beans["FilesTotal"])),
-        tables=reading.part(reply, questions.parts(reply), _TABLES).then(view.listed),
+        tables=reading.part(reply, questions.parts(reply), _TABLES).then(view.parse_tables),
         warehouse=Warehouse(
-            url, str(cluster.variable("lakehouse_users")["hdfs"]), info.then(view.names).value or {}
+            url, str(cluster.variable("lakehouse_users")["hdfs"]), namenode.then(view.names).value or {}
         ),
     )
 
 
-def count(seen: View) -> Count:
-    """Return every closed file of HDFS, by the tables that were seen.
+def count(cluster_view: View) -> Count:
+    """Return the closed files of HDFS, by the tables of a view.
 
-    NameNodeError says why the files are not known, and LakehouseError why the tables are not.
+    Raises NameNodeError where the files are unknown, and LakehouseError where the tables are.
     """
-    if seen.tables.value is None:
-        raise LakehouseError(f"the tables are not known: {seen.tables.why}")
-    return Answer(view.counted(seen.tables.value, files(seen.warehouse)))
+    if cluster_view.tables.value is None:
+        raise LakehouseError(f"the tables are not known: {cluster_view.tables.why}")
+    return Answer(view.files_by_table(cluster_view.tables.value, files(cluster_view.warehouse)))
 
 
 def files(warehouse: Warehouse) -> tuple[File, ...]:
-    """Return every closed file of HDFS; NameNodeError says why they are not known."""
+    """Return the closed files of HDFS; NameNodeError where they are unknown."""
     query = {"ugi": warehouse.superuser, "path": "/", "files": "1", "blocks": "1", "locations": "1"}
     try:
         report = fetch(f"{warehouse.url}?{urlencode(query)}", timeout=FSCK_SECONDS, most=MOST_BYTES)
@@ -91,5 +91,5 @@ def files(warehouse: Warehouse) -> tuple[File, ...]:
 
 
 def uncounted() -> Count:
-    """Return what is known of the files before the NameNode was asked."""
+    """Return the unknown answer before the first request to the NameNode."""
     return unknown("the NameNode has not been asked yet")

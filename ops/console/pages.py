@@ -1,4 +1,4 @@
-"""What is answered to which request. Pure but for the watches: a request in, a response out."""
+"""Routes of the console: a request in, a response out. Pure, except for the watches."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from urllib.parse import parse_qs
 from lakehouse.report import page as report
 from ops.console import render
 from ops.console.view import Count, View
-from ops.console.watch import Seen, Watch
+from ops.console.watch import Snapshot, Watch
 
 METHODS = ("GET", "HEAD")
 _HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
-# Nothing is loaded from elsewhere, nothing inline runs, no page frames it, and no other site reads it.
+# No external resources, no inline scripts, no frames, no cross-origin reads.
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -35,7 +35,7 @@ _SAFE = {
 
 @dataclass(frozen=True)
 class Response:
-    """A status, what is in the body and the body; more headers than `headers` are on every response."""
+    """Status, type, body and headers of a response; `lines` adds the headers of every response."""
 
     status: HTTPStatus
     type: str
@@ -56,15 +56,15 @@ class Response:
 
 
 def refusal(status: HTTPStatus, why: str, **headers: str) -> Response:
-    """Return a line of text that says why there is no answer."""
+    """Return an error response with its reason as a line of text."""
     return Response(status, _TEXT, f"{why}\n".encode(), headers)
 
 
-def known(host: str, names: frozenset[str]) -> bool:
-    """Tell whether a Host header is an address, or one of the names that this machine has.
+def is_allowed_host(host: str, names: frozenset[str]) -> bool:
+    """Return whether a Host header is an IP address, or one of this machine's names.
 
-    A page of another server whose name was made to lead here asks for its own name (DNS rebinding); a page
-    cannot have an address that leads somewhere else. The port may be another: that of a tunnel.
+    That prevents DNS rebinding: such a page would send the name of its own server. The port may be that of a
+    tunnel.
     """
     name = host.removeprefix("[").partition("]")[0] if host[:1] == "[" else host.partition(":")[0]
     if name.lower() in names:
@@ -76,82 +76,86 @@ def known(host: str, names: frozenset[str]) -> bool:
 
 
 class Pages:
-    """The routes, and what there is to show on them."""
+    """The routes, with the watches that they show."""
 
     def __init__(self, views: Watch[View], counts: Watch[Count]) -> None:
         self._views = views
         self._counts = counts
         self._names = frozenset({"localhost", socket.gethostname().lower()})
-        # Numbers begin again with each start.
+        # Tags differ after a restart, when numbers start again.
         self._start = secrets.token_hex(4)
-        self._fixed = {
+        self._static = {
             "/style.css": ("text/css; charset=utf-8", _style()),
             "/console.js": ("text/javascript; charset=utf-8", _file("console.js")),
         }
-        self._made: dict[str, Callable[[_Shown, str], Response]] = {
+        self._routes: dict[str, Callable[[_Content, str], Response]] = {
             "/": _index,
             "/table": _table,
             "/status.json": _status,
         }
 
     def respond(self, method: str, target: str, headers: Mapping[str, str]) -> Response:
-        """Return the answer to a request; `headers` has Host and If-None-Match where they were sent."""
+        """Return the response to a request; `headers` has Host and If-None-Match, if they were sent."""
         if method not in METHODS:
             return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "read-only", Allow=", ".join(METHODS))
-        if not known(headers.get("Host", ""), self._names):
+        if not is_allowed_host(headers.get("Host", ""), self._names):
             return refusal(
                 HTTPStatus.MISDIRECTED_REQUEST, "this is not the name of the console; open it by its address"
             )
         path, _, query = target.partition("?")
-        if path in self._fixed:
-            kind, body = self._fixed[path]
+        if path in self._static:
+            kind, body = self._static[path]
             tag = hashlib.sha256(body).hexdigest()[:16]
             return _unless(headers, tag, lambda: Response(HTTPStatus.OK, kind, body), {})
-        if path not in self._made:
-            return refusal(HTTPStatus.NOT_FOUND, f"there is no such page; next: /, {', '.join(self._made)}")
-        shown = _Shown(self._views.show(), self._counts.show(), time.monotonic())
-        age = {"Age": f"{max(0.0, shown.now - shown.views.at):.0f}"}
-        return _unless(headers, f"{self._start}-{shown.tag}", lambda: self._made[path](shown, query), age)
+        if path not in self._routes:
+            return refusal(HTTPStatus.NOT_FOUND, f"there is no such page; next: /, {', '.join(self._routes)}")
+        content = _Content(self._views.show(), self._counts.show(), time.monotonic())
+        age = {"Age": f"{max(0.0, content.time - content.views.at):.0f}"}
+        return _unless(
+            headers, f"{self._start}-{content.tag}", lambda: self._routes[path](content, query), age
+        )
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """What there is to show now."""
+class _Content:
+    """The snapshots to show, at a time of the monotonic clock."""
 
-    views: Seen[View]
-    counts: Seen[Count]
-    now: float
+    views: Snapshot[View]
+    counts: Snapshot[Count]
+    time: float
 
     @property
     def tag(self) -> str:
-        """Another one whenever something looks otherwise."""
-        return "-".join(f"{seen.number}{'s' * seen.stale(self.now)}" for seen in (self.views, self.counts))
+        """An entity tag that changes with the content."""
+        return "-".join(
+            f"{snapshot.number}{'s' * snapshot.stale(self.time)}" for snapshot in (self.views, self.counts)
+        )
 
 
 def _unless(
-    headers: Mapping[str, str], tag: str, make: Callable[[], Response], more: Mapping[str, str]
+    headers: Mapping[str, str], tag: str, make: Callable[[], Response], headers_to_add: Mapping[str, str]
 ) -> Response:
-    """Return what is made, or that the browser has it already."""
-    lines = {"ETag": f'"{tag}"', **more}
+    """Return the response of `make`, or 304 Not Modified where the browser has it."""
+    lines = {"ETag": f'"{tag}"', **headers_to_add}
     if headers.get("If-None-Match") == lines["ETag"]:
         return Response(HTTPStatus.NOT_MODIFIED, _TEXT, b"", lines)
-    made = make()
-    return Response(made.status, made.type, made.body, {**lines, **made.headers})
+    response = make()
+    return Response(response.status, response.type, response.body, {**lines, **response.headers})
 
 
-def _index(shown: _Shown, _: str) -> Response:
-    page = render.index(shown.views, shown.counts, shown.now)
+def _index(content: _Content, _: str) -> Response:
+    page = render.index(content.views, content.counts, content.time)
     return Response(HTTPStatus.OK, _HTML, page.encode())
 
 
-def _table(shown: _Shown, query: str) -> Response:
+def _table(content: _Content, query: str) -> Response:
     name = parse_qs(query).get("name", [""])[0]
-    page = render.table(shown.views, shown.counts, name, shown.now)
-    return Response(HTTPStatus.OK if page.found else HTTPStatus.NOT_FOUND, _HTML, page.text.encode())
+    page = render.table(content.views, content.counts, name, content.time)
+    return Response(HTTPStatus.OK if page.exists else HTTPStatus.NOT_FOUND, _HTML, page.text.encode())
 
 
-def _status(shown: _Shown, _: str) -> Response:
-    document = shown.views.value.ending.json()
+def _status(content: _Content, _: str) -> Response:
+    document = content.views.value.ending.json()
     return Response(HTTPStatus.OK, _JSON, f"{json.dumps(document)}\n".encode())
 
 
@@ -160,6 +164,6 @@ def _file(name: str) -> bytes:
 
 
 def _style() -> bytes:
-    """The report's look, and what a live page has more."""
+    """The style sheet of the report, with that of the console."""
     shared = resources.files(report.__package__).joinpath("templates", "style.css").read_bytes()
     return shared + _file("console.css")

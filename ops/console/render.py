@@ -1,4 +1,4 @@
-"""The pages as HTML, in the look of the report. Pure: what was seen in, text out."""
+"""Render the pages as HTML, in the style of the report. Pure: snapshots in, text out."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from lakehouse.report import tables as replicas
 from lakehouse.report import text
 from ops.console import view as model
-from ops.console.view import Count, Counted, View
-from ops.console.watch import Seen
+from ops.console.view import Count, TableFiles, View
+from ops.console.watch import Snapshot
 from ops.status import judge, screen
 from ops.status.model import Placed, Status
 from plugins.module_utils.lakehouse.fsck import File
 
-# A page with more is slow to read for people and browsers.
+# Limits that keep a page fast.
 MOST_TABLES, MOST_FILES = 1000, 2000
 _MARKS = {"OK": "✓", "DEGRADED": "!", "DOWN": "✗"}
-# What has a section of its own.
+# Areas with their own section.
 _APART = {"HDFS", "Tables"}
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page, and whether there is what it was asked for."""
+    """A page, and whether its object exists."""
 
     text: str
-    found: bool
+    exists: bool
 
 
-def index(views: Seen[View], counts: Seen[Count], now: float) -> str:
-    """Return the page of the cluster: everything that comes from outside is escaped."""
+def index(views: Snapshot[View], counts: Snapshot[Count], now: float) -> str:
+    """Return the page of the cluster; values are escaped."""
     status = views.value.status
-    counted = counts.value.value or ()
-    largest = sorted(range(len(counted)), key=lambda place: -counted[place].table.bytes)[:MOST_TABLES]
+    table_files = counts.value.value or ()
+    by_size = sorted(range(len(table_files)), key=lambda position: -table_files[position].table.bytes)
+    largest = sorted(by_size[:MOST_TABLES])
     engines = {name.capitalize() for name in status.engines}
     return _render(
         "index.html.j2",
@@ -46,10 +47,10 @@ def index(views: Seen[View], counts: Seen[Count], now: float) -> str:
         now,
         services=list(_services(status)),
         areas=[row for row in screen.areas(status) if row[0] not in _APART | engines],
-        tables=[counted[place].table for place in sorted(largest)],
-        more=len(counted) - len(largest),
-        uncounted=_uncounted(views.value, counted),
-        nodes=_nodes(status, counted),
+        tables=[table_files[position].table for position in largest],
+        hidden=len(table_files) - len(largest),
+        uncounted=_uncounted(views.value, table_files),
+        nodes=_nodes(status, table_files),
         low={"memory": judge.MEMORY_SHARE, "disk": judge.DISK_SHARE},
         marks=_MARKS,
         LIVE=model.LIVE,
@@ -57,27 +58,30 @@ def index(views: Seen[View], counts: Seen[Count], now: float) -> str:
     )
 
 
-def table(views: Seen[View], counts: Seen[Count], name: str, now: float) -> Page:
-    """Return the page of a table's files, or of a folder's that is none's."""
-    counted = counts.value.value or ()
-    found = next((one for one in counted if one.table.name == name), None)
+def table(views: Snapshot[View], counts: Snapshot[Count], name: str, now: float) -> Page:
+    """Return the page with the files of a table, or of a folder outside of all tables."""
+    table_files = counts.value.value or ()
+    shown_table = next((row for row in table_files if row.table.name == name), None)
     page = _render(
         "table.html.j2",
         views,
         counts,
         now,
         name=name,
-        found=found,
-        uncounted=name in _uncounted(views.value, counted),
-        listed=[_file(file) for file in found.files[:MOST_FILES]] if found else [],
-        more=max(0, len(found.files) - MOST_FILES) if found else 0,
-        nodes=_nodes(views.value.status, [found] if found else []),
+        shown_table=shown_table,
+        uncounted=name in _uncounted(views.value, table_files),
+        files=[_file(file) for file in shown_table.files[:MOST_FILES]] if shown_table else [],
+        hidden=max(0, len(shown_table.files) - MOST_FILES) if shown_table else 0,
+        nodes=_nodes(views.value.status, [shown_table] if shown_table else []),
     )
-    # What could not be looked up may be there.
-    return Page(page, found is not None or not counts.value.known or name in _uncounted(views.value, counted))
+    # A table that is not counted yet may exist.
+    return Page(
+        page,
+        shown_table is not None or not counts.value.known or name in _uncounted(views.value, table_files),
+    )
 
 
-def _render(template: str, views: Seen[View], counts: Seen[Count], now: float, **more: Any) -> str:
+def _render(template: str, views: Snapshot[View], counts: Snapshot[Count], now: float, **context: Any) -> str:
     return (
         _environment()
         .get_template(template)
@@ -89,7 +93,7 @@ def _render(template: str, views: Seen[View], counts: Seen[Count], now: float, *
             counts=counts,
             stale={"view": views.stale(now), "files": counts.stale(now)},
             now=now,
-            **more,
+            **context,
         )
     )
 
@@ -112,23 +116,23 @@ def _environment() -> Environment:
     return environment
 
 
-def _uncounted(view: View, counted: Iterable[Counted]) -> list[str]:
-    """Return the tables that came after the files were asked for."""
-    known = {one.table.name for one in counted}
-    return sorted(table.name for table in view.tables.value or () if table.path and table.name not in known)
+def _uncounted(view: View, table_files: Iterable[TableFiles]) -> list[str]:
+    """Return the tables that were created after the files were counted."""
+    names = {row.table.name for row in table_files}
+    return sorted(table.name for table in view.tables.value or () if table.path and table.name not in names)
 
 
-def _nodes(status: Status, counted: Iterable[Counted]) -> list[str]:
-    return replicas.nodes((one.table for one in counted), (machine.name for machine in status.machines))
+def _nodes(status: Status, table_files: Iterable[TableFiles]) -> list[str]:
+    return replicas.nodes((row.table for row in table_files), (machine.name for machine in status.machines))
 
 
 def _services(status: Status) -> Iterator[tuple[tuple[str, ...], list[Placed]]]:
-    """Give the status's row of each service, and where it is placed."""
+    """Yield the status's row of each service, and its placements."""
     for row in screen.services(status):
         yield row, [placed for placed in status.services if placed.service == row[0]]
 
 
 def _file(file: File) -> tuple[File, int, list[str]]:
-    """Return a file, the replicas of its block with the fewest, and who holds any of them."""
+    """Return a file, the fewest replicas of one of its blocks, and the DataNodes that hold them."""
     least = min((len(set(block.datanodes)) for block in file.blocks), default=0)
     return file, least, sorted({node for block in file.blocks for node in block.datanodes})

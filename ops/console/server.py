@@ -1,4 +1,4 @@
-"""The port: hands each request to the pages, a thread for each, and writes the answer."""
+"""The HTTP server: passes each request to the pages, one thread per request."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lakehouse import bind_address
 from ops.console.pages import METHODS, Pages, Response, refusal
 
 _COMMAND, _PORT = ".venv/bin/lakehouse console", 8765
-# Of a browser that begins a request and does not go on.
+# Timeout of an incomplete request.
 _PATIENCE_SECONDS = 10
 
 
 class Server(ThreadingHTTPServer):
-    """Listens from the start; answers once `pages` is there and it serves."""
+    """Listens once created; answers once `pages` is set and it serves."""
 
     daemon_threads = True
     pages: Pages
@@ -31,14 +31,14 @@ class Server(ThreadingHTTPServer):
             raise bind_address.refused(address, port, _PORT, error, _COMMAND) from error
 
     def server_bind(self) -> None:
-        """Bind, without asking who has the address: there may be no answer."""
+        """Bind without the reverse DNS lookup of the base class, which may not end."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
 
     @property
     def url(self) -> str:
-        """Where a browser on this machine finds it."""
+        """The URL for a browser on this machine."""
         host = self.host
         if ip_address(host).is_unspecified:
             host = "::1" if self.address_family == socket.AF_INET6 else bind_address.LOOPBACK
@@ -46,21 +46,21 @@ class Server(ThreadingHTTPServer):
 
     @property
     def host(self) -> str:
-        """The address at which it listens."""
+        """The address on which it listens."""
         return str(self.server_address[0])
 
     @property
     def port(self) -> int:
-        """The port, also where any was asked for."""
+        """The port on which it listens, also if 0 was requested."""
         return int(self.server_address[1])
 
     @property
     def local(self) -> bool:
-        """Whether this machine alone reaches it."""
+        """Whether only this machine can reach it."""
         return ip_address(self.host).is_loopback
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that went away."""
+        """Log no error of a browser that closed its connection."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -70,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _PATIENCE_SECONDS
 
     def parse_request(self) -> bool:
-        """Read the request; everything but reading is refused here, whatever it is called."""
+        """Parse the request, and refuse all methods but the reading ones."""
         if not super().parse_request():
             return False
         if self.command in METHODS:
@@ -90,8 +90,8 @@ class _Handler(BaseHTTPRequestHandler):
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1:
             return refusal(HTTPStatus.BAD_REQUEST, "a request has one Host header")
-        wanted = {name: self.headers[name] for name in ("Host", "If-None-Match") if name in self.headers}
-        return self.server.pages.respond(self.command, self.path, wanted)
+        headers = {name: self.headers[name] for name in ("Host", "If-None-Match") if name in self.headers}
+        return self.server.pages.respond(self.command, self.path, headers)
 
     def _write(self, response: Response) -> None:
         self.send_response(response.status)
@@ -102,8 +102,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(response.body)
 
     def version_string(self) -> str:
-        """Return what the Server header tells: nothing of versions."""
+        """Return the Server header, without versions."""
         return "lakehouse"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class calls it so
-        """Say nothing: a page asks every other second."""
+        """Log no request: a page sends one every other second."""

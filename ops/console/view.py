@@ -1,4 +1,4 @@
-"""What the page shows beyond a status: DataNodes, tables, and the files of HDFS by table. Pure."""
+"""The console's model beyond a status: DataNodes, tables, and the files of HDFS by table. Pure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ops.status.model import Status
 from plugins.module_utils.lakehouse import datanode_lists
 from plugins.module_utils.lakehouse.fsck import File
 
-# Of what is in no table.
+# The format of a folder outside of all tables.
 NO_FORMAT = "no table"
 LIVE, DEAD = "live", "dead"
 
 
 @dataclass(frozen=True)
 class DataNode:
-    """A DataNode as the NameNode sees it: bytes, and the seconds since it was heard of.
+    """A DataNode as the NameNode reports it: bytes, and the seconds since its last heartbeat.
 
-    `state` is live or dead, or what an administrator made of it: such as `decommissioned`.
+    `state` is live or dead, or its administrative state, such as `decommissioned`.
     """
 
     name: str
@@ -39,7 +39,7 @@ class DataNode:
 
 
 @dataclass(frozen=True)
-class Listed:
+class TableEntry:
     """A table of the metastore; `path` is its folder in HDFS, empty where it is elsewhere."""
 
     name: str
@@ -49,7 +49,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Warehouse:
-    """Where fsck is asked for everything, and the DataNodes' names by the addresses in its answer."""
+    """URL and user of fsck, and the DataNodes' names by the addresses in its report."""
 
     url: str
     superuser: str
@@ -58,38 +58,38 @@ class Warehouse:
 
 @dataclass(frozen=True)
 class View:
-    """A cluster at one moment. `files` counts files and folders."""
+    """A cluster at one time. `files` is the number of files and folders."""
 
     status: Status
     ending: Result
     datanodes: Answer[tuple[DataNode, ...]]
     files: Answer[int]
-    tables: Answer[tuple[Listed, ...]]
+    tables: Answer[tuple[TableEntry, ...]]
     warehouse: Warehouse
 
 
 @dataclass(frozen=True)
-class Counted:
-    """A table, or a folder that is none's, with its files."""
+class TableFiles:
+    """A table, or a folder outside of all tables, with its files."""
 
     table: Table
     path: str
     files: tuple[File, ...]
 
 
-# What the tables were when the files were asked for.
-Count = Answer[tuple[Counted, ...]]
+# The files by the tables that existed when they were counted.
+Count = Answer[tuple[TableFiles, ...]]
 
 
 def datanodes(info: Mapping[str, Any]) -> tuple[DataNode, ...]:
-    """Read the NameNode's lists of DataNodes; of one that is dead it knows no numbers."""
+    """Parse the NameNode's lists of DataNodes; a dead one has no numbers."""
     live = [_live(name, node) for name, node in datanode_lists.members(info, datanode_lists.LIVE).items()]
     dead = [_dead(name, node) for name, node in datanode_lists.members(info, datanode_lists.DEAD).items()]
     return tuple(sorted([*live, *dead], key=lambda node: node.name))
 
 
 def names(info: Mapping[str, Any]) -> dict[str, str]:
-    """Return the host of each live DataNode by the address at which it gives its blocks."""
+    """Return the host of each live DataNode by its address for block transfers."""
     return {
         str(node["xferaddr"]): name
         for name, node in datanode_lists.members(info, datanode_lists.LIVE).items()
@@ -114,17 +114,19 @@ def _dead(name: str, node: Mapping[str, Any]) -> DataNode:
     return DataNode(name, DEAD, 0, 0, 0, 0, int(node["lastContact"]), 0)
 
 
-def listed(text: str) -> tuple[Listed, ...]:
-    """Read the tables of the database, an object per line."""
-    return tuple(_listed(json.loads(line)) for line in text.strip().split("\n") if line.strip())
+def parse_tables(text: str) -> tuple[TableEntry, ...]:
+    """Parse the tables of the metastore's database, a JSON object per line."""
+    return tuple(_table_entry(json.loads(line)) for line in text.strip().split("\n") if line.strip())
 
 
-def _listed(row: Mapping[str, Any]) -> Listed:
-    return Listed(f"{row['database']}.{row['name']}", str(row["format"]), _path(str(row["location"] or "")))
+def _table_entry(row: Mapping[str, Any]) -> TableEntry:
+    return TableEntry(
+        f"{row['database']}.{row['name']}", str(row["format"]), _path(str(row["location"] or ""))
+    )
 
 
 def _path(location: str) -> str:
-    """Return a folder in HDFS; empty for a location elsewhere, or for one that is none."""
+    """Return a folder in HDFS; empty for a location elsewhere, or an invalid one."""
     try:
         place = urlsplit(location)
     except ValueError:
@@ -132,36 +134,39 @@ def _path(location: str) -> str:
     return place.path.rstrip("/") if place.scheme == "hdfs" else ""
 
 
-def counted(tables: Iterable[Listed], files: Iterable[File]) -> tuple[Counted, ...]:
-    """Return every table with the files below its folder, then every first folder with what is left.
+def files_by_table(tables: Iterable[TableEntry], files: Iterable[File]) -> tuple[TableFiles, ...]:
+    """Return all tables with the files in their folders, then the top-level folders with the other files.
 
-    A file belongs to the innermost table's folder that it is in; two tables may have the same one.
+    A file belongs to the innermost folder of a table around it; two tables may share one.
     """
-    known = [table for table in tables if table.path]
-    folders = {table.path for table in known}
-    found: dict[str, list[File]] = {}
+    in_hdfs = [table for table in tables if table.path]
+    folders = {table.path for table in in_hdfs}
+    files_by_folder: dict[str, list[File]] = {}
     for file in files:
-        home = next((folder for folder in _parents(file.path) if folder in folders), None)
-        found.setdefault(home or f"/{file.path.split('/')[1]}", []).append(file)
-    own = [
-        _counted(table.name, table.format, table.path, found.get(table.path, []))
-        for table in sorted(known, key=lambda table: table.name)
+        folder = next((folder for folder in _parents(file.path) if folder in folders), None)
+        files_by_folder.setdefault(folder or f"/{file.path.split('/')[1]}", []).append(file)
+    table_rows = [
+        _table_files(table.name, table.format, table.path, files_by_folder.get(table.path, []))
+        for table in sorted(in_hdfs, key=lambda table: table.name)
     ]
-    others = [_counted(folder, NO_FORMAT, folder, found[folder]) for folder in sorted(found.keys() - folders)]
-    return (*own, *others)
+    folder_rows = [
+        _table_files(folder, NO_FORMAT, folder, files_by_folder[folder])
+        for folder in sorted(files_by_folder.keys() - folders)
+    ]
+    return (*table_rows, *folder_rows)
 
 
 def _parents(path: str) -> Iterator[str]:
-    """Give the folders that a file is in, the innermost first."""
+    """Yield the folders around a file, the innermost first."""
     while path := path.rpartition("/")[0]:
         yield path
 
 
-def _counted(name: str, form: str, path: str, files: Sequence[File]) -> Counted:
-    """Sum up files. What is expected is what the file wants whose block is the furthest from it."""
+def _table_files(name: str, form: str, path: str, files: Sequence[File]) -> TableFiles:
+    """Sum up files. The expected replicas are those of the file that lacks most."""
     holders = [(file.replication, set(block.datanodes)) for file in files for block in file.blocks]
     expected, least = min(
-        ((wanted, len(nodes)) for wanted, nodes in holders),
+        ((replication, len(nodes)) for replication, nodes in holders),
         key=lambda pair: (pair[1] - pair[0], pair[1]),
         default=(max((file.replication for file in files), default=0),) * 2,
     )
@@ -175,4 +180,4 @@ def _counted(name: str, form: str, path: str, files: Sequence[File]) -> Counted:
         replicas_min=least,
         nodes=Counter(node for _, nodes in holders for node in nodes),
     )
-    return Counted(table, path, tuple(sorted(files, key=lambda file: file.path)))
+    return TableFiles(table, path, tuple(sorted(files, key=lambda file: file.path)))

@@ -1,4 +1,4 @@
-"""One look after another for all who want to see: never two at once, and none while no browser is there."""
+"""Refresh a value in the background for all browsers, one refresh at a time, and none without a browser."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Seen(Generic[T]):
-    """What was seen last, and when, and when the next is there at the latest (both of the monotonic clock).
+class Snapshot(Generic[T]):
+    """The last value, its time, and the deadline of the next one (both of the monotonic clock).
 
-    `trouble` is why the last look brought nothing, empty if it did; `number` changes with every look.
+    `trouble` is the error of the last refresh, or empty; `number` changes with each refresh.
     """
 
     value: T
@@ -27,14 +27,14 @@ class Seen(Generic[T]):
     number: int = 0
 
     def stale(self, now: float) -> bool:
-        """Tell whether there should be something newer."""
+        """Return whether a newer value is overdue."""
         return bool(self.trouble) or now > self.due
 
 
 class Watch(Generic[T]):
-    """Looks `every` so many seconds while a user wants to see, and keeps what it saw.
+    """Refresh a value `every` so many seconds while browsers request it, and keep the last one.
 
-    A look takes `limit` seconds at most. After it, it rests `rest` times as long as it took.
+    A refresh takes `limit` seconds at most. It is followed by a pause of at least `rest` times its duration.
     """
 
     def __init__(
@@ -44,34 +44,34 @@ class Watch(Generic[T]):
         self._every = every
         self._limit = limit
         self._rest = rest
-        self._wanted = Condition()
-        self._somebody = False
-        now = time.monotonic()
-        self.seen = Seen(first, now, now + every + limit)
+        self._request = Condition()
+        self._requested = False
+        created = time.monotonic()
+        self.snapshot = Snapshot(first, created, created + every + limit)
 
-    def show(self) -> Seen[T]:
-        """Return what was seen last; the next look is wanted."""
-        with self._wanted:
-            self._somebody = True
-            self._wanted.notify()
-        return self.seen
+    def show(self) -> Snapshot[T]:
+        """Return the last snapshot, and request the next refresh."""
+        with self._request:
+            self._requested = True
+            self._request.notify()
+        return self.snapshot
 
     def run(self) -> NoReturn:
-        """Look for ever. What cannot be asked is the trouble, and what was seen before is kept."""
+        """Refresh forever. An error is kept as trouble, beside the last value."""
         while True:
-            with self._wanted:
-                self._wanted.wait_for(lambda: self._somebody)
-                self._somebody = False
+            with self._request:
+                self._request.wait_for(lambda: self._requested)
+                self._requested = False
             time.sleep(self.once())
 
     def once(self) -> float:
-        """Look, and return for how many seconds to rest."""
-        began, before = time.monotonic(), self.seen
+        """Refresh once, and return the pause in seconds."""
+        began, previous = time.monotonic(), self.snapshot
         try:
-            seen = Seen(self._look(), time.monotonic(), 0.0)
+            snapshot = Snapshot(self._look(), time.monotonic(), 0.0)
         except (LakehouseError, OSError, ValueError, LookupError) as error:
-            seen = replace(before, trouble=" ".join(str(error).split()) or type(error).__name__)
+            snapshot = replace(previous, trouble=" ".join(str(error).split()) or type(error).__name__)
         ended = time.monotonic()
         pause = max(began + self._every - ended, self._rest * (ended - began), 0.0)
-        self.seen = replace(seen, due=ended + pause + self._limit, number=before.number + 1)
+        self.snapshot = replace(snapshot, due=ended + pause + self._limit, number=previous.number + 1)
         return pause

@@ -14,7 +14,7 @@ from backup import catalog as backup_catalog
 from lakehouse.catalog import query
 from lakehouse.run import ROOT
 from ops.console import look
-from ops.console.view import listed
+from ops.console.view import parse_tables
 from ops.doctor import probes
 from ops.status import questions, reading
 from tests.unit import metastore_database
@@ -77,7 +77,7 @@ def test_status_counts_tables_whose_properties_are_no_numbers(catalog: Database)
 
 
 def test_the_console_lists_them(catalog: Database) -> None:
-    assert len(listed(catalog.run(look._SQL))) == len(HOSTILE) + 2
+    assert len(parse_tables(catalog.run(look._SQL))) == len(HOSTILE) + 2
 
 
 def test_the_doctor_reads_beside_them(catalog: Database) -> None:

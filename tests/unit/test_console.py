@@ -24,8 +24,8 @@ from lakehouse.errors import LakehouseError
 from ops.console import look, render, view
 from ops.console.pages import Pages, Response
 from ops.console.server import Server
-from ops.console.view import Count, DataNode, Listed, View, Warehouse
-from ops.console.watch import Seen, Watch
+from ops.console.view import Count, DataNode, TableEntry, View, Warehouse
+from ops.console.watch import Snapshot, Watch
 from ops.maybe import Answer, unknown
 from ops.status import screen
 from ops.status.model import Status
@@ -57,11 +57,11 @@ FILES = (
 )
 
 
-TABLES = (Listed("db.t", "iceberg", "/lake/t"),)
-COUNT: Count = Answer(view.counted(TABLES, FILES))
+TABLES = (TableEntry("db.t", "iceberg", "/lake/t"),)
+COUNT: Count = Answer(view.files_by_table(TABLES, FILES))
 
 
-def seen_view(status: Status, *tables: Listed) -> View:
+def seen_view(status: Status, *tables: TableEntry) -> View:
     nodes = (
         DataNode("n1", view.LIVE, 100, 10, 80, 7, 1, 0),
         DataNode("n2", view.DEAD, 0, 0, 0, 0, 700, 0),
@@ -76,9 +76,11 @@ def seen_view(status: Status, *tables: Listed) -> View:
     )
 
 
-def index(status: Status, *tables: Listed, age: float = 0.0, count: Count = COUNT, trouble: str = "") -> str:
-    views = Seen(seen_view(status, *tables), NOW - age, NOW - age + 15, trouble)
-    return render.index(views, Seen(count, NOW, NOW + 30), NOW)
+def index(
+    status: Status, *tables: TableEntry, age: float = 0.0, count: Count = COUNT, trouble: str = ""
+) -> str:
+    views = Snapshot(seen_view(status, *tables), NOW - age, NOW - age + 15, trouble)
+    return render.index(views, Snapshot(count, NOW, NOW + 30), NOW)
 
 
 class Page(HTMLParser):
@@ -128,8 +130,8 @@ def get(console: Pages, target: str, **headers: str) -> Response:
 
 def of_name(name: str) -> Pages:
     """The console of a cluster in which everything has one name."""
-    tables = (Listed(f"db.{name}", name, "/lake/t"),)
-    count = Answer(view.counted(tables, [file(f"/lake/t/{name}", (name,))]))
+    tables = (TableEntry(f"db.{name}", name, "/lake/t"),)
+    count = Answer(view.files_by_table(tables, [file(f"/lake/t/{name}", (name,))]))
     status = replace(stopped(healthy(), "datanode", "n2"), cluster=name, inventory=name)
     return Pages(fixed(seen_view(status, *tables)), fixed(count))
 
@@ -223,7 +225,7 @@ class TestRoutes:
         views.once()
         assert get(console, "/", **{"If-None-Match": tag}).status == 200
         tag = get(console, "/").lines["ETag"]
-        views.seen = replace(views.seen, due=time.monotonic() - 1)
+        views.snapshot = replace(views.snapshot, due=time.monotonic() - 1)
         assert get(console, "/", **{"If-None-Match": tag}).status == 200
 
     def test_a_console_that_began_again_has_other_tags(self, console: Pages) -> None:
@@ -365,8 +367,8 @@ class TestPage:
 
     def test_tables_and_files_that_nobody_could_ask_for_are_unknown(self) -> None:
         lost = replace(seen_view(healthy()), tables=unknown("psql: gone"), datanodes=unknown(SILENT))
-        seen = Seen(COUNT, NOW, NOW + 9)
-        words = Page(render.index(Seen(lost, NOW, NOW + 9), seen, NOW)).words
+        seen = Snapshot(COUNT, NOW, NOW + 9)
+        words = Page(render.index(Snapshot(lost, NOW, NOW + 9), seen, NOW)).words
         assert "Tables: unknown psql: gone" in words
         assert f"DataNodes: unknown {SILENT}" in words
         assert "Files: unknown not yet" in Page(index(healthy(), count=unknown("not yet"))).words
@@ -382,7 +384,7 @@ class TestPage:
         assert "/stage no table 1 1 10 B ✓ 2 of 2 1 1" in words
 
     def test_a_table_that_came_after_the_count_is_not_called_empty(self) -> None:
-        status, new = healthy(), Listed("db.new", "delta", "/lake/new")
+        status, new = healthy(), TableEntry("db.new", "delta", "/lake/new")
         words = Page(index(status, *TABLES, new)).words
         assert "Not counted yet: db.new" in words
         assert "db.new delta" not in words
@@ -409,8 +411,8 @@ class TestPage:
         assert ("The last attempt failed: no" in page.words) is bool(trouble)
 
     def test_files_that_are_old_are_stale_beside_a_status_that_is_not(self) -> None:
-        views = Seen(seen_view(healthy()), NOW, NOW + 15)
-        seen = Seen(COUNT, NOW - 90, NOW - 1, "the NameNode is away")
+        views = Snapshot(seen_view(healthy()), NOW, NOW + 15)
+        seen = Snapshot(COUNT, NOW - 90, NOW - 1, "the NameNode is away")
         page = Page(render.index(views, seen, NOW))
         assert len([own for _, own in page.elements if own.get("class") == "badge stale"]) == 1
         assert "Tables in HDFS stale The last attempt failed: the NameNode is away" in page.words
@@ -454,14 +456,16 @@ class TestView:
 
     def test_a_file_is_its_innermost_tables_and_the_rest_its_folders(self) -> None:
         tables = [
-            Listed("a.outer", "hive", "/lake"),
-            Listed("a.inner", "delta", "/lake/t"),
-            Listed("a.same", "delta", "/lake/t"),
-            Listed("a.elsewhere", "hive", ""),
-            Listed("a.empty", "iceberg", "/lake/tt"),
+            TableEntry("a.outer", "hive", "/lake"),
+            TableEntry("a.inner", "delta", "/lake/t"),
+            TableEntry("a.same", "delta", "/lake/t"),
+            TableEntry("a.elsewhere", "hive", ""),
+            TableEntry("a.empty", "iceberg", "/lake/tt"),
         ]
         files = [file("/lake/x"), file("/lake/t/y", ("n1", "n2")), file("/lake2/z"), file("/root-file")]
-        found = {one.table.name: [each.path for each in one.files] for one in view.counted(tables, files)}
+        found = {
+            one.table.name: [each.path for each in one.files] for one in view.files_by_table(tables, files)
+        }
         assert found == {
             "a.empty": [],
             "a.inner": ["/lake/t/y"],
@@ -476,7 +480,7 @@ class TestView:
             file("/t/two", ("n1", "n2"), replication=2),
             file("/t/three", ("n1", "n2", "n3"), ("n1", "n1"), replication=3),
         ]
-        [one] = view.counted([Listed("a.t", "hive", "/t")], files)
+        [one] = view.files_by_table([TableEntry("a.t", "hive", "/t")], files)
         assert (one.table.replicas_min, one.table.replicas_expected) == (1, 3)
         assert one.table.nodes == {"n1": 3, "n2": 2, "n3": 1}
         assert one.table.shortage == "a block has 1 of 3 replicas"
@@ -488,10 +492,12 @@ class TestView:
             {"database": "a", "name": "e", "format": "hive", "location": None},
         ]
         text = "\n".join(map(json.dumps, rows)) + "\n"
-        assert view.listed(text) == (
-            Listed("a.b\nc", "delta", "/a.db/b"), Listed("a.d", "hive", ""), Listed("a.e", "hive", "")
-        )  # fmt: skip
-        assert view.listed("\n") == ()
+        assert view.parse_tables(text) == (
+            TableEntry("a.b\nc", "delta", "/a.db/b"),
+            TableEntry("a.d", "hive", ""),
+            TableEntry("a.e", "hive", ""),
+        )
+        assert view.parse_tables("\n") == ()
 
     def test_datanodes_are_live_dead_or_what_an_administrator_made_of_them(self) -> None:
         node = {
@@ -526,12 +532,12 @@ class TestWatch:
             return answers.pop()()
 
         watch: Watch[str] = Watch(look, "first", every=10, limit=5)
-        numbers = [watch.seen.number]
+        numbers = [watch.snapshot.number]
         for value, trouble in (("second", ""), ("second", "gone; next: run this"), ("third", "")):
             watch.once()
-            assert (watch.seen.value, watch.seen.trouble) == (value, trouble)
-            assert watch.seen.stale(time.monotonic()) is bool(trouble)
-            numbers.append(watch.seen.number)
+            assert (watch.snapshot.value, watch.snapshot.trouble) == (value, trouble)
+            assert watch.snapshot.stale(time.monotonic()) is bool(trouble)
+            numbers.append(watch.snapshot.number)
         assert len(set(numbers)) == len(numbers)
 
     def test_it_rests_until_the_next_is_due_and_longer_after_a_long_look(self) -> None:
@@ -541,7 +547,7 @@ class TestWatch:
         rest = slow.once()
         looked = time.monotonic() - began
         assert 0 <= rest <= 9 * looked
-        assert slow.seen.due >= slow.seen.at + rest + 5
+        assert slow.snapshot.due >= slow.snapshot.at + rest + 5
 
     def test_nobody_looks_for_nobody_and_one_look_serves_all(self) -> None:
         looked, go_on, count = Event(), Event(), [0]

@@ -686,7 +686,7 @@ def test_a_file_that_is_called_like_the_end_of_a_report_is_no_end() -> None:
 def test_a_table_that_is_nowhere_hides_no_other(location: str | None) -> None:
     rows = [{"database": "d", "name": "a", "format": "delta", "location": location},
             {"database": "d", "name": "b", "format": "hive", "location": "hdfs://c/d/b"}]  # fmt: skip
-    found = view.listed("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
+    found = view.parse_tables("\n".join(json.dumps(row, ensure_ascii=False) for row in rows))
     assert [one.name for one in found] == ["d.a", "d.b"]
     assert found[1].path == "/d/b"
 
