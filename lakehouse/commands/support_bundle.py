@@ -30,7 +30,7 @@ from ops.change import journal, run, runs
 from ops.doctor import look as doctor
 from ops.doctor import screen as diagnosis
 from ops.doctor.diagnosis import diagnose
-from ops.doctor.model import Seen
+from ops.doctor.model import Snapshot
 from ops.maybe import Answer, unknown
 from ops.outcome import Finding, Outcome, Result
 from ops.probing import Http, Prober
@@ -74,15 +74,15 @@ def command(mebibytes: float, limit: float, as_json: bool, inventory: str) -> in
         raise UsageError("--size and --limit: 1 MiB, 1 second, or more")
     output.progress("asking what status and doctor ask")
     with closing(Prober()) as prober:
-        seen = doctor.look(prober, inventory, time.monotonic() + _ASK_SECONDS)
+        snapshot = doctor.look(prober, inventory, time.monotonic() + _ASK_SECONDS)
     known = variables.options(specs.every())
-    found = (secrets.values(host, known) for host in seen.cluster.hosts)
+    found = (secrets.values(host, known) for host in snapshot.cluster.hosts)
     masker = Masker(set[str]().union(*found), secrets.names(known))
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    path = BUILD / f"support-{seen.status.cluster}-{stamp}.tar.gz"
+    path = BUILD / f"support-{snapshot.status.cluster}-{stamp}.tar.gz"
     with archive.create(path, int(mebibytes * _MIB)) as bundle:
-        answers = _fill(bundle, masker, seen, limit, began)
-    ending = _result(inventory, path, seen, answers)
+        answers = _fill(bundle, masker, snapshot, limit, began)
+    ending = _result(inventory, path, snapshot, answers)
     seconds = time.monotonic() - began
     facts = (
         *ending.facts,
@@ -97,24 +97,26 @@ def command(mebibytes: float, limit: float, as_json: bool, inventory: str) -> in
     return int(ending.outcome)
 
 
-def _fill(bundle: Archive, masker: Masker, seen: Seen, limit: float, began: float) -> dict[str, Answer[int]]:
+def _fill(
+    bundle: Archive, masker: Masker, snapshot: Snapshot, limit: float, began: float
+) -> dict[str, Answer[int]]:
     """Put everything in, the small things of the cluster first; return how each host ended."""
-    hosts = seen.cluster.hosts
+    hosts = snapshot.cluster.hosts
     with ThreadPoolExecutor(len(hosts)) as pool:
         output.progress("reading the secrets that are to be masked")
         for found in pool.map(_secrets, hosts):
             masker.learn(found)
-        for name, text in _cluster(seen, began):
+        for name, text in _cluster(snapshot, began):
             bundle.add(name, masker.text(name, text))
         output.progress(f"collecting from {', '.join(host.name for host in hosts)}")
-        ended = list(pool.map(lambda host: _host(bundle, masker, seen, host, limit), hosts))
+        ended = list(pool.map(lambda host: _host(bundle, masker, snapshot, host, limit), hosts))
     answers = dict(zip((host.name for host in hosts), ended, strict=True))
     for host, answer in answers.items():
         if not answer.known:
             bundle.add(f"{host}/missing.txt", masker.text("", f"{answer.why}\n"))
     bundle.close(
         {
-            "cluster": seen.status.cluster,
+            "cluster": snapshot.status.cluster,
             "hosts": {host: answer.why or "complete" for host, answer in answers.items()},
             "masked": masker.count,
         }
@@ -130,20 +132,23 @@ def _secrets(host: Host) -> set[str]:
     return found
 
 
-def _cluster(seen: Seen, began: float) -> Iterator[tuple[str, str]]:
+def _cluster(snapshot: Snapshot, began: float) -> Iterator[tuple[str, str]]:
     """Give what is there once: status, doctor, inventory, runs, versions of the kit, the last jobs."""
     seconds = time.monotonic() - began
-    yield "status.json", json.dumps(screen.result(seen.status, seconds).json(), indent=2)
-    yield "doctor.json", json.dumps(diagnosis.result(seen.status, diagnose(seen), seconds).json(), indent=2)
-    yield from inventory_files(seen.cluster.inventory.path)
-    known = journal.runs(run.folder(seen.cluster))
-    yield "runs.json", json.dumps(runs.document(seen.status.cluster, known), indent=2)
+    yield "status.json", json.dumps(screen.result(snapshot.status, seconds).json(), indent=2)
+    yield (
+        "doctor.json",
+        json.dumps(diagnosis.result(snapshot.status, diagnose(snapshot), seconds).json(), indent=2),
+    )
+    yield from inventory_files(snapshot.cluster.inventory.path)
+    known = journal.runs(run.folder(snapshot.cluster))
+    yield "runs.json", json.dumps(runs.document(snapshot.status.cluster, known), indent=2)
     yield "versions.yml", (ROOT / "versions.yml").read_text(encoding="utf-8")
     # Trino shows other people's queries to its own user alone.
-    headers = {"X-Trino-User": str(seen.cluster.variable("lakehouse_users")["trino"])}
-    asked = [Http(name, url, headers) for name, url in seen.cluster.urls(_JOBS)]
+    headers = {"X-Trino-User": str(snapshot.cluster.variable("lakehouse_users")["trino"])}
+    asked = [Http(name, url, headers) for name, url in snapshot.cluster.urls(_JOBS)]
     with closing(Prober()) as prober:
-        answers = status.ask(prober, seen.cluster, asked, time.monotonic() + _ASK_SECONDS)
+        answers = status.ask(prober, snapshot.cluster, asked, time.monotonic() + _ASK_SECONDS)
     for name, answer in answers.items():
         yield f"jobs/{name}.json", answer.value.text if answer.value else f"unknown: {answer.why}\n"
 
@@ -162,12 +167,12 @@ def inventory_files(path: Path) -> Iterator[tuple[str, str]]:
             yield name, collector.tail(file, items.BYTES)[0].decode(errors="replace")
 
 
-def _host(bundle: Archive, masker: Masker, seen: Seen, host: Host, limit: float) -> Answer[int]:
+def _host(bundle: Archive, masker: Masker, snapshot: Snapshot, host: Host, limit: float) -> Answer[int]:
     """Put in what a host sends; unknown where that is not all."""
     ends: list[Answer[int]] = []
     sizes: Mapping[str, int] | None = None
     kept = dict[str, int]()
-    for name, text, sent in _members(host, items.request(seen.cluster, host), limit, ends):
+    for name, text, sent in _members(host, items.request(snapshot.cluster, host), limit, ends):
         if name == collector.INDEX:
             sizes = _sizes(text)
         else:
@@ -230,12 +235,12 @@ class _Bounded(io.RawIOBase):
         return content
 
 
-def _result(inventory: str, path: Path, seen: Seen, answers: Mapping[str, Answer[int]]) -> Result:
+def _result(inventory: str, path: Path, snapshot: Snapshot, answers: Mapping[str, Answer[int]]) -> Result:
     there, shown = [name for name, answer in answers.items() if answer.known], path.relative_to(ROOT)
     grave = Outcome.DEGRADED if there else Outcome.DOWN
     return Result(
         verb=VERB,
-        target=seen.status.cluster,
+        target=snapshot.status.cluster,
         findings=tuple(
             Finding("bundle.missing", grave, host, f"is missing: {answer.why}", hosts.ping(inventory, host))
             for host, answer in answers.items()

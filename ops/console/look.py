@@ -54,7 +54,7 @@ def _commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
 
 
 def _view(cluster: Cluster, answers: reading.Answers, began: float) -> View:
-    cluster_status = status.seen(cluster, answers)
+    cluster_status = status.status_of(cluster, answers)
     reply = answers[questions.shell(cluster.active("postgresql"))]
     namenode = answers["namenode"].then(reading.beans)
     [(_, url)] = cluster.urls({"fsck": ("namenode_http", "/fsck")})

@@ -1,4 +1,4 @@
-"""Checks of what has to be the same on all hosts."""
+"""Checks of values that must be the same on all hosts."""
 
 from __future__ import annotations
 
@@ -6,56 +6,61 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from lakehouse.validation.finding import Level
-from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.doctor.model import Case, Check, Fault, Snapshot, judged
 from ops.maybe import Answer
 from ops.status import reading
 
-Read = Callable[[Seen, str], Answer[Mapping[str, str]]]
+Read = Callable[[Snapshot, str], Answer[Mapping[str, str]]]
 
 
-def _differ(read: Read, what: str, level: Level) -> Callable[[Seen], Iterator[Case]]:
-    """Return a check that every host has of a thing what most of them have."""
+def _differ(read: Read, noun: str, level: Level) -> Callable[[Snapshot], Iterator[Case]]:
+    """Return a check that each host has the value that most hosts have."""
 
-    def cases(seen: Seen) -> Iterator[Case]:
-        answers = {host.name: read(seen, host.name) for host in seen.cluster.hosts}
+    def cases(snapshot: Snapshot) -> Iterator[Case]:
+        answers = {host.name: read(snapshot, host.name) for host in snapshot.cluster.hosts}
         values: dict[str, Counter[str]] = {}
         for answer in answers.values():
             for name, value in (answer.value or {}).items():
                 values.setdefault(name, Counter())[value] += 1
-        usual = {name: found.most_common(1)[0][0] for name, found in values.items()}
+        usual = {name: counter.most_common(1)[0][0] for name, counter in values.items()}
 
-        def other(own: Mapping[str, str]) -> Iterator[Fault]:
-            for name, value in own.items():
+        def differing(host_values: Mapping[str, str]) -> Iterator[Fault]:
+            for name, value in host_values.items():
                 if value != usual[name]:
                     yield Fault(
-                        f"{what} {name} is {value[:24]}", seen.site, f"{usual[name][:24]} as elsewhere", level
+                        f"{noun} {name} is {value[:24]}",
+                        snapshot.site,
+                        f"{usual[name][:24]} as elsewhere",
+                        level,
                     )
 
         for host, answer in answers.items():
-            yield Case(host, judged(answer, other))
+            yield Case(host, judged(answer, differing))
 
     return cases
 
 
-def _releases(seen: Seen, host: str) -> Answer[Mapping[str, str]]:
-    prefix = str(seen.variable(host, "lakehouse_install_dir"))
-    return seen.part(host, "releases").then(lambda text: reading.builds(text, prefix))
+def _releases(snapshot: Snapshot, host: str) -> Answer[Mapping[str, str]]:
+    prefix = str(snapshot.variable(host, "lakehouse_install_dir"))
+    return snapshot.part(host, "releases").then(lambda text: reading.builds(text, prefix))
 
 
-def _packages(seen: Seen, host: str) -> Answer[Mapping[str, str]]:
-    rows = seen.part(host, "packages").then(lambda text: [line.split() for line in text.splitlines() if line])
-    return rows.then(lambda found: {name: version for _, name, version in found})
+def _packages(snapshot: Snapshot, host: str) -> Answer[Mapping[str, str]]:
+    rows = snapshot.part(host, "packages").then(
+        lambda text: [line.split() for line in text.splitlines() if line]
+    )
+    return rows.then(lambda packages: {name: version for _, name, version in packages})
 
 
-def _catalogs(seen: Seen) -> Iterator[Case]:
-    hosts = {placed.host for placed in seen.placed("trino")}
-    nothing: Answer[Mapping[str, str]] = Answer({})
+def _catalogs(snapshot: Snapshot) -> Iterator[Case]:
+    hosts = {placed.host for placed in snapshot.placed("trino")}
+    no_catalogs: Answer[Mapping[str, str]] = Answer({})
 
-    def read(there: Seen, host: str) -> Answer[Mapping[str, str]]:
-        return there.part(host, "catalogs").then(_digests) if host in hosts else nothing
+    def read(snapshot: Snapshot, host: str) -> Answer[Mapping[str, str]]:
+        return snapshot.part(host, "catalogs").then(_digests) if host in hosts else no_catalogs
 
     yield from (
-        case for case in _differ(read, "the digest of catalog", Level.FAULT)(seen) if case.host in hosts
+        case for case in _differ(read, "the digest of catalog", Level.FAULT)(snapshot) if case.host in hosts
     )
 
 

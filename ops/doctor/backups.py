@@ -1,4 +1,4 @@
-"""Checks of backups: that they are made, and that PostgreSQL's WAL leaves its host."""
+"""Checks of backups: their age and state, and the archiving of PostgreSQL's WAL."""
 
 from __future__ import annotations
 
@@ -6,75 +6,75 @@ from collections.abc import Iterator
 
 from lakehouse.validation.finding import Level
 from ops.doctor import timers
-from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.doctor.model import Case, Check, Fault, Snapshot, judged
 from ops.doctor.probes import BACKUP
 from ops.status import judge, questions
 from ops.status.model import Kept
 from plugins.module_utils.lakehouse.counting import counted
 
-# Its nightly run and some hours; a week and a day where an inventory has a calendar of its own.
+# A nightly run and some hours; a week and a day where the inventory has its own calendar.
 HOURS, _OWN_CALENDAR_HOURS = 30, 8 * 24
 _HOUR = 3600
 _TIMER = timers.Timer("backup_units", BACKUP, "no backups are made", "the last backup")
-# Segments of 16 MiB that wait: half a gibibyte of a disk that the database shares.
+# Waiting segments of 16 MiB: half a gibibyte on the disk of the database.
 _WAITING = 32
 
 
-def _keeper(seen: Seen) -> Iterator[str]:
-    yield from (host.name for host in seen.cluster.hosts if questions.backups(host))
+def _keeper(snapshot: Snapshot) -> Iterator[str]:
+    yield from (host.name for host in snapshot.cluster.hosts if questions.backups(host))
 
 
-def _run(seen: Seen) -> str:
-    return seen.lakehouse("backup")
+def _run(snapshot: Snapshot) -> str:
+    return snapshot.lakehouse("backup")
 
 
-def _age(seen: Seen) -> Iterator[Case]:
-    for host in _keeper(seen):
-        own = seen.variable(host, "backup_calendar") is not None
-        hours = _OWN_CALENDAR_HOURS if own else HOURS
+def _age(snapshot: Snapshot) -> Iterator[Case]:
+    for host in _keeper(snapshot):
+        has_calendar = snapshot.variable(host, "backup_calendar") is not None
+        hours = _OWN_CALENDAR_HOURS if has_calendar else HOURS
 
         def old(kept: Kept | None, host: str = host, hours: int = hours) -> Iterator[Fault]:
-            since = timers.started(seen, host, _TIMER)
+            since = timers.started(snapshot, host, _TIMER)
             good = kept.good if kept else None
-            # What could not be made before there was a timer is not missed.
-            age = seen.status.at - max(good or 0.0, since if good is None else 0.0)
+            # Before the timer was started no backup was due.
+            age = snapshot.status.at - max(good or 0.0, since if good is None else 0.0)
             if age > hours * _HOUR:
                 fact = f"no good backup for {age / _HOUR:.0f} h"
-                yield Fault(fact, _run(seen), f"one in {hours} h", Level.WARNING)
+                yield Fault(fact, _run(snapshot), f"one in {hours} h", Level.WARNING)
             if kept and kept.why and kept.why != INTERRUPTED:
-                yield Fault(f"the last backup has failed: {kept.why}", _run(seen))
+                yield Fault(f"the last backup has failed: {kept.why}", _run(snapshot))
 
-        yield Case(host, judged(seen.status.backup, old))
+        yield Case(host, judged(snapshot.status.backup, old))
 
 
-def _damaged(seen: Seen) -> Iterator[Case]:
-    def found(kept: Kept | None) -> Iterator[Fault]:
+def _damaged(snapshot: Snapshot) -> Iterator[Case]:
+    def damaged(kept: Kept | None) -> Iterator[Fault]:
         if kept and kept.damaged:
             fact = f"{kept.damaged[0]}, the newest backup, is damaged, and nothing newer is good"
-            yield Fault(fact, _run(seen), "a good one")
+            yield Fault(fact, _run(snapshot), "a good one")
 
-    for host in _keeper(seen):
-        yield Case(host, judged(seen.status.backup, found))
+    for host in _keeper(snapshot):
+        yield Case(host, judged(snapshot.status.backup, damaged))
 
 
-# What a run says of itself until it is at its end: it may still be at work.
+# The reason in the result of an unfinished run, which may still be active.
 INTERRUPTED = "it was interrupted"
 
 
-def _timer(seen: Seen) -> Iterator[Case]:
-    return timers.cases(seen, _keeper(seen), _TIMER)
+def _timer(snapshot: Snapshot) -> Iterator[Case]:
+    return timers.cases(snapshot, _keeper(snapshot), _TIMER)
 
 
-def _archive(seen: Seen) -> Iterator[Case]:
-    if not any(_keeper(seen)):
+def _archive(snapshot: Snapshot) -> Iterator[Case]:
+    if not any(_keeper(snapshot)):
         return
-    placed = seen.active("postgresql")
+    placed = snapshot.active("postgresql")
 
     def behind(rows: dict[str, str]) -> Iterator[Fault]:
         waiting = counted(int(rows["waiting"]), "segment waits", "segments wait")
-        action = seen.on(placed.host, "runuser -u postgres -- pgbackrest --stanza=lakehouse check")
+        action = snapshot.on(placed.host, "runuser -u postgres -- pgbackrest --stanza=lakehouse check")
         if rows["mode"] != "on":
-            yield Fault("archive_mode is off: nothing leaves the host", seen.site, "on")
+            yield Fault("archive_mode is off: nothing leaves the host", snapshot.site, "on")
         elif rows["failing"] == "true":
             yield Fault(
                 f"the repository takes no WAL: {waiting} in pg_wal",
@@ -85,7 +85,9 @@ def _archive(seen: Seen) -> Iterator[Case]:
             fact = f"{waiting} in pg_wal"
             yield Fault(fact, action, f"at most {_WAITING}", Level.WARNING)
 
-    rows = seen.part(placed.host, "archive").then(lambda text: dict(line.split("|") for line in text.split()))
+    rows = snapshot.part(placed.host, "archive").then(
+        lambda text: dict(line.split("|") for line in text.split())
+    )
     if judge.is_full(rows.why):
         return
     yield Case(placed.host, judged(rows, behind), placed)

@@ -1,4 +1,4 @@
-"""All checks, and what they make of what was answered. Pure."""
+"""All checks, and the diagnosis that they make of a snapshot. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ops.doctor import (
     running,
     storage,
 )
-from ops.doctor.model import Case, Check, Seen, runs
+from ops.doctor.model import Case, Check, Snapshot, runs
 from ops.status import judge
 
 CHECKS: tuple[Check, ...] = (
@@ -33,7 +33,7 @@ CHECKS: tuple[Check, ...] = (
     *drift.CHECKS,
     *running.CHECKS,
 )
-# The name of what could not be judged.
+# The check of findings about unknown answers.
 UNJUDGED = "doctor.unjudged"
 PERSON = "correct what keeps it from its answer"
 _NAMED = 3
@@ -41,49 +41,49 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The findings, those what could not be judged among them, and how many cases were."""
+    """The findings, including unknown answers, and the numbers of judged and of all cases."""
 
     findings: tuple[Finding, ...]
     judged: int
     cases: int
 
     def count(self, level: Level) -> int:
-        """Return how many findings are of a level."""
+        """Return the number of findings of a level."""
         return sum(finding.level is level for finding in self.findings)
 
 
-def diagnose(seen: Seen, checks: Sequence[Check] = CHECKS) -> Diagnosis:
-    """Judge every case of every check."""
-    cases = [(check, case) for check in checks for case in check.cases(seen)]
-    found = [
+def diagnose(snapshot: Snapshot, checks: Sequence[Check] = CHECKS) -> Diagnosis:
+    """Judge all cases of all checks."""
+    cases = [(check, case) for check in checks for case in check.cases(snapshot)]
+    findings = [
         Finding(check.name, case.host, fault.fact, fault.action, fault.expected, fault.level, check.person)
         for check, case in cases
         for fault in case.faults.value or ()
     ]
     unjudged = [(check.name, case) for check, case in cases if not case.faults.known]
-    return Diagnosis((*found, *_unjudged(seen, unjudged)), len(cases) - len(unjudged), len(cases))
+    return Diagnosis((*findings, *_unjudged(snapshot, unjudged)), len(cases) - len(unjudged), len(cases))
 
 
-def _unjudged(seen: Seen, cases: Sequence[tuple[str, Case]]) -> Iterator[Finding]:
-    """Give a line per host of which something is not known; of a service that is stopped its unit is said."""
-    left: dict[str, dict[str, Case]] = {}
+def _unjudged(snapshot: Snapshot, cases: Sequence[tuple[str, Case]]) -> Iterator[Finding]:
+    """Yield a finding per host with unknown answers, except those of stopped services, which units report."""
+    unknown_by_host: dict[str, dict[str, Case]] = {}
     for name, case in cases:
-        asked = case.asked
-        if not (asked and asked.state.known and not runs(asked)):
-            left.setdefault(asked.host if asked else case.host, {}).setdefault(name, case)
-    for host, unknown in left.items():
-        names = list(unknown)
-        more = f" and {len(names) - _NAMED} more" if names[_NAMED:] else ""
-        first = unknown[names[0]]
-        fact = f"{', '.join(names[:_NAMED])}{more} not judged: {first.faults.why}"
-        yield Finding(UNJUDGED, host, fact, _following(seen, host, first), "an answer", person=PERSON)
+        service = case.service
+        if not (service and service.state.known and not runs(service)):
+            unknown_by_host.setdefault(service.host if service else case.host, {}).setdefault(name, case)
+    for host, host_cases in unknown_by_host.items():
+        names = list(host_cases)
+        suffix = f" and {len(names) - _NAMED} more" if names[_NAMED:] else ""
+        first = host_cases[names[0]]
+        fact = f"{', '.join(names[:_NAMED])}{suffix} not judged: {first.faults.why}"
+        yield Finding(UNJUDGED, host, fact, _next_command(snapshot, host, first), "an answer", person=PERSON)
 
 
-def _following(seen: Seen, host: str, case: Case) -> str:
-    """Return what to look at: the way to a silent host, else what a service or the host has logged."""
-    machines = {machine.name: machine.answer.known for machine in seen.status.machines}
+def _next_command(snapshot: Snapshot, host: str, case: Case) -> str:
+    """Return the next command: a ping of a silent host, else the journal of the service or of the host."""
+    machines = {machine.name: machine.answer.known for machine in snapshot.status.machines}
     if not machines.get(host, False):
-        return judge.ping(seen.status, host)
-    if case.asked:
-        return seen.journal(case.asked)
-    return seen.on(host, "journalctl --priority warning -n 50 --no-pager")
+        return judge.ping(snapshot.status, host)
+    if case.service:
+        return snapshot.journal(case.service)
+    return snapshot.on(host, "journalctl --priority warning -n 50 --no-pager")

@@ -1,27 +1,27 @@
-"""Drift: what a host has otherwise than its manifest, which `site.yml` keeps."""
+"""Check of drift: differences between a host and its manifest, which `site.yml` writes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from lakehouse.validation.finding import Level
-from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.doctor.model import Case, Check, Fault, Snapshot, judged
 from ops.status import reading
 from plugins.module_utils.lakehouse import host_state
 
 
-def _drift(seen: Seen) -> Iterator[Case]:
-    """Each host is as its manifest says."""
+def _drift(snapshot: Snapshot) -> Iterator[Case]:
+    """Check that each host equals its manifest."""
 
     def differing(lines: tuple[str, ...]) -> Iterator[Fault]:
         for line in lines:
             if line.startswith(host_state.NO_MANIFEST):
-                yield Fault(line, seen.site, "the one of the last run of site.yml", Level.WARNING)
+                yield Fault(line, snapshot.site, "the one of the last run of site.yml", Level.WARNING)
             else:
-                yield Fault(line, seen.site)
+                yield Fault(line, snapshot.site)
 
-    for host in seen.cluster.hosts:
-        lines = seen.part(host.name, "manifest").then(reading.listed)
+    for host in snapshot.cluster.hosts:
+        lines = snapshot.part(host.name, "manifest").then(reading.listed)
         yield Case(host.name, judged(lines, differing))
 
 

@@ -1,4 +1,4 @@
-"""Checks of the engines: each worker whose unit runs takes work."""
+"""Checks of the engines: each running worker is registered with its leader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from ops.doctor.model import Case, Check, Fault, Seen, judged, settings
+from ops.doctor.model import Case, Check, Fault, Snapshot, judged, settings
 from ops.maybe import Answer, both
 from ops.status import reading
 from ops.status.model import Placed
@@ -19,33 +19,37 @@ _PATH = re.compile(r"@([^:/]+)[:/]")
 _SLOTS = "taskmanager.numberOfTaskSlots"
 
 
-def _members(seen: Seen, leader: Placed, worker: str, known: Answer[Collection[str]]) -> Iterator[Case]:
-    """Give a case for each worker that runs: its leader counts it, by the name of its host."""
+def _members(
+    snapshot: Snapshot, leader: Placed, worker: str, members: Answer[Collection[str]]
+) -> Iterator[Case]:
+    """Yield a case for each running worker: its leader lists it by the name of its host."""
 
     def stranger(placed: Placed, names: Collection[str]) -> Iterator[Fault]:
         if placed.host not in names:
             fact = f"its {worker} runs, and {leader.service} on {leader.host} does not count it"
-            yield Fault(fact, seen.restart(placed), "a worker that takes work")
+            yield Fault(fact, snapshot.restart(placed), "a worker that takes work")
 
-    for placed in seen.settled(worker):
-        yield Case(placed.host, judged(known, partial(stranger, placed)), leader)
+    for placed in snapshot.settled(worker):
+        yield Case(placed.host, judged(members, partial(stranger, placed)), leader)
 
 
-def _spark(seen: Seen) -> Iterator[Case]:
-    names = {host.address: host.name for host in seen.cluster.hosts}
+def _spark(snapshot: Snapshot) -> Iterator[Case]:
+    names = {host.address: host.name for host in snapshot.cluster.hosts}
 
-    def alive(said: Mapping[str, Any]) -> Collection[str]:
-        hosts = (worker["host"] for worker in said["workers"] if worker["state"] == "ALIVE")
+    def alive(master: Mapping[str, Any]) -> Collection[str]:
+        hosts = (worker["host"] for worker in master["workers"] if worker["state"] == "ALIVE")
         return {names.get(host, host) for host in hosts}
 
-    return _members(seen, seen.active("spark_master"), "spark_worker", seen.document("spark").then(alive))
+    return _members(
+        snapshot, snapshot.active("spark_master"), "spark_worker", snapshot.document("spark").then(alive)
+    )
 
 
-def _trino(seen: Seen) -> Iterator[Case]:
-    if "trino" not in seen.answers:
+def _trino(snapshot: Snapshot) -> Iterator[Case]:
+    if "trino" not in snapshot.answers:
         return
-    leader = seen.active("trino")
-    names = {host.address: host.name for host in seen.cluster.hosts}
+    leader = snapshot.active("trino")
+    names = {host.address: host.name for host in snapshot.cluster.hosts}
 
     def started(info: Mapping[str, Any]) -> bool:
         if info["starting"]:
@@ -53,56 +57,56 @@ def _trino(seen: Seen) -> Iterator[Case]:
         return True
 
     def alive(_: bool, nodes: Sequence[Mapping[str, Any]]) -> Collection[str]:
-        well = (node["uri"] for node in nodes if node["recentFailureRatio"] < reading.TRINO_FAILURES)
-        # The coordinator watches the others.
-        return {leader.host, *(names.get(str(urlsplit(uri).hostname), uri) for uri in well)}
+        healthy = (node["uri"] for node in nodes if node["recentFailureRatio"] < reading.TRINO_FAILURES)
+        # The coordinator does not list itself.
+        return {leader.host, *(names.get(str(urlsplit(uri).hostname), uri) for uri in healthy)}
 
-    known = both(seen.document("trino").then(started), seen.document("trino_nodes"), alive)
-    yield from _members(seen, leader, "trino", known)
+    members = both(snapshot.document("trino").then(started), snapshot.document("trino_nodes"), alive)
+    yield from _members(snapshot, leader, "trino", members)
 
 
-def _taskmanagers(seen: Seen) -> Answer[dict[str, Any]]:
-    """The TaskManagers that the JobManager counts, by host."""
-    return seen.document("flink_taskmanagers").then(
-        lambda said: {_host(one["path"]): one for one in said["taskmanagers"]}
+def _taskmanagers(snapshot: Snapshot) -> Answer[dict[str, Any]]:
+    """Return the TaskManagers of the JobManager, by host."""
+    return snapshot.document("flink_taskmanagers").then(
+        lambda page: {_host(manager["path"]): manager for manager in page["taskmanagers"]}
     )
 
 
 def _host(path: str) -> str:
-    found = _PATH.search(path)
-    if not found:
+    match = _PATH.search(path)
+    if not match:
         raise ValueError(f"no host in {path}")
-    return found[1]
+    return match[1]
 
 
-def _flink(seen: Seen) -> Iterator[Case]:
-    if "flink" in seen.answers:
-        known: Answer[Collection[str]] = _taskmanagers(seen).then(lambda found: found.keys())
-        yield from _members(seen, seen.active("flink_jobmanager"), "flink_taskmanager", known)
+def _flink(snapshot: Snapshot) -> Iterator[Case]:
+    if "flink" in snapshot.answers:
+        members: Answer[Collection[str]] = _taskmanagers(snapshot).then(lambda managers: managers.keys())
+        yield from _members(snapshot, snapshot.active("flink_jobmanager"), "flink_taskmanager", members)
 
 
-def _slots(seen: Seen) -> Iterator[Case]:
-    if "flink" not in seen.answers:
+def _slots(snapshot: Snapshot) -> Iterator[Case]:
+    if "flink" not in snapshot.answers:
         return
 
-    def other(placed: Placed, managers: Mapping[str, Any], text: str) -> tuple[Fault, ...]:
+    def wrong_slots(placed: Placed, managers: Mapping[str, Any], text: str) -> tuple[Fault, ...]:
         host = placed.host
         expected = int(settings(text)[_SLOTS])
-        # One that is missing is said as such.
+        # Another check reports a missing one.
         if host not in managers or managers[host]["slotsNumber"] == expected:
             return ()
         return (
             Fault(
                 f"it offers {counted(managers[host]['slotsNumber'], 'slot')}",
-                seen.restart(placed),
+                snapshot.restart(placed),
                 str(expected),
             ),
         )
 
-    for placed in seen.settled("flink_taskmanager"):
-        text = seen.part(placed.host, "flink_config")
-        found = both(_taskmanagers(seen), text, partial(other, placed))
-        yield Case(placed.host, found, seen.active("flink_jobmanager") if text.known else None)
+    for placed in snapshot.settled("flink_taskmanager"):
+        text = snapshot.part(placed.host, "flink_config")
+        faults = both(_taskmanagers(snapshot), text, partial(wrong_slots, placed))
+        yield Case(placed.host, faults, snapshot.active("flink_jobmanager") if text.known else None)
 
 
 CHECKS = (

@@ -14,59 +14,59 @@ from ops.doctor.diagnosis import CHECKS
 FILE = Path(__file__).with_suffix(".yml")
 KEY = "lakehouse_failures"
 PAGE = ROOT / "docs" / "failures.md"
-# The faults that tests make on a cluster, by the check that says them.
+# The faults that tests make on a cluster, by the check that reports them.
 ON_A_CLUSTER = ROOT / "tests" / "cluster" / "faults.yml"
 
 
 @dataclass(frozen=True)
-class Known:
-    """A failure: the tests that hold what is done about it, the checks that say it, or why it is `absent`.
+class Failure:
+    """A failure: the tests that prevent it, the checks that report it, or why it is `absent`.
 
-    One that is not prevented, but `found` by another verb, names that.
+    `verb` is another command that reports it, where it is not prevented.
     """
 
     failure: str
     tests: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
     note: str = ""
-    found: str = ""
+    verb: str = ""
     absent: str = ""
 
 
-def load() -> tuple[Known, ...]:
+def load() -> tuple[Failure, ...]:
     """Read the table."""
     rows = yamlfile.read(FILE)[KEY]
     return tuple(
-        Known(**row | {name: tuple(row.get(name, ())) for name in ("tests", "checks")}) for row in rows
+        Failure(**row | {name: tuple(row.get(name, ())) for name in ("tests", "checks")}) for row in rows
     )
 
 
-def page(known: tuple[Known, ...]) -> str:
-    """Return the page: what is counted, the failures, and all that the doctor looks for."""
-    return "\n".join([*_head(known), *_failures(known), "", *_checks(), ""])
+def page(failures: tuple[Failure, ...]) -> str:
+    """Return the page: numbers, the failures, and all checks of the doctor."""
+    return "\n".join([*_head(failures), *_failures(failures), "", *_checks(), ""])
 
 
-def _head(known: tuple[Known, ...]) -> Iterator[str]:
-    absent = sum(bool(row.absent) for row in known)
-    held = len(known) - absent
-    found = sum(bool(row.found or not (row.tests or row.absent)) for row in known)
-    said = sum(bool(row.checks) for row in known)
+def _head(failures: tuple[Failure, ...]) -> Iterator[str]:
+    absent = sum(bool(row.absent) for row in failures)
+    handled = len(failures) - absent
+    reported = sum(bool(row.verb or not (row.tests or row.absent)) for row in failures)
+    with_checks = sum(bool(row.checks) for row in failures)
     yield from ("# Known failures", "", "<!-- Generated from ops/doctor/: make docs -->", "")
     yield from (
         "Ways in which such a stack goes wrong when it is built by hand. The kit prevents or diagnoses",
-        f"{held} of {len(known)}: {held - found} are prevented, {found} are found.",
-        f"{absent} cannot happen here. {said} have a line of `lakehouse doctor`, prevented or not.",
+        f"{handled} of {len(failures)}: {handled - reported} are prevented, {reported} are found.",
+        f"{absent} cannot happen here. {with_checks} have a line of `lakehouse doctor`, prevented or not.",
         "",
     )
 
 
-def _failures(known: tuple[Known, ...]) -> Iterator[str]:
+def _failures(failures: tuple[Failure, ...]) -> Iterator[str]:
     yield from ("| # | Failure | Held by | Diagnosed by |", "|---|---|---|---|")
-    for number, row in enumerate(known, start=1):
+    for number, row in enumerate(failures, start=1):
         absent = f"cannot happen: {row.absent}" if row.absent else ""
-        held = "; ".join(filter(None, (absent, row.note, _names(row.tests)))) or "-"
-        said = ", ".join(filter(None, (row.found, _names(row.checks)))) or "-"
-        yield f"| {number} | {row.failure} | {held} | {said} |"
+        prevention = "; ".join(filter(None, (absent, row.note, _names(row.tests)))) or "-"
+        diagnosis = ", ".join(filter(None, (row.verb, _names(row.checks)))) or "-"
+        yield f"| {number} | {row.failure} | {prevention} | {diagnosis} |"
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -76,10 +76,10 @@ def _names(names: tuple[str, ...]) -> str:
 def _checks() -> Iterator[str]:
     yield from ("## What the doctor looks for", "")
     faults = yamlfile.read(ON_A_CLUSTER)
-    made = {fault["check"] for fault in faults["faults"]}
+    tested_checks = {fault["check"] for fault in faults["faults"]}
     yield from (
         f"{len(CHECKS)} checks, each of every host or service it is about. What is not known is not judged,",
-        f"which is an error. For {len(made)} of them a test breaks something on a cluster, and",
+        f"which is an error. For {len(tested_checks)} of them a test breaks something on a cluster, and",
         "expects that line and no other ([faults.yml](../tests/cluster/faults.yml), `make drills`); then it",
         "runs the command of the line, if that mends the fault, and expects the line to be gone. For each",
         "check a unit test makes the fault with answers that it makes up. Not broken on a cluster:",

@@ -1,4 +1,4 @@
-"""Looks at the cluster of an inventory once, and says what is wrong."""
+"""Read the cluster of an inventory once, and print the findings."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ import time
 from lakehouse import inventory
 from ops.doctor import probes, screen
 from ops.doctor.diagnosis import diagnose
-from ops.doctor.model import Seen
+from ops.doctor.model import Snapshot
 from ops.probing import Prober
 from ops.status import look as status
 from ops.status import placement, questions, reading
 
 
-def look(prober: Prober, path: str, until: float) -> Seen:
-    """Return what was answered until then (of the monotonic clock), to the questions of a status and to more.
+def look(prober: Prober, path: str, until: float) -> Snapshot:
+    """Return the answers to the questions of a status and of checks, by a deadline (monotonic clock).
 
     Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
     """
     cluster = placement.read(inventory.load(path))
-    asked = [*questions.questions(cluster, probes.commands, probes.PART_SECONDS), *probes.more(cluster)]
-    answers = status.ask(prober, cluster, asked, until)
-    return Seen(reading.present(cluster, answers), status.seen(cluster, answers), answers)
+    requests = [
+        *questions.questions(cluster, probes.commands, probes.PART_SECONDS),
+        *probes.extra_questions(cluster),
+    ]
+    answers = status.ask(prober, cluster, requests, until)
+    return Snapshot(reading.present(cluster, answers), status.status_of(cluster, answers), answers)
 
 
-def show(seen: Seen, began: float, *, as_json: bool) -> int:
-    """Print the findings, or all of it for programs; return the exit code."""
-    diagnosis = diagnose(seen)
-    ending = screen.result(seen.status, diagnosis, time.monotonic() - began)
-    said = json.dumps(ending.json()) if as_json else screen.screen(diagnosis, ending)
-    sys.stdout.write(f"{said}\n")
+def show(snapshot: Snapshot, began: float, *, as_json: bool) -> int:
+    """Print the findings, or all as JSON; return the exit code."""
+    diagnosis = diagnose(snapshot)
+    ending = screen.result(snapshot.status, diagnosis, time.monotonic() - began)
+    text = json.dumps(ending.json()) if as_json else screen.screen(diagnosis, ending)
+    sys.stdout.write(f"{text}\n")
     return int(ending.outcome)

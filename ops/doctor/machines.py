@@ -6,99 +6,103 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from lakehouse.validation.finding import Level
-from ops.doctor.model import Case, Check, Fault, Seen, judged
+from ops.doctor.model import Case, Check, Fault, Snapshot, judged
 from ops.doctor.probes import LOGS
 from ops.status import judge, questions, reading
 from ops.status.model import Memory
 from plugins.module_utils.lakehouse import away
 
-# Below it nothing that writes there works for long.
+# Below this free share writes fail soon.
 _FULL_SHARE = 0.03
 _INODES_SHARE = 0.05
 
 
-def _of_parts(seen: Seen, part: str, judge_it: Callable[[str, str], Iterator[Fault]]) -> Iterator[Case]:
-    """Give a case for each host, by what one command printed."""
-    for host in seen.cluster.hosts:
-        yield Case(host.name, judged(seen.part(host.name, part), partial(judge_it, host.name)))
+def _of_parts(
+    snapshot: Snapshot, part: str, find_faults: Callable[[str, str], Iterator[Fault]]
+) -> Iterator[Case]:
+    """Yield a case for each host, by the output of one command."""
+    for host in snapshot.cluster.hosts:
+        yield Case(host.name, judged(snapshot.part(host.name, part), partial(find_faults, host.name)))
 
 
-def _space(seen: Seen) -> Iterator[Case]:
+def _space(snapshot: Snapshot) -> Iterator[Case]:
     def short(host: str, text: str) -> Iterator[Fault]:
-        for disk in reading.disks(text, [*questions.folders(seen.host(host)), LOGS]):
+        for disk in reading.disks(text, [*questions.folders(snapshot.host(host)), LOGS]):
             if disk.available < judge.DISK_SHARE * disk.size:
                 level = Level.FAULT if disk.available < _FULL_SHARE * disk.size else Level.WARNING
                 fact = f"{disk.available * 100 // disk.size} % of the disk of {disk.folder} is available"
-                yield Fault(fact, seen.on(host, "df -h"), f"at least {judge.DISK_SHARE:.0%}", level)
+                yield Fault(fact, snapshot.on(host, "df -h"), f"at least {judge.DISK_SHARE:.0%}", level)
 
-    return _of_parts(seen, "space", short)
+    return _of_parts(snapshot, "space", short)
 
 
-def _inodes(seen: Seen) -> Iterator[Case]:
+def _inodes(snapshot: Snapshot) -> Iterator[Case]:
     def short(host: str, text: str) -> Iterator[Fault]:
         rows = {row[5]: row for row in map(str.split, text.strip().splitlines()[1:])}
         if not rows:
             raise ValueError("df shows nothing")
         for folder, row in rows.items():
-            # File systems that make them as they need show none.
+            # File systems without a fixed number of inodes print none.
             if row[1].isdigit() and int(row[3]) < _INODES_SHARE * int(row[1]):
                 fact = f"{int(row[3]) * 100 // int(row[1])} % of the inodes of {folder} are available"
-                yield Fault(fact, seen.on(host, "df -i"), f"at least {_INODES_SHARE:.0%}", Level.WARNING)
+                yield Fault(fact, snapshot.on(host, "df -i"), f"at least {_INODES_SHARE:.0%}", Level.WARNING)
 
-    return _of_parts(seen, "inodes", short)
+    return _of_parts(snapshot, "inodes", short)
 
 
-def _memory(seen: Seen) -> Iterator[Case]:
+def _memory(snapshot: Snapshot) -> Iterator[Case]:
     def short(host: str, memory: Memory) -> Iterator[Fault]:
         if memory.available < judge.MEMORY_SHARE * memory.total:
             fact = f"{memory.available * 100 // memory.total} % of the memory is available"
-            yield Fault(fact, seen.on(host, "free -h"), f"at least {judge.MEMORY_SHARE:.0%}", Level.WARNING)
+            yield Fault(
+                fact, snapshot.on(host, "free -h"), f"at least {judge.MEMORY_SHARE:.0%}", Level.WARNING
+            )
 
-    for machine in seen.status.machines:
+    for machine in snapshot.status.machines:
         yield Case(machine.name, judged(machine.memory, partial(short, machine.name)))
 
 
-def _clock(seen: Seen) -> Iterator[Case]:
-    limit = seen.status.clock_limit
+def _clock(snapshot: Snapshot) -> Iterator[Case]:
+    limit = snapshot.status.clock_limit
 
     def wrong(host: str, offset: float) -> Iterator[Fault]:
         if abs(offset) > limit:
             fact = f"its clock differs by {offset:+.1f} s"
-            yield Fault(fact, seen.on(host, "timedatectl"), f"at most {limit:g} s", Level.WARNING)
+            yield Fault(fact, snapshot.on(host, "timedatectl"), f"at most {limit:g} s", Level.WARNING)
 
-    for machine in seen.status.machines:
+    for machine in snapshot.status.machines:
         yield Case(machine.name, judged(machine.offset, partial(wrong, machine.name)))
 
 
-def _huge_pages(seen: Seen) -> Iterator[Case]:
+def _huge_pages(snapshot: Snapshot) -> Iterator[Case]:
     def stalls(host: str, text: str) -> Iterator[Fault]:
         enabled, defrag = text.strip().splitlines()[:2]
         if not ("[" in enabled and "[" in defrag):
             raise ValueError("the kernel has chosen nothing")
-        # Where a program asks for them, or the kernel makes them beside it, no process waits.
+        # With other settings no process is stalled without asking for huge pages.
         if "[always]" in enabled and "[always]" in defrag:
             path = "/sys/kernel/mm/transparent_hugepage/defrag"
             fact = "every process may be stopped while the kernel makes huge pages"
-            action = seen.on(host, f"sh -c 'echo madvise > {path}'")
+            action = snapshot.on(host, f"sh -c 'echo madvise > {path}'")
             yield Fault(fact, action, f"madvise in {path}", Level.WARNING)
 
-    return _of_parts(seen, "thp", stalls)
+    return _of_parts(snapshot, "thp", stalls)
 
 
-def _names(seen: Seen) -> Iterator[Case]:
-    addresses = {host.name: host.address for host in seen.cluster.hosts}
+def _names(snapshot: Snapshot) -> Iterator[Case]:
+    addresses = {node.name: node.address for node in snapshot.cluster.hosts}
 
-    def wrong(here: str, text: str) -> Iterator[Fault]:
+    def wrong(host: str, text: str) -> Iterator[Fault]:
         rows = dict(_named(line) for line in text.splitlines() if line)
-        action = seen.on(here, "cat /etc/hosts")
+        action = snapshot.on(host, "cat /etc/hosts")
         for name, address in addresses.items():
             forward, backward = rows[name]
             if forward != [address]:
                 yield Fault(f"{name} resolves to {', '.join(forward) or 'nothing'}", action, address)
-            elif name.partition(".")[0] not in {one.partition(".")[0] for one in backward}:
+            elif name.partition(".")[0] not in {alias.partition(".")[0] for alias in backward}:
                 yield Fault(f"{address} is called {' '.join(backward) or 'nothing'}", action, name)
 
-    return _of_parts(seen, "names", wrong)
+    return _of_parts(snapshot, "names", wrong)
 
 
 def _named(line: str) -> tuple[str, tuple[list[str], list[str]]]:
@@ -106,14 +110,14 @@ def _named(line: str) -> tuple[str, tuple[list[str], list[str]]]:
     return name, (forward.split(), backward.split())
 
 
-def _away(seen: Seen) -> Iterator[Case]:
-    def gone(host: str, mark: away.Mark) -> Iterator[Fault]:
+def _away(snapshot: Snapshot) -> Iterator[Case]:
+    def marked(host: str, mark: away.Mark) -> Iterator[Fault]:
         if mark:
-            action = judge.way_back(seen.status, host, mark)
+            action = judge.way_back(snapshot.status, host, mark)
             yield Fault(away.told(mark), action, away.EXPECTED[mark["state"]], Level.WARNING)
 
-    for name, answer in seen.status.away.items():
-        yield Case(name, judged(answer, partial(gone, name)))
+    for name, answer in snapshot.status.away.items():
+        yield Case(name, judged(answer, partial(marked, name)))
 
 
 CHECKS = (

@@ -1,4 +1,4 @@
-"""What a check is: a name, and a pure function from what was answered to what is wrong."""
+"""The model of checks: a check is a name and a pure function from a snapshot to faults."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ops.status.model import RUNNING, Placed, Status
 from ops.status.placement import Cluster
 
 T = TypeVar("T")
-# A daemon that is younger may not have opened its ports, or told its leader.
+# A younger daemon may not yet listen, or be registered with its leader.
 SETTLED_SECONDS = 60
 
 
 class Fault(NamedTuple):
-    """What a check saw, and what to run; `expected` where it says more than the fact."""
+    """A fact, the command to run, and the `expected` value where the fact does not imply it."""
 
     fact: str
     action: str
@@ -34,16 +34,16 @@ class Fault(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One judgement of a host, by what it said or a service that was `asked`; unknown is not judged."""
+    """The faults of a host, by an answer of the host or of a `service`; an unknown one is not judged."""
 
     host: str
     faults: Answer[tuple[Fault, ...]]
-    asked: Placed | None = None
+    service: Placed | None = None
 
 
 @dataclass(frozen=True)
-class Seen:
-    """Everything that was asked and answered."""
+class Snapshot:
+    """All questions and answers of one diagnosis."""
 
     cluster: Cluster
     status: Status
@@ -54,40 +54,42 @@ class Seen:
         return next(host for host in self.cluster.hosts if host.name == name)
 
     def part(self, host: str, name: str) -> Answer[str]:
-        """Return what one command of a host's script printed."""
-        reply, parts = self._said[host]
+        """Return the output of one command of a host's script."""
+        reply, parts = self._replies[host]
         return reading.part(reply, parts, name)
 
     @cached_property
-    def _said(self) -> Mapping[str, tuple[Answer[Reply], Mapping[str, Answer[str]]]]:
-        """What each host said, and the parts of it: every check asks for some."""
+    def _replies(self) -> Mapping[str, tuple[Answer[Reply], Mapping[str, Answer[str]]]]:
+        """The reply of each host, and its parts."""
         replies = {host.name: self.answers[questions.shell(host)] for host in self.cluster.hosts}
         return {name: (reply, questions.parts(reply)) for name, reply in replies.items()}
 
     def document(self, name: str) -> Answer[Any]:
-        """Return the JSON of an address; unknown where no host runs it."""
-        unasked: Answer[Reply] = unknown("it was not asked")
-        return self.answers.get(name, unasked).then(lambda reply: json.loads(reply.text))
+        """Return the JSON document of a URL; unknown where no host serves it."""
+        not_asked: Answer[Reply] = unknown("it was not asked")
+        return self.answers.get(name, not_asked).then(lambda reply: json.loads(reply.text))
 
     def variable(self, host: str, name: str, default: Any = None) -> Any:
         """Return a variable of a host."""
         return self.host(host).variables.get(name, default)
 
     def placed(self, service: str) -> tuple[Placed, ...]:
-        """Return a service on each host where it belongs."""
-        return tuple(one for one in self.status.services if one.service == service)
+        """Return the placements of a service."""
+        return tuple(placed for placed in self.status.services if placed.service == service)
 
     def active(self, service: str) -> Placed:
-        """Return a service on the host that serves clients; LakehouseError where no host runs it."""
+        """Return a service on its active host; LakehouseError where no host runs it."""
         host = self.cluster.active(service).name
         return next(placed for placed in self.placed(service) if placed.host == host)
 
     def settled(self, service: str) -> tuple[Placed, ...]:
-        """Return it where its unit runs, and has for a while."""
-        return tuple(one for one in self.placed(service) if runs(one) and self.age(one) >= SETTLED_SECONDS)
+        """Return the placements of a service whose unit has been active for SETTLED_SECONDS."""
+        return tuple(
+            placed for placed in self.placed(service) if runs(placed) and self.age(placed) >= SETTLED_SECONDS
+        )
 
     def age(self, placed: Placed) -> float:
-        """Return for how many seconds a unit has been active."""
+        """Return the seconds since a unit became active."""
         since = placed.state.value.since if placed.state.value else None
         return self.status.at - since if since else 0.0
 
@@ -104,27 +106,27 @@ class Seen:
         return judge.restart(self.status, placed)
 
     def journal(self, placed: Placed) -> str:
-        """Return the command that shows what a service has said."""
+        """Return the command that prints the journal of a service."""
         return judge.journal(self.status, placed)
 
     @property
     def site(self) -> str:
-        """The command that brings every host to what the inventory says."""
+        """The command that applies the inventory to all hosts."""
         return judge.site(self.status)
 
 
 def runs(placed: Placed) -> bool:
-    """Tell whether a unit is known to run."""
+    """Return whether a unit is known to run."""
     return placed.state.value is not None and placed.state.value.word == RUNNING
 
 
-def judged(answer: Answer[T], judge_it: Callable[[T], Iterable[Fault]]) -> Answer[tuple[Fault, ...]]:
-    """Return the faults of an answer; unknown stays unknown, and what cannot be read becomes so."""
-    return answer.then(lambda value: tuple(judge_it(value)))
+def judged(answer: Answer[T], find_faults: Callable[[T], Iterable[Fault]]) -> Answer[tuple[Fault, ...]]:
+    """Return the faults of an answer; an unknown or unreadable one is unknown."""
+    return answer.then(lambda value: tuple(find_faults(value)))
 
 
 def settings(text: str) -> dict[str, Any]:
-    """Read a file of Flink's: a key and its value on each line."""
+    """Parse a configuration file of Flink."""
     try:
         return dict(yaml.safe_load(text))
     except yaml.YAMLError as error:
@@ -133,12 +135,12 @@ def settings(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Check:
-    """A row: its name (`area.check`), what it means when it is found, and its cases.
+    """A check: its name (`area.check`), what its fault means, and its cases.
 
-    `person` is what a person has to do. Where it is empty, the command of its faults mends them.
+    `person` is what an operator has to do. Where it is empty, the command of its faults fixes them.
     """
 
     name: str
     about: str
-    cases: Callable[[Seen], Iterator[Case]]
+    cases: Callable[[Snapshot], Iterator[Case]]
     person: str = ""

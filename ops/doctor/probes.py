@@ -1,4 +1,4 @@
-"""What is asked beyond the status: more commands in a host's one script, more addresses, more calls."""
+"""The questions of checks beyond those of a status: commands in a host's script, URLs, and calls."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import postgresql_login
 
 LOGS = "/var/log"
-# Of one command of a host: a status is in a hurry, and a machine may be busy.
+# Timeout of one command on a host: a status is faster, and a machine may be busy.
 PART_SECONDS = 5
-# What ends the list of places that take none.
+# End of the list of unreachable DataNodes.
 TRIED = "tried"
-# What a connection to a DataNode may take, and the start of the shell that makes it.
+# Timeout of a connection to a DataNode, with the start of the shell.
 _REACH_SECONDS = 3
 EDITS = "namenode_edits"
 CHECKPOINT = ("hdfs-checkpoint.timer", "hdfs-checkpoint.service")
 HISTORY = ("lakehouse-catalog.timer", "lakehouse-catalog.service")
 BACKUP = ("lakehouse-backup.timer", "lakehouse-backup.service")
-# One segment that failed may be taken the next time: then nothing waits.
+# A failed segment may succeed with the next attempt: then none is waiting.
 _ARCHIVE = """
 SELECT 'mode', current_setting('archive_mode')
 UNION ALL SELECT 'failing', (coalesce(last_failed_time > coalesce(last_archived_time, 'epoch'), false))::text
   FROM pg_stat_archiver
 UNION ALL SELECT 'waiting', count(*)::text FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'
 """
-# As many as find a connection that died, among the pool of a metastore.
+# Enough calls to use a dead connection in the pool of a metastore.
 CALLS = tuple(f"call {number}" for number in range(20))
-# Files that processes are compared with, each with the services whose hosts have it.
+# Configuration files that are compared with processes, each with the services whose hosts have it.
 _FILES = {
     "hdfs_site": ({"namenode"}, "hadoop/namenode/hdfs-site.xml"),
     "core_site": ({"namenode"}, "hadoop/core-site.xml"),
@@ -45,18 +45,18 @@ _FILES = {
     "flink_config": ({"flink_jobmanager", "flink_taskmanager"}, "flink/cluster/config.yaml"),
 }
 _JSON = {"Accept": "application/json"}
-# Pages that the doctor reads besides: listener and path.
+# Further pages for the doctor: listener and path.
 _PAGES = {
     EDITS: ("namenode_http", f"{questions.JMX}FSNamesystem"),
     "namenode_conf": ("namenode_http", "/conf"),
     "flink_taskmanagers": ("flink_rest", "/taskmanagers"),
     "flink_config": ("flink_rest", "/jobmanager/config"),
-    # A page of Spark's: its master has no other answer with its settings.
+    # An HTML page: Spark's master has no API with its settings.
     "spark_environment": ("spark_master_http", "/environment/"),
 }
-# Of its settings a metastore tells those few that a session may change; the kit sets this one.
+# A metastore returns only settings that sessions may change; the kit sets this one.
 METASTORE_KEY = "hive.metastore.disallow.incompatible.col.type.changes"
-# Of the whole server: a role sees of others' sessions only that they are there.
+# Of the whole server: a role can only count the sessions of others.
 _CONNECTIONS = """
 SELECT 'used', count(*)::text FROM pg_stat_activity WHERE backend_type = 'client backend'
 UNION ALL SELECT 'allowed', (current_setting('max_connections')::int
@@ -124,8 +124,8 @@ SELECT 'types', coalesce(jsonb_agg(one), '[]')::text FROM (
     LIMIT 1000
 ) kinds
 """
-# Prints a unit's properties, its process's limits and memory, and when each file that it reads changed last,
-# or a link on the way to it: those of systemd, and those of which its role says so in the unit (X-Reads).
+# Prints a unit's properties, its process's limits and memory, and the ctime of each file that it reads and of
+# links to it: unit files, and those that its role lists in the unit (X-Reads).
 SHOW = r"""
 show() {
   echo "@ $1"
@@ -148,7 +148,7 @@ show() {
 
 
 def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
-    """Give name and text of each command that a host's script runs in addition."""
+    """Yield name and text of each further command of a host's script."""
     services = cluster.services[host.name]
     names = {service.name for service in services}
     config = str(host.variables["lakehouse_config_dir"])
@@ -156,7 +156,7 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
     yield "inodes", f'{questions.volumes(host, services, LOGS)}\ndf -P -i -- "$@"'
     yield "manifest", questions.as_root(host_manifest.script(config))
     yield "thp", _pages()
-    yield "names", _names([(one.name, one.address) for one in cluster.hosts])
+    yield "names", _names([(node.name, node.address) for node in cluster.hosts])
     yield "listening", "ss -Hltn"
     yield "reach", _reach([endpoint.place for endpoint in cluster.endpoints("datanode_data")])
     yield "packages", _packages()
@@ -179,48 +179,48 @@ def commands(cluster: Cluster, host: Host) -> Iterator[tuple[str, str]]:
         yield "connections", questions.server_psql(host, _CONNECTIONS)
         if host.variables["lakehouse_backup_enabled"]:
             yield "archive", questions.server_psql(host, _ARCHIVE)
-    shown = "systemctl show --timestamp=unix --property=Id,ActiveState,Result,ActiveEnterTimestamp"
+    show = "systemctl show --timestamp=unix --property=Id,ActiveState,Result,ActiveEnterTimestamp"
     if questions.backups(host):
-        yield "backup_units", f"{shown} {shlex.join(BACKUP)}"
+        yield "backup_units", f"{show} {shlex.join(BACKUP)}"
     if questions.commits(host):
-        yield "history_units", f"{shown} {shlex.join(HISTORY)}"
+        yield "history_units", f"{show} {shlex.join(HISTORY)}"
     if "trino" in names:
         yield "catalogs", f"cd {shlex.quote(f'{config}/trino/catalog')} && sha256sum -- *.properties"
 
 
-def more(cluster: Cluster) -> Iterator[Question]:
-    """Give what is asked over HTTP and Thrift in addition."""
+def extra_questions(cluster: Cluster) -> Iterator[Question]:
+    """Yield the further questions over HTTP, Thrift and SQL."""
     for name, url in cluster.urls(_PAGES):
         yield Http(name, url, _JSON)
-    if found := cluster.endpoint("metastore"):
-        yield from (Thrift(name, *found.place, call="get_all_databases") for name in CALLS)
-        yield Thrift("metastore_conf", *found.place, call="getMetaConf", argument=METASTORE_KEY)
-    if found := cluster.endpoint("trino_http"):
+    if endpoint := cluster.endpoint("metastore"):
+        yield from (Thrift(name, *endpoint.place, call="get_all_databases") for name in CALLS)
+        yield Thrift("metastore_conf", *endpoint.place, call="getMetaConf", argument=METASTORE_KEY)
+    if endpoint := cluster.endpoint("trino_http"):
         user = str(cluster.variable("lakehouse_users")["trino"])
-        yield Sql("trino_session", found.uri, user, "SHOW SESSION")
+        yield Sql("trino_session", endpoint.uri, user, "SHOW SESSION")
 
 
 def _units_but(names: set[str]) -> set[str]:
-    """Return the units of the catalogue that none of these services has."""
-    known = catalogue.load().services.values()
-    own = {placement.unit(row) for row in known if row.name in names}
-    return {placement.unit(row) for row in known} - own
+    """Return the units of the catalogue except those of the named services."""
+    rows = catalogue.load().services.values()
+    excluded = {placement.unit(row) for row in rows if row.name in names}
+    return {placement.unit(row) for row in rows} - excluded
 
 
 def _active(units: list[str]) -> str:
-    """Print those units that run."""
-    named = shlex.join(f"{unit}.service" for unit in units)
-    return f"systemctl list-units --plain --no-legend --state=active -- {named} | cut -d ' ' -f 1"
+    """Return the command that prints the active ones of these units."""
+    unit_names = shlex.join(f"{unit}.service" for unit in units)
+    return f"systemctl list-units --plain --no-legend --state=active -- {unit_names} | cut -d ' ' -f 1"
 
 
 def _pages() -> str:
-    """Print when the kernel makes huge pages, and when it stops a process to do so; never, if it cannot."""
+    """Return the command that prints when the kernel makes huge pages, and stalls processes for them."""
     folder = "/sys/kernel/mm/transparent_hugepage"
     return f"cat {folder}/enabled {folder}/defrag 2>/dev/null || printf '[never]\\n[never]\\n'"
 
 
 def _names(hosts: list[tuple[str, str]]) -> str:
-    """Print a line per host: its name, its addresses, the names of its address, as seen here."""
+    """Return the command that prints each host's name, addresses, and names of its address."""
     lines = (
         f'echo "{name}|$(getent ahostsv4 {shlex.quote(name)} | cut -d " " -f 1 | sort -u | tr "\\n" " ")'
         f'|$(getent hosts {shlex.quote(address)} | tr -s " " | cut -d " " -f 2-)"'
@@ -230,16 +230,16 @@ def _names(hosts: list[tuple[str, str]]) -> str:
 
 
 def _reach(places: list[tuple[str, int]]) -> str:
-    """Print the places that take no connection in time; bash alone knows /dev/tcp."""
-    tries = (
+    """Return the command that prints unreachable DataNodes; /dev/tcp needs bash."""
+    attempts = (
         f"(timeout {_REACH_SECONDS} bash -c 'exec 3<>/dev/tcp/{address}/{port}' 2>/dev/null"
         f" || echo '{address}:{port}') &"
         for address, port in places
     )
-    return "\n".join([*tries, "wait", f"echo {TRIED}"])
+    return "\n".join([*attempts, "wait", f"echo {TRIED}"])
 
 
 def _packages() -> str:
-    """Print the version of every Java; those that were removed are left out."""
-    shown = "${db:Status-Abbrev} ${Package} ${Version}\\n"
-    return f"dpkg-query -W -f '{shown}' 'openjdk-*-jre-headless' 2>/dev/null | grep '^ii' || true"
+    """Return the command that prints the versions of installed Java packages."""
+    line_format = "${db:Status-Abbrev} ${Package} ${Version}\\n"
+    return f"dpkg-query -W -f '{line_format}' 'openjdk-*-jre-headless' 2>/dev/null | grep '^ii' || true"

@@ -1,4 +1,4 @@
-"""Checks that a process runs with what its file says, setting by setting."""
+"""Checks that a process runs with the settings of its configuration file."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from xml.etree import ElementTree as ET
 
 from lakehouse.validation.finding import Level
 from ops.doctor.daemons import waits
-from ops.doctor.model import Case, Check, Fault, Seen, settings
+from ops.doctor.model import Case, Check, Fault, Snapshot, settings
 from ops.doctor.probes import METASTORE_KEY
 from ops.maybe import both
 from ops.probing import Reply
 from ops.status.model import Placed
 
-# What the kit never prints, and what a component says in place of it.
+# Settings that the kit never prints, and placeholders of components for them.
 _SECRET = re.compile(r"password|secret|token|credential|access.?key", re.IGNORECASE)
 _HIDDEN = {"<redacted>", "******", "*********(redacted)"}
-# What Flink sets itself when it starts: names become addresses, and what was left open is chosen.
+# Settings that Flink changes at its start: it resolves names, and chooses defaults.
 _FLINKS_OWN = re.compile(
     r"^(jobmanager\.(rpc\.(address|port)|bind-host)|rest\.(address|port|bind-.*)|blob\.server\.port|io\.tmp\.dirs"
     r"|jobmanager\.memory\..*|web\.tmpdir)$"
 )
-# A row of Spark's page.
+# A setting on the page of Spark's master.
 _ROW = re.compile(r"<td>(spark\.[^<]+)</td><td>([^<]*)</td>")
 # Such as 60m, which is 60.00m to Trino.
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?)\s*([a-zA-Z]*)")
@@ -37,10 +37,10 @@ Settings = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Pair:
-    """A file, in a `part` of what a host says, and the `answer` of the service that has read it.
+    """A file, from a `part` of a host's reply, and the `answer` of the service that reads it.
 
-    Keys that only one of the two has are not compared; `key` is how the service calls that of a file. Where
-    `any_host` of the service may make the answer, one that is silent is why there is none.
+    Keys that only one of the two has are not compared; `key` maps a key of the file to one of the service.
+    With `any_host` any host of the service may be needed for the answer, and a silent one explains its lack.
     """
 
     group: str
@@ -54,19 +54,23 @@ class Pair:
     any_host: bool = False
 
 
-def _compared(*pairs: Pair) -> Callable[[Seen], Iterator[Case]]:
-    """Return a check of each of these files."""
+def _compared(*pairs: Pair) -> Callable[[Snapshot], Iterator[Case]]:
+    """Return the check of these files."""
 
-    def cases(seen: Seen) -> Iterator[Case]:
+    def cases(snapshot: Snapshot) -> Iterator[Case]:
         for pair in pairs:
-            placed = _where(seen, pair)
-            # Of one that waits for a restart that was said.
-            if placed and not waits(seen, placed):
-                said = seen.answers[pair.answer].then(_text_of).then(pair.running)
-                text = seen.part(placed.host, pair.part).then(pair.written)
-                silent = (one for one in seen.placed(pair.service) if pair.any_host and not one.state.known)
-                found = both(text, said, partial(_differing, seen, pair, placed))
-                yield Case(placed.host, found, next(silent, placed))
+            placed = _where(snapshot, pair)
+            # Another check reports that a service needs a restart.
+            if placed and not waits(snapshot, placed):
+                process_settings = snapshot.answers[pair.answer].then(_text_of).then(pair.running)
+                file_settings = snapshot.part(placed.host, pair.part).then(pair.written)
+                silent = (
+                    candidate
+                    for candidate in snapshot.placed(pair.service)
+                    if pair.any_host and not candidate.state.known
+                )
+                faults = both(file_settings, process_settings, partial(_differing, snapshot, pair, placed))
+                yield Case(placed.host, faults, next(silent, placed))
 
     return cases
 
@@ -75,47 +79,48 @@ def _text_of(reply: Reply) -> str:
     return reply.text
 
 
-def _where(seen: Seen, pair: Pair) -> Placed | None:
-    """Return the service on the group's host, which others may have too; None where no host runs it."""
-    hosts = {host.name for host in seen.cluster.running(pair.group)}
-    return next((placed for placed in seen.placed(pair.service) if placed.host in hosts), None)
+def _where(snapshot: Snapshot, pair: Pair) -> Placed | None:
+    """Return the service on a host of the group; None where no host runs it."""
+    hosts = {host.name for host in snapshot.cluster.running(pair.group)}
+    return next((placed for placed in snapshot.placed(pair.service) if placed.host in hosts), None)
 
 
 def _differing(
-    seen: Seen, pair: Pair, placed: Placed, written: Settings, running: Settings
+    snapshot: Snapshot, pair: Pair, placed: Placed, written: Settings, running: Settings
 ) -> tuple[Fault, ...]:
-    found = []
-    for name, now in sorted(written.items()):
-        then = running.get(pair.key(name), now).strip()
-        # A reference was resolved, a secret was hidden.
-        hidden = then in _HIDDEN or _SECRET.search(name)
-        if not _same(now, then) and "${" not in now and not hidden:
-            fact = f"{name} of {pair.file} is {then} in the process"
-            found.append(Fault(fact, seen.restart(placed), now, Level.WARNING))
-    return tuple(found)
+    faults = []
+    for name, expected in sorted(written.items()):
+        actual = running.get(pair.key(name), expected).strip()
+        # Placeholders of secrets differ.
+        hidden = actual in _HIDDEN or _SECRET.search(name)
+        if not _same(expected, actual) and "${" not in expected and not hidden:
+            fact = f"{name} of {pair.file} is {actual} in the process"
+            faults.append(Fault(fact, snapshot.restart(placed), expected, Level.WARNING))
+    return tuple(faults)
 
 
-def _same(one: str, other: str) -> bool:
-    """Tell whether two settings say the same, such as 4 and 4.0, or 60m and 60.00m."""
-    first, second = _QUANTITY.fullmatch(one), _QUANTITY.fullmatch(other)
-    if first and second:
-        return (float(first[1]), first[2]) == (float(second[1]), second[2])
-    return one == other
+def _same(value: str, other_value: str) -> bool:
+    """Return whether two values are equal, also such as 4 and 4.0, or 60m and 60.00m."""
+    quantity, other_quantity = _QUANTITY.fullmatch(value), _QUANTITY.fullmatch(other_value)
+    if quantity and other_quantity:
+        return (float(quantity[1]), quantity[2]) == (float(other_quantity[1]), other_quantity[2])
+    return value == other_value
 
 
 def _xml(text: str) -> Settings:
-    """Read a file of Hadoop's or Hive's."""
+    """Parse a configuration file of Hadoop or Hive."""
     try:
         root = ET.fromstring(text)  # noqa: S314 -- the kit's own file
     except ET.ParseError as error:
         raise ValueError(f"no XML: {error}") from error
     return {
-        one.findtext("name", "").strip(): one.findtext("value", "").strip() for one in root.iter("property")
+        element.findtext("name", "").strip(): element.findtext("value", "").strip()
+        for element in root.iter("property")
     }
 
 
 def _lines(text: str) -> Settings:
-    """Read a file of properties, a key and its value on each line."""
+    """Parse a properties file."""
     rows = [line.split("=", 1) for line in text.splitlines() if line and not line.startswith("#")]
     if not rows or any(len(row) < 2 for row in rows):  # noqa: PLR2004 -- a key and a value
         raise ValueError("no properties")
@@ -123,18 +128,18 @@ def _lines(text: str) -> Settings:
 
 
 def _of_namenode(file: str, text: str) -> Settings:
-    """Return what the NameNode took from a file; what its code has set since is its own."""
-    taken = (one for one in json.loads(text)["properties"] if str(one.get("resource")).endswith(file))
-    return {one["key"]: str(one["value"]) for one in taken}
+    """Return the settings that the NameNode has read from a file."""
+    properties = (row for row in json.loads(text)["properties"] if str(row.get("resource")).endswith(file))
+    return {row["key"]: str(row["value"]) for row in properties}
 
 
 def _of_jobmanager(text: str) -> Settings:
-    return {one["key"]: str(one["value"]) for one in json.loads(text) if not _FLINKS_OWN.match(one["key"])}
+    return {row["key"]: str(row["value"]) for row in json.loads(text) if not _FLINKS_OWN.match(row["key"])}
 
 
 def _flink_file(text: str) -> Settings:
-    found = settings(text).items()
-    return {key: _text(value) for key, value in found if not isinstance(value, list)}
+    items = settings(text).items()
+    return {key: _text(value) for key, value in items if not isinstance(value, list)}
 
 
 def _text(value: Any) -> str:
@@ -142,20 +147,20 @@ def _text(value: Any) -> str:
 
 
 def _of_master(text: str) -> Settings:
-    """Read the page on which Spark's master shows its settings."""
-    found = {html.unescape(key): html.unescape(value) for key, value in _ROW.findall(text)}
-    if not found:
+    """Parse the page with the settings of Spark's master."""
+    rows = {html.unescape(key): html.unescape(value) for key, value in _ROW.findall(text)}
+    if not rows:
         raise ValueError("the page of Spark's master shows no settings")
-    return found
+    return rows
 
 
 def _of_coordinator(text: str) -> Settings:
-    """Return what sessions of Trino begin with: name, value, default, type, about."""
+    """Return the defaults of Trino's session properties, the third column of a row."""
     return {str(row[0]): str(row[2]) for row in json.loads(text)}
 
 
 def _of_sessions(key: str) -> str:
-    """Return what sessions call it: query.max-run-time is their query_max_run_time."""
+    """Return the session property of a setting: query_max_run_time for query.max-run-time."""
     return re.sub(r"[.-]", "_", key)
 
 

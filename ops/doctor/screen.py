@@ -1,4 +1,4 @@
-"""The lines and the JSON of a diagnosis. Pure."""
+"""Format a diagnosis as lines and JSON. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OUTCOMES = {Level.FAULT: Outcome.DOWN, Level.WARNING: Outcome.DEGRADED}
 
 
 def result(status: Status, diagnosis: Diagnosis, seconds: float) -> Result:
-    """Return how the verb ends: one value, from which last line, code and JSON are made."""
+    """Return the result of the verb, with its last line, exit code and JSON."""
     return Result(
         verb=VERB,
         target=status.cluster,
@@ -42,9 +42,9 @@ def screen(diagnosis: Diagnosis, ending: Result) -> str:
 
 def _finding(finding: Finding) -> outcome.Finding:
     expected = f" (expected {finding.expected})" if finding.expected else ""
-    person = f"; {finding.person}" if finding.person else ""
-    what = f"{finding.fact}{expected}{person}"
-    return outcome.Finding(finding.check, _OUTCOMES[finding.level], finding.host, what, finding.action)
+    advice = f"; {finding.person}" if finding.person else ""
+    text = f"{finding.fact}{expected}{advice}"
+    return outcome.Finding(finding.check, _OUTCOMES[finding.level], finding.host, text, finding.action)
 
 
 def _details(status: Status, diagnosis: Diagnosis, seconds: float) -> dict[str, Any]:

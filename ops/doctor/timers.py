@@ -1,4 +1,4 @@
-"""What is done by the clock: a timer, and the unit that it starts."""
+"""Checks of timers, and of the units that they start."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from ops.doctor.model import Case, Fault, Seen, judged
+from ops.doctor.model import Case, Fault, Snapshot, judged
 from ops.status import reading
 
 
 @dataclass(frozen=True)
 class Timer:
-    """A timer and its work, by the part of a host's answer in which their `units` are.
+    """A timer and its service, by the part of a host's reply that has their `units`.
 
-    `idle` says what is not done without it, `last` is what it has made last.
+    `idle` is what is not done without the timer, `last` is its last result.
     """
 
     part: str
@@ -23,25 +23,29 @@ class Timer:
     last: str
 
 
-def cases(seen: Seen, hosts: Iterable[str], timer: Timer) -> Iterator[Case]:
-    """Judge on each host whether the timer runs, and how its work has ended."""
+def cases(snapshot: Snapshot, hosts: Iterable[str], timer: Timer) -> Iterator[Case]:
+    """Yield a case for each host: whether the timer is active, and how its service has ended."""
     for host in hosts:
-        blocks = seen.part(host, timer.part).then(reading.units)
-        yield Case(host, judged(blocks, partial(_faults, seen, host, timer)))
+        blocks = snapshot.part(host, timer.part).then(reading.units)
+        yield Case(host, judged(blocks, partial(_faults, snapshot, host, timer)))
 
 
-def _faults(seen: Seen, host: str, timer: Timer, blocks: list[dict[str, str]]) -> Iterator[Fault]:
-    clock, work = map({one["Id"]: one for one in blocks}.__getitem__, timer.units)
-    if clock["ActiveState"] != "active":
-        yield Fault(f"{timer.units[0]} is {clock['ActiveState']}: {timer.idle}", seen.site, "active")
-    if work["Result"] not in {"success", "exit-code"}:
+def _faults(snapshot: Snapshot, host: str, timer: Timer, blocks: list[dict[str, str]]) -> Iterator[Fault]:
+    timer_state, service_state = map({block["Id"]: block for block in blocks}.__getitem__, timer.units)
+    if timer_state["ActiveState"] != "active":
+        yield Fault(
+            f"{timer.units[0]} is {timer_state['ActiveState']}: {timer.idle}", snapshot.site, "active"
+        )
+    if service_state["Result"] not in {"success", "exit-code"}:
         unit = timer.units[1].removesuffix(".service")
-        action = seen.on(host, f"systemctl start {unit}")
-        yield Fault(f"{timer.last} was ended ({work['Result']})", action)
+        action = snapshot.on(host, f"systemctl start {unit}")
+        yield Fault(f"{timer.last} was ended ({service_state['Result']})", action)
 
 
-def started(seen: Seen, host: str, timer: Timer) -> float:
-    """Return when a timer was started; now, where that is not known."""
-    blocks = seen.part(host, timer.part).then(reading.units).value or []
-    stamp = next((one.get("ActiveEnterTimestamp", "") for one in blocks if one["Id"] == timer.units[0]), "")
-    return float(stamp.removeprefix("@")) if stamp.removeprefix("@") not in {"", "0"} else seen.status.at
+def started(snapshot: Snapshot, host: str, timer: Timer) -> float:
+    """Return when a timer was started, or the current time where that is unknown."""
+    blocks = snapshot.part(host, timer.part).then(reading.units).value or []
+    stamp = next(
+        (block.get("ActiveEnterTimestamp", "") for block in blocks if block["Id"] == timer.units[0]), ""
+    )
+    return float(stamp.removeprefix("@")) if stamp.removeprefix("@") not in {"", "0"} else snapshot.status.at

@@ -27,7 +27,7 @@ def look(prober: Prober, path: str, until: float) -> Status:
     Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
     """
     cluster = placement.read(inventory.load(path))
-    return seen(cluster, ask(prober, cluster, questions.questions(cluster), until))
+    return status_of(cluster, ask(prober, cluster, questions.questions(cluster), until))
 
 
 def ask(prober: Prober, cluster: Cluster, asked: Sequence[Question], until: float) -> reading.Answers:
@@ -35,7 +35,7 @@ def ask(prober: Prober, cluster: Cluster, asked: Sequence[Question], until: floa
     return prober.ask({host.name: hosts.connection(host) for host in cluster.hosts}, asked, until)
 
 
-def seen(cluster: Cluster, answers: reading.Answers) -> Status:
+def status_of(cluster: Cluster, answers: reading.Answers) -> Status:
     """Return the cluster as the answers show it now."""
     return reading.status(cluster, answers, REPORT, time.time())
 

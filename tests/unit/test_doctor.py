@@ -19,7 +19,7 @@ from lakehouse.validation.finding import Finding, Level
 from ops.doctor import diagnosis, failures, probes, screen
 from ops.doctor.daemons import listeners, processes
 from ops.doctor.diagnosis import CHECKS, UNJUDGED, diagnose
-from ops.doctor.model import Seen
+from ops.doctor.model import Snapshot
 from ops.maybe import Answer, unknown
 from ops.outcome import Outcome
 from ops.probing import Reply, Shell
@@ -173,7 +173,7 @@ class Told:
             "metastore_conf": "false", "metastore": "", **dict.fromkeys(probes.CALLS, ""),
         }  # fmt: skip
 
-    def seen(self) -> Seen:
+    def seen(self) -> Snapshot:
         answers: dict[str, Answer[Reply]] = {
             name: Answer(Reply(value if isinstance(value, str) else json.dumps(value), NOW, NOW))
             for name, value in self.said.items()
@@ -183,7 +183,7 @@ class Told:
             answers[f"host {host}"] = Answer(Reply(text, NOW, NOW + 0.1))
         answers |= {name: unknown(why) for name, why in self.silent.items()}
         status = reading.status(self.cluster, answers, Path("/nowhere"), NOW)
-        return Seen(reading.present(self.cluster, answers), status, answers)
+        return Snapshot(reading.present(self.cluster, answers), status, answers)
 
     def findings(self) -> tuple[Finding, ...]:
         return diagnose(self.seen()).findings
@@ -919,12 +919,15 @@ class TestAsking:
             name: said for name, said in told.said.items() if not name.startswith(("trino", "flink"))
         }
         assert diagnose(told.seen()).findings == ()
-        assert not [one for one in probes.more(told.cluster) if one.name.startswith("flink")]
+        assert not [one for one in probes.extra_questions(told.cluster) if one.name.startswith("flink")]
 
     def test_every_question_has_a_name_of_its_own(self, told: Told) -> None:
         asked = [
             one.name
-            for one in [*questions.questions(told.cluster, probes.commands), *probes.more(told.cluster)]
+            for one in [
+                *questions.questions(told.cluster, probes.commands),
+                *probes.extra_questions(told.cluster),
+            ]
         ]
         assert len(asked) == len(set(asked))
         assert {f"host {name}" for name in told.addresses} | set(told.said) == set(asked)

@@ -48,7 +48,7 @@ from ops.change.lock import Holder
 from ops.change.result import Ending, Stopped
 from ops.clients import Files
 from ops.console import view
-from ops.doctor.model import Seen
+from ops.doctor.model import Snapshot
 from ops.maybe import Answer, unknown
 from ops.probing import Reply
 from ops.remote import Line
@@ -258,7 +258,7 @@ def collected(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
         monkeypatch.setattr(remote, "output", output)
         monkeypatch.setattr(items, "request", lambda *_: {})
-        host, seen = cluster.hosts[0], cast("Seen", SimpleNamespace(cluster=cluster))
+        host, seen = cluster.hosts[0], cast("Snapshot", SimpleNamespace(cluster=cluster))
         with archive.create(tmp_path / "bundle.tar.gz", 1 << 20) as bundle:
             ended = verb._host(bundle, Masker(), seen, host, 5.0)
             bundle.close({})
