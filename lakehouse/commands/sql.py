@@ -16,7 +16,7 @@ from ops import hosts, outcome, output
 from ops.outcome import Finding, Result
 from ops.sql import nodes, rows, statements
 from ops.sql.engines import ENGINES, Engine
-from ops.sql.query import Asked, Outcome
+from ops.sql.query import Outcome, Query
 from ops.sql.rows import Rows
 from ops.status import placement
 from plugins.module_utils.lakehouse.counting import counted
@@ -71,7 +71,7 @@ def command(
     cluster = placement.read(inventories.load(inventory))
     host = _host(cluster, engine, client)
     user = person or str(cluster.variable("lakehouse_users")[client.user])
-    query = Asked(cluster, host, user, texts or (), limit)
+    query = Query(cluster, host, user, texts or (), limit)
     output.progress(f"{engine} on {host.name} as {user}")
     if texts is None:
         return _session(query, client)
@@ -126,15 +126,15 @@ def _host(cluster: placement.Cluster, name: str, engine: Engine) -> Host:
     return places[0]
 
 
-def _session(asked: Asked, engine: Engine) -> int:
+def _session(query: Query, engine: Engine) -> int:
     """Give this terminal to the engine's own program; return its exit code."""
-    program = nodes.as_account(engine.account(asked), engine.session(asked))
-    argv = [*hosts.ssh(asked.host, terminal=True), hosts.as_root(program)]
+    program = nodes.as_account(engine.account(query), engine.session(query))
+    argv = [*hosts.ssh(query.host, terminal=True), hosts.as_root(program)]
     code = subprocess.run(argv, check=False).returncode
     return int(outcome.Outcome.DOWN) if code == _LOST else code
 
 
-def _result(engine: str, query: Asked, answer: Outcome, seconds: float) -> Result:
+def _result(engine: str, query: Query, answer: Outcome, seconds: float) -> Result:
     path, host = query.cluster.inventory.path, query.host.name
     finding: tuple[Finding, ...] = ()
     if answer.complaint:
@@ -155,7 +155,7 @@ def _result(engine: str, query: Asked, answer: Outcome, seconds: float) -> Resul
         facts=(
             f"{len(answer.results)} of {counted(count, 'statement')}",
             f"{counted(sum(len(result.rows) for result in answer.results), 'row')}",
-            f"as {query.person}",
+            f"as {query.user}",
             f"{seconds:.1f} s",
         ),
         hosts={host: {"answered": not answer.silent, "why": answer.complaint if answer.silent else ""}},

@@ -17,7 +17,7 @@ from lakehouse.catalog.names import DEFAULT_CATALOG, Name
 from ops.clients import Files
 from ops.outcome import Finding, Outcome
 from ops.sql.engines import ENGINES
-from ops.sql.query import Asked
+from ops.sql.query import Query
 from ops.status.placement import Cluster
 
 _AT_ONCE = 16
@@ -133,7 +133,7 @@ def _told(cluster: Cluster, pins: list[Pin]) -> Iterator[tuple[Pin, str]]:
     [host, *_] = cluster.inventory.group(engine.group)
     person = str(cluster.variable("lakehouse_users")[engine.user])
     while left:
-        said = engine.ask(Asked(cluster, host, person, [one.statement for one in left], _SECONDS))
+        said = engine.ask(Query(cluster, host, person, [one.statement for one in left], _SECONDS))
         if not said.complaint:
             return
         # The rest of a silent engine would be as silent.

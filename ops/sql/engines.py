@@ -1,4 +1,4 @@
-"""Engines that run SQL: where each one runs, as which user, and by which client."""
+"""Engines that run SQL: the host, default user and client of each."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ops.sql import flink, spark, trino
-from ops.sql.query import Asked, Outcome
+from ops.sql.query import Outcome, Query
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Where an engine runs: the first host of a group; its default user; and its clients."""
+    """The group whose first host runs an engine, its default user, and its clients."""
 
     group: str
     user: str
-    ask: Callable[[Asked], Outcome]
-    session: Callable[[Asked], str]
-    # The account of the program of a session, where that is not the user of the statements.
-    account: Callable[[Asked], str] = lambda asked: asked.person
+    ask: Callable[[Query], Outcome]
+    session: Callable[[Query], str]
+    # The Unix account of an interactive client; by default that of the user.
+    account: Callable[[Query], str] = lambda query: query.user
 
 
 ENGINES = {

@@ -1,4 +1,4 @@
-"""Asks Flink with its SQL client on a host of it, as a Unix account there, and reads its tables."""
+"""Run statements with Flink's SQL client on one of its hosts, as a Unix account, and parse its output."""
 
 from __future__ import annotations
 
@@ -8,106 +8,106 @@ from itertools import pairwise
 from unicodedata import east_asian_width
 
 from ops.sql.nodes import Client
-from ops.sql.query import Asked, Outcome
+from ops.sql.query import Outcome, Query
 from ops.sql.rows import Rows
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-# Behind a statement that is repeated, or in a line of its own.
+# After an echoed statement, or in its own line.
 _BORDER = re.compile(r"\+(?:-+\+)+$")
 _EMPTY = re.compile(r"Empty set(?: \([\d.]+ seconds?\))?$")
 _NULL = "<NULL>"
-# The last letter of one unit of UTF-16.
+# The last character of one UTF-16 code unit.
 _BASIC = 0xFFFF
 _ERROR = "[ERROR] Could not execute SQL statement. Reason:"
 _JAVA = re.compile(r"^(?:[a-z_]\w*\.)+[A-Z]\w*(?:: |$)")
-# As wide as a cell may be before it is cut off.
+# A maximal width, so that no cell is truncated.
 _SETTINGS = {"table.display.max-column-width": "1000000", "execution.runtime-mode": "batch"}
 
 
-def script(_: Asked) -> str:
-    """Return the shell's line. The client opens a file: a pipe of its own user's is one."""
+def script(_: Query) -> str:
+    """Return the shell command. The client needs a file that its user may open, such as this pipe."""
     return "cat | flink-sql -f /dev/stdin"
 
 
-def session(_: Asked) -> str:
-    """Return the command of a session on the host."""
+def session(_: Query) -> str:
+    """Return the command of an interactive session on the host."""
     return "flink-sql"
 
 
-def given(asked: Asked) -> str:
-    """Return what the client reads: it takes one statement of a line."""
+def client_input(query: Query) -> str:
+    """Return the input of the client: settings and statements."""
     settings = [f"SET '{key}' = '{value}'" for key, value in _SETTINGS.items()]
-    return "".join(f"{statement};\n" for statement in (*settings, *asked.statements))
+    return "".join(f"{statement};\n" for statement in (*settings, *query.statements))
 
 
 def read(lines: Iterable[str]) -> Outcome:
-    """Read what the client shows. It ends with 0 also where a statement failed, and then stops."""
-    shown = iter([_COLOUR.sub("", line) for line in lines])
-    found: list[Rows] = []
+    """Parse the client's output. It stops at a failed statement, also with exit code 0."""
+    output = iter([_COLOUR.sub("", line) for line in lines])
+    results: list[Rows] = []
     settings = len(_SETTINGS)
-    for line in shown:
+    for line in output:
         if border := _BORDER.search(line):
-            if (table := _table(border[0], shown)) is None:
-                return Outcome(tuple(found), "the client ended within a table")
-            found.append(table)
+            if (table := _table(border[0], output)) is None:
+                return Outcome(tuple(results), "the client ended within a table")
+            results.append(table)
         elif _EMPTY.search(line):
-            found.append(Rows())
+            results.append(Rows())
         elif _ERROR in line:
-            return Outcome(tuple(found), _reason(shown))
+            return Outcome(tuple(results), _reason(output))
         elif "[INFO] Execute statement succeeded" in line or "[INFO] Complete execution" in line:
-            # The settings are ours.
+            # The first answers are to the settings.
             settings -= 1
-            found += [Rows(said=("done",))] if settings < 0 else []
-    return Outcome(tuple(found))
+            results += [Rows(messages=("done",))] if settings < 0 else []
+    return Outcome(tuple(results))
 
 
-def _table(border: str, shown: Iterator[str]) -> Rows | None:
-    """Read a table: names, a border, rows, a border; None where it has no end.
+def _table(border: str, output: Iterator[str]) -> Rows | None:
+    """Parse a table: names, a border, rows, a border; None for an incomplete one.
 
-    A cell may go on in the next line of the text.
+    A cell may contain line breaks.
     """
-    edges = [place for place, letter in enumerate(border) if letter == "+"]
-    names = next(shown, "")
+    edges = [position for position, letter in enumerate(border) if letter == "+"]
+    names = next(output, "")
     if sum(map(_width, names)) < len(border):
         return None
     columns = tuple(cell.strip() for cell in _cells(names, edges))
-    next(shown, "")
+    next(output, "")
     rows: list[tuple[str | None, ...]] = []
-    whole = ""
-    for line in shown:
-        if not whole and line == border:
+    text = ""
+    for line in output:
+        if not text and line == border:
             return Rows(columns, tuple(rows))
-        whole = f"{whole}\n{line}" if whole else line
-        if sum(map(_width, whole)) >= len(border):
-            cells = [cell.strip() for cell in _cells(whole, edges)]
+        text = f"{text}\n{line}" if text else line
+        if sum(map(_width, text)) >= len(border):
+            cells = [cell.strip() for cell in _cells(text, edges)]
             rows.append(tuple(None if cell == _NULL else cell for cell in cells))
-            whole = ""
+            text = ""
     return None
 
 
 def _cells(line: str, edges: list[int]) -> Iterator[str]:
-    """Give the texts between the edges, which count columns as Flink does."""
+    """Yield the texts between the edges, which are positions in terminal columns."""
     ends: dict[int, int] = {}
     width = 0
-    for place, letter in enumerate(line):
-        ends.setdefault(width, place)
+    for position, letter in enumerate(line):
+        ends.setdefault(width, position)
         width += _width(letter)
-    for left, right in pairwise(edges):
-        yield line[ends[left] + 1 : ends[right]]
+    for start, end in pairwise(edges):
+        yield line[ends[start] + 1 : ends[end]]
 
 
 def _width(letter: str) -> int:
-    """Return how many columns Flink gives a letter: TableauStyle.java, getStringDisplayWidth.
+    """Return the terminal columns of a letter for Flink: TableauStyle.java, getStringDisplayWidth.
 
-    A unit of UTF-16 is one, and what East Asia writes wide one more.
+    It is the number of UTF-16 code units, plus one for wide East Asian letters.
     """
     return (2 if ord(letter) > _BASIC else 1) + (east_asian_width(letter) in "WF")
 
 
-def _reason(shown: Iterator[str]) -> str:
-    """Return the next line without the name of Java's class, if it says more than that."""
-    line = next(shown, "no reason was given").strip()
+def _reason(output: Iterator[str]) -> str:
+    """Return the next line without the name of a Java class, unless that is all."""
+    line = next(output, "no reason was given").strip()
     return _JAVA.sub("", line) or line
 
 
-CLIENT = Client(script, given, read)
+CLIENT = Client(script, client_input, read)

@@ -1,4 +1,4 @@
-"""Asks an engine by a program on a host of it, which runs as the person's account and reads statements."""
+"""Run statements with an engine's client on one of its hosts, as the user's Unix account."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from ops import output, remote
-from ops.sql.query import Asked, Outcome
+from ops.sql.query import Outcome, Query
 
 
 @dataclass(frozen=True)
 class Client:
-    """A program: its line for the shell, what it reads, and what it printed means."""
+    """A client: its shell command, its input, and the parser of its output."""
 
-    script: Callable[[Asked], str]
-    given: Callable[[Asked], str]
+    script: Callable[[Query], str]
+    client_input: Callable[[Query], str]
     read: Callable[[Iterable[str]], Outcome]
 
-    def ask(self, asked: Asked) -> Outcome:
-        """Run it; the host ends it when the time is over, or when this connection ends."""
-        name = asked.host.name
-        kept = output.CapturedLines([name])
-        scripts = {name: as_account(asked.person, self.script(asked))}
-        ended = remote.run(scripts, [asked.host], kept, asked.limit, self.given(asked))[name]
-        if not ended.known:
-            return Outcome((), ended.why, silent=True)
-        if ended.value == remote.TIMED_OUT:
-            return Outcome((), f"ended after {asked.limit:g} s (--limit)", late=True)
-        outcome = self.read(kept.of(name, wrong=False))
-        if ended.value and not outcome.complaint:
-            said = [line for line in kept.of(name, wrong=True) if line.strip()]
-            return replace(outcome, complaint=said[-1].strip() if said else f"exit code {ended.value}")
-        if not outcome.complaint and len(outcome.results) != len(asked.statements):
+    def ask(self, query: Query) -> Outcome:
+        """Run the client; the host ends it after the timeout, or with the connection."""
+        name = query.host.name
+        lines = output.CapturedLines([name])
+        scripts = {name: as_account(query.user, self.script(query))}
+        exit_code = remote.run(scripts, [query.host], lines, query.limit, self.client_input(query))[name]
+        if not exit_code.known:
+            return Outcome((), exit_code.why, silent=True)
+        if exit_code.value == remote.TIMED_OUT:
+            return Outcome((), f"ended after {query.limit:g} s (--limit)", late=True)
+        outcome = self.read(lines.of(name, wrong=False))
+        if exit_code.value and not outcome.complaint:
+            errors = [line for line in lines.of(name, wrong=True) if line.strip()]
+            return replace(
+                outcome, complaint=errors[-1].strip() if errors else f"exit code {exit_code.value}"
+            )
+        if not outcome.complaint and len(outcome.results) != len(query.statements):
             return replace(
                 outcome, complaint="the client has said something else than one answer to each statement"
             )
@@ -40,5 +42,5 @@ class Client:
 
 
 def as_account(account: str, command: str) -> str:
-    """Return the command as it runs as a Unix account, in a folder that every account may enter."""
+    """Return the command that runs another as a Unix account, in a folder that every account may enter."""
     return f"cd / && exec runuser -u {shlex.quote(account)} -- sh -c {shlex.quote(command)}"

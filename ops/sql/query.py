@@ -1,4 +1,4 @@
-"""What an engine is asked, and how: the same for all of them."""
+"""A query to an engine, and its outcome, for all engines."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from ops.status.placement import Cluster
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Statements for an engine: on a host, in the name of a person, within so many seconds."""
+class Query:
+    """Statements for an engine: on a host, as a user, with a timeout in seconds."""
 
     cluster: Cluster
     host: Host
-    person: str
+    user: str
     statements: Sequence[str] = ()
     limit: float = 0.0
 
-    def user(self, key: str) -> str:
+    def account(self, key: str) -> str:
         """Return an account of the inventory by its key in `lakehouse_users`."""
         return str(self.cluster.variable("lakehouse_users")[key])
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What statements returned up to the first that failed, and the engine's one line of that one."""
+    """The results up to the first failed statement, and the engine's error message as one line."""
 
     results: tuple[Rows, ...]
     complaint: str = ""
-    # No answer: nothing is known of the statement.
+    # Without an answer the state of the statement is unknown.
     silent: bool = False
-    # The time was over.
+    # Ended by the timeout.
     late: bool = False

@@ -1,6 +1,6 @@
-"""Runs statements on Spark, on a host of it: a list in JSON on stdin, lines of JSON on stdout.
+"""Run statements on Spark, on one of its hosts: a JSON list on stdin, lines of JSON on stdout.
 
-Sent there as a text: it knows nothing of the kit, and is started by the Python of Spark's own driver.
+It is sent as a text and run by the Python of Spark's driver, so it imports nothing of the kit.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pyspark.sql import Row, SparkSession
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON knows it; what has no word there, such as a date, as its text."""
+    """Return a value of a JSON type; other types, such as dates, become text."""
     if isinstance(value, Row):
-        return {name: plain(one) for name, one in zip(value.__fields__, value, strict=True)}
+        return {name: plain(item) for name, item in zip(value.__fields__, value, strict=True)}
     if isinstance(value, dict):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, bytes | bytearray):
         return value.hex()
     if isinstance(value, float) and not math.isfinite(value):
@@ -29,26 +29,26 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def say(**what: Any) -> None:
-    """Print one thing, in its own line."""
-    sys.stdout.write(json.dumps(what) + "\n")
+def say(**fields: Any) -> None:
+    """Print a JSON line."""
+    sys.stdout.write(json.dumps(fields) + "\n")
     sys.stdout.flush()
 
 
 def main() -> int:
-    """Run them in order, until one fails."""
+    """Run the statements in order, until one fails."""
     statements = json.load(sys.stdin)
     try:
         spark = SparkSession.builder.appName("lakehouse sql").enableHiveSupport().getOrCreate()
         for statement in statements:
-            found = spark.sql(statement)
-            say(columns=found.columns)
-            for row in found.toLocalIterator():
+            frame = spark.sql(statement)
+            say(columns=frame.columns)
+            for row in frame.toLocalIterator():
                 say(row=[plain(value) for value in row])
     except PySparkException as error:
         say(error=error.getMessage() or str(error))
         return 1
-    except Exception as error:  # noqa: BLE001 -- Java's errors, and those of starting it, are of many kinds
+    except Exception as error:  # noqa: BLE001 -- Java's errors have many types
         java = getattr(error, "java_exception", None)
         say(error=str(java.getMessage() if java else error))
         return 1

@@ -1,4 +1,4 @@
-"""Takes a text of SQL apart into its statements, by the grammar of the engine that gets them. Pure.
+"""Split a text of SQL into statements, by the grammar of its engine. Pure.
 
 Trino: SqlBase.g4 of its release; Spark: SqlBaseLexer.g4; Flink: Calcite's Parser.jj with back ticks.
 """
@@ -10,27 +10,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 _REST = r"|;|\w+|[^\w\s;'\"`/-]|\s+|."
-# A text, name or comment that is not closed goes to the end.
+# An unclosed literal, name or comment extends to the end.
 _DOUBLED = r"""'(?:[^']|'')*(?:'|\Z)|"(?:[^"]|"")*(?:"|\Z)|`(?:[^`]|``)*(?:`|\Z)"""
 _ESCAPED = (
     r"""\b[rR]'[^']*(?:'|\Z)|\b[rR]"[^"]*(?:"|\Z)"""
     r"""|'(?:[^'\\]|\\.|\\\Z)*(?:'|\Z)|"(?:[^"\\]|\\.|\\\Z)*(?:"|\Z)|`(?:[^`]|``)*(?:`|\Z)"""
 )
 _COMMENT = ("--", "/*")
-# Of the comments of Spark, which are in each other; a hint is none.
+# Delimiters of Spark's nested comments; a hint is none.
 _EDGE = re.compile(r"/\*(?!\+)|\*/")
-# What has an END of its own, and what names itself behind it; of the latter BEGIN and CASE alone are counted.
+# Blocks with a plain END, and control structures, which repeat their name after END.
 _BLOCKS = frozenset({"BEGIN", "CASE"})
 _CONTROLS = frozenset({"IF", "LOOP", "WHILE", "REPEAT", "FOR"})
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How an engine reads a text: its pieces, and whether comments may be in each other.
+    """The lexical rules of an engine: its tokens, and whether comments are nested.
 
-    `begins` tells at a BEGIN whether a body begins, by the words and signs of the statement up to it and how
-    many functions have none yet. `comments` is whether they are passed on: Flink's client ends a statement at
-    a semicolon that is the last letter of a line.
+    `begins` returns whether a BEGIN starts a body, by the words of the statement up to it and the number of
+    functions without a body. `comments` is whether they are kept: Flink's client ends a statement at a
+    semicolon at the end of a line, also in a comment.
     """
 
     piece: re.Pattern[str]
@@ -40,17 +40,17 @@ class Dialect:
 
 
 def _routine(_: Sequence[str], functions: int) -> bool:
-    """Tell whether a function of Trino has its body here."""
+    """Return whether the body of a Trino function begins."""
     return functions > 0
 
 
 def _script(words: Sequence[str], _: int) -> bool:
-    """Tell whether a script of Spark begins, which may have a label."""
+    """Return whether a Spark script begins, which may have a label."""
     return len(words) == 1 or (len(words) == 3 and words[1] == ":")  # noqa: PLR2004 -- label, colon, BEGIN
 
 
 def _statement_set(words: Sequence[str], _: int) -> bool:
-    """Tell whether statements of Flink follow that are one job."""
+    """Return whether a statement set of Flink begins."""
     return list(words[-3:]) == ["STATEMENT", "SET", "BEGIN"]
 
 
@@ -66,22 +66,22 @@ DIALECTS = {
 
 
 def split(text: str, engine: str) -> list[str]:
-    """Return the statements of a text as they stand there, without semicolons; empty ones are left out."""
-    dialect, found = DIALECTS[engine], list[str]()
-    begun, words, depth, functions, inside = "", list[str](), 0, 0, False
+    """Return the unchanged statements of a text, without semicolons and empty ones."""
+    dialect, statements = DIALECTS[engine], list[str]()
+    current, words, depth, functions, inside = "", list[str](), 0, 0, False
     for piece in _read(text, dialect):
         comment = piece.startswith(_COMMENT) and not piece.startswith("/*+")
         if piece == ";" and not depth:
-            found += [begun.strip()] if words else []
-            begun, words, functions = "", [], 0
+            statements += [current.strip()] if words else []
+            current, words, functions = "", [], 0
             continue
-        begun += " " if comment and not dialect.comments else piece
+        current += " " if comment and not dialect.comments else piece
         if comment or piece.isspace():
             continue
         word, last = piece.upper(), words[-1] if words else ""
         words.append(word)
         if last == "END" and word in _CONTROLS:
-            # It was not that of a block.
+            # This END belonged to a control structure.
             depth += inside
         elif word == "END" and depth:
             depth -= 1
@@ -92,26 +92,26 @@ def split(text: str, engine: str) -> list[str]:
             if word == "BEGIN" and dialect.begins(words, functions):
                 depth, functions = 1, functions - 1
         inside = depth > 0 or (word == "END" and inside)
-    return [*found, begun.strip()] if words else found
+    return [*statements, current.strip()] if words else statements
 
 
 def _read(text: str, dialect: Dialect) -> Iterator[str]:
-    """Give the pieces of a text, a comment with those that are in it."""
-    place = 0
-    while place < len(text):
-        piece = dialect.piece.match(text, place)
+    """Yield the tokens of a text; nested comments are one token."""
+    position = 0
+    while position < len(text):
+        piece = dialect.piece.match(text, position)
         assert piece  # noqa: S101 -- any letter is one
         end = piece.end()
         if dialect.nested and piece[0].startswith("/*") and not piece[0].startswith("/*+"):
-            end = _closed(text, place)
-        yield text[place:end]
-        place = end
+            end = _closed(text, position)
+        yield text[position:end]
+        position = end
 
 
-def _closed(text: str, place: int) -> int:
-    """Return where a comment ends that begins at a place."""
+def _closed(text: str, position: int) -> int:
+    """Return the end of the comment at a position."""
     depth = 0
-    for edge in _EDGE.finditer(text, place):
+    for edge in _EDGE.finditer(text, position):
         depth += 1 if edge[0] == "/*" else -1
         if not depth:
             return edge.end()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lakehouse import services
 from ops.change.result import Ending, Stopped
 from ops.sql.engines import ENGINES
-from ops.sql.query import Asked
+from ops.sql.query import Query
 from ops.status.placement import Cluster
 
 _COUNT, _LEAST = "SELECT count(*) FROM iceberg.nycflights.airlines", "SELECT 1"
@@ -52,6 +52,6 @@ def asked(cluster: Cluster, engine: str, statement: str) -> tuple[str, str]:
     if not hosts:
         return f"no host runs {engine}", ""
     person = str(cluster.variable("lakehouse_users")[row.user])
-    found = row.ask(Asked(cluster, hosts[0], person, (statement,), _SECONDS))
+    found = row.ask(Query(cluster, hosts[0], person, (statement,), _SECONDS))
     values = [str(value) for rows in found.results for line in rows.rows for value in line]
     return found.complaint, next(iter(values), "")

@@ -278,7 +278,11 @@ class TestStatements:
 class TestRows:
     """Three forms of the same."""
 
-    RESULTS = (Rows(("id", "名"), ((1, "a,b"), (None, 'say "x"\n'))), Rows(said=("CREATE TABLE",)), Rows())
+    RESULTS = (
+        Rows(("id", "名"), ((1, "a,b"), (None, 'say "x"\n'))),
+        Rows(messages=("CREATE TABLE",)),
+        Rows(),
+    )
 
     def test_a_table_is_aligned_by_what_a_terminal_shows(self) -> None:
         assert rows.table(self.RESULTS).splitlines() == [
@@ -356,7 +360,7 @@ class TestClients:
         assert found.results == (
             Rows(("a", "b", "e"), (("1", "x | y", "grün 漢字"), ("2", None, "a\n line"))),
             Rows(),
-            Rows(said=("done",)),
+            Rows(messages=("done",)),
         )
 
     def test_sparks_rows_are_read_up_to_its_refusal(self) -> None:
@@ -366,4 +370,4 @@ class TestClients:
         ]  # fmt: skip
         found = spark.read(map(json.dumps, said))
         assert found.complaint == "[NOT_FOUND] No table `x`. SQLSTATE: 42P01; line 1 pos 14"
-        assert found.results == (Rows(("a",), ((None,),)), Rows(said=("done",)), Rows(("b",)))
+        assert found.results == (Rows(("a",), ((None,),)), Rows(messages=("done",)), Rows(("b",)))

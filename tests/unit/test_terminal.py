@@ -60,7 +60,7 @@ def test_letters_of_every_language_stay() -> None:
 
 @hostile
 def test_a_table_for_people_shows_escapes_in_names_values_and_messages(value: str, shown: str) -> None:
-    told = rows.table([Rows((value,), ((value,), ([value],))), Rows(said=(value,))])
+    told = rows.table([Rows((value,), ((value,), ([value],))), Rows(messages=(value,))])
     assert shown in told
     assert all(letter == "\n" or printable(letter) == letter for letter in told)
 
