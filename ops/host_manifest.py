@@ -11,7 +11,7 @@ from plugins.module_utils.lakehouse import host_state
 
 
 def script(config_dir: str) -> str:
-    """Return the command that prints a list of differences, as reading.listed reads it; needs root."""
+    """Return the command that prints a list of differences, as reading.parse_list reads it; needs root."""
     # Without quotes, which each shell on the way would quote again: an argument has at most 128 KiB.
     program = base64.b64encode(zlib.compress(Path(host_state.__file__).read_bytes())).decode()
     unpack = f"import base64, zlib; exec(zlib.decompress(base64.b64decode('{program}')))"

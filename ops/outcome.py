@@ -31,11 +31,11 @@ class Finding:
     code: str
     outcome: Outcome
     where: str
-    what: str
+    fact: str
     next: str
 
     def __str__(self) -> str:
-        return printable(f"{self.outcome.name} {self.code} {self.where}: {self.what}; next: {self.next}")
+        return printable(f"{self.outcome.name} {self.code} {self.where}: {self.fact}; next: {self.next}")
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Result:
                     "code": finding.code,
                     "outcome": finding.outcome.name,
                     "where": finding.where,
-                    "what": finding.what,
+                    "what": finding.fact,
                     "next": finding.next,
                 }
                 for finding in self.worst

@@ -9,7 +9,7 @@ from ops.doctor import timers
 from ops.doctor.model import Case, Check, Fault, Snapshot, judged
 from ops.doctor.probes import BACKUP
 from ops.status import judge, questions
-from ops.status.model import Kept
+from ops.status.model import LastGood
 from plugins.module_utils.lakehouse.counting import counted
 
 # A nightly run and some hours; a week and a day where the inventory has its own calendar.
@@ -33,24 +33,24 @@ def _age(snapshot: Snapshot) -> Iterator[Case]:
         has_calendar = snapshot.variable(host, "backup_calendar") is not None
         hours = _OWN_CALENDAR_HOURS if has_calendar else HOURS
 
-        def old(kept: Kept | None, host: str = host, hours: int = hours) -> Iterator[Fault]:
+        def old(last: LastGood | None, host: str = host, hours: int = hours) -> Iterator[Fault]:
             since = timers.started(snapshot, host, _TIMER)
-            good = kept.good if kept else None
+            good = last.good if last else None
             # Before the timer was started no backup was due.
             age = snapshot.status.at - max(good or 0.0, since if good is None else 0.0)
             if age > hours * _HOUR:
                 fact = f"no good backup for {age / _HOUR:.0f} h"
                 yield Fault(fact, _run(snapshot), f"one in {hours} h", Level.WARNING)
-            if kept and kept.why and kept.why != INTERRUPTED:
-                yield Fault(f"the last backup has failed: {kept.why}", _run(snapshot))
+            if last and last.why and last.why != INTERRUPTED:
+                yield Fault(f"the last backup has failed: {last.why}", _run(snapshot))
 
         yield Case(host, judged(snapshot.status.backup, old))
 
 
 def _damaged(snapshot: Snapshot) -> Iterator[Case]:
-    def damaged(kept: Kept | None) -> Iterator[Fault]:
-        if kept and kept.damaged:
-            fact = f"{kept.damaged[0]}, the newest backup, is damaged, and nothing newer is good"
+    def damaged(last: LastGood | None) -> Iterator[Fault]:
+        if last and last.damaged:
+            fact = f"{last.damaged[0]}, the newest backup, is damaged, and nothing newer is good"
             yield Fault(fact, _run(snapshot), "a good one")
 
     for host in _keeper(snapshot):

@@ -21,7 +21,7 @@ def _drift(snapshot: Snapshot) -> Iterator[Case]:
                 yield Fault(line, snapshot.site)
 
     for host in snapshot.cluster.hosts:
-        lines = snapshot.part(host.name, "manifest").then(reading.listed)
+        lines = snapshot.part(host.name, "manifest").then(reading.parse_list)
         yield Case(host.name, judged(lines, differing))
 
 

@@ -9,7 +9,7 @@ from ops.doctor import timers
 from ops.doctor.model import Case, Check, Fault, Snapshot, judged
 from ops.doctor.probes import HISTORY
 from ops.status import questions
-from ops.status.model import Kept
+from ops.status.model import LastGood
 
 # An hourly run and two hours; a week and a day where the inventory has its own calendar.
 _HOURS, _OWN_CALENDAR_HOURS = 3, 8 * 24
@@ -27,12 +27,12 @@ def _age(snapshot: Snapshot) -> Iterator[Case]:
     for host in _keeper(snapshot):
         hours = _HOURS if snapshot.variable(host, "catalog_calendar") is None else _OWN_CALENDAR_HOURS
 
-        def old(kept: Kept | None, host: str = host, hours: int = hours) -> Iterator[Fault]:
+        def old(last: LastGood | None, host: str = host, hours: int = hours) -> Iterator[Fault]:
             # While the machine was off, or had no timer, no commit was due.
             since = timers.started(snapshot, host, _TIMER)
-            age = snapshot.status.at - max((kept and kept.good) or 0.0, since)
-            if kept and kept.why:
-                yield Fault(f"the last commit of the catalog has failed: {kept.why}", _run(snapshot))
+            age = snapshot.status.at - max((last and last.good) or 0.0, since)
+            if last and last.why:
+                yield Fault(f"the last commit of the catalog has failed: {last.why}", _run(snapshot))
             elif age > hours * _HOUR:
                 fact = f"the catalog was not looked at for {age / _HOUR:.0f} h"
                 yield Fault(fact, _run(snapshot), f"each {hours} h", Level.WARNING)

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster, by what is known of it. Pure: a model in, findings out."""
+"""Derive the findings of a cluster from its status. Pure: a model in, findings out."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from plugins.module_utils.lakehouse import away
 from plugins.module_utils.lakehouse.counting import counted
 
 DEGRADED, DOWN = Outcome.DEGRADED, Outcome.DOWN
-# A disk or a memory with less of itself available.
+# Minimum of available disk space and memory.
 DISK_SHARE, MEMORY_SHARE = 0.05, 0.05
-# PostgreSQL's words, for accounts that may use the reserved connections and for others.
+# PostgreSQL's messages, for roles that may use the reserved connections and for others.
 _FULL = ("too many clients already", "remaining connection slots are reserved")
 _LOST = re.compile(r'database "[^"]*" does not exist')
-# Of the NameNode, of a safe mode that a person has switched on, and that no block ends.
+# In the NameNode's message of a safe mode that an operator has entered.
 _BY_HAND = "turned on manually"
 
 
 def findings(status: Status) -> tuple[Finding, ...]:
-    """Return every fault. A host that says nothing is one, and its services are unknown, never well."""
+    """Return all faults. A silent host is one, and its services are unknown, not healthy."""
     return (
         *_away(status),
         *_machines(status),
@@ -42,54 +42,54 @@ def on(status: Status, host: str, line: str) -> str:
 
 
 def ping(status: Status, host: str) -> str:
-    """Return the command that asks whether Ansible reaches a host."""
+    """Return the command that checks whether Ansible can reach a host."""
     return hosts.ping(status.inventory, host)
 
 
 def way_back(status: Status, host: str, mark: away.Mark) -> str:
-    """Return the command that has a host serve that is away."""
+    """Return the command that brings back a host that is away."""
     return command(away.way_back(mark, host), status.inventory)
 
 
 def journal(status: Status, placed: Placed) -> str:
-    """Return the command that shows what a service has said."""
+    """Return the command that prints the journal of a service."""
     return on(status, placed.host, f"journalctl -u {placed.unit} -n 50 --no-pager")
 
 
 def site(status: Status) -> str:
-    """Return the command that brings every host to what the inventory says."""
+    """Return the command that applies the inventory to all hosts."""
     return f".venv/bin/ansible-playbook -i {shlex.quote(status.inventory)} playbooks/site.yml"
 
 
 def restart(status: Status, placed: Placed) -> str:
-    """Return the command that restarts a service on a host, behind its gate."""
+    """Return the command that restarts a service on a host, after its gate."""
     return command(f"restart {placed.service} --host {placed.host}", status.inventory)
 
 
 def restore(status: Status) -> str:
-    """Return the command that sets the cluster back to its newest backup."""
+    """Return the command that restores the newest backup of the cluster."""
     return command("restore", status.inventory)
 
 
 def dfsadmin(status: Status, question: str) -> str:
-    """Return the command that asks the NameNode as HDFS's superuser; root has no permissions there."""
+    """Return the command that runs dfsadmin as HDFS's superuser; root has no permissions there."""
     host = _of(status, "namenode").host
     return on(status, host, f"runuser -u {status.superuser} -- hdfs dfsadmin {question}")
 
 
 def is_full(why: str) -> bool:
-    """Tell whether PostgreSQL has refused a session because all connections are used."""
+    """Return whether PostgreSQL has refused a session because all connections are used."""
     return any(words in why for words in _FULL)
 
 
 def is_lost(why: str) -> bool:
-    """Tell whether PostgreSQL has refused a session because the metastore's database is gone."""
+    """Return whether PostgreSQL has refused a session because the metastore's database is missing."""
     return bool(_LOST.search(why))
 
 
 def _of(status: Status, service: str) -> Placed:
-    """Return a service of which there is one."""
-    return next(each for each in status.services if each.service == service)
+    """Return the placement of a single-instance service."""
+    return next(placed for placed in status.services if placed.service == service)
 
 
 def _away(status: Status) -> Iterator[Finding]:
@@ -101,8 +101,8 @@ def _away(status: Status) -> Iterator[Finding]:
 def _machines(status: Status) -> Iterator[Finding]:
     for machine in status.machines:
         if not machine.answer.known:
-            what = f"unknown: {machine.answer.why}"
-            yield Finding("host.silent", DEGRADED, machine.name, what, ping(status, machine.name))
+            fact = f"unknown: {machine.answer.why}"
+            yield Finding("host.silent", DEGRADED, machine.name, fact, ping(status, machine.name))
             continue
         yield from _resources(status, machine)
 
@@ -111,19 +111,19 @@ def _resources(status: Status, machine: Machine) -> Iterator[Finding]:
     for name in ("memory", "disks", "offset"):
         answer = getattr(machine, name)
         if not answer.known:
-            what = f"{name} unknown: {answer.why}"
-            yield Finding(f"host.{name}", DEGRADED, machine.name, what, ping(status, machine.name))
+            fact = f"{name} unknown: {answer.why}"
+            yield Finding(f"host.{name}", DEGRADED, machine.name, fact, ping(status, machine.name))
     memory, offset = machine.memory.value, machine.offset.value
     if memory and memory.available < MEMORY_SHARE * memory.total:
-        what = f"{memory.available * 100 // memory.total} % of the memory is available"
-        yield Finding("host.memory", DEGRADED, machine.name, what, on(status, machine.name, "free -h"))
+        fact = f"{memory.available * 100 // memory.total} % of the memory is available"
+        yield Finding("host.memory", DEGRADED, machine.name, fact, on(status, machine.name, "free -h"))
     for disk in machine.disks.value or ():
         if disk.available < DISK_SHARE * disk.size:
-            what = f"{disk.available * 100 // disk.size} % of the disk of {disk.folder} is available"
-            yield Finding("host.disk", DEGRADED, machine.name, what, on(status, machine.name, "df -h"))
+            fact = f"{disk.available * 100 // disk.size} % of the disk of {disk.folder} is available"
+            yield Finding("host.disk", DEGRADED, machine.name, fact, on(status, machine.name, "df -h"))
     if offset is not None and abs(offset) > status.clock_limit:
-        what = f"its clock differs by {offset:+.1f} s (allowed: {status.clock_limit:g} s)"
-        yield Finding("host.clock", DEGRADED, machine.name, what, on(status, machine.name, "timedatectl"))
+        fact = f"its clock differs by {offset:+.1f} s (allowed: {status.clock_limit:g} s)"
+        yield Finding("host.clock", DEGRADED, machine.name, fact, on(status, machine.name, "timedatectl"))
 
 
 def _units(status: Status) -> Iterator[Finding]:
@@ -131,21 +131,21 @@ def _units(status: Status) -> Iterator[Finding]:
     for placed in status.services:
         unit = placed.state.value
         if unit is None:
-            # Of a silent host it was said once.
+            # A silent host has its own finding.
             if placed.host not in silent:
-                what = f"unknown: {placed.state.why}"
+                fact = f"unknown: {placed.state.why}"
                 yield Finding(
                     "unit.unknown",
                     DEGRADED,
                     f"{placed.service} on {placed.host}",
-                    what,
+                    fact,
                     journal(status, placed),
                 )
         elif unit.word != RUNNING:
             outcome = DOWN if placed.needed else DEGRADED
-            what = f"{unit.word} ({unit.active}/{unit.sub})"
+            fact = f"{unit.word} ({unit.active}/{unit.sub})"
             where = f"{placed.service} on {placed.host}"
-            yield Finding(f"unit.{unit.word}", outcome, where, what, start(status, placed))
+            yield Finding(f"unit.{unit.word}", outcome, where, fact, start(status, placed))
         elif not unit.enabled:
             where = f"{placed.service} on {placed.host}"
             yield Finding(
@@ -154,13 +154,13 @@ def _units(status: Status) -> Iterator[Finding]:
 
 
 def revive(status: Status, placed: Placed) -> str:
-    """Return the command for a service whose leader does not hear of it: one that runs is restarted."""
+    """Return the command for a service whose leader does not list it: restart it if it runs, or start it."""
     unit = placed.state.value
     return restart(status, placed) if unit and unit.word == RUNNING else start(status, placed)
 
 
 def start(status: Status, placed: Placed) -> str:
-    """Return the command for a service that does not run: what ended by itself says why in its journal."""
+    """Return the command for a service that does not run: start it, or read the journal of a failed one."""
     unit = placed.state.value
     return site(status) if unit and unit.word in STOPPED else journal(status, placed)
 
@@ -168,28 +168,34 @@ def start(status: Status, placed: Placed) -> str:
 def _storage(status: Status) -> Iterator[Finding]:
     hdfs, namenode = status.hdfs.value, _of(status, "namenode")
     if status.unformatted.value:
-        what = f"no image of the file system in {', '.join(status.unformatted.value)}"
-        yield Finding("hdfs.image", DOWN, namenode.host, what, restore(status))
+        fact = f"no image of the file system in {', '.join(status.unformatted.value)}"
+        yield Finding("hdfs.image", DOWN, namenode.host, fact, restore(status))
     if hdfs is None:
-        what = f"the NameNode does not answer: {status.hdfs.why}"
-        yield Finding("hdfs.silent", DOWN, namenode.host, what, journal(status, namenode))
+        fact = f"the NameNode does not answer: {status.hdfs.why}"
+        yield Finding("hdfs.silent", DOWN, namenode.host, fact, journal(status, namenode))
         return
-    dead = [each for each in status.services if each.service == "datanode" and each.host not in hdfs.living]
-    following = {"safemode": leave_safemode(status)} if by_hand(hdfs) else {}
+    dead = [
+        placed
+        for placed in status.services
+        if placed.service == "datanode" and placed.host not in hdfs.living
+    ]
+    commands = {"safemode": leave_safemode(status)} if by_hand(hdfs) else {}
     if dead:
-        following["datanodes"] = revive(status, dead[0])
-    for code, wrong, what in of_hdfs(status, hdfs):
-        if wrong:
-            where = ", ".join(each.host for each in dead) if code == "datanodes" and dead else namenode.host
+        commands["datanodes"] = revive(status, dead[0])
+    for code, is_faulty, fact in of_hdfs(status, hdfs):
+        if is_faulty:
+            where = (
+                ", ".join(placed.host for placed in dead) if code == "datanodes" and dead else namenode.host
+            )
             outcome = DOWN if hdfs.live == 0 else DEGRADED
-            command_line = following.get(code) or dfsadmin(status, "-report")
-            yield Finding(f"hdfs.{code}", outcome, where, what, command_line)
-    if what := unfinished(status, hdfs):
-        yield Finding("hdfs.upgrade", DEGRADED, namenode.host, what, finalize(status))
+            next_command = commands.get(code) or dfsadmin(status, "-report")
+            yield Finding(f"hdfs.{code}", outcome, where, fact, next_command)
+    if fact := unfinished(status, hdfs):
+        yield Finding("hdfs.upgrade", DEGRADED, namenode.host, fact, finalize(status))
 
 
 def of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
-    """Give each thing that may be wrong with HDFS: its word, whether it is, and the fact."""
+    """Yield each possible fault of HDFS: its name, whether it is present, and the fact."""
     yield (
         "datanodes",
         hdfs.live < status.datanodes,
@@ -228,7 +234,7 @@ def of_hdfs(status: Status, hdfs: Hdfs) -> Iterator[tuple[str, bool, str]]:
 
 
 def by_hand(hdfs: Hdfs) -> bool:
-    """Tell whether HDFS is in a safe mode that only a person ends."""
+    """Return whether HDFS is in a safe mode that only an operator ends."""
     return _BY_HAND in hdfs.safemode
 
 
@@ -253,8 +259,8 @@ def finalize(status: Status) -> str:
 def _catalogue(status: Status) -> Iterator[Finding]:
     if not status.metastore.known:
         placed = _of(status, "metastore")
-        what = f"it does not answer: {status.metastore.why}"
-        yield Finding("metastore.silent", DOWN, placed.host, what, journal(status, placed))
+        fact = f"it does not answer: {status.metastore.why}"
+        yield Finding("metastore.silent", DOWN, placed.host, fact, journal(status, placed))
     placed = _of(status, "postgresql")
     silent = {machine.name for machine in status.machines if not machine.answer.known}
     if not status.database.known and placed.host not in silent:
@@ -263,8 +269,8 @@ def _catalogue(status: Status) -> Iterator[Finding]:
 
 def _no_database(status: Status, placed: Placed, why: str) -> Finding:
     if is_full(why):
-        what, following = f"no connection is left: {why}", restart(status, placed)
-        return Finding("database.connections", DEGRADED, placed.host, what, following)
+        fact, next_command = f"no connection is left: {why}", restart(status, placed)
+        return Finding("database.connections", DEGRADED, placed.host, fact, next_command)
     if is_lost(why):
         return Finding("database.lost", DOWN, placed.host, why, restore(status))
     return Finding(
@@ -285,16 +291,18 @@ def _engines(status: Status) -> Iterator[Finding]:
                 journal(status, placed),
             )
         elif answer.value.members < answer.value.placed:
-            what = f"{answer.value.members} of {counted(answer.value.placed, 'worker')} take work"
-            yield Finding(f"{name}.workers", DEGRADED, name, what, journal(status, placed))
+            fact = f"{answer.value.members} of {counted(answer.value.placed, 'worker')} take work"
+            yield Finding(f"{name}.workers", DEGRADED, name, fact, journal(status, placed))
 
 
 def _versions(status: Status) -> Iterator[Finding]:
     for name in dict.fromkeys(placed.release for placed in status.services):
-        found: dict[str, list[str]] = {}
+        hosts_by_version: dict[str, list[str]] = {}
         for machine in status.machines:
             if version := (machine.releases.value or {}).get(name):
-                found.setdefault(version, []).append(machine.name)
-        if len(found) > 1:
-            what = "; ".join(f"{version} on {', '.join(hosts)}" for version, hosts in found.items())
-            yield Finding("versions.differ", DEGRADED, name, what, site(status))
+                hosts_by_version.setdefault(version, []).append(machine.name)
+        if len(hosts_by_version) > 1:
+            fact = "; ".join(
+                f"{version} on {', '.join(hosts)}" for version, hosts in hosts_by_version.items()
+            )
+            yield Finding("versions.differ", DEGRADED, name, fact, site(status))

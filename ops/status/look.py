@@ -1,4 +1,4 @@
-"""Looks at the cluster of an inventory once, and shows it."""
+"""Read the status of an inventory's cluster once, and print it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ops.status.model import Status
 from ops.status.placement import Cluster
 
 REPORT = BUILD / "report"
-# To the upper left, and away with what was there.
+# Move the cursor to the upper left, and clear the screen.
 _CLEAR = "\x1b[H\x1b[2J"
 
 
 def look(prober: Prober, path: str, until: float) -> Status:
-    """Return the cluster as seen until then (of the monotonic clock).
+    """Return the status of the cluster by a deadline (monotonic clock).
 
     Raises LakehouseError where the inventory cannot be read, or has no hosts to log in to.
     """
@@ -30,21 +30,21 @@ def look(prober: Prober, path: str, until: float) -> Status:
     return status_of(cluster, ask(prober, cluster, questions.questions(cluster), until))
 
 
-def ask(prober: Prober, cluster: Cluster, asked: Sequence[Question], until: float) -> reading.Answers:
-    """Put questions to a cluster, over connections as Ansible makes them."""
-    return prober.ask({host.name: hosts.connection(host) for host in cluster.hosts}, asked, until)
+def ask(prober: Prober, cluster: Cluster, requests: Sequence[Question], until: float) -> reading.Answers:
+    """Ask questions of a cluster, over connections with Ansible's settings."""
+    return prober.ask({host.name: hosts.connection(host) for host in cluster.hosts}, requests, until)
 
 
 def status_of(cluster: Cluster, answers: reading.Answers) -> Status:
-    """Return the cluster as the answers show it now."""
+    """Return the status of a cluster from the answers, at the current time."""
     return reading.status(cluster, answers, REPORT, time.time())
 
 
 def show(status: Status, began: float, *, as_json: bool, clear: bool) -> int:
-    """Print a status that was begun then, on a terminal in place of the one before; return the exit code."""
+    """Print a status, on a terminal in place of the previous one if `clear`; return the exit code."""
     ending = screen.result(status, time.monotonic() - began)
-    shown = json.dumps(ending.json()) if as_json else printable(screen.screen(status, ending), keep=LINES)
+    text = json.dumps(ending.json()) if as_json else printable(screen.screen(status, ending), keep=LINES)
     first = _CLEAR if clear and not as_json and sys.stdout.isatty() else ""
-    sys.stdout.write(f"{first}{shown}\n")
+    sys.stdout.write(f"{first}{text}\n")
     sys.stdout.flush()
     return int(ending.outcome)

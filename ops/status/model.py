@@ -1,4 +1,4 @@
-"""A cluster as it was seen: every value is known, or unknown for a reason."""
+"""The status of a cluster: each value is known, or unknown with a reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ops.maybe import Answer
 from plugins.module_utils.lakehouse.away import Mark
 
 RUNNING = "running"
-# systemd's words, as people say them.
+# systemd's active states, as printed.
 _WORDS = {
     "active": RUNNING,
     "reloading": RUNNING,
@@ -17,15 +17,15 @@ _WORDS = {
     "activating": "starting",
     "deactivating": "stopping",
 }
-# Of a unit that an operator stopped, or that is not there: `site.yml` starts it.
+# States of a unit that an operator stopped or that is missing: `site.yml` starts it.
 STOPPED = frozenset({"stopped", "absent"})
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A systemd unit: its states, its main process, how often it came back, and since when it is active.
+    """A systemd unit: its states, main PID, number of restarts, and since when it is active.
 
-    `enabled` is whether the host's next boot starts it; true too where systemd's word is neither.
+    `enabled` is false only where systemd reports the unit as disabled.
     """
 
     load: str
@@ -38,7 +38,7 @@ class Unit:
 
     @property
     def word(self) -> str:
-        """Such as running, stopped or failed; absent where systemd knows no such unit."""
+        """The state in a word, such as running, stopped or failed; absent for a missing unit."""
         return "absent" if self.load == "not-found" else _WORDS.get(self.active, self.active)
 
 
@@ -61,7 +61,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Machine:
-    """A host. `offset` is by how many seconds its clock is at least ahead of ours."""
+    """A host. `offset` is the least possible difference of its clock to this machine's, in seconds."""
 
     name: str
     address: str
@@ -75,7 +75,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Placed:
-    """A service on a host, and the release that it runs from. Nothing works without one that is `needed`."""
+    """A service on a host, with its release. The cluster is down without a `needed` one."""
 
     service: str
     unit: str
@@ -87,10 +87,10 @@ class Placed:
 
 @dataclass(frozen=True)
 class Hdfs:
-    """What the NameNode counts. `safemode` is what it says of it, empty when it is off.
+    """Metrics of the NameNode. `safemode` is its message, empty when it is off.
 
-    `upgrade` is since when one is prepared and not finalized, in seconds since the epoch; None where none is.
-    `living` are the hosts of the DataNodes that are live.
+    `upgrade` is when an unfinalized upgrade was prepared, in seconds since the epoch; None without one.
+    `living` are the hosts of the live DataNodes.
     """
 
     capacity: int
@@ -111,7 +111,7 @@ class Hdfs:
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a format, and when the last commit was made, where the metastore is told."""
+    """The tables of a format, and the time of the last commit, where the metastore has it."""
 
     format: str
     count: int
@@ -120,7 +120,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class Database:
-    """PostgreSQL: its version, and what the metastore keeps in it."""
+    """PostgreSQL: its version, and the metastore's tables."""
 
     version: str
     tables: tuple[Tables, ...]
@@ -128,7 +128,7 @@ class Database:
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine: how many `members` of those placed take work, and what else it counts, in its own words."""
+    """An engine: the `members` that take work, of those placed, and further metrics."""
 
     name: str
     members: int
@@ -138,7 +138,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Verified:
-    """The last report of this cluster that is in build/report."""
+    """The last report of this cluster in build/report."""
 
     result: str
     generated: str
@@ -146,10 +146,10 @@ class Verified:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """When the last good one was made (seconds since the epoch), None for never, and why not since.
+class LastGood:
+    """The time of the last good backup or commit (seconds since the epoch), and why later ones failed.
 
-    `damaged` are the names of those after it that are known to be damaged.
+    `damaged` are the names of later ones that are known to be damaged.
     """
 
     good: float | None
@@ -159,7 +159,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Status:
-    """Everything. An engine that is not placed is not in `engines`; `verified` is None where none was."""
+    """The status of a cluster. `engines` has placed ones only; `verified` is None without a report."""
 
     cluster: str
     inventory: str
@@ -176,28 +176,28 @@ class Status:
     clock_limit: float
     # The account of HDFS's superuser.
     superuser: str = "hdfs"
-    # Folders of the NameNode in which no image of the file system is.
+    # Folders of the NameNode without an image of the file system.
     unformatted: Answer[tuple[str, ...]] = Answer(())  # noqa: RUF009 -- it is frozen
-    # None where the inventory wants none.
-    backup: Answer[Kept | None] = Answer(None)  # noqa: RUF009 -- it is frozen
-    # Bytes that deleted files take in HDFS, with each replica, because a snapshot has them.
+    # None where backups are disabled.
+    backup: Answer[LastGood | None] = Answer(None)  # noqa: RUF009 -- it is frozen
+    # Bytes of deleted files that snapshots keep in HDFS, with all replicas.
     snapshots: Answer[int] = Answer(0)  # noqa: RUF009 -- it is frozen
-    # The same of commits of the catalog by the clock.
-    history: Answer[Kept | None] = Answer(None)  # noqa: RUF009 -- it is frozen
-    # The mark of each host, empty where it serves. One that is away is none of `machines`, unless no other
-    # runs what it does.
+    # The scheduled commits of the catalog.
+    history: Answer[LastGood | None] = Answer(None)  # noqa: RUF009 -- it is frozen
+    # The mark of each host, empty where it serves. A host that is away is not in `machines`, unless no other
+    # host runs its services.
     away: Mapping[str, Answer[Mark]] = field(default_factory=dict)
-    # Hosts in maintenance with a DataNode, which is none of `datanodes`.
+    # Hosts in maintenance with a DataNode, which `datanodes` does not count.
     resting: tuple[str, ...] = ()
 
     @property
     def answered(self) -> int:
-        """How many hosts answered."""
+        """The number of hosts that answered."""
         return sum(machine.answer.known for machine in self.machines)
 
     @property
     def running(self) -> int:
-        """How many services are known to run."""
+        """The number of services that are known to run."""
         return sum(
-            each.state.value is not None and each.state.value.word == RUNNING for each in self.services
+            placed.state.value is not None and placed.state.value.word == RUNNING for placed in self.services
         )

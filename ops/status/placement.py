@@ -1,4 +1,4 @@
-"""What the inventory and the catalogue say of a cluster: who runs what, and where it is asked."""
+"""The placement of services on the hosts of an inventory, and their endpoints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lakehouse.sizing import placed
 class Cluster:
     """An inventory, with the services of each host in the order of the catalogue.
 
-    `away` are the hosts in maintenance, as far as they were asked for.
+    `away` are the hosts in maintenance, where that was read.
     """
 
     inventory: Inventory
@@ -40,12 +40,12 @@ class Cluster:
 
     @property
     def clock_limit(self) -> float:
-        """By how many seconds a clock may differ."""
+        """The allowed difference of clocks in seconds."""
         name = "node_max_clock_offset_seconds"
         return float(self.hosts[0].variables.get(name, defaults.role("node")[name]))
 
     def running(self, group: str) -> tuple[Host, ...]:
-        """Hosts of a group on which its services are placed: none where the profile leaves them out."""
+        """Return the hosts of a group on which its services are placed: none in a profile without them."""
         return tuple(
             host
             for host in self.inventory.group(group)
@@ -53,11 +53,11 @@ class Cluster:
         )
 
     def serving(self, group: str) -> tuple[Host, ...]:
-        """Hosts of a group on which its services run now: none of those in maintenance."""
+        """Return the hosts of a group on which its services run, without hosts in maintenance."""
         return tuple(host for host in self.running(group) if host.name not in self.away)
 
     def active(self, service: str) -> Host:
-        """Return the host of a service that serves clients; LakehouseError where none runs it."""
+        """Return the active host of a service; LakehouseError where no host runs it."""
         row = endpoints.service(service)
         return endpoints.first(row, self._members(row), self.inventory.path)
 
@@ -66,17 +66,17 @@ class Cluster:
         return tuple(endpoints.on(listener, host) for host in self._members(endpoints.owner(listener)))
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """Return the endpoint of a listener on the host that serves clients; None where no host runs it."""
+        """Return the endpoint of a listener on its active host; None where no host runs it."""
         return next(iter(self.endpoints(listener)), None)
 
     def urls(self, pages: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """Give name and URL of each page (listener, path) of a service that some host runs."""
+        """Yield name and URL of each page (listener, path) of a placed service."""
         for name, (listener, path) in pages.items():
-            if found := self.endpoint(listener):
-                yield name, f"{found.uri}{path}"
+            if endpoint := self.endpoint(listener):
+                yield name, f"{endpoint.uri}{path}"
 
     def _members(self, service: Service) -> tuple[Host, ...]:
-        """Hosts on which clients reach a service: those of its first group that run it."""
+        """Return the hosts on which clients reach a service: those of its first group that run it."""
         return tuple(
             host
             for host in self.inventory.group(service.groups[0])
@@ -85,7 +85,7 @@ class Cluster:
 
 
 def read(inventory: Inventory) -> Cluster:
-    """Return who runs what; LakehouseError where the hosts are containers of docker compose."""
+    """Return the cluster of an inventory; LakehouseError for one of docker compose."""
     first = inventory.hosts[0].variables
     if first.get("lakehouse_target", "nodes") != "nodes":
         raise LakehouseError(
@@ -94,51 +94,51 @@ def read(inventory: Inventory) -> Cluster:
         )
     catalogue = services.load()
     small = first["lakehouse_profile"] == services.CORE
-    names = {
+    names_by_host = {
         host.name: placed.services(placed.Machine(host.groups, host.variables), small=small)
         for host in inventory.hosts
     }
     rows = {
-        host: tuple(row for row in catalogue.services.values() if row.name in there)
-        for host, there in names.items()
+        host: tuple(row for row in catalogue.services.values() if row.name in host_services)
+        for host, host_services in names_by_host.items()
     }
     return Cluster(inventory, rows)
 
 
 def without(cluster: Cluster, names: Collection[str]) -> Cluster:
-    """Return the cluster with some hosts left out, as if the inventory did not name them."""
+    """Return the cluster without some hosts."""
     hosts = tuple(host for host in cluster.hosts if host.name not in names)
     return replace(cluster, inventory=replace(cluster.inventory, hosts=hosts))
 
 
 def unit(service: Service) -> str:
-    """Return a service's unit by its whole name: systemd shows nothing of a pattern whose unit is stopped."""
+    """Return the full name of a service's unit: systemd matches patterns with loaded units only."""
     if not service.instance:
         return service.unit
     return service.unit.replace("*", Template(service.instance).render(lakehouse_bom=bill()))
 
 
 def logs(service: Service, host: Host) -> list[str]:
-    """Return the files that a service writes on a host beside the journal; a star stands for any name."""
+    """Return the log files of a service on a host, beside the journal; a star matches any name."""
     words = {"lakehouse_bom": bill(), "lakehouse_data_dir": host.variables["lakehouse_data_dir"]}
     return [Template(path).render(words) for path in service.logs]
 
 
 def account(service: Service, host: Host) -> str:
-    """Return the Unix account that a service's files belong to; PostgreSQL's is Debian's."""
+    """Return the Unix account that owns a service's files; PostgreSQL has Debian's."""
     return str(host.variables["lakehouse_users"][service.user]) if service.user else "postgres"
 
 
 @cache
 def bill() -> Any:
-    """The bill of materials, as it stands: only its versions are wanted."""
+    """Return the bill of materials, without the overrides of an inventory."""
     return yamlfile.read(ROOT / "versions.yml")
 
 
 def needed(service: Service) -> bool:
-    """Tell whether nothing works without it: it stores or catalogues, on the one host of its group."""
+    """Return whether the cluster is down without a service: single-instance storage or catalog."""
     groups = services.load().groups
-    # What can be switched off is not waited for.
+    # A service with a switch is optional.
     return service.switch is None and any(
         groups[name].hosts == services.ONE and groups[name].band != "compute" for name in service.groups
     )

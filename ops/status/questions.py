@@ -1,4 +1,4 @@
-"""What is asked: one script per host, and one call to each service that counts something."""
+"""The questions of a status: one script per host, and one request to each service with metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ops.status import placement
 from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away, host_state
 
-# A part may hang where the others do not: on a mount that is gone, or a database.
+# Timeout of each part: one may hang, as on a lost mount or a database.
 PART_SECONDS = 2
 _MARK = "@@lakehouse"
 _NAME, _END = re.compile(r"\w+"), re.compile(r"= (\d{1,3})")
@@ -33,12 +33,12 @@ UNIT_PROPERTIES = (
     "ActiveEnterTimestamp",
     "UnitFileState",
 )
-# What ends a list that may be empty.
+# The end of a list that may be empty.
 END = host_state.END
 JMX = "/jmx?qry=Hadoop:service=NameNode,name="
-# Pages that the status reads: listener and path.
+# Pages for the status: listener and path.
 _PAGES = {
-    # FSNamesystem has more counters, and keeps its answers for ten seconds as all metrics do.
+    # FSNamesystem has more counters, but caches its metrics for ten seconds.
     "hdfs": ("namenode_http", f"{JMX}*State"),
     "namenode": ("namenode_http", f"{JMX}NameNodeInfo"),
     "spark": ("spark_master_http", "/json/"),
@@ -48,14 +48,14 @@ _PAGES = {
     "flink": ("flink_rest", "/overview"),
 }
 METASTORE = "metastore"
-# What lies below the root of the lakehouse, and in its snapshots alone.
+# The usage of the lakehouse's root, and of its snapshots.
 CONTENT = "content"
 # The account that makes backups and owns their folder.
 KEEPER = "lakehouse-backup"
-# Of a file with the result of the last run.
+# Limit of a file with the result of the last run.
 _FILE_BYTES = 64 * 1024
-# A row for each table. Only Iceberg tells the metastore of a commit. A parameter is text that a user writes:
-# one that is no number must not fail the query for all tables.
+# A row for each table. Only Iceberg records commits in the metastore. Parameters are text from users: one
+# that is not a number must not fail the query for all tables.
 TABLES = """
 SELECT "TBL_ID",
        CASE WHEN "TBL_TYPE" = 'VIRTUAL_VIEW' THEN 'view'
@@ -69,7 +69,7 @@ FROM "TBLS" LEFT JOIN (
 ) parameters USING ("TBL_ID")
 GROUP BY "TBL_ID", "TBL_TYPE"
 """
-# The database counts, so that many tables take as long as few.
+# The database aggregates, so that many tables are not slower than few.
 _SQL = f"""
 SELECT 'version', current_setting('server_version'), NULL
 UNION ALL
@@ -81,20 +81,20 @@ SELECT format, count(*)::text, max(committed)::text FROM ({TABLES}) tables GROUP
 Commands = Iterable[tuple[str, str]]
 
 
-def _nothing(_: Cluster, __: Host) -> Commands:
+def _no_commands(_: Cluster, __: Host) -> Commands:
     return ()
 
 
 def questions(
     cluster: Cluster,
-    more: Callable[[Cluster, Host], Commands] = _nothing,
+    extra: Callable[[Cluster, Host], Commands] = _no_commands,
     seconds: int = PART_SECONDS,
 ) -> list[Question]:
-    """Return everything that is to be asked; a host runs `more` commands in the same script.
+    """Return all questions; `extra` returns further commands for a host's script.
 
-    Each of its commands may take so many seconds.
+    `seconds` is the timeout of each command.
     """
-    return [*_shells(cluster, more, seconds), *_https(cluster), *_thrifts(cluster)]
+    return [*_shells(cluster, extra, seconds), *_https(cluster), *_thrifts(cluster)]
 
 
 def shell(host: Host) -> str:
@@ -103,10 +103,10 @@ def shell(host: Host) -> str:
 
 
 def parts(reply: Answer[Reply]) -> dict[str, Answer[str]]:
-    """Return what each part of a host's script printed; one that failed is unknown, for its own words."""
+    """Parse the output of each part of a host's script; a failed one is unknown, with its error message."""
     if reply.value is None:
         return {}
-    found: dict[str, Answer[str]] = {}
+    parsed: dict[str, Answer[str]] = {}
     blocks = f"\n{reply.value.text}".split(f"\n{_MARK} ")[1:]
     for part, end in pairwise(blocks):
         name, newline, text = part.partition("\n")
@@ -114,37 +114,36 @@ def parts(reply: Answer[Reply]) -> dict[str, Answer[str]]:
         if code and newline and _NAME.fullmatch(name):
             text += newline
             is_good = code[1] == "0"
-            found[name] = Answer(text) if is_good else unknown(_complaint(text) or f"exit {code[1]}")
-    return found
+            parsed[name] = Answer(text) if is_good else unknown(_complaint(text) or f"exit {code[1]}")
+    return parsed
 
 
 def _complaint(text: str) -> str:
-    """Return the last line that goes on with no other, of those with a colon if there are any."""
+    """Return the last line that is not indented, of those with a colon if there are any."""
     lines = [line for line in text.splitlines() if line[:1].strip()]
     return next(reversed([line for line in lines if ": " in line] or lines), "")
 
 
 def folders(host: Host) -> list[str]:
-    """Return the folders of a host whose disks may fill, of those that the inventory names."""
+    """Return the folders of the inventory on a host whose disks may fill."""
     variables = host.variables
-    own = [variables["lakehouse_data_dir"]]
+    paths = [variables["lakehouse_data_dir"]]
     for group, name in (("namenode", "lakehouse_namenode_dirs"), ("datanodes", "lakehouse_datanode_dirs")):
-        own += variables[name] if group in host.groups else []
-    return list(dict.fromkeys(["/", *map(str, own)]))
+        paths += variables[name] if group in host.groups else []
+    return list(dict.fromkeys(["/", *map(str, paths)]))
 
 
-def volumes(host: Host, services: tuple[Service, ...], *more: str) -> str:
-    """Return the commands that list the folders whose disks may fill, as a shell's own arguments.
+def volumes(host: Host, services: tuple[Service, ...], *extra_folders: str) -> str:
+    """Return the commands that set a shell's arguments to the folders whose disks may fill.
 
-    These are those of the inventory, what its units may write to, and what is mounted below one of them: what
-    stores something has its folder in its unit.
+    These are those of the inventory, the writable paths of its units, and mounts below one of them.
     """
     names = [*map(placement.unit, services), *catalogue.load().timers]
     units = shlex.join(f"{name}.service" for name in names)
     return "\n".join((
-        f"set -- {shlex.join([*folders(host), *more])}",
+        f"set -- {shlex.join([*folders(host), *extra_folders])}",
         f"paths=$(systemctl show -P ReadWritePaths -- {units}) || exit",
-        # systemd's own sign for a folder that need not be there.
+        # systemd's prefix of an optional path is a dash.
         "for path in $paths; do",
         '  case "$path" in -*) ;; *) [ ! -d "$path" ] || set -- "$@" "$path" ;; esac',
         "done",
@@ -156,21 +155,21 @@ def volumes(host: Host, services: tuple[Service, ...], *more: str) -> str:
     ))  # fmt: skip
 
 
-def space(host: Host, services: tuple[Service, ...], *more: str) -> str:
+def space(host: Host, services: tuple[Service, ...], *extra_folders: str) -> str:
     """Return the command that prints size, free bytes, mount and folder of each disk that may fill."""
-    return f'{volumes(host, services, *more)}\ndf -B1 --output=size,avail,target,file -- "$@"'
+    return f'{volumes(host, services, *extra_folders)}\ndf -B1 --output=size,avail,target,file -- "$@"'
 
 
-def _shells(cluster: Cluster, more: Callable[[Cluster, Host], Commands], seconds: int) -> Iterator[Question]:
+def _shells(cluster: Cluster, extra: Callable[[Cluster, Host], Commands], seconds: int) -> Iterator[Question]:
     for host in cluster.hosts:
-        commands = dict(_commands(host, cluster.services[host.name])) | dict(more(cluster, host))
+        commands = dict(_commands(host, cluster.services[host.name])) | dict(extra(cluster, host))
         yield Shell(shell(host), host.name, _script(commands, seconds))
 
 
 def _script(commands: Mapping[str, str], seconds: int) -> str:
-    """Return a script that runs each command by itself, and marks what it printed and how it ended.
+    """Return a script that runs each command, and marks its output and exit code.
 
-    A file that a command shows is an account's: a line in it that begins with the mark gets a space before.
+    Output may contain files of users, so a line that begins with the mark gets a space before it.
     """
     limited = {name: f"timeout -k 1 {seconds} sh -c {shlex.quote(text)}" for name, text in commands.items()}
     lines = (
@@ -189,9 +188,9 @@ def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, 
     yield "units", f"systemctl show --timestamp=unix --property={','.join(UNIT_PROPERTIES)} {units or 'none'}"
     yield "uptime", "cat /proc/uptime"
     yield "memory", "cat /proc/meminfo"
-    yield "away", _shown(away_file(host))
+    yield "away", _print_file(away_file(host))
     if "namenode" in host.groups:
-        yield "notes", _shown(notes_file(host))
+        yield "notes", _print_file(notes_file(host))
         yield "unformatted", as_root(_unformatted(list(map(str, variables["lakehouse_namenode_dirs"]))))
     yield "disks", space(host, services)
     yield (
@@ -203,25 +202,25 @@ def _commands(host: Host, services: tuple[Service, ...]) -> Iterator[tuple[str, 
             "database",
             psql(host, _SQL),
         )
-    if kept := backups(host):
-        yield "backup", kept
-    if kept := commits(host):
-        yield "history", kept
+    if command := backups(host):
+        yield "backup", command
+    if command := commits(host):
+        yield "history", command
     yield "ended", "date +%s.%N"
 
 
 def away_file(host: Host) -> str:
-    """Return where the mark of a host that is away would be."""
+    """Return the path of the mark of a host that is away."""
     return f"{host.variables['lakehouse_config_dir']}/{away.FILE}"
 
 
 def notes_file(host: Host) -> str:
-    """Return where the NameNode's host would have the marks of those that were offline when they left."""
+    """Return the path of the marks of offline hosts on the NameNode's host."""
     return f"{host.variables['lakehouse_config_dir']}/{away.NOTES}"
 
 
 def backups(host: Host) -> str | None:
-    """Return the command that prints what came of the last backup; None on a host that keeps none."""
+    """Return the command that prints the result of the last backup; None on other hosts."""
     variables = host.variables
     if not variables["lakehouse_backup_enabled"] or variables["lakehouse_backup_host"] != host.name:
         return None
@@ -229,28 +228,28 @@ def backups(host: Host) -> str | None:
 
 
 def last_backup(folder: object) -> str:
-    """Return the command that prints what came of the last backup in a folder; nothing before the first."""
+    """Return the command that prints the result of the last backup in a folder; nothing before the first."""
     return _read_as(KEEPER, f"{folder}/state/last.json")
 
 
 def commits(host: Host) -> str | None:
-    """Return the command that prints what came of the last commit by the clock; None where none is made."""
+    """Return the command that prints the result of the last scheduled commit; None on other hosts."""
     variables = host.variables
     if not variables["lakehouse_catalog_enabled"] or "postgresql" not in host.groups:
         return None
     return _read_as(host.entry("lakehouse_users", "hive"), f"{variables['lakehouse_catalog_dir']}/last.json")
 
 
-def _shown(file: str) -> str:
-    """Return the command that prints a file, and nothing where there is none."""
+def _print_file(file: str) -> str:
+    """Return the command that prints a file, if it exists."""
     path = shlex.quote(file)
     return f"if [ -e {path} ]; then cat {path}; fi"
 
 
 def _read_as(account: str, file: str) -> str:
-    """Return the command that prints a file of an account, and nothing where there is none.
+    """Return the command that prints a file of an account, if it exists.
 
-    Its folder is the account's, who may put a link or an endless file there: root reads neither.
+    The account may replace it by a link or an endless file, so root must not read it.
     """
     path = shlex.quote(file)
     read = f"if [ -e {path} ]; then head -c {_FILE_BYTES} -- {path}; fi"
@@ -258,13 +257,13 @@ def _read_as(account: str, file: str) -> str:
 
 
 def _as_account(account: str, command: str) -> str:
-    """Return a command that runs another one as an account, which root and those who may use sudo can."""
+    """Return the command that runs another as an account, by runuser or sudo."""
     change = 'if [ "$(id -u)" = 0 ]; then as="runuser"; else as="sudo -n"; fi'
     return f"cd /; {change}; $as -u {shlex.quote(account)} -- {command}"
 
 
 def _unformatted(folders: list[str]) -> str:
-    """Return the command that prints the NameNode's folders without an image of the file system."""
+    """Return the command that prints the NameNode's folders without an image."""
     return (
         f'for folder in {shlex.join(folders)}; do [ -e "$folder/current/VERSION" ] || echo "$folder"; done;'
         f" echo {shlex.quote(END)}"
@@ -272,14 +271,14 @@ def _unformatted(folders: list[str]) -> str:
 
 
 def as_root(command: str) -> str:
-    """Return the command that runs another one as root."""
+    """Return the command that runs another as root."""
     return f'if [ "$(id -u)" = 0 ]; then {command}; else sudo -n sh -c {shlex.quote(command)}; fi'
 
 
 def psql(host: Host, sql: str) -> str:
-    """Return a command that queries the metastore's database as the metastore's role.
+    """Return the command that queries the metastore's database as the metastore's role.
 
-    Never as the superuser: a function that an intruder has got into that database would run as one.
+    Never as the superuser, with whose privileges a malicious function in that database would run.
     """
     return _psql(
         host, sql, host.entry("lakehouse_database", "user"), host.entry("lakehouse_database", "name")
@@ -287,12 +286,12 @@ def psql(host: Host, sql: str) -> str:
 
 
 def server_psql(host: Host, sql: str) -> str:
-    """Return a command that queries the server as a whole, as the superuser in a database of its own."""
+    """Return the command that queries the server as a whole, as the superuser in its own database."""
     return _psql(host, sql, "postgres", "postgres")
 
 
 def _psql(host: Host, sql: str, role: str, database: str) -> str:
-    """Return a command that queries a database as PostgreSQL's own OS user, who needs no password."""
+    """Return the command that queries a database as PostgreSQL's Unix account, which needs no password."""
     query = [
         "env",
         "PGCONNECT_TIMEOUT=2",
@@ -310,16 +309,16 @@ def _psql(host: Host, sql: str, role: str, database: str) -> str:
 
 
 def _https(cluster: Cluster) -> Iterator[Question]:
-    # Trino shows other people's queries to its own user alone.
+    # Trino lists the queries of all users to its own user only.
     headers = {"X-Trino-User": str(cluster.variable("lakehouse_users")["trino"])}
     for name, url in cluster.urls(_PAGES):
         yield Http(name, url, headers if name.startswith("trino") else {})
-    root, person = cluster.variable("lakehouse_root"), cluster.variable("lakehouse_users")["hdfs"]
-    path = f"/webhdfs/v1{quote(str(root))}?{urlencode({'op': 'GETCONTENTSUMMARY', 'user.name': person})}"
+    root, superuser = cluster.variable("lakehouse_root"), cluster.variable("lakehouse_users")["hdfs"]
+    path = f"/webhdfs/v1{quote(str(root))}?{urlencode({'op': 'GETCONTENTSUMMARY', 'user.name': superuser})}"
     for name, url in cluster.urls({CONTENT: ("namenode_http", path)}):
         yield Http(name, url, {})
 
 
 def _thrifts(cluster: Cluster) -> Iterator[Question]:
-    if found := cluster.endpoint("metastore"):
-        yield Thrift(METASTORE, *found.place, call="get_all_databases")
+    if endpoint := cluster.endpoint("metastore"):
+        yield Thrift(METASTORE, *endpoint.place, call="get_all_databases")

@@ -1,4 +1,4 @@
-"""From what was answered to the model."""
+"""Parse the answers of a cluster into its status."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ops.status.model import (
     Disk,
     Engine,
     Hdfs,
-    Kept,
+    LastGood,
     Machine,
     Memory,
     Placed,
@@ -35,19 +35,19 @@ from plugins.module_utils.lakehouse import away, hdfs_gate
 
 Answers = Mapping[str, Answer[Reply]]
 _KIB = 1024
-# The failure detector of Trino gives up a node above it.
+# Trino's failure detector excludes a node above this ratio.
 TRINO_FAILURES = 0.1
 _QUEUED = frozenset({"QUEUED", "WAITING_FOR_RESOURCES"})
 _ENDED = frozenset({"FINISHED", "FAILED"})
 
 
 def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Status:
-    """Return the cluster as the answers show it; `report` is the folder of the last verification."""
+    """Return the status of a cluster from the answers; `report` is the folder of the last verification."""
     marks = _marks(cluster, answers)
     resting = _resting(cluster, marks)
     cluster = _present(cluster, marks)
-    seen = {host.name: answers[questions.shell(host)] for host in cluster.hosts}
-    parts = {name: questions.parts(reply) for name, reply in seen.items()}
+    replies = {host.name: answers[questions.shell(host)] for host in cluster.hosts}
+    parts = {name: questions.parts(reply) for name, reply in replies.items()}
     database = next((host.name for host in cluster.running("postgresql")), "")
     name = str(cluster.variable("lakehouse_cluster"))
     return Status(
@@ -55,23 +55,23 @@ def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Statu
         inventory=str(cluster.inventory.path),
         profile=str(cluster.variable("lakehouse_profile")),
         at=at,
-        machines=tuple(_machine(host, seen[host.name], parts[host.name]) for host in cluster.hosts),
+        machines=tuple(_machine(host, replies[host.name], parts[host.name]) for host in cluster.hosts),
         services=tuple(
-            _placed(service, host.name, part(seen[host.name], parts[host.name], "units").then(units))
+            _placed(service, host.name, part(replies[host.name], parts[host.name], "units").then(units))
             for host in cluster.hosts
             for service in cluster.services[host.name]
         ),
         datanodes=len(cluster.running("datanodes")),
         hdfs=_hdfs(answers),
         metastore=answers[questions.METASTORE].then(lambda _: True),
-        database=part(seen[database], parts[database], "database").then(tables),
+        database=part(replies[database], parts[database], "database").then(tables),
         engines=dict(_engines(cluster, answers)),
         verified=verified(report, name),
         clock_limit=cluster.clock_limit,
         superuser=str(cluster.variable("lakehouse_users")["hdfs"]),
-        unformatted=_unformatted(cluster, seen, parts),
-        backup=_backup(cluster, seen, parts),
-        history=_history(cluster, seen, parts),
+        unformatted=_unformatted(cluster, replies, parts),
+        backup=_backup(cluster, replies, parts),
+        history=_history(cluster, replies, parts),
         snapshots=_snapshots(answers),
         away=marks,
         resting=resting,
@@ -79,51 +79,55 @@ def status(cluster: Cluster, answers: Answers, report: Path, at: float) -> Statu
 
 
 def _resting(cluster: Cluster, marks: Mapping[str, Answer[away.Mark]]) -> tuple[str, ...]:
-    """Return the hosts in maintenance whose DataNode is none of those that are expected to be live."""
-    names = {host.name for host in _present(cluster, marks).hosts}
-    rests = {name for name, one in marks.items() if (one.value or {}).get("state") == away.MAINTENANCE}
-    return tuple(host.name for host in cluster.running("datanodes") if host.name in rests - names)
+    """Return the hosts in maintenance whose DataNode is not expected to be live."""
+    present_hosts = {host.name for host in _present(cluster, marks).hosts}
+    in_maintenance = {
+        name for name, mark in marks.items() if (mark.value or {}).get("state") == away.MAINTENANCE
+    }
+    return tuple(
+        host.name for host in cluster.running("datanodes") if host.name in in_maintenance - present_hosts
+    )
 
 
 def present(cluster: Cluster, answers: Answers) -> Cluster:
-    """Return the cluster without the hosts that are away, but for those that alone run something."""
+    """Return the cluster without the hosts that are away, except the only hosts of a service."""
     return _present(cluster, _marks(cluster, answers))
 
 
 def _marks(cluster: Cluster, answers: Answers) -> dict[str, Answer[away.Mark]]:
-    """Return the mark of each host: its own, or that of which the NameNode's host has a note."""
+    """Return the mark of each host: from the host itself, or from the notes on the NameNode's host."""
     replies = {host.name: answers[questions.shell(host)] for host in cluster.hosts}
     parts = {name: questions.parts(reply) for name, reply in replies.items()}
-    own = {name: part(reply, parts[name], "away").then(away.read) for name, reply in replies.items()}
-    keeper = next((host.name for host in cluster.running("namenode")), None)
-    noted = part(replies[keeper], parts[keeper], "notes").then(away.notes).value if keeper else None
-    notes = {name: note for name, note in (noted or {}).items() if name in own}
-    return own | {name: Answer(away.of(own[name].value, note)) for name, note in notes.items()}
+    host_marks = {name: part(reply, parts[name], "away").then(away.read) for name, reply in replies.items()}
+    namenode = next((host.name for host in cluster.running("namenode")), None)
+    all_notes = part(replies[namenode], parts[namenode], "notes").then(away.notes).value if namenode else None
+    notes = {name: note for name, note in (all_notes or {}).items() if name in host_marks}
+    return host_marks | {name: Answer(away.of(host_marks[name].value, note)) for name, note in notes.items()}
 
 
 def _present(cluster: Cluster, marks: Mapping[str, Answer[away.Mark]]) -> Cluster:
-    gone = {name for name, answer in marks.items() if answer.value}
-    left = placement.without(cluster, gone)
-    serving = {row for host in left.hosts for row in left.services[host.name]}
-    spared = {name for name in gone if set(cluster.services[name]) <= serving}
-    return placement.without(cluster, spared)
+    away_hosts = {name for name, answer in marks.items() if answer.value}
+    remaining = placement.without(cluster, away_hosts)
+    serving = {row for host in remaining.hosts for row in remaining.services[host.name]}
+    removable = {name for name in away_hosts if set(cluster.services[name]) <= serving}
+    return placement.without(cluster, removable)
 
 
 def part(reply: Answer[Reply], parts: Mapping[str, Answer[str]], name: str) -> Answer[str]:
-    """Return what a part of a host's script printed; unknown where the host, or that part, did not answer."""
-    silent: Answer[str] = unknown(reply.why or "the host ended before it was asked")
-    return parts.get(name, silent)
+    """Return the output of a part of a host's script; unknown where the host or the part failed."""
+    no_answer: Answer[str] = unknown(reply.why or "the host ended before it was asked")
+    return parts.get(name, no_answer)
 
 
 def _unformatted(
-    cluster: Cluster, seen: Answers, parts: Mapping[str, Mapping[str, Answer[str]]]
+    cluster: Cluster, replies: Answers, parts: Mapping[str, Mapping[str, Answer[str]]]
 ) -> Answer[tuple[str, ...]]:
     host = next((host.name for host in cluster.running("namenode")), None)
-    return part(seen[host], parts[host], "unformatted").then(listed) if host else Answer(())
+    return part(replies[host], parts[host], "unformatted").then(parse_list) if host else Answer(())
 
 
-def listed(text: str) -> tuple[str, ...]:
-    """Read a list of lines that says where it ends."""
+def parse_list(text: str) -> tuple[str, ...]:
+    """Parse a list of lines with an end mark."""
     *lines, end = text.strip().splitlines()
     if end != questions.END:
         raise ValueError("the list has no end")
@@ -131,17 +135,25 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def _backup(
-    cluster: Cluster, seen: Answers, parts: Mapping[str, Mapping[str, Answer[str]]]
-) -> Answer[Kept | None]:
-    keeper = next((host.name for host in cluster.hosts if questions.backups(host)), None)
-    return part(seen[keeper], parts[keeper], "backup").then(kept) if keeper else Answer(None)
+    cluster: Cluster, replies: Answers, parts: Mapping[str, Mapping[str, Answer[str]]]
+) -> Answer[LastGood | None]:
+    backup_host = next((host.name for host in cluster.hosts if questions.backups(host)), None)
+    return (
+        part(replies[backup_host], parts[backup_host], "backup").then(parse_backup)
+        if backup_host
+        else Answer(None)
+    )
 
 
 def _history(
-    cluster: Cluster, seen: Answers, parts: Mapping[str, Mapping[str, Answer[str]]]
-) -> Answer[Kept | None]:
-    keeper = next((host.name for host in cluster.hosts if questions.commits(host)), None)
-    return part(seen[keeper], parts[keeper], "history").then(committed) if keeper else Answer(None)
+    cluster: Cluster, replies: Answers, parts: Mapping[str, Mapping[str, Answer[str]]]
+) -> Answer[LastGood | None]:
+    history_host = next((host.name for host in cluster.hosts if questions.commits(host)), None)
+    return (
+        part(replies[history_host], parts[history_host], "history").then(parse_commit)
+        if history_host
+        else Answer(None)
+    )
 
 
 def _snapshots(answers: Answers) -> Answer[int]:
@@ -152,26 +164,26 @@ def _snapshots(answers: Answers) -> Answer[int]:
     )
 
 
-def committed(text: str) -> Kept:
-    """Read what the last commit by the clock left for those who look; nothing is before the first."""
+def parse_commit(text: str) -> LastGood:
+    """Parse the result of the last scheduled commit; empty before the first."""
     if not text.strip():
-        return Kept(None, "")
-    said = json.loads(text)
-    return Kept(None if said["good"] is None else float(said["good"]), str(said["why"]))
+        return LastGood(None, "")
+    result = json.loads(text)
+    return LastGood(None if result["good"] is None else float(result["good"]), str(result["why"]))
 
 
-def kept(text: str) -> Kept:
-    """Read what the last backup left for those who look; nothing is before the first."""
+def parse_backup(text: str) -> LastGood:
+    """Parse the result of the last backup; empty before the first."""
     if not text.strip():
-        return Kept(None, "")
-    said = json.loads(text)
-    name = str(said["good"])
-    made = datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if name else None
-    return Kept(made, str(said["why"]), tuple(map(str, said.get("damaged") or ())))
+        return LastGood(None, "")
+    result = json.loads(text)
+    name = str(result["good"])
+    good = datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if name else None
+    return LastGood(good, str(result["why"]), tuple(map(str, result.get("damaged") or ())))
 
 
 def _machine(host: Host, reply: Answer[Reply], parts: Mapping[str, Answer[str]]) -> Machine:
-    def said(name: str) -> Answer[str]:
+    def output(name: str) -> Answer[str]:
         return part(reply, parts, name)
 
     prefix = str(host.variables["lakehouse_install_dir"])
@@ -179,16 +191,16 @@ def _machine(host: Host, reply: Answer[Reply], parts: Mapping[str, Answer[str]])
         name=host.name,
         address=host.address,
         answer=reply.then(lambda _: True),
-        uptime=said("uptime").then(lambda text: float(text.split()[0])),
-        memory=said("memory").then(memory),
-        disks=said("disks").then(lambda text: disks(text, questions.folders(host))),
-        offset=said("began").then(lambda began: offset(reply, float(began), said("ended"))),
-        releases=said("releases").then(lambda text: releases(text, prefix)),
+        uptime=output("uptime").then(lambda text: float(text.split()[0])),
+        memory=output("memory").then(memory),
+        disks=output("disks").then(lambda text: disks(text, questions.folders(host))),
+        offset=output("began").then(lambda began: offset(reply, float(began), output("ended"))),
+        releases=output("releases").then(lambda text: releases(text, prefix)),
     )
 
 
 def offset(reply: Answer[Reply], began: float, ended: Answer[str]) -> float:
-    """Return by how much a clock is at least ahead of ours: 0 where the journey may explain all of it."""
+    """Return the least possible clock difference: 0 where the latency may explain it."""
     if reply.value is None or ended.value is None:
         raise ValueError("it did not say when it ended")
     least, most = float(ended.value) - reply.value.ended, began - reply.value.began
@@ -196,66 +208,68 @@ def offset(reply: Answer[Reply], began: float, ended: Answer[str]) -> float:
 
 
 def units(text: str) -> list[dict[str, str]]:
-    """Read the blocks of `systemctl show`."""
+    """Parse the blocks of `systemctl show`."""
     blocks = (block.splitlines() for block in text.strip().split("\n\n"))
     return [dict(line.split("=", 1) for line in block if "=" in line) for block in blocks if block]
 
 
-def _placed(service: Service, host: str, shown: Answer[list[dict[str, str]]]) -> Placed:
+def _placed(service: Service, host: str, properties: Answer[list[dict[str, str]]]) -> Placed:
     unit = placement.unit(service)
     return Placed(
         service=service.name,
         unit=unit,
         host=host,
-        # The kit's own programs lie in a folder of their role.
+        # The kit's own programs are in a folder of their role.
         release=service.release or service.role,
         needed=placement.needed(service),
-        state=shown.then(lambda blocks: _unit(next(one for one in blocks if one["Id"] == f"{unit}.service"))),
+        state=properties.then(
+            lambda blocks: _unit(next(block for block in blocks if block["Id"] == f"{unit}.service"))
+        ),
     )
 
 
-def _unit(shown: Mapping[str, str]) -> Unit:
-    since = shown.get("ActiveEnterTimestamp", "").removeprefix("@")
+def _unit(properties: Mapping[str, str]) -> Unit:
+    since = properties.get("ActiveEnterTimestamp", "").removeprefix("@")
     return Unit(
-        load=shown["LoadState"],
-        active=shown["ActiveState"],
-        sub=shown["SubState"],
-        pid=int(shown.get("MainPID") or 0),
-        restarts=int(shown.get("NRestarts") or 0),
+        load=properties["LoadState"],
+        active=properties["ActiveState"],
+        sub=properties["SubState"],
+        pid=int(properties.get("MainPID") or 0),
+        restarts=int(properties.get("NRestarts") or 0),
         since=float(since) if since and since != "0" else None,
-        enabled=shown["UnitFileState"] != "disabled",
+        enabled=properties["UnitFileState"] != "disabled",
     )
 
 
 def memory(text: str) -> Memory:
-    """Read /proc/meminfo."""
+    """Parse /proc/meminfo."""
     rows = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     return Memory(*(int(rows[name].split()[0]) * _KIB for name in ("MemTotal", "MemAvailable")))
 
 
 def disks(text: str, folders: list[str]) -> tuple[Disk, ...]:
-    """Read `df`, a line per folder; folders of one file system are one disk, that of the first of them.
+    """Parse `df`, a line per folder; folders of one file system are one disk, named after the first.
 
-    Raises ValueError where it does not show one of these folders.
+    Raises ValueError where one of the folders is missing.
     """
-    found: dict[str, Disk] = {}
+    disks_by_mount: dict[str, Disk] = {}
     missing = set(folders)
     for line in text.strip().splitlines()[1:]:
         total, available, mounted, folder = line.split(maxsplit=3)
         missing.discard(folder)
-        found.setdefault(mounted, Disk(folder, int(total), int(available)))
+        disks_by_mount.setdefault(mounted, Disk(folder, int(total), int(available)))
     if missing:
         raise ValueError(f"df does not show {', '.join(sorted(missing))}")
-    return tuple(found.values())
+    return tuple(disks_by_mount.values())
 
 
 def releases(text: str, prefix: str) -> dict[str, str]:
-    """Read which version each component's `current` leads to."""
+    """Parse the version that each component's `current` links to."""
     return {name: release.rpartition("-")[0] for name, release in builds(text, prefix).items()}
 
 
 def builds(text: str, prefix: str) -> dict[str, str]:
-    """Read which release each component's `current` leads to: its version, and the digest of its archive."""
+    """Parse the release that each component's `current` links to: version, and digest of its archive."""
     links = (line.split(" ", 1) for line in text.strip().splitlines())
     return {
         link.removeprefix(f"{prefix}/").split("/")[0]: target.rsplit("/", 1)[-1] for link, target in links
@@ -267,14 +281,18 @@ def _hdfs(answers: Answers) -> Answer[Hdfs]:
 
 
 def beans(reply: Reply) -> dict[str, Any]:
-    """Read what Hadoop answers over JMX: the attributes of all beans together."""
+    """Parse Hadoop's answer of JMX: the attributes of all beans together."""
     return hdfs_gate.beans(reply.text)
 
 
 def upgrade(info: Mapping[str, Any]) -> float | None:
-    """Return since when an upgrade of HDFS is prepared and not finalized; None where none is."""
-    found = info["RollingUpgradeStatus"]
-    return int(found["startTime"]) / 1000 if found and not int(found["finalizeTime"]) else None
+    """Return when an unfinalized upgrade of HDFS was prepared; None without one."""
+    rolling_upgrade = info["RollingUpgradeStatus"]
+    return (
+        int(rolling_upgrade["startTime"]) / 1000
+        if rolling_upgrade and not int(rolling_upgrade["finalizeTime"])
+        else None
+    )
 
 
 def _counted(counters: Mapping[str, Any], info: Mapping[str, Any]) -> Hdfs:
@@ -282,7 +300,7 @@ def _counted(counters: Mapping[str, Any], info: Mapping[str, Any]) -> Hdfs:
         capacity=int(counters["CapacityTotal"]),
         used=int(counters["CapacityUsed"]),
         remaining=int(counters["CapacityRemaining"]),
-        # One in maintenance, or that leaves, is none that serves.
+        # Without DataNodes that are in maintenance or leaving.
         live=int(counters["NumInServiceLiveDataNodes"]),
         dead=int(counters["NumDeadDataNodes"]),
         stale=int(counters["NumStaleDataNodes"]),
@@ -298,39 +316,43 @@ def _counted(counters: Mapping[str, Any], info: Mapping[str, Any]) -> Hdfs:
 
 
 def tables(text: str) -> Database:
-    """Read the rows of the database: its version, and a row per format."""
+    """Parse the rows of the database: its version, and a row per format."""
     rows = [line.split("|") for line in text.strip().splitlines()]
     version = next(row[1] for row in rows if row[0] == "version").split()[0]
-    found = [
+    table_counts = [
         Tables(row[0], int(row[1]), int(row[2]) / 1000 if row[2] else None)
         for row in rows
         if row[0] != "version"
     ]
-    return Database(version, tuple(sorted(found, key=lambda one: one.format)))
+    return Database(version, tuple(sorted(table_counts, key=lambda row: row.format)))
 
 
 def _engines(cluster: Cluster, answers: Answers) -> list[tuple[str, Answer[Engine]]]:
-    found: list[tuple[str, Answer[Engine]]] = [
+    engines: list[tuple[str, Answer[Engine]]] = [
         ("spark", answers["spark"].then(lambda reply: _spark(reply, len(cluster.running("spark_workers")))))
     ]
     if "trino" in answers:
-        found.append(("trino", _trino(cluster, answers)))
+        engines.append(("trino", _trino(cluster, answers)))
     if "flink" in answers:
         members = len(cluster.running("flink_taskmanagers"))
-        found.append(("flink", answers["flink"].then(lambda reply: _flink(reply, members))))
-    return found
+        engines.append(("flink", answers["flink"].then(lambda reply: _flink(reply, members))))
+    return engines
 
 
 def _spark(reply: Reply, placed: int) -> Engine:
-    said = json.loads(reply.text)
-    alive = [worker for worker in said["workers"] if worker["state"] == "ALIVE"]
+    master = json.loads(reply.text)
+    alive = [worker for worker in master["workers"] if worker["state"] == "ALIVE"]
     cores = sum(int(worker["cores"]) for worker in alive)
-    counts = {"cores": cores, "cores used": int(said["coresused"]), "applications": len(said["activeapps"])}
+    counts = {
+        "cores": cores,
+        "cores used": int(master["coresused"]),
+        "applications": len(master["activeapps"]),
+    }
     return Engine("spark", len(alive), placed, counts)
 
 
 def _trino(cluster: Cluster, answers: Answers) -> Answer[Engine]:
-    """The coordinator watches the others; it counts itself where it is a worker."""
+    """Return the state of Trino; the coordinator does not list itself, and may be a worker."""
     coordinator = cluster.active("trino")
     workers = cluster.running("trino_workers")
     watched = {host.address for host in workers if host != coordinator}
@@ -352,30 +374,32 @@ def _trino(cluster: Cluster, answers: Answers) -> Answer[Engine]:
         return unknown("the coordinator is starting")
     alive = both(starting, answers["trino_nodes"], lambda _, reply: members(reply))
     counts = answers["trino_queries"].then(queries)
-    return both(alive, counts, lambda number, known: Engine("trino", number, len(workers), known))
+    return both(alive, counts, lambda number, metrics: Engine("trino", number, len(workers), metrics))
 
 
 def _flink(reply: Reply, placed: int) -> Engine:
-    said = json.loads(reply.text)
+    overview = json.loads(reply.text)
     counts = {
-        "slots": int(said["slots-total"]),
-        "slots free": int(said["slots-available"]),
-        "jobs": int(said["jobs-running"]),
+        "slots": int(overview["slots-total"]),
+        "slots free": int(overview["slots-available"]),
+        "jobs": int(overview["jobs-running"]),
     }
-    return Engine("flink", int(said["taskmanagers"]), placed, counts)
+    return Engine("flink", int(overview["taskmanagers"]), placed, counts)
 
 
 def verified(report: Path, cluster: str) -> Answer[Verified | None]:
-    """Return the last verification of this cluster; None where there is none."""
+    """Return the last verification of this cluster; None without one."""
     path = report / "summary.json"
     if not path.exists():
         return Answer(None)
     try:
-        said = record.load(path, "make smoke")
-        if said["cluster"].text("name") != cluster:
+        summary = record.load(path, "make smoke")
+        if summary["cluster"].text("name") != cluster:
             return Answer(None)
         return Answer(
-            Verified(said.text("result"), said.text("generated"), said["tests"]["counts"].count("passed"))
+            Verified(
+                summary.text("result"), summary.text("generated"), summary["tests"]["counts"].count("passed")
+            )
         )
     except LakehouseError as error:
         return unknown(error.message)

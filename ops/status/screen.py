@@ -1,4 +1,4 @@
-"""The screen and the JSON of a status. Pure: a model in, text out."""
+"""Format a status as text and JSON. Pure: a model in, text out."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from lakehouse.report.text import size
 from ops.maybe import Answer
 from ops.outcome import Result
 from ops.status.judge import findings
-from ops.status.model import RUNNING, Engine, Hdfs, Kept, Machine, Memory, Placed, Status
+from ops.status.model import RUNNING, Engine, Hdfs, LastGood, Machine, Memory, Placed, Status
 from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "status"
 _UNKNOWN = "unknown"
 _GAP = "  "
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-# There is no verb that makes one yet.
 
 
 def result(status: Status, seconds: float) -> Result:
-    """Return how the verb ends: one value, from which line, code and JSON are made."""
+    """Return the result of the verb, with its last line, exit code and JSON."""
     hosts = {machine.name: _host_json(status, machine) for machine in status.machines}
     return Result(
         verb=VERB,
@@ -32,7 +31,7 @@ def result(status: Status, seconds: float) -> Result:
             f"{status.answered} of {counted(len(status.machines), 'host')} answered",
             f"{status.running} of {counted(len(status.services), 'service')} run",
             _datanodes(status),
-            f"backup {_kept(status, status.backup)}",
+            f"backup {_last_good(status, status.backup)}",
             f"{seconds:.1f} s",
         ),
         hosts=hosts,
@@ -42,7 +41,7 @@ def result(status: Status, seconds: float) -> Result:
 
 
 def screen(status: Status, ending: Result) -> str:
-    """Return one screen, which ends with the last line."""
+    """Return the text of a status, which ends with the last line."""
     stamp = datetime.fromtimestamp(status.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     blocks = [
         [f"{status.cluster}, profile {status.profile}, {status.inventory}, {stamp}"],
@@ -58,7 +57,7 @@ def screen(status: Status, ending: Result) -> str:
 
 
 def age(seconds: float) -> str:
-    """Write a time span in its largest unit: 12 s, 5 min, 3 h, 2 d."""
+    """Return a duration in its largest unit: 12 s, 5 min, 3 h, 2 d."""
     for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
         if seconds >= unit:
             return f"{seconds // unit:.0f} {name}"
@@ -66,7 +65,7 @@ def age(seconds: float) -> str:
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return a line per row, with columns of one width."""
+    """Return a line per row, with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -90,49 +89,49 @@ def _host(machine: Machine) -> tuple[str, ...]:
 
 
 def _memory(answer: Answer[Memory]) -> str:
-    found = answer.value
-    return f"{size(found.available)} of {size(found.total)}" if found else _UNKNOWN
+    memory = answer.value
+    return f"{size(memory.available)} of {size(memory.total)}" if memory else _UNKNOWN
 
 
 def clock(answer: Answer[float]) -> str:
-    """Write by how much a clock is wrong."""
+    """Return the difference of a clock as text."""
     if answer.value is None:
         return _UNKNOWN
     return f"{answer.value:+.1f} s" if answer.value else "right"
 
 
 def services(status: Status) -> Iterator[tuple[str, ...]]:
-    """Give a row per service: how many run of those placed, since when the last of them, and who does not."""
+    """Yield a row per service: running units, age of the newest, version, and stopped units."""
     for name in dict.fromkeys(placed.service for placed in status.services):
-        here = [placed for placed in status.services if placed.service == name]
-        running = [placed for placed in here if word(placed) == RUNNING]
+        placements = [placed for placed in status.services if placed.service == name]
+        running = [placed for placed in placements if word(placed) == RUNNING]
         since = [
             placed.state.value.since for placed in running if placed.state.value and placed.state.value.since
         ]
         yield (
             name,
-            f"{len(running)} of {len(here)}",
+            f"{len(running)} of {len(placements)}",
             age(status.at - max(since)) if since else "-",
-            _version(status, here),
-            ", ".join(f"{placed.host} {word(placed)}" for placed in here if word(placed) != RUNNING),
+            _version(status, placements),
+            ", ".join(f"{placed.host} {word(placed)}" for placed in placements if word(placed) != RUNNING),
         )
 
 
 def word(placed: Placed) -> str:
-    """Return the state of a service on a host, such as running; unknown where it is not known."""
+    """Return the state of a service on a host in a word, such as running or unknown."""
     return placed.state.value.word if placed.state.value else _UNKNOWN
 
 
-def _version(status: Status, here: Sequence[Placed]) -> str:
-    if here[0].service == "postgresql":
+def _version(status: Status, placements: Sequence[Placed]) -> str:
+    if placements[0].service == "postgresql":
         return status.database.value.version if status.database.value else _UNKNOWN
-    hosts, release = {placed.host for placed in here}, here[0].release
-    found = [
+    hosts, release = {placed.host for placed in placements}, placements[0].release
+    versions = [
         (machine.releases.value or {}).get(release, _UNKNOWN)
         for machine in status.machines
         if machine.name in hosts
     ]
-    return ", ".join(dict.fromkeys(found))
+    return ", ".join(dict.fromkeys(versions))
 
 
 def _datanodes(status: Status) -> str:
@@ -140,15 +139,15 @@ def _datanodes(status: Status) -> str:
 
 
 def _live(status: Status, hdfs: Hdfs) -> list[str]:
-    """Return how many DataNodes are live, of all that there are, and which of them rest."""
+    """Return the number of live DataNodes, and the hosts in maintenance."""
     placed = status.datanodes + len(status.resting)
-    said = [f"{hdfs.live} of {counted(placed, 'DataNode')} live"]
+    facts = [f"{hdfs.live} of {counted(placed, 'DataNode')} live"]
     verb = "is" if len(status.resting) == 1 else "are"
-    return [*said, f"{', '.join(status.resting)} {verb} in maintenance"] if status.resting else said
+    return [*facts, f"{', '.join(status.resting)} {verb} in maintenance"] if status.resting else facts
 
 
 def areas(status: Status) -> Iterator[tuple[str, str]]:
-    """Give a line per thing that counts something."""
+    """Yield a name and a line of text per area."""
     yield "HDFS", _hdfs(status)
     yield "Metastore", "answers" if status.metastore.known else f"unknown: {status.metastore.why}"
     yield (
@@ -161,23 +160,23 @@ def areas(status: Status) -> Iterator[tuple[str, str]]:
     for name, answer in status.engines.items():
         yield name.capitalize(), _engine(answer)
     yield "Verified", _verified(status)
-    yield "Backup", _kept(status, status.backup)
-    yield "History", f"{_kept(status, status.history)}; {_snapshots(status.snapshots)}"
+    yield "Backup", _last_good(status, status.backup)
+    yield "History", f"{_last_good(status, status.history)}; {_snapshots(status.snapshots)}"
 
 
 def _hdfs(status: Status) -> str:
-    found = status.hdfs.value
-    if found is None:
+    hdfs = status.hdfs.value
+    if hdfs is None:
         return f"unknown: {status.hdfs.why}"
-    live, *resting = _live(status, found)
+    live, *resting = _live(status, hdfs)
     return "; ".join(
         (
-            f"{live}, {found.dead} dead",
+            f"{live}, {hdfs.dead} dead",
             *resting,
-            f"{size(found.used)} used, {size(found.remaining)} left of {size(found.capacity)}",
-            f"{counted(found.blocks, 'block')}, {found.missing} missing, {found.corrupt} corrupt",
-            f"{found.low} short of replicas",
-            f"safe mode {'on' if found.safemode else 'off'}",
+            f"{size(hdfs.used)} used, {size(hdfs.remaining)} left of {size(hdfs.capacity)}",
+            f"{counted(hdfs.blocks, 'block')}, {hdfs.missing} missing, {hdfs.corrupt} corrupt",
+            f"{hdfs.low} short of replicas",
+            f"safe mode {'on' if hdfs.safemode else 'off'}",
         )
     )
 
@@ -185,31 +184,31 @@ def _hdfs(status: Status) -> str:
 def _tables(status: Status) -> str:
     if status.database.value is None:
         return f"unknown: {status.database.why}"
-    found = [
-        f"{one.count} {one.format}"
-        + (f" (last commit {age(status.at - one.committed)} ago)" if one.committed else "")
-        for one in status.database.value.tables
+    texts = [
+        f"{row.count} {row.format}"
+        + (f" (last commit {age(status.at - row.committed)} ago)" if row.committed else "")
+        for row in status.database.value.tables
     ]
-    return ", ".join(found) or "none"
+    return ", ".join(texts) or "none"
 
 
 def _engine(answer: Answer[Engine]) -> str:
-    found = answer.value
-    if found is None:
+    engine = answer.value
+    if engine is None:
         return f"unknown: {answer.why}"
-    counts = [f"{count} {name}" for name, count in found.counts.items()]
-    return ", ".join([f"{found.members} of {counted(found.placed, 'worker')}", *counts])
+    counts = [f"{count} {name}" for name, count in engine.counts.items()]
+    return ", ".join([f"{engine.members} of {counted(engine.placed, 'worker')}", *counts])
 
 
-def _kept(status: Status, answer: Answer[Kept | None]) -> str:
-    """Return how old the last good one is, of backups or of commits by the clock."""
+def _last_good(status: Status, answer: Answer[LastGood | None]) -> str:
+    """Return the age of the last good backup or commit."""
     if not answer.known:
         return f"unknown: {answer.why}"
-    found = answer.value
-    if found is None or found.good is None:
-        return f"none good, {len(found.damaged)} damaged" if found and found.damaged else "none"
-    newer = f", {len(found.damaged)} newer damaged" if found.damaged else ""
-    return f"{age(status.at - found.good)} old{newer}"
+    last = answer.value
+    if last is None or last.good is None:
+        return f"none good, {len(last.damaged)} damaged" if last and last.damaged else "none"
+    newer = f", {len(last.damaged)} newer damaged" if last.damaged else ""
+    return f"{age(status.at - last.good)} old{newer}"
 
 
 def _snapshots(answer: Answer[int]) -> str:
@@ -223,11 +222,11 @@ def _snapshots(answer: Answer[int]) -> str:
 def _verified(status: Status) -> str:
     if not status.verified.known:
         return f"unknown: {status.verified.why}"
-    found = status.verified.value
-    if found is None:
+    report = status.verified.value
+    if report is None:
         return "never from here"
-    ago = age(status.at - datetime.fromisoformat(found.generated).timestamp())
-    return f"{found.result} {ago} ago, {counted(found.passed, 'test passed', 'tests passed')}"
+    ago = age(status.at - datetime.fromisoformat(report.generated).timestamp())
+    return f"{report.result} {ago} ago, {counted(report.passed, 'test passed', 'tests passed')}"
 
 
 def _answer(answer: Answer[Any]) -> dict[str, Any]:
@@ -239,7 +238,7 @@ def _answer(answer: Answer[Any]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return asdict(value) if hasattr(value, "__dataclass_fields__") else value
 
 

@@ -28,7 +28,7 @@ from ops.change.steps import Step
 from ops.doctor import backups
 from ops.maybe import Answer
 from ops.status import questions, reading
-from ops.status.model import Kept
+from ops.status.model import LastGood
 from ops.upgrade import proof
 from ops.upgrade.detached import detached
 from plugins.module_utils.lakehouse.checked_document import checked
@@ -128,7 +128,7 @@ def chosen(found: Packages, to: str | None) -> tuple[str, Refusal | None]:
     return there, None
 
 
-def unsaved(kept: Answer[Kept | None], now: float, path: str) -> Refusal | None:
+def unsaved(kept: Answer[LastGood | None], now: float, path: str) -> Refusal | None:
     """Return that no good backup was made lately; None where one was, or the inventory wants none."""
     make = f"{command('backup', path)}, or --force"
     if not kept.known:
@@ -141,11 +141,11 @@ def unsaved(kept: Answer[Kept | None], now: float, path: str) -> Refusal | None:
     return Refusal(f"the last good backup is {hours:.0f} h old", make) if hours > backups.HOURS else None
 
 
-def _backup(living: Living) -> Answer[Kept | None]:
+def _backup(living: Living) -> Answer[LastGood | None]:
     keeper = next((host for host in living.cluster.hosts if questions.backups(host)), None)
     if keeper is None:
         return Answer(None)
-    return living.do(keeper.name, str(questions.backups(keeper)), _ASK_SECONDS).then(reading.kept)
+    return living.do(keeper.name, str(questions.backups(keeper)), _ASK_SECONDS).then(reading.parse_backup)
 
 
 def _place(living: Living, host: str) -> str:

@@ -232,7 +232,7 @@ def _differences(living: Living, planned: tuple[Row, ...]) -> dict[str, tuple[st
     script = host_manifest.script(str(living.cluster.variable("lakehouse_config_dir")))
     answers = living.everywhere(script, among=hosts) if hosts else {}
     return {
-        host: answer.then(lambda reply: reading.listed(reply.text)).value or ()
+        host: answer.then(lambda reply: reading.parse_list(reply.text)).value or ()
         for host, answer in answers.items()
     }
 

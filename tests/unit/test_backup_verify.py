@@ -207,7 +207,7 @@ def test_status_is_told_of_the_last_good_one_by_a_verification(
     words = Namespace(name="", table="", database="", room=False, keep=False)
     assert program._verify(settings, words)["problems"] == [line("own")]
     assert (last(settings)["good"], last(settings)["damaged"]) == (SECOND, [THIRD])
-    kept = reading.kept((settings.state / "last.json").read_text())
+    kept = reading.parse_backup((settings.state / "last.json").read_text())
     assert (kept.good, kept.damaged, kept.why) == (made_at(SECOND), (THIRD,), "")
 
 

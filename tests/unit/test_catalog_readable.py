@@ -226,7 +226,7 @@ class Lake:
         )
         cluster: Any = SimpleNamespace(inventory=SimpleNamespace(path="inventory/x"))
         pinned = pinning.pin(cluster, before, 30)
-        return [f"{one.where}: {one.what}" for one in pinning.pin_rest(cluster, pinned, after, 30)]
+        return [f"{one.where}: {one.fact}" for one in pinning.pin_rest(cluster, pinned, after, 30)]
 
 
 def iceberg_state(place: str) -> dict[str, Any]:
@@ -263,8 +263,8 @@ def test_a_table_of_another_catalog_is_named(monkeypatch: pytest.MonkeyPatch) ->
     Lake(Files(), monkeypatch)
     cluster: Any = SimpleNamespace(inventory=SimpleNamespace(path="inventory/x"))
     [found] = pinning.pin(cluster, [(Name("other", "sales", "t"), iceberg_state("hdfs://c/1"))], 30).findings
-    assert (found.where, found.what.partition(":")[0]) == ("other.sales.t", "no tag")
-    assert found.what.endswith("catalog hive alone, and this is of other")
+    assert (found.where, found.fact.partition(":")[0]) == ("other.sales.t", "no tag")
+    assert found.fact.endswith("catalog hive alone, and this is of other")
 
 
 def hook(tmp_path: Path, text: str, mode: int = 0o700) -> None:

@@ -354,7 +354,7 @@ class TestPage:
         page = Page(index(status))
         [finding] = screen.result(status, 1.0).findings
         assert "lake: DEGRADED" in page.words
-        assert f"datanode on n2 : {finding.what} {finding.code} {finding.next}" in page.words
+        assert f"datanode on n2 : {finding.fact} {finding.code} {finding.next}" in page.words
         assert ("span", {"class": "chip stopped"}) in page.elements
 
     def test_what_is_not_known_is_unknown_for_its_reason(self) -> None:

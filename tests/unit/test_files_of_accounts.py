@@ -75,4 +75,4 @@ def test_the_last_commit_is_read_as_the_one_who_makes_it() -> None:
 @pytest.mark.parametrize("text", ['{"good": "x", "why": ""}', '{"good": [], "why": ""}', "{", "[]", "1"])
 def test_a_result_of_another_kind_is_no_answer(text: str) -> None:
     with pytest.raises((ValueError, TypeError, LookupError)):
-        reading.committed(text)
+        reading.parse_commit(text)

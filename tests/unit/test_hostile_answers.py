@@ -750,7 +750,7 @@ def test_a_mark_that_is_none_is_unknown_and_hides_no_other_host(mark: Any) -> No
 
 @pytest.mark.parametrize("good", ["x", [], {}, "1e"])
 def test_a_last_commit_at_no_time_is_unknown(good: Any) -> None:
-    assert not Answer(json.dumps({"good": good, "why": ""})).then(reading.committed).known
+    assert not Answer(json.dumps({"good": good, "why": ""})).then(reading.parse_commit).known
 
 
 # Files that a service's account names

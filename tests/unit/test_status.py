@@ -109,7 +109,7 @@ class TestJudge:
     def test_a_stopped_service_of_many_degrades_and_is_started_by_its_command(self) -> None:
         [found] = judge.findings(stopped(healthy(), "datanode", "n2"))
         assert (found.code, found.outcome) == ("unit.stopped", Outcome.DEGRADED)
-        assert (found.where, found.what) == ("datanode on n2", "stopped (inactive/dead)")
+        assert (found.where, found.fact) == ("datanode on n2", "stopped (inactive/dead)")
         assert found.next == ".venv/bin/ansible-playbook -i inventory/mine playbooks/site.yml"
 
     def test_a_service_that_has_ended_by_itself_is_named_with_its_journal(self) -> None:
@@ -127,7 +127,7 @@ class TestJudge:
     def test_a_dead_datanode_is_named_with_what_revives_it(self) -> None:
         dead = replace(healthy(), hdfs=Answer(replace(HDFS, live=1, living=("n1",))))
         [found] = judge.findings(dead)
-        assert (found.code, found.where, found.what) == ("hdfs.datanodes", "n2", "1 of 2 DataNodes are live")
+        assert (found.code, found.where, found.fact) == ("hdfs.datanodes", "n2", "1 of 2 DataNodes are live")
         assert found.next == ".venv/bin/lakehouse restart datanode --host n2 -i inventory/mine"
         assert ending(stopped(dead, "datanode", "n2")).findings[-1].next.endswith("playbooks/site.yml")
 
@@ -161,13 +161,13 @@ class TestJudge:
     def test_a_silent_host_is_one_finding_and_its_services_are_unknown(self) -> None:
         status = silent(healthy(), "n2")
         [found] = judge.findings(status)
-        assert (found.code, found.where, found.what) == ("host.silent", "n2", f"unknown: {SILENT}")
+        assert (found.code, found.where, found.fact) == ("host.silent", "n2", f"unknown: {SILENT}")
         assert ending(status).outcome is Outcome.DEGRADED
         assert (status.answered, status.running) == (1, 5)
 
     def test_a_host_that_answers_all_but_its_units_is_not_well(self) -> None:
         [found] = judge.findings(with_unit(healthy(), "datanode", "n2", unknown("systemctl: not found")))
-        assert (found.code, found.what) == ("unit.unknown", "unknown: systemctl: not found")
+        assert (found.code, found.fact) == ("unit.unknown", "unknown: systemctl: not found")
 
     def test_a_namenode_that_says_nothing_is_down_even_if_its_unit_runs(self) -> None:
         found = ending(replace(healthy(), hdfs=unknown(SILENT)))
@@ -224,7 +224,7 @@ class TestJudge:
         status = healthy()
         other = replace(status.machines[1], releases=Answer({"hadoop": "3.4.3"}))
         [found] = judge.findings(replace(status, machines=(status.machines[0], other)))
-        assert (found.code, found.what) == ("versions.differ", "3.5.0 on n1; 3.4.3 on n2")
+        assert (found.code, found.fact) == ("versions.differ", "3.5.0 on n1; 3.4.3 on n2")
 
 
 class TestScreen:

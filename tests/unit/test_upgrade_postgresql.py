@@ -18,7 +18,7 @@ from ops.change.gate import Unit
 from ops.change.run import Request
 from ops.maybe import Answer, unknown
 from ops.status import placement
-from ops.status.model import Kept
+from ops.status.model import LastGood
 from ops.upgrade import postgresql
 from ops.upgrade.postgresql import Packages
 
@@ -77,13 +77,15 @@ def test_which_version_is_meant(to: str | None, version: str, said: str | None) 
     ("kept", "said"),
     [
         (Answer(None), None),
-        (Answer(Kept(100 * HOUR, "")), None),
-        (Answer(Kept(50 * HOUR, "")), "the last good backup is 51 h old"),
-        (Answer(Kept(None, "disk full")), "there is no good backup"),
+        (Answer(LastGood(100 * HOUR, "")), None),
+        (Answer(LastGood(50 * HOUR, "")), "the last good backup is 51 h old"),
+        (Answer(LastGood(None, "disk full")), "there is no good backup"),
         (unknown("no answer"), "the last backup is not known: no answer"),
     ],
 )
-def test_it_wants_a_good_backup_where_backups_are_made(kept: Answer[Kept | None], said: str | None) -> None:
+def test_it_wants_a_good_backup_where_backups_are_made(
+    kept: Answer[LastGood | None], said: str | None
+) -> None:
     found = postgresql.unsaved(kept, 101 * HOUR, "inv")
     assert (found.fact if found else None) == said
 
