@@ -1,4 +1,4 @@
-"""Work of a host that must come to its end, whatever becomes of who asked for it."""
+"""Run a script on a host to its end, even if the connection or this program ends."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ _UNIT = "lakehouse-upgrade"
 
 
 def detached(script: str) -> str:
-    """Return what has systemd run a script as root, once the one before has ended, and waits for it."""
+    """Return the command that runs a script as a unit of systemd after the previous one, and waits for it."""
     waits = f"while systemctl is-active --quiet {_UNIT}; do sleep 0.5; done"
     return f"{waits}; {as_unit(_UNIT, script)}"

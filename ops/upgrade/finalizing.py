@@ -1,4 +1,4 @@
-"""`lakehouse upgrade hadoop --finalize`: what HDFS has is kept, and there is no way back then."""
+"""`lakehouse upgrade hadoop --finalize`: end an upgrade of HDFS, after which a rollback is impossible."""
 
 from __future__ import annotations
 
@@ -15,26 +15,30 @@ from plugins.module_utils.lakehouse.counting import counted
 
 
 def prepare(living: Living, request: Request) -> Work:
-    """Return the plan: one step, or none where nothing is prepared and nothing of it is left.
+    """Return the plan: one step, or none without a pending upgrade or its notes.
 
-    Raises LakehouseError where the NameNode or its host does not tell.
+    Raises LakehouseError where the NameNode or its host does not answer.
     """
     path = request.path
-    found, noted = hdfs.prepared(living), hdfs.noted(living)
-    if noted.value is None or not found.known:
-        why = found.why or noted.why
+    upgrade, notes = hdfs.pending_upgrade(living), hdfs.notes(living)
+    if notes.value is None or not upgrade.known:
+        why = upgrade.why or notes.why
         raise LakehouseError(f"the NameNode does not answer: {why}", command("doctor", path))
     host = living.cluster.active("namenode")
-    before = noted.value.get(hdfs.BEFORE, "")
+    old_release = notes.value.get(hdfs.BEFORE, "")
     return Work(
         target="hadoop",
         arguments=request.arguments,
-        plan=[{"host": host.name, "before": before}] if found.value or noted.value or request.stopped else [],
-        lines=[f"upgrade hadoop --finalize: HDFS keeps what it has; no way back to {before or 'before'}"],
+        plan=[{"host": host.name, "before": old_release}]
+        if upgrade.value or notes.value or request.stopped
+        else [],
+        lines=[
+            f"upgrade hadoop --finalize: HDFS keeps what it has; no way back to {old_release or 'before'}"
+        ],
         question="Finalize the upgrade of HDFS?",
         do=_finalize,
         following=command("doctor", path),
-        refusal=_refusal(living, path) if found.value else None,
+        refusal=_refusal(living, path) if upgrade.value else None,
         words="hadoop --finalize",
     )
 
@@ -45,21 +49,21 @@ def _finalize(running: Running) -> tuple[str, ...]:
 
 
 def _refusal(living: Living, path: str) -> Refusal | None:
-    """Return why it is too early; None where every host has the same release, and no block is missing."""
-    place = f"{living.cluster.variable('lakehouse_install_dir')}/hadoop/current"
-    answers = living.everywhere(f"readlink {place} || true")
-    told = {name: answer.then(lambda reply: reply.text.strip()) for name, answer in answers.items()}
+    """Return why it is too early to finalize; None with one release and no missing block."""
+    link = f"{living.cluster.variable('lakehouse_install_dir')}/hadoop/current"
+    answers = living.everywhere(f"readlink {link} || true")
+    links = {name: answer.then(lambda reply: reply.text.strip()) for name, answer in answers.items()}
     missing = living.bean("NameNodeInfo").then(lambda bean: int(bean["NumberOfMissingBlocks"]))
-    return early(told, missing, path)
+    return early(links, missing, path)
 
 
-def early(told: Mapping[str, Answer[str]], missing: Answer[int], path: str) -> Refusal | None:
-    """Return why it is too early, by the link of each host and the count of blocks without a replica."""
+def early(links: Mapping[str, Answer[str]], missing: Answer[int], path: str) -> Refusal | None:
+    """Return why it is too early, by the release link of each host and the number of missing blocks."""
     doctor = command("doctor", path)
-    silent = next((name for name, one in told.items() if not one.known), None)
-    if silent:
-        return Refusal(f"{silent} does not say which release it has: {told[silent].why}", doctor)
-    releases = sorted({one.value.rpartition("/")[2] for one in told.values() if one.value})
+    silent_host = next((name for name, link in links.items() if not link.known), None)
+    if silent_host:
+        return Refusal(f"{silent_host} does not say which release it has: {links[silent_host].why}", doctor)
+    releases = sorted({link.value.rpartition("/")[2] for link in links.values() if link.value})
     if len(releases) > 1:
         return Refusal(f"hosts have {' and '.join(releases)}", command("upgrade hadoop", path))
     if missing.value is None:

@@ -1,7 +1,7 @@
-"""`lakehouse upgrade postgresql`: another minor version of Debian's packages, with the way back beside it.
+"""`lakehouse upgrade postgresql`: install another minor version of Debian's packages, with a rollback.
 
-The data files are the same. Both versions lie on the host before anything is changed: apt forgets the one
-before as soon as its archive has a newer one.
+The data files are the same. The packages of both versions are stored on the host before any change, since
+mirrors drop the old version when they have a newer one.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from ops.upgrade.detached import detached
 from plugins.module_utils.lakehouse.checked_document import checked
 
 COMPONENT = "postgresql"
-# Its data is the metastore's, which engines ask.
+# The component whose engine is queried before and after: it uses the metastore.
 _PROVEN = "hive"
 _ASK_SECONDS, _FETCH_SECONDS, _INSTALL_SECONDS = 180.0, 900.0, 900.0
-# Of the above: a mirror may drop packets, and what is known without it counts.
+# Timeout of apt-get update, without which the known versions are used.
 _UPDATE_SECONDS = 60
 _HOUR = 3600
 _PAGE = "docs/operations/upgrade.md#postgresql"
 _UP = "@@up"
-# What a host and its mirrors say of packages becomes words of a shell, and names of folders (deb-version(7)).
+# Names and versions from a host and its mirrors go into shell scripts and names of folders (deb-version(7)).
 _NAME, _VERSION = re.compile(r"[a-z0-9][a-z0-9.+-]{0,99}"), re.compile(r"\d[A-Za-z0-9.+~:-]{0,99}")
 _PROBE_SECONDS, _START_SECONDS = 0.1, 120
 
 
 @dataclass(frozen=True)
 class Packages:
-    """The packages of a server: their names and version, apt's candidate, and all versions to be had."""
+    """The packages of a server: names, installed version, apt's candidate, and available versions."""
 
     names: tuple[str, ...]
     installed: str
     candidate: str
-    known: tuple[str, ...]
+    available: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Change:
-    """On a host, packages from one version to another, and the unit that runs from them."""
+    """A change of packages on a host: old and new version, and the unit of the server."""
 
     host: str
     names: tuple[str, ...]
@@ -69,32 +69,32 @@ class Change:
 
 
 def read(row: Mapping[str, Any]) -> Change:
-    """Return the change that a journal holds."""
+    """Return the change of an entry in a journal."""
     return Change(**{**row, "names": tuple(row["names"]), "unit": steps.read(row["unit"])})
 
 
 def prepare(living: Living, request: Request) -> Work:
-    """Return the plan: none where the version is there. LakehouseError where the host does not say."""
+    """Return the plan, empty where the version is installed; LakehouseError without an answer."""
     arguments, path = request.arguments, request.path
     refusal: Refusal | None = None
     if request.stopped:
         change = read(request.stopped.plan[0])
     else:
         if os.environ.get(airgap.VARIABLE):
-            what = f"PostgreSQL's packages come from the host's own mirrors, and {airgap.VARIABLE} is set"
-            raise LakehouseError(what, f"unset {airgap.VARIABLE}, then the same; without mirrors: {_PAGE}")
+            fact = f"PostgreSQL's packages come from the host's own mirrors, and {airgap.VARIABLE} is set"
+            raise LakehouseError(fact, f"unset {airgap.VARIABLE}, then the same; without mirrors: {_PAGE}")
         [step] = restart.with_invocations(living, steps.plan(living.cluster, COMPONENT))
-        found = _packages(living, step, path, update=not request.dry_run)
-        new, refusal = chosen(found, arguments["to"])
-        change = Change(step.host, found.names, found.installed, new, step)
+        packages = _packages(living, step, path, update=not request.dry_run)
+        new, refusal = select(packages, arguments["to"])
+        change = Change(step.host, packages.names, packages.installed, new, step)
         if not arguments["force"]:
             refusal = refusal or unsaved(_backup(living), time.time(), path)
     refusal = marker.absent(living.cluster, [change.host], path) or refusal
-    there = change.old == change.new
+    is_installed = change.old == change.new
     return Work(
         target=COMPONENT,
         arguments=arguments,
-        plan=[] if there else [asdict(change)],
+        plan=[] if is_installed else [asdict(change)],
         lines=[
             f"upgrade postgresql: {change.old} -> {change.new} on {change.host}; {change.unit.noticed}",
             f"  {', '.join(change.names)}; those of before are kept in {_place(living, change.host)}",
@@ -103,77 +103,83 @@ def prepare(living: Living, request: Request) -> Work:
         question=f"Install PostgreSQL {change.new}, and restart it?",
         do=partial(_do, change, request),
         following=command("doctor", path),
-        refusal=None if there and arguments["to"] is None else refusal,
+        refusal=None if is_installed and arguments["to"] is None else refusal,
         words=_words(arguments),
     )
 
 
 def _words(arguments: Mapping[str, Any]) -> str:
-    """Return what a person typed after the verb."""
+    """Return the words after the verb on the command line."""
     return run.typed(COMPONENT, {"--to": arguments["to"], "--force": arguments["force"]})
 
 
-def chosen(found: Packages, to: str | None) -> tuple[str, Refusal | None]:
-    """Return the version that is meant, apt's candidate where none is named, and why it cannot be."""
-    if to is None:
-        return found.candidate, None
-    major = found.installed.partition(".")[0]
-    if to.partition(".")[0] != major:
-        what = f"postgresql {major} -> {to}: another major version has other data files, and wants pg_upgrade"
-        return found.installed, Refusal(what, f"a version {major}.x")
-    there = next((one for one in found.known if one == to or one.startswith(f"{to}-")), None)
-    if there is None:
-        what = f"no source has PostgreSQL {to} for this host"
-        return found.installed, Refusal(what, f"one of: {', '.join(found.known)}")
-    return there, None
+def select(packages: Packages, version: str | None) -> tuple[str, Refusal | None]:
+    """Return the requested version, by default apt's candidate, and a refusal if it is not possible."""
+    if version is None:
+        return packages.candidate, None
+    major = packages.installed.partition(".")[0]
+    if version.partition(".")[0] != major:
+        reason = "another major version has other data files, and wants pg_upgrade"
+        fact = f"postgresql {major} -> {version}: {reason}"
+        return packages.installed, Refusal(fact, f"a version {major}.x")
+    names = (name for name in packages.available if name == version or name.startswith(f"{version}-"))
+    match = next(names, None)
+    if match is None:
+        fact = f"no source has PostgreSQL {version} for this host"
+        return packages.installed, Refusal(fact, f"one of: {', '.join(packages.available)}")
+    return match, None
 
 
-def unsaved(kept: Answer[LastGood | None], now: float, path: str) -> Refusal | None:
-    """Return that no good backup was made lately; None where one was, or the inventory wants none."""
-    make = f"{command('backup', path)}, or --force"
-    if not kept.known:
-        return Refusal(f"the last backup is not known: {kept.why}", make)
-    if kept.value is None:
+def unsaved(backup: Answer[LastGood | None], now: float, path: str) -> Refusal | None:
+    """Return that there is no recent good backup; None where there is, or where backups are disabled."""
+    remedy = f"{command('backup', path)}, or --force"
+    if not backup.known:
+        return Refusal(f"the last backup is not known: {backup.why}", remedy)
+    if backup.value is None:
         return None
-    if kept.value.good is None:
-        return Refusal("there is no good backup", make)
-    hours = (now - kept.value.good) / _HOUR
-    return Refusal(f"the last good backup is {hours:.0f} h old", make) if hours > backups.HOURS else None
+    if backup.value.good is None:
+        return Refusal("there is no good backup", remedy)
+    hours = (now - backup.value.good) / _HOUR
+    return Refusal(f"the last good backup is {hours:.0f} h old", remedy) if hours > backups.HOURS else None
 
 
 def _backup(living: Living) -> Answer[LastGood | None]:
-    keeper = next((host for host in living.cluster.hosts if questions.backups(host)), None)
-    if keeper is None:
+    backup_host = next((host for host in living.cluster.hosts if questions.backups(host)), None)
+    if backup_host is None:
         return Answer(None)
-    return living.do(keeper.name, str(questions.backups(keeper)), _ASK_SECONDS).then(reading.parse_backup)
+    return living.do(backup_host.name, str(questions.backups(backup_host)), _ASK_SECONDS).then(
+        reading.parse_backup
+    )
 
 
 def _place(living: Living, host: str) -> str:
-    """Return where packages are kept."""
+    """Return the folder for packages on a host."""
     return f"{living.host(host).variables['lakehouse_data_dir']}/packages/postgresql"
 
 
 def _packages(living: Living, step: Step, path: str, *, update: bool) -> Packages:
-    """Return what a host knows of its packages, after a look at its mirrors if they may be asked."""
+    """Return the packages of a host, after an update of apt's lists if `update`."""
     major = step.unit.partition("@")[2].partition("-")[0]
     server = f"postgresql-{major}"
-    # Without a new list what apt knew last, and what is kept, still counts.
-    lists = f"timeout -k 5 {_UPDATE_SECONDS} apt-get update -qq -o Acquire::Retries=0" if update else "true"
-    script = f"""{lists} >/dev/null 2>&1
+    # Without an update apt's old lists and the stored packages are used.
+    update_lists = (
+        f"timeout -k 5 {_UPDATE_SECONDS} apt-get update -qq -o Acquire::Retries=0" if update else "true"
+    )
+    script = f"""{update_lists} >/dev/null 2>&1
 dpkg-query --show --showformat='${{source:Package}} ${{db:Status-Status}} ${{Package}} ${{Version}}\n' \
   | sed -n 's/^{server} installed /package /p'
 LC_ALL=C apt-cache policy {server} | sed -n 's/^  Candidate: /candidate /p'
 apt-cache madison {server} | awk -F' *[|] *' '{{ print "known " $2 }}'
 ls {shlex.quote(_place(living, step.host))} 2>/dev/null | sed -n '/[.]part$/!s/^/known /p'"""
-    told = living.do(step.host, script, _ASK_SECONDS).then(partial(told_packages, server))
-    if told.value is None:
-        why = f"{step.host} does not say which packages it has: {told.why}"
+    answer = living.do(step.host, script, _ASK_SECONDS).then(partial(parse_packages, server))
+    if answer.value is None:
+        why = f"{step.host} does not say which packages it has: {answer.why}"
         raise LakehouseError(why, command("doctor", path))
-    return told.value
+    return answer.value
 
 
-def told_packages(server: str, text: str) -> Packages:
-    """Read what a host tells of its packages; ValueError where it has no such server, or for no such name."""
+def parse_packages(server: str, text: str) -> Packages:
+    """Parse the packages of a host; ValueError without such a server, or for an invalid name or version."""
     rows = [line.split() for line in text.splitlines()]
     installed = {
         checked(row[1], _NAME, "package"): checked(row[2], _VERSION, row[1])
@@ -184,86 +190,86 @@ def told_packages(server: str, text: str) -> Packages:
         raise ValueError(f"{server} is not installed, and another major version has other data files")
     version = installed[server]
     [candidate] = [checked(row[1], _VERSION, server) for row in rows if row[0] == "candidate"]
-    # What else lies in a folder of packages is none of them.
-    known = dict.fromkeys(row[1] for row in rows if row[0] == "known" and _VERSION.fullmatch(row[1]))
-    names = sorted(name for name, one in installed.items() if one == version)
-    return Packages(tuple(names), version, candidate, tuple(known))
+    # Other files in the folder of packages are ignored.
+    available = dict.fromkeys(row[1] for row in rows if row[0] == "known" and _VERSION.fullmatch(row[1]))
+    names = sorted(name for name, package_version in installed.items() if package_version == version)
+    return Packages(tuple(names), version, candidate, tuple(available))
 
 
 def _do(change: Change, request: Request, running: Running) -> tuple[str, ...]:
     living, host = running.living, running.living.host(change.host)
     if request.stopped and request.stopped.rolled_back:
-        _back(running, change, host, "it was on its way back", request)
-    proved = None if request.stopped else proof.made(living.cluster, _PROVEN)
-    if proved and proved.complaint:
-        raise Stopped(Ending.REFUSED, proved.complaint, command("doctor", request.path))
+        _roll_back(running, change, host, "it was on its way back", request)
+    proof_before = None if request.stopped else proof.find(living.cluster, _PROVEN)
+    if proof_before and proof_before.complaint:
+        raise Stopped(Ending.REFUSED, proof_before.complaint, command("doctor", request.path))
     running.say(f"postgresql: {change.old} and {change.new} are fetched to {_place(living, change.host)}")
-    _keep(running, change, change.new)
+    _store(running, change, change.new)
     try:
-        _keep(running, change, change.old)
-    except Stopped as gone:
+        _store(running, change, change.old)
+    except Stopped as missing:
         if not request.arguments["force"]:
-            what = f"no source has {change.old} any more, so there is no way back: {gone.fact}"
+            fact = f"no source has {change.old} any more, so there is no way back: {missing.fact}"
             words = _words({**request.arguments, "force": True})
-            raise Stopped(Ending.REFUSED, what, command(f"upgrade {words}", request.path)) from gone
+            raise Stopped(Ending.REFUSED, fact, command(f"upgrade {words}", request.path)) from missing
     restart.wait_for_gate(running, change.unit, str(change.unit), request)
     running.begins(change.host, COMPONENT)
     try:
-        pause = _installed(running, change, change.new, host, float(request.arguments["ready"]))
-        found = proved.again(living.cluster) if proved else ""
+        pause = _install(running, change, change.new, host, float(request.arguments["ready"]))
+        proof_after = proof_before.repeat(living.cluster) if proof_before else ""
     except (Stopped, LakehouseError) as error:
-        _back(running, change, host, cause(error), request)
+        _roll_back(running, change, host, cause(error), request)
     running.done(change.host, COMPONENT)
     facts = f"postgresql {change.new} on {change.host}, it did not answer for {pause:.1f} s"
-    return (facts, found) if found else (facts,)
+    return (facts, proof_after) if proof_after else (facts,)
 
 
-def _back(running: Running, change: Change, host: Host, why: str, request: Request) -> NoReturn:
+def _roll_back(running: Running, change: Change, host: Host, why: str, request: Request) -> NoReturn:
     running.say(f"postgresql: goes back: {why}")
     running.journal.write(journal.BACK, what=COMPONENT)
     try:
-        _installed(running, change, change.old, host, restart.READY_SECONDS)
+        _install(running, change, change.old, host, restart.READY_SECONDS)
     except (Stopped, LakehouseError) as error:
         raise Stopped(Ending.HALFWAY, f"{why}; and on the way back: {cause(error)}", "") from error
-    following = command("logs postgresql", request.path)
-    raise Stopped(Ending.BACK, f"PostgreSQL {change.old} serves again: {why}", following)
+    next_command = command("logs postgresql", request.path)
+    raise Stopped(Ending.BACK, f"PostgreSQL {change.old} serves again: {why}", next_command)
 
 
-def _keep(running: Running, change: Change, version: str) -> None:
-    """Have the packages of a version on the host, from apt or from what it has fetched before."""
+def _store(running: Running, change: Change, version: str) -> None:
+    """Store the packages of a version on the host, from apt or from its cache."""
     folder = f"{_place(running.living, change.host)}/{version}"
-    place, part = shlex.quote(folder), shlex.quote(f"{folder}.part")
+    destination, partial_folder = shlex.quote(folder), shlex.quote(f"{folder}.part")
     script = f"""version={shlex.quote(version)}
-[ ! -d {place} ] || exit 0
-rm -rf {part}; mkdir -p {part}; cd {part}; set -e
+[ ! -d {destination} ] || exit 0
+rm -rf {partial_folder}; mkdir -p {partial_folder}; cd {partial_folder}; set -e
 for name in {shlex.join(change.names)}; do
   apt-get download -qq "$name=$version" || cp /var/cache/apt/archives/"$name"_"$version"_*.deb .
 done
-sync --file-system .; mv {part} {place}"""
-    done = running.living.do(change.host, script, _FETCH_SECONDS)
-    if not done.known:
-        raise Stopped(Ending.REFUSED, done.why, "")
+sync --file-system .; mv {partial_folder} {destination}"""
+    answer = running.living.do(change.host, script, _FETCH_SECONDS)
+    if not answer.known:
+        raise Stopped(Ending.REFUSED, answer.why, "")
 
 
-def _installed(running: Running, change: Change, version: str, host: Host, ready: float) -> float:
-    """Install a version, have it run, and return for how many seconds PostgreSQL did not answer."""
+def _install(running: Running, change: Change, version: str, host: Host, ready: float) -> float:
+    """Install a version, wait until it serves, and return the seconds without an answer of PostgreSQL."""
     living, unit = running.living, change.unit
     running.say(f"postgresql: {change.host} installs {version}")
-    script = installing(host, unit.unit, f"{_place(living, change.host)}/{version}", version)
-    done = living.do(change.host, detached(script), _INSTALL_SECONDS)
-    if done.value is None:
-        raise Stopped(Ending.HALFWAY, f"{change.host} does not install {version}: {done.why}", "")
-    # Its process may be that of a run which was killed: the version was asked, and not the process.
-    serves = partial(living.serves, replace(unit, invocation=""), Answer(frozenset()))
-    running.wait(str(unit), serves, ready)
-    return gap(done.value)
+    script = install_script(host, unit.unit, f"{_place(living, change.host)}/{version}", version)
+    answer = living.do(change.host, detached(script), _INSTALL_SECONDS)
+    if answer.value is None:
+        raise Stopped(Ending.HALFWAY, f"{change.host} does not install {version}: {answer.why}", "")
+    # Any process is accepted, since a killed run may have started it: the script has checked the version.
+    pending = partial(living.serves, replace(unit, invocation=""), Answer(frozenset()))
+    running.wait(str(unit), pending, ready)
+    return gap(answer.value)
 
 
-def installing(host: Host, unit: str, folder: str, version: str) -> str:
-    """Return what installs packages, which restarts PostgreSQL, and tells when it answered meanwhile."""
-    asks, shows = (questions.server_psql(host, query) for query in ("select 1", "show server_version"))
+def install_script(host: Host, unit: str, folder: str, version: str) -> str:
+    """Return the script that installs packages, restarts PostgreSQL, and prints when it answered."""
+    ask, show = (questions.server_psql(host, query) for query in ("select 1", "show server_version"))
     return f"""version={shlex.quote(version)}
-up=$(mktemp); ask() {{ {asks}; }}; show() {{ {shows}; }}
+up=$(mktemp); ask() {{ {ask}; }}; show() {{ {show}; }}
 ( while sleep {_PROBE_SECONDS}; do ask >/dev/null 2>&1 && echo "{_UP} $(date +%s.%N)"; done > "$up" ) &
 probe=$!; trap 'kill $probe; rm -f "$up"' EXIT
 export DEBIAN_FRONTEND=noninteractive

@@ -156,21 +156,21 @@ def test_a_mark_is_one_word_of_a_script(
 def test_a_package_or_version_that_is_none_is_refused(row: str, word: str) -> None:
     rows = ["package postgresql-17 17.1-1", "candidate 17.2-1", row.format(word)]
     with pytest.raises(ValueError, match="not allowed there") as refused:
-        postgresql.told_packages("postgresql-17", "\n".join(rows if "candidate" not in row else rows[::2]))
+        postgresql.parse_packages("postgresql-17", "\n".join(rows if "candidate" not in row else rows[::2]))
     assert one_line(refused.value)
 
 
 @pytest.mark.parametrize("word", [word for word in HOSTILE if word], ids=short)
 def test_what_else_lies_among_kept_packages_is_no_version(word: str) -> None:
     text = f"package postgresql-17 17.1-1\ncandidate 17.2-1\nknown 17.2-1\nknown {word}\n"
-    assert postgresql.told_packages("postgresql-17", text).known == ("17.2-1",)
+    assert postgresql.parse_packages("postgresql-17", text).available == ("17.2-1",)
 
 
 def test_packages_are_words_of_the_scripts_that_keep_and_install_them(
     cluster: Cluster, nothing_runs: Callable[[], bool], tmp_path: Path
 ) -> None:
     [host, *_] = cluster.running("postgresql")
-    script = postgresql.installing(host, "postgresql$(touch pwned)", str(tmp_path), "17$(touch pwned)")
+    script = postgresql.install_script(host, "postgresql$(touch pwned)", str(tmp_path), "17$(touch pwned)")
     stubs = "systemctl() { :; }; apt-get() { :; }; dpkg() { :; }; sleep() { exit; }; date() { :; }\n"
     subprocess.run(["sh", "-c", stubs + script], check=False, capture_output=True, timeout=60)
     assert nothing_runs()

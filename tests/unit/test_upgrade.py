@@ -29,7 +29,7 @@ from ops.probing import Reply
 from ops.status import placement
 from ops.status.placement import Cluster
 from ops.upgrade import finalizing, hdfs, installed, planner, preparation
-from ops.upgrade.hdfs import Prepared
+from ops.upgrade.hdfs import PendingUpgrade
 from ops.upgrade.planner import Release, Row
 from ops.upgrade.release_switch import Task, Upgrade
 
@@ -112,12 +112,12 @@ def test_a_release_that_lacks_files_is_not_left_for_a_rollback(cluster: Cluster)
     ],
 )
 def test_a_component_is_named_by_itself_or_by_a_part(target: str, components: set[str]) -> None:
-    assert planner.chosen(target, NAMES) == components
+    assert planner.select(target, NAMES) == components
 
 
 def test_every_component_has_a_task_that_brings_it() -> None:
     [play] = yamlfile.read(ROOT / "playbooks" / "releases.yml")
-    assert {tag for task in play["tasks"] for tag in task["tags"]} == planner.chosen("all", NAMES)
+    assert {tag for task in play["tasks"] for tag in task["tags"]} == planner.select("all", NAMES)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_every_component_has_a_task_that_brings_it() -> None:
 )
 def test_what_is_in_no_release_is_one_line(target: str, message: str) -> None:
     with pytest.raises(LakehouseError) as error:
-        planner.chosen(target, NAMES)
+        planner.select(target, NAMES)
     assert error.value.message == message
     assert error.value.next_command
 
@@ -144,8 +144,8 @@ def test_what_is_in_no_release_is_one_line(target: str, message: str) -> None:
 )
 def test_another_version_than_that_of_the_bill_is_refused(target: str, version: str, message: str) -> None:
     with pytest.raises(LakehouseError, match=message):
-        planner.demanded(target, version, {"trino": "476"}, "versions.yml")
-    planner.demanded("trino", "476", {"trino": "476"}, "versions.yml")
+        planner.require_version(target, version, {"trino": "476"}, "versions.yml")
+    planner.require_version("trino", "476", {"trino": "476"}, "versions.yml")
 
 
 # The plan
@@ -250,14 +250,14 @@ BEFORE, NOW = "3.4.2-a", "3.5.0-b"
 def test_what_comes_in_while_an_upgrade_is_not_final(
     before: str, now: str, wanted: str, said: str | None
 ) -> None:
-    found = hdfs.refusal(Prepared(0.0, before, frozenset()), now, wanted, "inv")
+    found = hdfs.refusal(PendingUpgrade(0.0, before, frozenset()), now, wanted, "inv")
     assert (found.fact if found else None) == said
 
 
 def test_a_release_that_cannot_read_what_is_there_does_not_come_back() -> None:
     old, new = frozenset({"namenode -66", "datanode -57"}), frozenset({"namenode -67", "datanode -57"})
-    assert hdfs.otherwise(old, old) is None
-    found = hdfs.otherwise(old, new)
+    assert hdfs.layout_change(old, old) is None
+    found = hdfs.layout_change(old, new)
     assert found is not None
     assert found.fact.startswith("the layout of HDFS is namenode -67 and was namenode -66: ")
     assert found.next == "docs/operations/upgrade.md#rollback"
@@ -383,7 +383,7 @@ def test_versions_are_compared_as_versions(one: str, other: str, expected: bool)
 def test_what_a_component_or_its_tables_forbid(
     component: str, changed: Mapping[str, tuple[str, str]], tables: list[str], said: list[tuple[str, bool]]
 ) -> None:
-    found = planner.refused(component, changed, tables, "versions.yml")
+    found = planner.refusals(component, changed, tables, "versions.yml")
     assert [one.forced for one in found] == [forced for _, forced in said]
     for one, (beginning, _) in zip(found, said, strict=True):
         assert one.fact.startswith(beginning)
@@ -392,9 +392,9 @@ def test_what_a_component_or_its_tables_forbid(
 
 def test_tables_of_which_nobody_knows_are_overruled_and_those_that_are_beyond_it_are_not() -> None:
     changed = {"delta": ("4.4.0", "4.3.1")}
-    [why] = planner.refused("spark", changed, [], "versions.yml", ["db.t"])
+    [why] = planner.refusals("spark", changed, [], "versions.yml", ["db.t"])
     assert (why.fact, why.forced) == ("delta 4.4.0 -> 4.3.1: 1 table may be beyond it, such as db.t", True)
-    [why] = planner.refused("spark", changed, ["db.u"], "versions.yml", ["db.t"])
+    [why] = planner.refusals("spark", changed, ["db.u"], "versions.yml", ["db.t"])
     assert (why.fact, why.forced) == ("delta 4.4.0 -> 4.3.1: 1 table is beyond it, such as db.u", False)
 
 
@@ -480,7 +480,9 @@ def row(host: str, component: str = "spark") -> Row:
 
 def test_what_was_done_or_begun_is_what_has_to_go_back() -> None:
     one, two, three, other = row("n1"), row("n2"), row("n3"), row("n1", "trino")
-    task = Task(every=(one, two, three, other), left=(two, three, other), begun=(one, two), back=())
+    task = Task(
+        (one, two, three, other), remaining=(two, three, other), begun_rows=(one, two), rolled_back=()
+    )
     assert task.touched("spark") == [one, two]
     assert task.touched("trino") == []
     assert task.of("spark") == [two, three]

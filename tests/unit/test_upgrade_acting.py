@@ -113,7 +113,7 @@ class Stage:
         stopped = journal.read(running.journal.id, text)
         assert stopped is not None
         there = {name: {"trino": Release(link, {})} for name, link in self.hosts.links.items()}
-        task = preparation._left(self.living, stopped, there)
+        task = preparation._remaining(self.living, stopped, there)
         return release_switch.carry_out(self.upgrade, task, Running(self.living, running.journal))
 
 
@@ -123,7 +123,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
     monkeypatch.setattr(programs, "playbook", found.hosts.playbook)
     monkeypatch.setattr(artifacts, "fetch", lambda *_: None)
     monkeypatch.setattr(releases, "ensure", lambda *_: None)
-    monkeypatch.setattr(proof, "made", lambda *_: None)
+    monkeypatch.setattr(proof, "find", lambda *_: None)
     return found
 
 
@@ -182,8 +182,8 @@ def test_one_that_does_not_serve_takes_its_component_back_the_last_one_first(sta
 
 def test_an_engine_that_answers_no_query_takes_it_back(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = [("", "16"), ("no such plugin", "")]
-    monkeypatch.setattr(proof, "asked", lambda *_: answers.pop(0))
-    monkeypatch.setattr(proof, "made", lambda *_: Proof("trino", *_first(proof.asked(*_))))
+    monkeypatch.setattr(proof, "run_statement", lambda *_: answers.pop(0))
+    monkeypatch.setattr(proof, "find", lambda *_: Proof("trino", *_first(proof.run_statement(*_))))
     with pytest.raises(Stopped) as stopped:
         stage.begin(stage.run())
     assert stopped.value.ending is Ending.BACK
@@ -198,7 +198,7 @@ def _first(found: tuple[str, str]) -> tuple[str, str]:
 def test_an_engine_that_answers_nothing_before_is_left_alone(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proof, "made", lambda *_: Proof("trino", "SELECT 1", "", "trino does not answer"))
+    monkeypatch.setattr(proof, "find", lambda *_: Proof("trino", "SELECT 1", "", "trino does not answer"))
     with pytest.raises(Stopped) as stopped:
         stage.begin(stage.run())
     assert stopped.value.ending is Ending.REFUSED
@@ -277,9 +277,9 @@ def test_what_is_unknown_of_a_unit_is_not_done(stage: Stage, monkeypatch: pytest
     stopped = journal.read("r1", (stage.folder / "r1.jsonl").read_text(encoding="utf-8"))
     assert stopped is not None
     there = {name: {"trino": Release(NEW, {})} for name in HOSTS}
-    assert preparation._left(stage.living, stopped, there).left == ()
+    assert preparation._remaining(stage.living, stopped, there).remaining == ()
     monkeypatch.setattr(stage.hosts, "units", lambda *_: silent)
-    assert len(preparation._left(stage.living, stopped, there).left) == len(HOSTS)
+    assert len(preparation._remaining(stage.living, stopped, there).remaining) == len(HOSTS)
 
 
 def test_another_version_of_trino_is_mixed_and_another_build_is_not() -> None:
@@ -292,8 +292,8 @@ def test_what_has_left_since_is_none_of_a_run_that_goes_on(stage: Stage) -> None
     plan = tuple(planner.written(row) for row in stage.rows)
     stopped = journal.Run("r1", "upgrade", "trino", {}, plan, 1, 0.0, 1.0, Ending.HALFWAY, (), touched=True)
     there = {name: {"trino": Release(OLD, {})} for name in HOSTS if name != "gamma3"}
-    task = preparation._left(stage.living, stopped, there)
-    assert {row.host for row in task.left} == {"alpha1", "beta2"}
+    task = preparation._remaining(stage.living, stopped, there)
+    assert {row.host for row in task.remaining} == {"alpha1", "beta2"}
 
 
 def test_a_bill_that_cannot_be_read_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,17 +309,17 @@ def test_a_bill_that_cannot_be_read_is_one_line(tmp_path: Path, monkeypatch: pyt
 def test_who_does_not_say_its_layout_refuses_the_way_back(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = hdfs.Prepared(0.0, "3.4.2-a", frozenset({"namenode -67"}))
+    found = hdfs.PendingUpgrade(0.0, "3.4.2-a", frozenset({"namenode -67"}))
     row = replace(stage.rows[0], component="hadoop", old="3.5.0-a", new="3.4.2-a")
     monkeypatch.setattr(stage.hosts, "having", lambda _: stage.hosts.cluster.hosts[:1], raising=False)
 
     def silent(_: Living) -> frozenset[str]:
         raise Stopped(Ending.REFUSED, "alpha1 does not say", "lakehouse doctor")
 
-    monkeypatch.setattr(hdfs, "prepared", lambda _: Answer(found))
+    monkeypatch.setattr(hdfs, "pending_upgrade", lambda _: Answer(found))
     monkeypatch.setattr(hdfs, "refusal", lambda *_: None)
     monkeypatch.setattr(hdfs, "layouts", silent)
     there = {stage.hosts.cluster.hosts[0].name: {"hadoop": Release("3.5.0-a", {})}}
-    _, reason = preparation._rolled(stage.living, (row,), there, "inv")
+    _, reason = preparation._ordered_for_hdfs(stage.living, (row,), there, "inv")
     assert reason is not None
     assert (reason.fact, reason.next) == ("alpha1 does not say", "lakehouse doctor")

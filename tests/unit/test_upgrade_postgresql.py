@@ -38,7 +38,7 @@ known {OLD}
 
 
 def test_packages_of_one_source_and_version_change_together() -> None:
-    assert postgresql.told_packages("postgresql-17", TOLD) == Packages(NAMES, OLD, NEW, (NEW, OLD))
+    assert postgresql.parse_packages("postgresql-17", TOLD) == Packages(NAMES, OLD, NEW, (NEW, OLD))
 
 
 def test_a_bundle_is_not_taken_for_the_mirrors_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_a_bundle_is_not_taken_for_the_mirrors_of_the_host(monkeypatch: pytest.M
 
 def test_a_server_of_another_major_version_is_not_found() -> None:
     with pytest.raises(ValueError, match="postgresql-18 is not installed"):
-        postgresql.told_packages("postgresql-18", TOLD)
+        postgresql.parse_packages("postgresql-18", TOLD)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_server_of_another_major_version_is_not_found() -> None:
     ],
 )
 def test_which_version_is_meant(to: str | None, version: str, said: str | None) -> None:
-    found, refusal = postgresql.chosen(Packages(NAMES, OLD, NEW, (NEW, OLD)), to)
+    found, refusal = postgresql.select(Packages(NAMES, OLD, NEW, (NEW, OLD)), to)
     assert found == version
     assert (refusal is None) is (said is None)
     if refusal and said:
