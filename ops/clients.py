@@ -56,7 +56,7 @@ class Files:
     """
 
     def __init__(self, hdfs: WebHdfs, next_command: str) -> None:
-        """`next_command` is the command in errors of a HDFS that does not answer."""
+        """`next_command` is suggested by errors where HDFS does not answer."""
         self.hdfs, self._next_command = hdfs, next_command
 
     @classmethod
