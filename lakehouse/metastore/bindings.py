@@ -1,4 +1,4 @@
-"""What PyIceberg's bindings of the metastore's interface cannot read as they come."""
+"""Fixes for PyIceberg's bindings of the metastore's interface: skewed values, and required fields."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ from hive_metastore.ttypes import SkewedInfo, StorageDescriptor
 from thrift.Thrift import TType
 
 
-def mend() -> None:
-    """Have the places of skewed values, a map whose keys are lists, be read by tuples: lists have no hash.
+def fix_skewed_info() -> None:
+    """Decode the keys of the map of skewed locations as tuples: they are generated as lists, without a hash.
 
-    Thrift's decoder in C goes by the specification that the struct around it holds, the one in Python by what
-    was generated of it.
+    Thrift's decoder in C reads the specification in the enclosing struct, the decoder in Python the generated
+    method `read`.
     """
-    *others, (number, kind, name, (key, (inner, text, _), *rest), default) = SkewedInfo.thrift_spec
-    SkewedInfo.thrift_spec = (*others, (number, kind, name, (key, (inner, text, True), *rest), default))
+    *first_fields, (number, kind, name, (key, (inner, text, _), *rest), default) = SkewedInfo.thrift_spec
+    locations = (number, kind, name, (key, (inner, text, True), *rest), default)
+    SkewedInfo.thrift_spec = (*first_fields, locations)
     SkewedInfo.read = _read
-    [around] = [field[3] for field in StorageDescriptor.thrift_spec if field and field[2] == "skewedInfo"]
-    around[:] = [SkewedInfo, SkewedInfo.thrift_spec]
+    [struct] = [field[3] for field in StorageDescriptor.thrift_spec if field and field[2] == "skewedInfo"]
+    struct[:] = [SkewedInfo, SkewedInfo.thrift_spec]
 
 
-def require(answer: Any) -> None:
+def check_required_fields(answer: Any) -> None:
     """Raise TProtocolException where a struct of an answer lacks a required field.
 
-    Thrift's decoder in C passes over fields of another type, and does not look at what is required.
+    Thrift's decoder in C skips fields of another type, and does not check which are required.
     """
     if isinstance(answer, list | tuple):
         if answer and _is_struct(answer[0]):
-            for one in answer:
-                require(one)
+            for item in answer:
+                check_required_fields(item)
     elif isinstance(answer, dict):
-        require(list(answer.values()))
+        check_required_fields(list(answer.values()))
     elif _is_struct(answer):
         answer.validate()
         kind: Any = type(answer)
-        for field in _inner(kind):
-            require(getattr(answer, field))
+        for field in _nested_fields(kind):
+            check_required_fields(getattr(answer, field))
 
 
 def _is_struct(answer: Any) -> bool:
@@ -45,7 +46,7 @@ def _is_struct(answer: Any) -> bool:
 
 
 @cache
-def _inner(kind: Any) -> tuple[str, ...]:
+def _nested_fields(kind: Any) -> tuple[str, ...]:
     """Return the fields of a struct that may hold other structs."""
     containers = {TType.STRUCT, TType.LIST, TType.MAP}
     return tuple(field[2] for field in kind.thrift_spec if field and field[1] in containers)

@@ -1,4 +1,4 @@
-"""Leaves an endpoint alone that has failed again and again, and lets one call find out whether it is back."""
+"""A circuit breaker: an endpoint that fails repeatedly gets no calls for a while, then one probe."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ class Breaker:
     """Of one endpoint: closed until `failures` in a row, then open for `rest` seconds, then one probe."""
 
     def __init__(self, failures: int, rest: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most, self._rest, self._clock = failures, rest, clock
+        self._threshold, self._rest, self._clock = failures, rest, clock
         self._lock = threading.Lock()
-        self._failed = 0
-        self._again = 0.0
+        self._failures = 0
+        self._retry_at = 0.0
         self._probing = False
 
     @property
     def state(self) -> State:
-        """Tell the state without asking for a call."""
+        """The state; reading it starts no probe."""
         with self._lock:
-            if self._failed < self._most:
+            if self._failures < self._threshold:
                 return State.CLOSED
-            return State.PROBING if self._probing or self._clock() >= self._again else State.OPEN
+            return State.PROBING if self._probing or self._clock() >= self._retry_at else State.OPEN
 
     @property
     def resting(self) -> bool:
-        """Tell whether calls are kept from the endpoint."""
+        """Whether the breaker is open or half-open."""
         return self.state is not State.CLOSED
 
     def allows(self) -> bool:
-        """Tell whether a call may try; who was allowed reports how it went."""
+        """Return whether a call may use the endpoint; an allowed call reports its result."""
         with self._lock:
-            if self._failed < self._most:
+            if self._failures < self._threshold:
                 return True
-            if self._probing or self._clock() < self._again:
+            if self._probing or self._clock() < self._retry_at:
                 return False
             self._probing = True
             return True
 
-    def worked(self) -> None:
-        """Note that the endpoint has answered."""
+    def record_success(self) -> None:
+        """Close the breaker: the endpoint has answered."""
         with self._lock:
-            self._failed, self._probing = 0, False
+            self._failures, self._probing = 0, False
 
-    def failed(self) -> None:
-        """Note that it has not."""
+    def record_failure(self) -> None:
+        """Count a failure; the breaker stays open for `rest` seconds from now on."""
         with self._lock:
-            self._failed += 1
+            self._failures += 1
             self._probing = False
-            self._again = self._clock() + self._rest
+            self._retry_at = self._clock() + self._rest
 
-    def unused(self) -> None:
-        """Note that a call that was allowed has not tried after all."""
+    def release_probe(self) -> None:
+        """Let another call probe: the allowed one has not used the endpoint."""
         with self._lock:
             self._probing = False

@@ -1,4 +1,4 @@
-"""Which methods may be repeated, and which another release of the metastore has in their place."""
+"""Idempotent methods of the metastore, and the variants of a method in other releases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from hive_metastore import ttypes
 
-# A method that begins so changes nothing, but for those below it.
+# Prefixes of methods that only read, except for those of `_CHANGES`.
 _READS = ("get", "list_", "find_", "show_", "partition_name_", "isPartition", "aliveSince")
 _CHANGES = frozenset(
     {"find_next_compact", "find_next_compact2", "get_delegation_token", "get_lock_materialization_rebuild"}
@@ -16,28 +16,28 @@ _CHANGES = frozenset(
 
 
 def repeatable(method: str) -> bool:
-    """Tell whether a method may be sent twice: it asks, and changes nothing."""
+    """Return whether a method may be sent twice, since it only reads."""
     return method.startswith(_READS) and method not in _CHANGES
 
 
-def _given(*arguments: Any) -> tuple[Any, ...]:
+def _same_arguments(*arguments: Any) -> tuple[Any, ...]:
     return arguments
 
 
-def _as_it_is(answer: Any) -> Any:
+def _same_answer(answer: Any) -> Any:
     return answer
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A method, with what makes its arguments of those of the method it stands for, and its answer."""
+    """A method in place of another one, with the conversion of the arguments and of the answer."""
 
     method: str
-    arguments: Callable[..., tuple[Any, ...]] = _given
-    answer: Callable[[Any], Any] = _as_it_is
+    arguments: Callable[..., tuple[Any, ...]] = _same_arguments
+    answer: Callable[[Any], Any] = _same_answer
 
 
-# The younger is asked first: Hive 4 has some of the older ones no longer, Hive 2 none of the younger.
+# The newest first: Hive 4 has dropped some of the older ones, and Hive 2 has none of the newer.
 _VARIANTS: dict[str, tuple[Variant, ...]] = {
     "get_table": (
         Variant(
@@ -61,5 +61,5 @@ _VARIANTS: dict[str, tuple[Variant, ...]] = {
 
 
 def variants(method: str) -> tuple[Variant, ...]:
-    """Return the methods that do what one does, in the order in which they are tried."""
+    """Return the variants of a method in the order in which they are tried."""
     return _VARIANTS.get(method, (Variant(method),))

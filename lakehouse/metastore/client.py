@@ -1,4 +1,4 @@
-"""Calls one of several metastores, and goes to the next within the call where one does not answer."""
+"""A client of several metastores, with retry, failover to the next endpoint, and a deadline for each call."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from lakehouse.metastore.errors import (
     ReplySizeError,
     UnavailableError,
     UnsupportedError,
-    told,
+    summary,
 )
 from lakehouse.metastore.metrics import Metrics
 from lakehouse.metastore.options import Endpoint, Options, endpoints
 from lakehouse.metastore.pool import Pool
 
-# After these it is unknown what comes on a connection next.
+# After these errors a connection may still deliver the rest of a reply.
 _BROKEN = (OSError, ReplyError, DeadlineError)
 
 
 class _FailedError(Exception):
-    """An endpoint has not said how a call ended; `sent` is whether it may have got the request.
+    """A call has no known result; `sent` is whether the endpoint may have received the request.
 
-    With `answered` it works, and an error within it ended the call. `__cause__` is what was wrong.
+    With `answered` the endpoint works, and an error within it ended the call. `__cause__` is that error.
     """
 
     def __init__(self, why: str, *, sent: bool, answered: bool = False) -> None:
@@ -47,58 +47,58 @@ class _FailedError(Exception):
 
 
 class _Target:
-    """An endpoint with its connections, its breaker, and the methods that it is known to have."""
+    """An endpoint with its connections, its breaker, and the variants of methods that it supports."""
 
     def __init__(self, endpoint: Endpoint, options: Options, clock: Callable[[], float]) -> None:
         self.endpoint = endpoint
         self.pool = Pool(endpoint, options)
         self.breaker = Breaker(options.failures, options.rest, clock)
-        self.known: dict[str, Variant] = {}
+        self.supported: dict[str, Variant] = {}
 
     def call(self, method: str, arguments: tuple[Any, ...], deadline: Deadline) -> Any:
-        """Call a method, or one in its place; _FailedError where the endpoint does not say how it ended."""
-        every, known = calls.variants(method), self.known.get(method)
-        # The one that answered is asked first; the others in case the metastore has become another release.
-        for variant in sorted(every, key=lambda one: one is not known):
+        """Call a method or a variant of it; _FailedError where the result is unknown."""
+        variants, supported = calls.variants(method), self.supported.get(method)
+        # First the variant that answered last; the others in case the metastore has become another release.
+        for variant in sorted(variants, key=lambda candidate: candidate is not supported):
             try:
                 answer = self._try(variant, arguments, deadline)
             except TApplicationException as error:
                 if error.type == TApplicationException.UNKNOWN_METHOD:
                     continue
                 if not calls.repeatable(method):
-                    # It says that the metastore failed on the way, not that it has changed nothing.
-                    raise _FailedError(told(error), sent=True, answered=True) from error
-                raise MetastoreError(f"{self.endpoint}: {method}: {told(error)}") from None
+                    # The metastore failed on the way, and may have changed something.
+                    raise _FailedError(summary(error), sent=True, answered=True) from error
+                raise MetastoreError(f"{self.endpoint}: {method}: {summary(error)}") from None
             else:
-                self.known[method] = variant
+                self.supported[method] = variant
                 return variant.answer(answer)
-        tried = ", ".join(variant.method for variant in every)
-        raise UnsupportedError(f"{self.endpoint} knows no {tried}")
+        methods = ", ".join(variant.method for variant in variants)
+        raise UnsupportedError(f"{self.endpoint} knows no {methods}")
 
     def _try(self, variant: Variant, arguments: tuple[Any, ...], deadline: Deadline) -> Any:
         sent = False
         try:
-            with self.pool.borrowed(deadline) as connection:
+            with self.pool.connection(deadline) as connection:
                 try:
                     return connection.call(variant.method, variant.arguments(*arguments), deadline)
                 except TException as error:
                     if not connection.sent:
                         raise
-                    # The whole answer was read. The errors of the bindings go through no context manager.
-                    refused = error
+                    # The whole answer was read: the pool keeps the connection, so it must not see the error.
+                    refusal = error
                 finally:
                     sent = connection.sent
         except _BROKEN as error:
-            raise _FailedError(told(error), sent=sent) from error
-        raise refused
+            raise _FailedError(summary(error), sent=sent) from error
+        raise refusal
 
 
 class Metastore:
-    """One or several metastores of the same catalog, that many threads may call.
+    """One or several metastores of the same catalog; thread-safe.
 
-    The last endpoint that answered is asked first. Exceptions that the metastore declares, such as
-    `NoSuchObjectException`, come out as they are; everything else is a MetastoreError. Only arguments that
-    the bindings cannot write are Python's own errors: nothing was sent then.
+    A call tries the endpoint that answered last first. Exceptions that the metastore declares, such as
+    `NoSuchObjectException`, are raised unchanged; everything else is a MetastoreError. Only arguments that
+    the bindings cannot serialize raise Python's own errors, and nothing was sent then.
     """
 
     def __init__(
@@ -109,10 +109,10 @@ class Metastore:
         registry: CollectorRegistry | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Connect to no address yet. `addresses` as in `hive.metastore.uris`; UsageError for what is none."""
+        """Parse `addresses`, as in `hive.metastore.uris`, and connect at the first call; UsageError."""
         self.options = options or Options()
-        named = endpoints(addresses) if isinstance(addresses, str) else tuple(addresses)
-        self._targets = [_Target(one, self.options, clock) for one in named]
+        parsed = endpoints(addresses) if isinstance(addresses, str) else tuple(addresses)
+        self._targets = [_Target(endpoint, self.options, clock) for endpoint in parsed]
         self._first = 0
         self._metrics = Metrics(registry)
         for target in self._targets:
@@ -127,12 +127,12 @@ class Metastore:
         self.close()
 
     def close(self) -> None:
-        """Close all connections, those in use as soon as they are not."""
+        """Close all connections; those in use are closed when they are returned."""
         for target in self._targets:
             target.pool.close()
 
     def metrics(self) -> str:
-        """Return what was done until now, in Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         return self._metrics.text()
 
     def call(
@@ -144,11 +144,11 @@ class Metastore:
     ) -> Any:
         """Call a method of the bindings, and return its answer within `seconds` (`Options.total`).
 
-        What changes something is sent a second time only where the first was not sent at all. Where no whole
-        reply comes after that, or an error within the metastore is the reply, `applied` is asked whether the
-        change is there, in time of its own: then it is done, and None is returned. Otherwise, also where
-        `applied` raises, OutcomeError. Raises DeadlineError, at once with no seconds, UnavailableError,
-        ReplySizeError, BusyError and UnsupportedError, and the exceptions that the metastore declares.
+        A change is retried only if it was not sent. If it was sent and no complete reply arrives, or the
+        reply is an internal error, `applied` reads back whether the change is there, beyond the deadline:
+        with True the call returns None, otherwise, also where `applied` raises, it raises OutcomeError.
+        Raises DeadlineError, at once with no seconds, UnavailableError, ReplySizeError, BusyError and
+        UnsupportedError, and the exceptions that the metastore declares.
         """
         began = time.monotonic()
         end = "ok"
@@ -171,65 +171,65 @@ class Metastore:
         deadline: Deadline,
         applied: Callable[[], bool] | None,
     ) -> Any:
-        why: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         cause: BaseException | None = None
         sent = large = False
         if deadline.over:
-            raise _late(method, deadline, why)
+            raise _late(method, deadline, reasons)
         for number in range(self.options.rounds):
             if number:
-                self._pause(number, deadline, method, why)
-            for place, target in self._order():
+                self._pause(number, deadline, method, reasons)
+            for position, target in self._order():
                 label = str(target.endpoint)
                 if not target.breaker.allows():
-                    why.setdefault(label, "it is left alone after many failures")
+                    reasons.setdefault(label, "it is left alone after many failures")
                     continue
                 try:
-                    return self._at(place, target, method, arguments, deadline)
-                except _FailedError as failed:
-                    why[label], cause = str(failed), failed.__cause__
-                    if failed.sent and not calls.repeatable(method):
-                        return _read_back(method, f"{label}: {failed}", applied, cause)
-                    sent = sent or failed.sent
+                    return self._call_target(position, target, method, arguments, deadline)
+                except _FailedError as failure:
+                    reasons[label], cause = str(failure), failure.__cause__
+                    if failure.sent and not calls.repeatable(method):
+                        return _read_back(method, f"{label}: {failure}", applied, cause)
+                    sent = sent or failure.sent
                     large = large or isinstance(cause, ReplySizeError)
                 if deadline.over:
-                    raise _late(method, deadline, why) from cause
+                    raise _late(method, deadline, reasons) from cause
             if large:
-                # It would be as large the next time.
-                raise ReplySizeError(f"{method}: {_all(why)}") from cause
-        raise UnavailableError(f"{method}: {_all(why)}", sent=sent) from cause
+                # A retry would get a reply of the same size.
+                raise ReplySizeError(f"{method}: {_joined(reasons)}") from cause
+        raise UnavailableError(f"{method}: {_joined(reasons)}", sent=sent) from cause
 
-    def _at(
-        self, place: int, target: _Target, method: str, arguments: tuple[Any, ...], deadline: Deadline
+    def _call_target(
+        self, position: int, target: _Target, method: str, arguments: tuple[Any, ...], deadline: Deadline
     ) -> Any:
-        """Call an endpoint, and note whether it answered; a refusal is an answer too."""
+        """Call an endpoint, and record whether it answered; a refusal is an answer too."""
         try:
             answer = target.call(method, arguments, deadline)
-        except _FailedError as failed:
-            if failed.answered:
-                self._answered(place, target)
+        except _FailedError as failure:
+            if failure.answered:
+                self._record_answer(position, target)
             else:
-                target.breaker.failed()
+                target.breaker.record_failure()
                 self._count(target, "failed")
             raise
         except BusyError:
-            target.breaker.unused()
+            target.breaker.release_probe()
             self._count(target, "busy")
             raise
         except (TException, MetastoreError):
-            self._answered(place, target)
+            self._record_answer(position, target)
             raise
         except BaseException:
-            # Ended from outside: nothing is known of the endpoint.
-            target.breaker.unused()
+            # Interrupted by the caller: this is no result of the endpoint.
+            target.breaker.release_probe()
             raise
-        self._answered(place, target)
+        self._record_answer(position, target)
         return answer
 
-    def _answered(self, place: int, target: _Target) -> None:
-        target.breaker.worked()
+    def _record_answer(self, position: int, target: _Target) -> None:
+        target.breaker.record_success()
         self._count(target, "ok")
-        self._first = place
+        self._first = position
 
     def _count(self, target: _Target, end: str) -> None:
         self._metrics.tries.labels(str(target.endpoint), end).inc()
@@ -237,28 +237,30 @@ class Metastore:
     def _order(self) -> Iterator[tuple[int, _Target]]:
         first, count = self._first, len(self._targets)
         for step in range(count):
-            place = (first + step) % count
-            yield place, self._targets[place]
+            position = (first + step) % count
+            yield position, self._targets[position]
 
-    def _pause(self, number: int, deadline: Deadline, method: str, why: dict[str, str]) -> None:
-        most = min(self.options.longest_backoff, self.options.backoff * 2 ** (number - 1))
-        pause = most * random.random()  # noqa: S311 -- no secret
-        if deadline.over or deadline.left() <= pause:
-            raise _late(method, deadline, why)
+    def _pause(self, number: int, deadline: Deadline, method: str, reasons: dict[str, str]) -> None:
+        longest = min(self.options.longest_backoff, self.options.backoff * 2 ** (number - 1))
+        pause = longest * random.random()  # noqa: S311 -- no secret
+        if deadline.over or deadline.remaining() <= pause:
+            raise _late(method, deadline, reasons)
         time.sleep(pause)
 
     def known_partitions(
         self, database: str, table: str, names: Sequence[str], *, seconds: float | None = None
     ) -> dict[str, Any]:
-        """Return the partitions that there are, by their names, which are asked for in chunks.
+        """Return the partitions that exist, by their names, which are requested in chunks.
 
-        A chunk that the metastore refuses, or whose reply is larger than `Options.reply`, is asked for in
-        halves. All of them share one deadline.
+        A chunk that the metastore refuses, or whose reply is larger than `Options.reply`, is requested in
+        halves. All requests share one deadline.
         """
         deadline = self._deadline(seconds)
 
-        def ask(some: list[str]) -> Sequence[Any]:
-            return list(self.call("get_partitions_by_names", database, table, some, seconds=deadline.left()))
+        def ask(chunk: list[str]) -> Sequence[Any]:
+            return list(
+                self.call("get_partitions_by_names", database, table, chunk, seconds=deadline.remaining())
+            )
 
         return partitions.by_names(ask, names, self.options.chunk)
 
@@ -269,18 +271,18 @@ class Metastore:
 
         Raises IncompleteError with the first name that the metastore does not know.
         """
-        known = self.known_partitions(database, table, names, seconds=seconds)
+        by_name = self.known_partitions(database, table, names, seconds=seconds)
         for name in names:
-            if name not in known:
+            if name not in by_name:
                 raise IncompleteError(f"{database}.{table} has no partition {name}")
-        return [known[name] for name in names]
+        return [by_name[name] for name in names]
 
     def databases(self) -> list[str]:
         """Return the names of all databases."""
         return list(self.call("get_all_databases"))
 
     def tables(self, database: str) -> list[str]:
-        """Return the names of all tables and views of a database; their partitions are not asked for."""
+        """Return the names of all tables and views of a database."""
         return list(self.call("get_all_tables", database))
 
     def database(self, name: str) -> Any:
@@ -300,22 +302,22 @@ class Metastore:
 def _read_back(
     method: str, why: str, applied: Callable[[], bool] | None, cause: BaseException | None
 ) -> None:
-    """Return where a change that was sent is there; OutcomeError where it is not, or that is unknown."""
-    unknown = f"{why}; {method} was sent, and may be done"
+    """Return if a change that was sent has been applied; OutcomeError if not, or if that is unknown."""
+    message = f"{why}; {method} was sent, and may be done"
     if not applied:
-        raise OutcomeError(unknown) from cause
+        raise OutcomeError(message) from cause
     try:
-        done = applied()
+        is_applied = applied()
     except Exception as error:
-        raise OutcomeError(f"{unknown}; it could not be read back: {told(error)}") from error
-    if not done:
-        raise OutcomeError(f"{unknown}; it was not there when it was read back") from cause
+        raise OutcomeError(f"{message}; it could not be read back: {summary(error)}") from error
+    if not is_applied:
+        raise OutcomeError(f"{message}; it was not there when it was read back") from cause
 
 
-def _late(method: str, deadline: Deadline, why: dict[str, str]) -> DeadlineError:
-    tried = _all(why) or "no address was tried"
-    return DeadlineError(f"{method}: no answer within {deadline.seconds:g} s: {tried}")
+def _late(method: str, deadline: Deadline, reasons: dict[str, str]) -> DeadlineError:
+    why = _joined(reasons) or "no address was tried"
+    return DeadlineError(f"{method}: no answer within {deadline.seconds:g} s: {why}")
 
 
-def _all(why: dict[str, str]) -> str:
-    return "; ".join(f"{label}: {one}" for label, one in why.items())
+def _joined(reasons: dict[str, str]) -> str:
+    return "; ".join(f"{label}: {why}" for label, why in reasons.items())

@@ -1,4 +1,4 @@
-"""One connection to a metastore, bounded in each of its steps."""
+"""One connection to a metastore, with a deadline and a size limit for each step."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTra
 
 from lakehouse.metastore import bindings
 from lakehouse.metastore.deadline import Deadline
-from lakehouse.metastore.errors import MetastoreError, ReplyError, ReplySizeError, told
+from lakehouse.metastore.errors import MetastoreError, ReplyError, ReplySizeError, summary
 from lakehouse.metastore.options import Endpoint, Options
 from plugins.module_utils.lakehouse.counting import counted
 
-bindings.mend()
+bindings.fix_skewed_info()
 
-# The first word of a message is the version, and in its last byte the kind.
+# The first word of a message has the version, and in its last byte the type of message.
 _WORD, _KIND, _VERSION = 0xFFFFFFFF, 0xFF, 0x80010000
 _HIGHEST = 0x7FFFFFFF
 _LONGEST_NAME = 1000
-# Bytes that are received at once, and those that an entry of a list has in a reply of the most entries: its
-# decoder makes room for all that a list claims to have.
+# Bytes per receive, and the assumed bytes of a list entry: the decoder allocates as many entries as a list
+# announces, so their number is bounded by the size of the reply.
 _PIECE, _ENTRY = 64 * 1024, 16
 _UNREADABLE = (TTransportException, TProtocolException)
-# What a metastore, or the bindings, say of a reply that is none.
+# Errors of a metastore, or of the bindings, about an invalid reply.
 _MIXED_UP = frozenset(
     {
         TApplicationException.INVALID_MESSAGE_TYPE,
@@ -50,42 +50,42 @@ _MIXED_UP = frozenset(
 
 
 class _Stream(TTransportBase, CReadableTransport):  # type: ignore[misc]  # the bindings have no types
-    """A socket as Thrift wants it: each read and write ends with the deadline of the call.
+    """A socket as a Thrift transport: each read and write ends with the deadline of the call.
 
-    A time for each packet alone would never end where a packet comes in time again and again. At most `most`
-    bytes of a reply are read: ReplySizeError.
+    A timeout per packet alone would never end a call whose packets arrive slowly. A reply of more than
+    `limit` bytes raises ReplySizeError.
     """
 
-    def __init__(self, plug: socket.socket, most: int) -> None:
-        self._plug, self._most = plug, most
+    def __init__(self, sock: socket.socket, limit: int) -> None:
+        self._socket, self._limit = sock, limit
         self._unread, self._unsent = BytesIO(), bytearray()
         self._received = 0
-        self._left: Callable[[], float] = lambda: 0.0
+        self._timeout: Callable[[], float] = lambda: 0.0
         self.sent = False
 
-    def begin(self, left: Callable[[], float]) -> None:
-        """Begin a call that has as many seconds as `left` returns."""
-        self._left, self._received, self.sent = left, 0, False
+    def begin(self, timeout: Callable[[], float]) -> None:
+        """Begin a call; `timeout` returns the seconds that remain for it."""
+        self._timeout, self._received, self.sent = timeout, 0, False
 
     def isOpen(self) -> bool:  # noqa: N802 -- Thrift's name
-        return self._plug.fileno() >= 0
+        return self._socket.fileno() >= 0
 
     def close(self) -> None:
-        self._plug.close()
+        self._socket.close()
 
     def write(self, data: bytes) -> None:
         self._unsent += data
 
     def flush(self) -> None:
-        """Send what was written."""
+        """Send the buffer of written data."""
         data, self._unsent = self._unsent, bytearray()
-        self._plug.settimeout(self._left())
+        self._socket.settimeout(self._timeout())
         self.sent = True
-        self._plug.sendall(data)
+        self._socket.sendall(data)
 
     @property
     def unread(self) -> bool:
-        """Tell whether bytes were received that no reply had a use for."""
+        """Whether more bytes were received than the reply has."""
         return self._unread.tell() < len(self._unread.getbuffer())
 
     def read(self, size: int) -> bytes:
@@ -97,32 +97,32 @@ class _Stream(TTransportBase, CReadableTransport):  # type: ignore[misc]  # the 
     readAll = read  # noqa: N815 -- Thrift's name
 
     def peek(self, size: int) -> bytes:
-        """Return the next bytes, which stay to be read."""
+        """Return the next bytes without consuming them."""
         data = self.read(size)
         self._unread.seek(-size, SEEK_CUR)
         return data
 
     @property
     def cstringio_buf(self) -> BytesIO:
-        """What the decoder in C reads from."""
+        """The buffer that the decoder in C reads."""
         return self._unread
 
-    def cstringio_refill(self, begun: bytes, size: int) -> BytesIO:
-        """Return a buffer that has what was begun, and so many bytes in all at the least."""
-        data = bytearray(begun)
+    def cstringio_refill(self, partial: bytes, size: int) -> BytesIO:
+        """Return a buffer of at least `size` bytes that starts with the `partial` data of the decoder."""
+        data = bytearray(partial)
         while len(data) < size:
             data += self._receive()
         self._unread = BytesIO(data)
         return self._unread
 
     def _receive(self) -> bytes:
-        self._plug.settimeout(self._left())
-        data = self._plug.recv(_PIECE)
+        self._socket.settimeout(self._timeout())
+        data = self._socket.recv(_PIECE)
         if not data:
             raise ConnectionError("the connection was ended")
         self._received += len(data)
-        if self._received > self._most:
-            raise ReplySizeError(f"the reply has more than {counted(self._most, 'byte')} (Options.reply)")
+        if self._received > self._limit:
+            raise ReplySizeError(f"the reply has more than {counted(self._limit, 'byte')} (Options.reply)")
         return data
 
 
@@ -133,15 +133,15 @@ class _Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]  # the same
     declares.
     """
 
-    def __init__(self, stream: _Stream, most: int) -> None:
-        super().__init__(stream, string_length_limit=most, container_length_limit=most // _ENTRY)
-        self._number, self._asked = 0, ""
-        # None where Thrift was installed without its decoder in C.
+    def __init__(self, stream: _Stream, limit: int) -> None:
+        super().__init__(stream, string_length_limit=limit, container_length_limit=limit // _ENTRY)
+        self._number, self._method = 0, ""
+        # None if Thrift was installed without its decoder in C.
         self._decoder: Any = self._fast_decode
         self._fast_decode: Any = self._decode
 
     def writeMessageBegin(self, name: str, type: int, seqid: int) -> None:  # noqa: A002, ARG002, N802 -- Thrift's
-        self._number, self._asked = (self._number + 1) & _HIGHEST, name
+        self._number, self._method = (self._number + 1) & _HIGHEST, name
         super().writeMessageBegin(name, type, self._number)
 
     def readMessageBegin(self) -> tuple[str, int, int]:  # noqa: N802 -- the same
@@ -154,8 +154,8 @@ class _Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]  # the same
             raise ReplyError(f"the reply names a method with {counted(length, 'letter')}")
         name = self.trans.readAll(length).decode("utf-8", "replace")
         number = self.readI32()
-        if name != self._asked:
-            raise ReplyError(f"the reply is to {name!r}, the request was {self._asked}")
+        if name != self._method:
+            raise ReplyError(f"the reply is to {name!r}, the request was {self._method}")
         if number != self._number:
             raise ReplyError(f"the reply is to request {number}, this was request {self._number}")
         if kind not in {TMessageType.REPLY, TMessageType.EXCEPTION}:
@@ -163,17 +163,17 @@ class _Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]  # the same
         return name, kind, number
 
     def _decode(self, result: Any, _: Any, spec: Any) -> None:
-        """Read the result of a call: one field of those that its method declares, or none.
+        """Read the result of a call: at most one of the fields that its method declares.
 
-        The decoders pass over any other one, so that an exception that these bindings do not know would look
-        like success.
+        The decoders skip any other field, so an exception that these bindings do not declare would look like
+        success.
         """
         fields = {field[0]: field for field in result.thrift_spec if field}
         [kind] = unpack("!b", self.trans.peek(1))
         if kind != TType.STOP:
             [number] = unpack("!xh", self.trans.peek(3))
             if number not in fields or fields[number][1] != kind:
-                raise ReplyError(f"{self._asked} has no result {number} of type {kind}")
+                raise ReplyError(f"{self._method} has no result {number} of type {kind}")
         if self._decoder:
             self._decoder(result, self, spec)
         else:
@@ -182,120 +182,120 @@ class _Protocol(TBinaryProtocolAccelerated):  # type: ignore[misc]  # the same
                 result.read(self)
             finally:
                 self._fast_decode = self._decode
-        given = [field[2] for field in fields.values() if getattr(result, field[2]) is not None]
-        if len(given) > 1:
-            raise ReplyError(f"the reply has {' and '.join(given)}: one of them is too many")
+        results = [field[2] for field in fields.values() if getattr(result, field[2]) is not None]
+        if len(results) > 1:
+            raise ReplyError(f"the reply has {' and '.join(results)}: one of them is too many")
 
 
 class Connection:
-    """A connection as a user. A caller that sees an error closes it: a late answer may be on the way."""
+    """A connection as a user. The caller closes it after an error, since a late reply may follow."""
 
     def __init__(self, endpoint: Endpoint, options: Options, deadline: Deadline) -> None:
         """Connect within the deadline; OSError or DeadlineError where that fails."""
-        self.made = time.monotonic()
-        self._read = options.read
-        self._plug = connected(endpoint, deadline, options.connect, options.tls)
-        self._stream = _Stream(self._plug, options.reply)
+        self.opened_at = time.monotonic()
+        self._read_seconds = options.read
+        self._socket = open_socket(endpoint, deadline, options.connect, options.tls)
+        self._stream = _Stream(self._socket, options.reply)
         self._client = ThriftHiveMetastore.Client(_Protocol(self._stream, options.reply))
         if options.user:
             try:
                 self.call("set_ugi", (options.user, list(options.groups)), deadline)
             except TApplicationException as error:
-                # As the answer to a request it would be about that request.
+                # Raised unchanged, it would look like the answer to the caller's request.
                 self.close()
-                raise ReplyError(f"set_ugi: {told(error)}") from error
+                raise ReplyError(f"set_ugi: {summary(error)}") from error
             except BaseException:
                 self.close()
                 raise
 
     @property
     def sent(self) -> bool:
-        """Tell whether the last call has sent anything."""
+        """Whether the last call has sent anything."""
         return self._stream.sent
 
     def call(self, method: str, arguments: tuple[Any, ...], deadline: Deadline) -> Any:
         """Call a method of the bindings, and return its answer.
 
-        Raises what the metastore refuses it with: a declared exception, or TApplicationException. Where no
-        whole reply comes, or another one: OSError, DeadlineError or ReplyError. Arguments that the bindings
-        cannot write are Python's own errors, and nothing is `sent`.
+        Raises the error that the metastore returns: a declared exception, or TApplicationException. Raises
+        OSError, DeadlineError or ReplyError without a complete reply, or with that to another request.
+        Arguments that the bindings cannot serialize raise Python's own errors, and nothing is `sent`.
         """
-        until = Deadline(deadline.left(self._read))
-        self._stream.begin(until.left)
+        until = Deadline(deadline.remaining(self._read_seconds))
+        self._stream.begin(until.remaining)
         try:
             answer = getattr(self._client, method)(*arguments)
-            bindings.require(answer)
+            bindings.check_required_fields(answer)
         except (OSError, MetastoreError):
             raise
         except TApplicationException as error:
             if error.type in _MIXED_UP:
-                raise ReplyError(told(error)) from error
+                raise ReplyError(summary(error)) from error
             raise
         except Exception as error:
-            refused = isinstance(error, TException) and not isinstance(error, _UNREADABLE)
-            if refused or not self.sent:
+            is_refusal = isinstance(error, TException) and not isinstance(error, _UNREADABLE)
+            if is_refusal or not self.sent:
                 raise
-            raise ReplyError(f"the reply cannot be read: {told(error)}") from error
+            raise ReplyError(f"the reply cannot be read: {summary(error)}") from error
         return answer
 
     def usable(self) -> bool:
-        """Tell whether nothing waits to be read: the end of the connection, or an answer without a caller."""
-        if self._stream.unread or (isinstance(self._plug, ssl.SSLSocket) and self._plug.pending()):
+        """Return whether nothing is left to read: neither an end of the connection nor a late reply."""
+        if self._stream.unread or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()):
             return False
-        # `select` refuses the sockets of a process that has many files open.
-        waiting = select.poll()
-        waiting.register(self._plug, select.POLLIN)
-        return not waiting.poll(0)
+        # `select` fails for the sockets of a process with many open files.
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return not poll.poll(0)
 
     def close(self) -> None:
-        """End it."""
+        """Close the socket."""
         with suppress(OSError):
-            self._plug.close()
+            self._socket.close()
 
 
-def connected(
-    endpoint: Endpoint, deadline: Deadline, most: float, tls: ssl.SSLContext | None = None
+def open_socket(
+    endpoint: Endpoint, deadline: Deadline, seconds: float, tls: ssl.SSLContext | None = None
 ) -> socket.socket:
-    """Return a socket to an endpoint, made in `most` seconds of the deadline; OSError where none can be."""
-    until = Deadline(deadline.left(most))
-    places = _places(endpoint, until.left())
-    last: OSError = OSError(f"{endpoint.host} has no address")
-    for family, kind, protocol, _, place in places:
-        plug = socket.socket(family, kind, protocol)
+    """Return a socket to an endpoint, connected within `seconds` of the deadline; OSError."""
+    until = Deadline(deadline.remaining(seconds))
+    addresses = _addresses(endpoint, until.remaining())
+    last_error: OSError = OSError(f"{endpoint.host} has no address")
+    for family, kind, protocol, _, address in addresses:
+        sock = socket.socket(family, kind, protocol)
         try:
-            plug.settimeout(until.left())
-            plug.connect(place)
-            plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.settimeout(until.remaining())
+            sock.connect(address)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if tls:
-                plug.settimeout(until.left())
-                plug = tls.wrap_socket(plug, server_hostname=endpoint.host)
+                sock.settimeout(until.remaining())
+                sock = tls.wrap_socket(sock, server_hostname=endpoint.host)
         except (OSError, ValueError, OverflowError) as error:
             # Python refuses some names and ports before the system sees them.
-            plug.close()
-            last = error if isinstance(error, OSError) else OSError(str(error))
+            sock.close()
+            last_error = error if isinstance(error, OSError) else OSError(str(error))
         except BaseException:
-            plug.close()
+            sock.close()
             raise
         else:
-            return plug
-    raise last
+            return sock
+    raise last_error
 
 
-def _places(endpoint: Endpoint, seconds: float) -> list[Any]:
-    """Look an endpoint's name up. The system takes no deadline for that: it is waited for no longer.
+def _addresses(endpoint: Endpoint, seconds: float) -> list[Any]:
+    """Resolve an endpoint's name within `seconds`; the system has no deadline for that.
 
-    By a thread of its own, since one that hangs must keep no other name from being looked up.
+    Each lookup has a thread of its own, so that one that hangs delays no other.
     """
-    found: Future[list[Any]] = Future()
+    addresses: Future[list[Any]] = Future()
 
     def look_up() -> None:
         try:
-            found.set_result(socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM))
+            addresses.set_result(socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM))
         except (OSError, ValueError, OverflowError) as error:
-            found.set_exception(OSError(f"the name {endpoint.host} is not known: {error}"))
+            addresses.set_exception(OSError(f"the name {endpoint.host} is not known: {error}"))
 
     threading.Thread(target=look_up, name="metastore-names", daemon=True).start()
     try:
-        return found.result(seconds)
+        return addresses.result(seconds)
     except TooLate:
         raise TimeoutError(f"the name {endpoint.host} is not looked up in time") from None

@@ -1,4 +1,4 @@
-"""The moment at which a call ends, whatever it waits for."""
+"""The deadline of a call."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from lakehouse.metastore.errors import DeadlineError
 
 
 class Deadline:
-    """A number of seconds from now on; with 0 or less it is over at once.
+    """A number of seconds from now on; with 0 or less it has passed at once.
 
-    Raises UsageError for what is no number of seconds that the system can wait for.
+    Raises UsageError for a number of seconds that the system cannot wait for.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -23,12 +23,12 @@ class Deadline:
 
     @property
     def over(self) -> bool:
-        """Tell whether no time is left."""
+        """Whether the deadline has passed."""
         return time.monotonic() >= self._until
 
-    def left(self, most: float | None = None) -> float:
-        """Return the seconds that are left, `most` at the most; DeadlineError where there are none."""
-        left = self._until - time.monotonic()
-        if left <= 0:
+    def remaining(self, limit: float | None = None) -> float:
+        """Return the seconds until the deadline, at most `limit`; DeadlineError when it has passed."""
+        seconds = self._until - time.monotonic()
+        if seconds <= 0:
             raise DeadlineError(f"no answer within {self.seconds:g} s")
-        return left if most is None else min(left, most)
+        return seconds if limit is None else min(seconds, limit)

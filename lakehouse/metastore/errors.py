@@ -1,4 +1,4 @@
-"""What goes wrong between a client and its metastores; what one of them refuses is its own exception."""
+"""Errors between a client and its metastores; a metastore's own errors are the exceptions it declares."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _NEXT = ".venv/bin/lakehouse status"
 _LONGEST = 300
 
 
-def told(error: BaseException) -> str:
-    """Return what an error says, in one short line that a terminal can be given."""
-    said = getattr(error, "message", None) or str(error) or type(error).__name__
-    return printable(" ".join(str(said).split()))[:_LONGEST]
+def summary(error: BaseException) -> str:
+    """Return the message of an error as one short line for a terminal."""
+    message = getattr(error, "message", None) or str(error) or type(error).__name__
+    return printable(" ".join(str(message).split()))[:_LONGEST]
 
 
 class MetastoreError(LakehouseError):
-    """Something is wrong between the client and its metastores."""
+    """Any error between the client and its metastores."""
 
     def __init__(self, message: str, next_command: str = _NEXT) -> None:
         super().__init__(message, next_command)
@@ -42,11 +42,11 @@ class ReplySizeError(ReplyError):
 
 
 class DeadlineError(MetastoreError):
-    """The time that a call was given is over."""
+    """The deadline of a call has passed."""
 
 
 class BusyError(MetastoreError):
-    """All connections to an endpoint are in use, and none was given back in time."""
+    """All connections to an endpoint are in use, and none was returned in time."""
 
 
 class OutcomeError(MetastoreError):
@@ -54,8 +54,8 @@ class OutcomeError(MetastoreError):
 
 
 class UnsupportedError(MetastoreError):
-    """The metastore knows neither a method nor another one in its place."""
+    """The metastore has neither a method nor a variant of it."""
 
 
 class IncompleteError(MetastoreError):
-    """An answer lacks something that was asked for by name."""
+    """An answer lacks an object that was requested by name."""

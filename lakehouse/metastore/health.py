@@ -1,4 +1,4 @@
-"""Tells of each address of a metastore how far one gets there: TCP, Thrift, its database."""
+"""Health checks of a metastore's endpoints: TCP, Thrift, and its database."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 from thrift.Thrift import TException
 
 from lakehouse.metastore.client import Metastore
-from lakehouse.metastore.connection import connected
+from lakehouse.metastore.connection import open_socket
 from lakehouse.metastore.deadline import Deadline
-from lakehouse.metastore.errors import MetastoreError, UnsupportedError, told
+from lakehouse.metastore.errors import MetastoreError, UnsupportedError, summary
 from lakehouse.metastore.options import Endpoint, Options
 
 _AT_ONCE = 16
@@ -22,7 +22,7 @@ _THOUSANDTHS = 1000
 
 
 class Step(StrEnum):
-    """How far one gets: a connection, an answer, an answer that its database has a part in."""
+    """A step of the check: a connection, an answer, an answer that needs its database."""
 
     TCP = "tcp"
     THRIFT = "thrift"
@@ -31,10 +31,10 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class Health:
-    """What one address has answered: the steps that were taken, with their milliseconds, and why no more.
+    """The result of a check: the steps that succeeded, with their milliseconds, and the error of the next.
 
-    `version` is what the metastore says of itself: Thrift has no call for the version of its schema.
-    `warehouse` is where its database `default` lies.
+    `version` is that of the metastore: Thrift has no call for the version of its schema. `warehouse` is the
+    location of its database `default`.
     """
 
     endpoint: Endpoint
@@ -46,46 +46,46 @@ class Health:
 
     @property
     def failed(self) -> Step | None:
-        """The first step that was not taken; None where all were."""
+        """The first step that did not succeed; None if all did."""
         return next((step for step in Step if step not in self.steps), None)
 
 
 def check(
     endpoints: Sequence[Endpoint], options: Options | None = None, seconds: float = 5.0
 ) -> tuple[Health, ...]:
-    """Ask all of them at once; return what each answered within so many seconds.
+    """Check all endpoints in parallel, each for at most so many seconds, and without a retry.
 
-    Of the options, user and encryption are those of the calls.
+    Of the options, only the user and TLS apply.
     """
-    once = replace(options or Options(), total=seconds, connect=seconds, read=seconds, rounds=1)
+    without_retry = replace(options or Options(), total=seconds, connect=seconds, read=seconds, rounds=1)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="metastore-health") as pool:
-        return tuple(pool.map(lambda one: _one(one, once), endpoints))
+        return tuple(pool.map(lambda endpoint: _check(endpoint, without_retry), endpoints))
 
 
-def _one(endpoint: Endpoint, options: Options) -> Health:
+def _check(endpoint: Endpoint, options: Options) -> Health:
     deadline = Deadline(options.total)
     steps: dict[Step, float] = {}
 
     def step(name: Step, work: Callable[[], Any]) -> Any:
         began = time.monotonic()
-        found = work()
+        result = work()
         steps[name] = round((time.monotonic() - began) * _THOUSANDTHS, 1)
-        return found
+        return result
 
     with Metastore([endpoint], options) as metastore:
 
         def call(method: str, *arguments: Any) -> Any:
-            return metastore.call(method, *arguments, seconds=deadline.left())
+            return metastore.call(method, *arguments, seconds=deadline.remaining())
 
         try:
-            step(Step.TCP, lambda: connected(endpoint, deadline, options.connect).close())
-            # The database has no part in it, and a refusal is an answer too.
+            step(Step.TCP, lambda: open_socket(endpoint, deadline, options.connect).close())
+            # This call needs no database, and a refusal is an answer too.
             version = step(Step.THRIFT, lambda: _version(call))
             names = step(Step.DATABASE, lambda: call("get_all_databases"))
             warehouse = call("get_database", "default").locationUri
             return Health(endpoint, steps, len(names), version, warehouse or "")
         except (MetastoreError, TException, OSError) as error:
-            return Health(endpoint, steps, why=told(error))
+            return Health(endpoint, steps, why=summary(error))
 
 
 def _version(call: Callable[[str], Any]) -> str:

@@ -9,10 +9,10 @@ LOCATION, PREVIOUS = "metadata_location", "previous_metadata_location"
 
 
 def iceberg_requests(table: Any, current: Any) -> list[Any]:
-    """Return the tables to alter to, in order, so that `current` becomes `table`, at whatever metadata it is.
+    """Return the requests, in order, that alter the table `current` to `table`, whatever its metadata is.
 
-    The metastore refuses metadata that does not name the current one as what it replaces
-    (`GuardedStore.requireCurrent`). So the first request does; the second writes what the table has recorded.
+    The metastore refuses metadata that does not name the current one as its predecessor
+    (`GuardedStore.requireCurrent`). So the first request names it; the second writes the recorded one.
     """
     location = (current.parameters or {}).get(LOCATION)
     parameters = table.parameters or {}

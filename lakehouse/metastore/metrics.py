@@ -1,4 +1,4 @@
-"""What a client has done, for Prometheus."""
+"""The metrics of a client, for Prometheus."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 20)
 
 
 class Metrics:
-    """Numbers of one client, in a registry of its own or in one that is given."""
+    """The metrics of one client, in its own registry or in that of the caller."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
@@ -33,5 +33,5 @@ class Metrics:
         )
 
     def text(self) -> str:
-        """Return all of it in Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         return generate_latest(self.registry).decode()

@@ -1,4 +1,4 @@
-"""Where metastores are, and how long and how often a client tries."""
+"""Endpoints of metastores, and the timeouts, retries and limits of a client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lakehouse.terminal import printable
 
 _PORT, _LAST_PORT = 9083, 65_535
 _HOST = re.compile(r"[\w.:%-]+")
-# An address of IPv6 stands in brackets.
+# An IPv6 address stands in brackets.
 _ADDRESS = re.compile(
     r"thrift://(?:(?P<name>[\w.-]+)|\[(?P<number>[\w.%]*:[\w.:%]*)\])(?::(?P<port>[0-9]{1,5}))?/?"
 )
@@ -19,7 +19,7 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One metastore's address; UsageError for a host or a port that cannot be one."""
+    """One metastore's address; UsageError for an invalid host or port."""
 
     host: str
     port: int = _PORT
@@ -35,16 +35,16 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Options:
-    """How long and how often a client tries; all times are in seconds.
+    """Timeouts, retries and limits of a client; all times are in seconds.
 
-    `total` bounds a call with all that it tries; `connect` and `read` bound each connection and each answer
-    within it, so that a silent endpoint leaves time for the next. A call that may be repeated goes through
-    the endpoints `rounds` times, with a pause before each round but the first: up to `backoff`, doubled each
-    time up to `longest_backoff`, and a random part of that. After `failures` in a row an endpoint is left
-    alone for `rest`; then one call tries it. `connections` is the most per endpoint, `borrow` how long a call
-    waits for one, and `lifetime` after how long one is replaced. `chunk` is how many partitions one request
-    names at the most, `reply` how many bytes of one reply are read. With `tls` connections are encrypted, and
-    a metastore is refused that cannot prove that it has the name of its endpoint.
+    `total` bounds a call with all its retries; `connect` and `read` bound each connection and each answer
+    within it, so that a silent endpoint leaves time for the next. An idempotent call tries all endpoints up
+    to `rounds` times, with a random pause before each round but the first: up to `backoff`, doubled each
+    time up to `longest_backoff`. After `failures` in a row an endpoint gets no call for `rest`; then one
+    probe. `connections` is the maximum per endpoint, `borrow` the timeout for a free one, and `lifetime` the
+    age at which one is replaced. `chunk` is the maximum of partition names per request, `reply` the maximum
+    of bytes per reply. With `tls` connections are encrypted, and the certificate of a metastore must have
+    the host name of its endpoint.
     """
 
     user: str = ""
@@ -71,11 +71,11 @@ class Options:
 
 
 def endpoints(text: str) -> tuple[Endpoint, ...]:
-    """Read addresses such as `thrift://a:9083,thrift://b:9083`; UsageError for what is none."""
-    found = [_endpoint(part.strip()) for part in text.split(",") if part.strip()]
-    if not found:
+    """Parse addresses such as `thrift://a:9083,thrift://b:9083`; UsageError for an invalid one."""
+    parsed = [_endpoint(part.strip()) for part in text.split(",") if part.strip()]
+    if not parsed:
         raise UsageError(f"no metastore is named; one reads as thrift://node1:{_PORT}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(parsed))
 
 
 def _endpoint(text: str) -> Endpoint:

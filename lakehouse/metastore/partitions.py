@@ -1,4 +1,4 @@
-"""Reads many partitions by their names: in chunks that halve where a metastore cannot answer so many."""
+"""Read many partitions by their names, in chunks that are halved when a metastore cannot answer them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from lakehouse.metastore.errors import (
     UnsupportedError,
 )
 
-# Asks for the partitions of some names.
+# Requests the partitions with these names.
 Ask = Callable[[list[str]], Sequence[Any]]
 
 
 def by_names(ask: Ask, names: Sequence[str], chunk: int) -> dict[str, Any]:
-    """Return the partitions that there are, by their names, in the order of the names.
+    """Return the partitions that exist, by their names, in the order of the names.
 
-    A chunk that cannot be had is asked for in halves, down to a single one; raises what that is refused
-    with, and at once what fewer names would not change.
+    A chunk that fails is requested in halves, down to a single name. Raises the error of that, and at once
+    an error that does not depend on the number of names.
     """
-    # Hive answers with values, in an order of its own.
+    # Hive returns partitions with their values, in an order of its own.
     values = {name: tuple(partition_names.values(name)) for name in names}
     distinct = list(values)
     partitions = {
@@ -40,19 +40,19 @@ def by_names(ask: Ask, names: Sequence[str], chunk: int) -> dict[str, Any]:
 
 def _chunk(ask: Ask, names: list[str]) -> Iterator[Any]:
     try:
-        found = ask(names)
+        partitions = ask(names)
     except (MetastoreError, TException) as error:
-        if len(names) == 1 or not _is_about_the_number(error):
+        if len(names) == 1 or not _depends_on_number(error):
             raise
         half = len(names) // 2
         yield from _chunk(ask, names[:half])
         yield from _chunk(ask, names[half:])
     else:
-        yield from found
+        yield from partitions
 
 
-def _is_about_the_number(error: Exception) -> bool:
-    """Tell whether fewer names may be answered: no call has to wait again for what was not answered."""
+def _depends_on_number(error: Exception) -> bool:
+    """Return whether fewer names may succeed; not for errors that were a wait, as no call waits twice."""
     if isinstance(error, UnavailableError):
         return error.sent
     return not isinstance(error, BusyError | DeadlineError | UnsupportedError | NoSuchObjectException)

@@ -1,4 +1,4 @@
-"""Connections to one endpoint that are used again."""
+"""A pool of connections to one endpoint."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Pool:
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
         self._used = 0
-        # How often it was closed: what was lent before is closed when it comes back.
-        self._closed = 0
+        # How often the pool was closed: a connection of an earlier generation is closed when it is returned.
+        self._generation = 0
 
     @property
     def used(self) -> int:
-        """How many are in use now."""
+        """The number of connections in use."""
         return self._used
 
     @contextmanager
-    def borrowed(self, deadline: Deadline) -> Iterator[Connection]:
-        """Lend a connection, which is not used again where an error comes out of it.
+    def connection(self, deadline: Deadline) -> Iterator[Connection]:
+        """Give a connection; after an error in the block it is closed, otherwise it returns to the pool.
 
-        Raises BusyError where none becomes free in time, OSError where none can be made.
+        Raises BusyError if none becomes free in time, OSError if none can be opened.
         """
-        if not self._free.acquire(timeout=deadline.left(self._options.borrow)):
+        if not self._free.acquire(timeout=deadline.remaining(self._options.borrow)):
             used = counted(self._options.connections, "connection is", "connections are")
             raise BusyError(
                 f"{self._endpoint}: none is free, and {used} in use for {self._options.borrow:g} s"
@@ -46,8 +46,8 @@ class Pool:
         try:
             with self._lock:
                 self._used += 1
-                closed = self._closed
-            connection = self._idling() or Connection(self._endpoint, self._options, deadline)
+                generation = self._generation
+            connection = self._idle_connection() or Connection(self._endpoint, self._options, deadline)
             yield connection
         except BaseException:
             if connection:
@@ -55,7 +55,7 @@ class Pool:
             raise
         else:
             with self._lock:
-                if current := closed == self._closed:
+                if current := generation == self._generation:
                     self._idle.append(connection)
             if not current:
                 connection.close()
@@ -64,20 +64,21 @@ class Pool:
                 self._used -= 1
             self._free.release()
 
-    def _idling(self) -> Connection | None:
+    def _idle_connection(self) -> Connection | None:
         while True:
             with self._lock:
                 if not self._idle:
                     return None
-                found = self._idle.pop()
-            if time.monotonic() - found.made < self._options.lifetime and found.usable():
-                return found
-            found.close()
+                connection = self._idle.pop()
+            age = time.monotonic() - connection.opened_at
+            if age < self._options.lifetime and connection.usable():
+                return connection
+            connection.close()
 
     def close(self) -> None:
-        """Close those that are unused now, and the others as soon as they are."""
+        """Close the idle connections now, and those in use when they are returned."""
         with self._lock:
             idle, self._idle = self._idle, []
-            self._closed += 1
-        for one in idle:
-            one.close()
+            self._generation += 1
+        for connection in idle:
+            connection.close()

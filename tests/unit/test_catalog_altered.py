@@ -136,7 +136,7 @@ def test_a_foreign_key_to_what_has_gone_is_told_and_the_others_are_written() -> 
 
 @pytest.mark.parametrize("protocol", [TBinaryProtocol, TBinaryProtocolAccelerated])
 def test_places_of_skewed_values_are_read(protocol: Any) -> None:
-    bindings.mend()
+    bindings.fix_skewed_info()
     skewed = hive.SkewedInfo(["a", "b"], [["1", "2"]], {("1", "2"): "hdfs://lake/t/a=1"})
     table = hive.Table(tableName="t", sd=hive.StorageDescriptor(skewedInfo=skewed), owner="ann")
     buffer = TMemoryBuffer()

@@ -415,16 +415,16 @@ class TestBreaker:
         breaker = Breaker(5, 10, lambda: now[0])
         for _ in range(5):
             assert breaker.allows()
-            breaker.failed()
+            breaker.record_failure()
         assert (breaker.state, breaker.allows()) == (State.OPEN, False)
         now[0] = 10.0
         assert breaker.state == State.PROBING
         assert [breaker.allows(), breaker.allows()] == [True, False]
-        breaker.failed()
+        breaker.record_failure()
         assert not breaker.allows()
         now[0] = 20.0
         assert breaker.allows()
-        breaker.worked()
+        breaker.record_success()
         assert not breaker.resting
 
     def test_an_endpoint_that_rests_is_not_connected_to(self, start: Start) -> None:
