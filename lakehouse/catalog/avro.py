@@ -15,15 +15,15 @@ from typing import Any
 
 # A field of a record, by the names of the records' fields that lead to it.
 Field = tuple[str, ...]
-# The values of the wanted fields of a record, in their order; None for null and where no such field is.
+# The values of the requested fields of a record, in their order; None for null and for a missing field.
 Values = tuple[Any, ...]
 
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
-# Of all blocks of a file, unpacked: any writer of a table writes it, and a small one may unpack to any size.
+# The limit of all blocks of a file, unpacked: a small file of a hostile writer may unpack to any size.
 MOST_BYTES = 512 << 20
 _MOST_BLOCK_BYTES = 16 << 20
-# Of a schema; one that names types in types, each twice, has as many as it likes.
+# The limit of a schema's types: named types that contain each other multiply.
 _MOST_TYPES = 10_000
 _VARINT_BITS = 63
 _SEVEN_BITS, _MORE = 0x7F, 0x80
@@ -31,24 +31,24 @@ _SIZES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 class DamagedAvroError(ValueError):
-    """The content is no Avro file, or one that this cannot read."""
+    """The content is no Avro file, or one with an unsupported feature."""
 
 
 @dataclass
 class _Span:
-    """Where the value of a field is in a block."""
+    """The position of a field's value in a block."""
 
     start: int
     end: int
     value: Any
 
 
-# Goes over a value of a type at a position; returns the position behind it, and notes the wanted fields.
+# Skips a value of a type at a position, and returns the position behind it; records the requested fields.
 _Walk = Callable[[bytes, int, dict[int, _Span]], int]
 
 
 def read(content: bytes, fields: Sequence[Field]) -> Iterator[Values]:
-    """Give the fields of each record, strings as text and numbers as int; DamagedAvroError."""
+    """Give the requested fields of each record, strings as text and numbers as int; DamagedAvroError."""
     container = _Container(content, fields)
     for count, block in container.blocks():
         for spans in container.records(count, block):
@@ -56,9 +56,9 @@ def read(content: bytes, fields: Sequence[Field]) -> Iterator[Values]:
 
 
 def replaced(content: bytes, fields: Sequence[Field], replace: Callable[[Values], Values]) -> bytes:
-    """Return a file whose records have other values in some fields; DamagedAvroError.
+    """Return the file with other values in some fields of its records; DamagedAvroError.
 
-    `replace` gets the values of a record, and returns as many; one that was None stays so.
+    `replace` gets the values of a record, and returns as many; a value of None cannot be replaced.
     """
     container = _Container(content, fields)
     packed = [content[: container.start]]
@@ -101,12 +101,12 @@ class _Container:
 
     def blocks(self) -> Iterator[tuple[int, bytes]]:
         """Give each block, unpacked, with the number of its records."""
-        position, left = self.start, MOST_BYTES
+        position, remaining = self.start, MOST_BYTES
         while position < len(self._content):
             count, position = _number(self._content, position)
             size, position = _length(self._content, position)
-            block = self._unpack(self._content[position : position + size], min(left, _MOST_BLOCK_BYTES))
-            left -= len(block)
+            block = self._unpack(self._content[position : position + size], min(remaining, _MOST_BLOCK_BYTES))
+            remaining -= len(block)
             position += size
             if self._content[position : position + _SYNC_BYTES] != self.sync:
                 raise DamagedAvroError("a block does not end where it should")
@@ -117,7 +117,7 @@ class _Container:
             yield count, block
 
     def records(self, count: int, block: bytes) -> Iterator[dict[int, _Span]]:
-        """Give where the wanted fields are in each of so many records of a block."""
+        """Give the positions of the requested fields in each of the `count` records of a block."""
         position = 0
         for _ in range(count):
             spans: dict[int, _Span] = {}
@@ -132,22 +132,22 @@ class _Container:
             raise DamagedAvroError("a block is longer than its records")
 
     def pack(self, block: bytes) -> bytes:
-        """Return a block as this file has it."""
+        """Compress a block with the codec of the file."""
         if self._codec == "null":
             return block
         packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
         return packer.compress(block) + packer.flush()
 
-    def _unpack(self, data: bytes, most: int) -> bytes:
+    def _unpack(self, data: bytes, limit: int) -> bytes:
         if self._codec == "null":
             block = data
         else:
             unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
             try:
-                block = unpacker.decompress(data, most + 1)
+                block = unpacker.decompress(data, limit + 1)
             except zlib.error as error:
                 raise DamagedAvroError(str(error)) from error
-        if len(block) > most:
+        if len(block) > limit:
             raise DamagedAvroError(
                 f"it unpacks to more than {MOST_BYTES >> 20} MiB, or a block to {_MOST_BLOCK_BYTES >> 20} MiB"
             )
@@ -155,37 +155,37 @@ class _Container:
 
 
 class _Types:
-    """Makes of a schema what goes over its values."""
+    """Compiles a schema into functions that skip its values."""
 
     def __init__(self) -> None:
-        # By name: a type is defined once, and named where it is used again.
-        self._named: dict[str, Any] = {}
-        self._left = _MOST_TYPES
+        # A type is defined once, and referenced by its name afterwards.
+        self._types_by_name: dict[str, Any] = {}
+        self._remaining = _MOST_TYPES
 
-    def walk(self, schema: Any, wanted: Mapping[int, Field]) -> _Walk:
-        """Return what goes over a value; `wanted` are fields by their numbers, empty for the value itself."""
-        self._left -= 1
-        if self._left < 0:
+    def walk(self, schema: Any, fields: Mapping[int, Field]) -> _Walk:
+        """Return a function that skips a value; of the numbered `fields`, () is the value itself."""
+        self._remaining -= 1
+        if self._remaining < 0:
             raise DamagedAvroError(f"its schema is longer than {_MOST_TYPES}")
         kind = schema["type"] if isinstance(schema, dict) else schema
         if isinstance(kind, list):
-            return self._union(kind, wanted)
+            return self._union(kind, fields)
         if isinstance(kind, dict):
-            return self.walk(kind, wanted)
-        if isinstance(kind, str) and kind in self._named:
-            return self.walk(self._named[kind], wanted)
+            return self.walk(kind, fields)
+        if isinstance(kind, str) and kind in self._types_by_name:
+            return self.walk(self._types_by_name[kind], fields)
         if isinstance(schema, dict) and isinstance(name := schema.get("name"), str):
-            walk = self._compound(str(kind), schema, wanted)
-            # Afterwards: a type that contains itself is none that this can go over.
-            self._named.setdefault(name, schema)
+            walk = self._compound(str(kind), schema, fields)
+            # Afterwards: a type that contains itself is not supported.
+            self._types_by_name.setdefault(name, schema)
             return walk
-        return self._compound(str(kind), schema, wanted)
+        return self._compound(str(kind), schema, fields)
 
-    def _compound(self, kind: str, schema: Any, wanted: Mapping[int, Field]) -> _Walk:
+    def _compound(self, kind: str, schema: Any, fields: Mapping[int, Field]) -> _Walk:
         if kind == "record":
-            return self._record(schema["fields"], wanted)
-        if [field for field in wanted.values() if field]:
-            raise DamagedAvroError(f"{'.'.join(next(iter(wanted.values())))} is in no record")
+            return self._record(schema["fields"], fields)
+        if [field for field in fields.values() if field]:
+            raise DamagedAvroError(f"{'.'.join(next(iter(fields.values())))} is in no record")
         if kind == "array":
             return _items([self.walk(schema["items"], {})])
         if kind == "map":
@@ -195,50 +195,52 @@ class _Types:
         if kind in _SIZES:
             return _fixed(_SIZES[kind])
         walk, value = _VALUES[kind]
-        return _noted(walk, value, wanted)
+        return _recording(walk, value, fields)
 
-    def _record(self, fields: Sequence[Any], wanted: Mapping[int, Field]) -> _Walk:
-        below: dict[str, dict[int, Field]] = {}
-        for number, field in wanted.items():
-            below.setdefault(field[0] if field else "", {})[number] = field[1:]
-        walks = [self.walk(one["type"], below.get(one["name"], {})) for one in fields]
+    def _record(self, fields: Sequence[Any], wanted_fields: Mapping[int, Field]) -> _Walk:
+        nested: dict[str, dict[int, Field]] = {}
+        for number, path in wanted_fields.items():
+            nested.setdefault(path[0] if path else "", {})[number] = path[1:]
+        walks = [self.walk(field["type"], nested.get(field["name"], {})) for field in fields]
 
         def walk(block: bytes, position: int, spans: dict[int, _Span]) -> int:
-            for one in walks:
-                position = one(block, position, spans)
+            for walk_field in walks:
+                position = walk_field(block, position, spans)
             return position
 
         return walk
 
-    def _union(self, branches: Sequence[Any], wanted: Mapping[int, Field]) -> _Walk:
-        walks = [self.walk(one, {} if one == "null" else wanted) for one in branches]
+    def _union(self, branches: Sequence[Any], fields: Mapping[int, Field]) -> _Walk:
+        walks = [self.walk(branch, {} if branch == "null" else fields) for branch in branches]
 
         def walk(block: bytes, position: int, spans: dict[int, _Span]) -> int:
-            branch, position = _number(block, position)
-            if branch < 0:
-                raise DamagedAvroError(f"a union has no branch {branch}")
-            return walks[branch](block, position, spans)
+            number, position = _number(block, position)
+            if number < 0:
+                raise DamagedAvroError(f"a union has no branch {number}")
+            return walks[number](block, position, spans)
 
         return walk
 
 
-def _noted(walk: _Walk, value: Callable[[bytes, int], tuple[Any, int]], wanted: Mapping[int, Field]) -> _Walk:
-    """Return what goes over a value, and notes it if it is wanted."""
-    if not wanted:
+def _recording(
+    walk: _Walk, decode: Callable[[bytes, int], tuple[Any, int]], fields: Mapping[int, Field]
+) -> _Walk:
+    """Return a function that records a value for the requested fields; without any, it only skips it."""
+    if not fields:
         return walk
-    numbers = list(wanted)
+    numbers = list(fields)
 
-    def note(block: bytes, position: int, spans: dict[int, _Span]) -> int:
-        found, end = value(block, position)
+    def record(block: bytes, position: int, spans: dict[int, _Span]) -> int:
+        value, end = decode(block, position)
         for number in numbers:
-            spans[number] = _Span(position, end, found)
+            spans[number] = _Span(position, end, value)
         return end
 
-    return note
+    return record
 
 
 def _items(walks: Sequence[_Walk]) -> _Walk:
-    """Return what goes over the blocks of an array or a map."""
+    """Return a function that skips the blocks of an array or a map."""
 
     def walk(block: bytes, position: int, spans: dict[int, _Span]) -> int:
         while True:
@@ -246,16 +248,16 @@ def _items(walks: Sequence[_Walk]) -> _Walk:
             if count == 0:
                 return position
             if count < 0:
-                # The bytes of the items are said, too.
+                # A negative count has the size of the block behind it.
                 size, position = _length(block, position)
                 position += size
                 continue
             for _ in range(count):
                 start = position
-                for one in walks:
-                    position = one(block, position, spans)
+                for walk_item in walks:
+                    position = walk_item(block, position, spans)
                 if position == start:
-                    # Items of no bytes, as many as the block likes.
+                    # Items of no bytes: their number is unlimited.
                     break
 
     return walk
@@ -279,13 +281,13 @@ def _text(block: bytes, position: int, _: dict[int, _Span]) -> int:
 
 
 def _number(block: bytes, position: int) -> tuple[int, int]:
-    found = shift = 0
+    number = shift = 0
     while True:
         byte = block[position]
         position += 1
-        found |= (byte & _SEVEN_BITS) << shift
+        number |= (byte & _SEVEN_BITS) << shift
         if not byte & _MORE:
-            return (found >> 1) ^ -(found & 1), position
+            return (number >> 1) ^ -(number & 1), position
         shift += 7
         if shift > _VARINT_BITS:
             raise DamagedAvroError("a number is too long")
@@ -310,17 +312,17 @@ _VALUES: Mapping[str, tuple[_Walk, Callable[[bytes, int], tuple[Any, int]]]] = {
 
 
 def _mapping(content: bytes, position: int) -> tuple[dict[str, bytes], int]:
-    found: dict[str, bytes] = {}
+    mapping: dict[str, bytes] = {}
     while True:
         count, position = _number(content, position)
         if count == 0:
-            return found, position
+            return mapping, position
         if count < 0:
             _, position = _number(content, position)
         for _ in range(min(abs(count), len(content))):
             key, position = _string(content, position)
             size, position = _length(content, position)
-            found[key] = content[position : position + size]
+            mapping[key] = content[position : position + size]
             position += size
 
 
@@ -332,10 +334,10 @@ def _encoded(value: str | int) -> bytes:
 
 
 def _zigzag(value: int) -> bytes:
-    left = (value << 1) ^ (value >> _VARINT_BITS)
-    found = bytearray()
-    while left & ~_SEVEN_BITS:
-        found.append(left & _SEVEN_BITS | _MORE)
-        left >>= 7
-    found.append(left)
-    return bytes(found)
+    remaining = (value << 1) ^ (value >> _VARINT_BITS)
+    encoded = bytearray()
+    while remaining & ~_SEVEN_BITS:
+        encoded.append(remaining & _SEVEN_BITS | _MORE)
+        remaining >>= 7
+    encoded.append(remaining)
+    return bytes(encoded)

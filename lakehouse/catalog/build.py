@@ -1,16 +1,16 @@
-"""Makes the tree of a commit of what the metastore's database said.
+"""Build the tree of a commit from the output of the metastore's database.
 
     catalog/access.json                            roles, and privileges on everything
-    catalog/format.json                            how this tree is made
+    catalog/format.json                            the version of this layout, and the volatile parameters
     catalog/<catalog>/catalog.json
     catalog/<catalog>/db/<database>/database.json
     .../function/<function>.json
     .../table/<table>/table.json
     .../table/<table>/shapes.json                  how partitions are stored, by a short name
     .../table/<table>/partitions.jsonl             a line for each; of many, partitions/<folder>/<file>.jsonl
-    statistics/<catalog>/...                       the same folders, with what is volatile
+    statistics/<catalog>/...                       the same folders, with the volatile part
 
-The id of `catalog/` is the identity of a catalog: statistics are beside it.
+The id of `catalog/` is the identity of a catalog, which statistics do not change.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, groupby
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
@@ -42,22 +42,22 @@ from lakehouse.errors import LakehouseError
 CATALOG, STATISTICS = "catalog", "statistics"
 ACCESS, SETTINGS = "access.json", "format.json"
 TABLE, SHAPES, PARTITIONS, FILES = "table.json", "shapes.json", "partitions.jsonl", "partitions"
-# The fields of a partition's row behind its number.
+# The fields of a partition's row behind the number of its table.
 _HEAD, _VALUES, _SHAPE, _PARAMETERS, _VOLATILE, _GRANTS, _COLUMNS = range(1, 8)
 
-# Of the files of some Delta tables, by location: the version of each that could be asked.
+# Returns the versions of Delta tables by their locations, as far as they are known.
 Versions = Callable[[Collection[str]], Mapping[str, str]]
 Entries = dict[str, tuple[bool, str]]
 
 
 def no_versions(_: Collection[str]) -> Mapping[str, str]:
-    """Return nothing: where no server can be asked."""
+    """Return no version, for a cluster without a file system."""
     return {}
 
 
 @dataclass(frozen=True)
 class Base:
-    """An earlier commit: tables and ranges of partitions are taken over where they have the same marks."""
+    """An earlier commit, from which tables and ranges of partitions with the same checksums are copied."""
 
     tree: str
     marks: Mapping[str, str]
@@ -65,64 +65,64 @@ class Base:
 
 @dataclass(frozen=True)
 class Built:
-    """A tree, and what is known of the database at that moment."""
+    """A tree, and facts about the database at that time."""
 
     tree: str
     identity: str
     about: Mapping[str, Any]
     strangers: tuple[schema.Stranger, ...]
-    # Marks of the tables that need not be read again while they keep them.
+    # Checksums of the tables that need not be read again while these stay the same.
     marks: Mapping[str, str]
     counts: Mapping[str, int]
-    # Delta tables of which no version could be had.
+    # Delta tables without a known version.
     unversioned: tuple[str, ...] = ()
 
     @property
     def event(self) -> int | None:
-        """The last event of the notification log; None where no listener writes one."""
+        """The last event of the notification log; None if no listener writes events."""
         return int(self.about["event"]) if self.about.get("event") else None
 
 
 class StaleError(LakehouseError):
-    """A table that has not changed is somewhere else than it was: everything is to be read."""
+    """The base lacks a table that has not changed since, so everything has to be read."""
 
 
 @dataclass
 class Folder:
-    """A folder that is being made: files and folders by name."""
+    """A folder that is being built: files and folders by name."""
 
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, Folder | str] = field(default_factory=dict)
 
     def at(self, path: Iterable[str]) -> Folder:
-        """Return the folder of a path, made where it is not there."""
-        here = self
-        for word in path:
-            found = here.folders.setdefault(word, Folder())
-            if isinstance(found, str):
-                raise TypeError(f"{word} is whole already")
-            here = found
-        return here
+        """Return the folder of a path, which is created if necessary."""
+        folder = self
+        for name in path:
+            child = folder.folders.setdefault(name, Folder())
+            if isinstance(child, str):
+                raise TypeError(f"{name} is whole already")
+            folder = child
+        return folder
 
     def put(self, path: tuple[str, ...], number: str, *, folder: bool = False) -> None:
-        """Put a file there, or a folder that is whole."""
+        """Add a file, or a complete folder, by its id."""
         parent = self.at(path[:-1])
         if folder:
             parent.folders[path[-1]] = number
         else:
             parent.files[path[-1]] = number
 
-    def made(self, writer: Writer) -> str:
-        """Write everything; return the id of the folder."""
+    def write(self, writer: Writer) -> str:
+        """Write the folder with everything in it; return its id."""
         entries: Entries = {name: (False, number) for name, number in self.files.items()}
-        for name, below in self.folders.items():
-            entries[name] = (True, below if isinstance(below, str) else below.made(writer))
+        for name, child in self.folders.items():
+            entries[name] = (True, child if isinstance(child, str) else child.write(writer))
         return writer.add_tree(entries)
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A table as read: its document, and its statistics."""
+    """A table from the database: its document, and its statistics."""
 
     document: dict[str, Any]
     statistics: dict[str, Any]
@@ -131,113 +131,111 @@ class _Row:
 def build(
     stream: Stream, writer: Writer, base: Base | None = None, versions: Versions = no_versions
 ) -> Built:
-    """Read a stream to its end and make the tree of it.
+    """Read a stream to its end and build the tree.
 
-    Raises LakehouseError where the stream is cut off, or the database is none of Hive Metastore 3.1.3's.
+    Raises LakehouseError if the stream is truncated, or the database is not that of a Hive Metastore 3.1.3.
     """
     [about] = stream.rows("about")
-    found = [
-        schema.Found(name, tuple(columns or ()), bool(used)) for name, columns, used in stream.rows("schema")
+    database_tables = [
+        schema.DatabaseTable(name, tuple(columns or ()), bool(used))
+        for name, columns, used in stream.rows("schema")
     ]
-    if lost := schema.missing(found):
+    if missing := schema.missing(database_tables):
         raise LakehouseError(
-            f"the database is no metastore that can be read: it has no {', '.join(lost[:3])}"
-            f"{' ...' if len(lost) > 3 else ''} (schema {about['schema'] or 'unknown'})",  # noqa: PLR2004
+            f"the database is no metastore that can be read: it has no {', '.join(missing[:3])}"
+            f"{' ...' if len(missing) > 3 else ''} (schema {about['schema'] or 'unknown'})",  # noqa: PLR2004
             ".venv/bin/lakehouse doctor",
         )
     [marks] = stream.rows("marks")
     root = Folder()
     catalog = root.at([CATALOG])
-    counts = _small(stream, catalog, writer)
-    names = {number: (Name(*words), partitions) for number, *words, partitions in stream.rows("names")}
+    counts = _put_databases(stream, catalog, writer)
+    names = {number: (Name(*parts), count) for number, *parts, count in stream.rows("names")}
     lists = {
         int(row.split(b"\t", 1)[0]): document(row.split(b"\t", 1)[1]) for row in stream.section("columns")
     }
     rows = dict(_tables(stream.section("tables"), lists))
-    made = _Partitions(root, writer, lists)
-    unread = _known(base, marks)
-    for number, lines in _grouped(stream.section("partitions")):
+    partitions = _Partitions(root, writer, lists)
+    unread = _unchanged_ranges(base, marks)
+    for number, lines in _by_table(stream.section("partitions")):
         if number not in names:
             raise LakehouseError(
                 f"the database has partitions of a table that is not there (TBL_ID {number})",
                 ".venv/bin/lakehouse doctor",
             )
-        made.put(names[number][0], lines, unread.pop(number, None))
+        partitions.put(names[number][0], lines, unread.pop(number, None))
     stream.end()
-    # Of these no partition had to be read.
+    # Changed tables without a changed partition.
     for number in rows.keys() & unread.keys():
-        made.put(names[number][0], iter(()), unread[number])
-    # The transaction has ended: no query waits for a file system in it.
+        partitions.put(names[number][0], iter(()), unread[number])
+    # After the end of the transaction, so that the database does not wait for a file system.
     delta = {number: place for number, row in rows.items() if (place := _delta_place(row.document))}
-    known = versions(sorted(set(delta.values())))
+    delta_versions = versions(sorted(set(delta.values())))
     for number, place in delta.items():
-        if place in known:
-            rows[number].document["data"]["version"] = known[place]
+        if place in delta_versions:
+            rows[number].document["data"]["version"] = delta_versions[place]
     for number, row in rows.items():
         path = names[number][0].path
         root.put((CATALOG, *path, TABLE), writer.add_blob(pretty(row.document)))
         if row.statistics:
             root.put((STATISTICS, *path, TABLE), writer.add_blob(pretty(row.statistics)))
     if base is not None:
-        _take_over(root, writer, base, [name for number, (name, _) in names.items() if number not in rows])
-    tree = root.made(writer)
+        unchanged = [name for number, (name, _) in names.items() if number not in rows]
+        _copy_tables(root, writer, base, unchanged)
+    tree = root.write(writer)
     return Built(
         tree=tree,
         identity=writer.tree(tree)[CATALOG],
         about=about,
-        strangers=tuple(schema.strangers(found)),
-        # The version of a Delta table is nothing that the database knows: it is looked up each time.
+        strangers=tuple(schema.strangers(database_tables)),
+        # The version of a Delta table is not in the database, so it is looked up for each commit.
         marks={number: mark for number, mark in marks.items() if number not in delta},
         counts=counts
         | {
             "tables": len(names),
-            "partitions": sum(partitions for _, partitions in names.values()),
+            "partitions": sum(count for _, count in names.values()),
             "read": len(rows),
         },
         unversioned=tuple(
-            sorted(str(names[number][0]) for number, place in delta.items() if place not in known)
+            sorted(str(names[number][0]) for number, place in delta.items() if place not in delta_versions)
         ),
     )
 
 
 def settings() -> bytes:
-    """Return the file that says how a tree is made."""
-    return pretty(
-        {
-            "format": FORMAT,
-            "volatile": [*documents.VOLATILE, *(f"{one}*" for one in documents.VOLATILE_PREFIXES)],
-        }
-    )
+    """Return the file with the version of the layout, and the volatile parameters."""
+    prefixes = (f"{prefix}*" for prefix in documents.VOLATILE_PREFIXES)
+    return pretty({"format": FORMAT, "volatile": [*documents.VOLATILE, *prefixes]})
 
 
 def is_folder(file: str) -> bool:
-    """Tell by its name whether something in a tree is a folder: the name of an object has no dot."""
+    """Return whether the name of an entry in a tree is that of a folder, which has no dot."""
     return "." not in file
 
 
 def folder(writer: Writer, ids: Mapping[str, str]) -> str:
-    """Keep a folder of what is kept already, by name; return its id."""
+    """Write a folder of existing objects, by name; return its id."""
     return writer.add_tree({name: (is_folder(name), number) for name, number in ids.items()})
 
 
-def _small(stream: Stream, catalog: Folder, writer: Writer) -> dict[str, int]:
-    """Put everything that is no table; return how many there are of each."""
+def _put_databases(stream: Stream, catalog: Folder, writer: Writer) -> dict[str, int]:
+    """Put everything except tables; return the number of each kind."""
     [access] = stream.rows("access")
-    roles = [one | {"members": _sorted(one["members"])} for one in access["roles"] or ()]
-    everywhere = {"roles": _sorted(roles), "privileges": _sorted(access["privileges"])}
+    roles = [role | {"members": _sorted(role["members"])} for role in access["roles"] or ()]
+    global_access = {"roles": _sorted(roles), "privileges": _sorted(access["privileges"])}
     catalog.files[SETTINGS] = writer.add_blob(settings())
-    catalog.files[ACCESS] = writer.add_blob(pretty(without_nothing(everywhere)))
+    catalog.files[ACCESS] = writer.add_blob(pretty(without_nothing(global_access)))
     counts = dict.fromkeys(("catalogs", "databases", "functions"), 0)
-    for name, said in stream.rows("catalogs"):
-        catalog.put((*Name(name).path, "catalog.json"), writer.add_blob(pretty(without_nothing(said))))
+    for name, row in stream.rows("catalogs"):
+        catalog.put((*Name(name).path, "catalog.json"), writer.add_blob(pretty(without_nothing(row))))
         counts["catalogs"] += 1
-    for owner, name, said in stream.rows("databases"):
-        whole = without_nothing(said | {"privileges": _sorted(said["privileges"])})
-        catalog.put((*Name(owner, name).path, "database.json"), writer.add_blob(pretty(whole)))
+    for parent, name, row in stream.rows("databases"):
+        content = without_nothing(row | {"privileges": _sorted(row["privileges"])})
+        catalog.put((*Name(parent, name).path, "database.json"), writer.add_blob(pretty(content)))
         counts["databases"] += 1
-    for owner, database, name, said in stream.rows("functions"):
-        path = Name(owner, database, function=name).path
-        catalog.put(path, writer.add_blob(pretty(without_nothing(said))))
+    for parent, database, name, row in stream.rows("functions"):
+        path = Name(parent, database, function=name).path
+        catalog.put(path, writer.add_blob(pretty(without_nothing(row))))
         counts["functions"] += 1
     return counts
 
@@ -245,83 +243,78 @@ def _small(stream: Stream, catalog: Folder, writer: Writer) -> dict[str, int]:
 def _tables(rows: Iterable[bytes], lists: Mapping[int, list[Any]]) -> Iterator[tuple[str, _Row]]:
     for row in rows:
         number, text = row.split(b"\t", 1)
-        said, parameters, access, location, columns, shape, statistics = document(text)
+        fields, parameters, access, location, columns, shape, statistics = document(text)
         parameters = parameters or {}
-        whole = without_nothing(
+        content = without_nothing(
             {
-                **said,
-                "partition_keys": [without_nothing(one) for one in said["partition_keys"] or ()],
-                "constraints": _sorted(said["constraints"]),
-                "privileges": _sorted(said["privileges"]),
+                **fields,
+                "partition_keys": [without_nothing(key) for key in fields["partition_keys"] or ()],
+                "constraints": _sorted(fields["constraints"]),
+                "privileges": _sorted(fields["privileges"]),
                 "parameters": {key: value for key, value in parameters.items() if not is_volatile(key)},
                 "storage": without_nothing({**_shape(shape, lists.get(columns)), "location": location}),
             }
         )
-        if version := documents.data(whole):
-            whole["data"] = version
+        if version := documents.data(content):
+            content["data"] = version
         volatile = {key: value for key, value in parameters.items() if is_volatile(key)}
-        yield (
-            number.decode(),
-            _Row(
-                whole,
-                without_nothing(
-                    {"parameters": volatile, "last_access": access, "columns": _counted(statistics)}
-                ),
-            ),
-        )
+        counts = {"parameters": volatile, "last_access": access, "columns": _column_statistics(statistics)}
+        yield number.decode(), _Row(content, without_nothing(counts))
 
 
-def _shape(said: Document | None, columns: list[Any] | None) -> dict[str, Any]:
-    """Return how something is stored, without its location."""
-    if said is None:
+def _shape(descriptor: Document | None, columns: list[Any] | None) -> dict[str, Any]:
+    """Return the storage of a table or partition without its location."""
+    if descriptor is None:
         return {}
-    listed = [without_nothing(column) for column in columns or ()]
-    serde = without_nothing(said["serde"]) if said["serde"] else None
-    return without_nothing(
-        {**said, "serde": serde, "columns": listed, "skewed_locations": _sorted(said["skewed_locations"])}
-    )
+    shape = {
+        **descriptor,
+        "serde": without_nothing(descriptor["serde"]) if descriptor["serde"] else None,
+        "columns": [without_nothing(column) for column in columns or ()],
+        "skewed_locations": _sorted(descriptor["skewed_locations"]),
+    }
+    return without_nothing(shape)
 
 
-def _sorted(found: list[Any] | None) -> list[Any]:
-    """Return a list that has no order of its own, without what says nothing in it."""
-    return in_order(without_nothing(one) if isinstance(one, dict) else one for one in found or ())
+def _sorted(rows: list[Any] | None) -> list[Any]:
+    """Sort rows whose order has no meaning, and remove their empty values."""
+    return in_order(without_nothing(row) if isinstance(row, dict) else row for row in rows or ())
 
 
-def _counted(found: list[Any] | None) -> list[Any]:
-    """Return statistics of columns, without what is unknown: zero is a number like others."""
-    kept = ({key: value for key, value in one.items() if value is not None} for one in found or ())
-    return sorted(kept, key=line)
+def _column_statistics(rows: list[Any] | None) -> list[Any]:
+    """Return the statistics of columns without nulls; zero is a number like others."""
+    without_nulls = ({key: value for key, value in row.items() if value is not None} for row in rows or ())
+    return sorted(without_nulls, key=line)
 
 
-def _delta_place(said: Document) -> str | None:
-    """Return where the files of a Delta table are, unless the metastore knows its version."""
-    if said.get("data", {}).get("format") != "delta" or "version" in said["data"]:
+def _delta_place(table: Document) -> str | None:
+    """Return the location of a Delta table whose version the metastore does not have."""
+    if table.get("data", {}).get("format") != "delta" or "version" in table["data"]:
         return None
-    return location(said)
+    return location(table)
 
 
-def _grouped(rows: Iterable[bytes]) -> Iterator[tuple[str, Iterator[list[bytes]]]]:
+def _by_table(rows: Iterable[bytes]) -> Iterator[tuple[str, Iterator[list[bytes]]]]:
     fields = (row.split(b"\t") for row in rows)
     for number, group in groupby(fields, key=lambda row: row[0]):
         yield number.decode(), group
 
 
 @dataclass(frozen=True)
-class _Known:
-    """An earlier commit's tree, and by their digests the ranges of a table that are as they were in it."""
+class _UnchangedRanges:
+    """An earlier commit's tree, and the digests of the ranges of a table that have not changed since."""
 
     tree: str
-    same: frozenset[str]
+    digests: frozenset[str]
 
 
-def _known(base: Base | None, marks: Mapping[str, str]) -> dict[str, _Known]:
-    """Return what is known of tables with ranges, by number."""
-    found: dict[str, set[str]] = {}
+def _unchanged_ranges(base: Base | None, marks: Mapping[str, str]) -> dict[str, _UnchangedRanges]:
+    """Return the unchanged ranges of tables, by the number of the table."""
+    digests: dict[str, set[str]] = {}
     for key, mark in marks.items():
-        number, slash, own = key.partition("/")
+        number, slash, digest = key.partition("/")
         if slash and base and base.marks.get(key) == mark:
-            found.setdefault(number, set()).add(own)
-    return {number: _Known(base.tree, frozenset(same)) for number, same in found.items() if base}
+            digests.setdefault(number, set()).add(digest)
+    return {number: _UnchangedRanges(base.tree, frozenset(same)) for number, same in digests.items() if base}
 
 
 class _Partitions:
@@ -329,44 +322,47 @@ class _Partitions:
 
     def __init__(self, root: Folder, writer: Writer, lists: Mapping[int, list[Any]]) -> None:
         self._root, self._writer, self._lists = root, writer, lists
-        # What partitions repeat, by the bytes that came.
+        # Parsed fields that many partitions share, by their bytes.
         self._shapes: dict[tuple[Any, bytes], tuple[str, dict[str, Any]]] = {}
-        self._repeated: dict[bytes, Any] = {}
+        self._parsed: dict[bytes, Any] = {}
 
-    def put(self, table: Name, partitions: Iterator[list[bytes]], known: _Known | None = None) -> None:
-        """Put the partitions of a table: those that were read, and those that are `known`."""
+    def put(
+        self, table: Name, rows: Iterator[list[bytes]], unchanged: _UnchangedRanges | None = None
+    ) -> None:
+        """Put the partitions of a table: those in rows, and those of its unchanged ranges."""
         shapes: dict[str, Any] = {}
         lines: dict[str, Lines] = {CATALOG: [], STATISTICS: []}
-        for row in partitions:
+        for row in rows:
             name, text, statistics = self._partition(row, shapes)
             lines[CATALOG].append((name, text))
             if statistics:
                 lines[STATISTICS].append((name, statistics))
-        stay = self._spliced(table, known, lines, shapes) if known else dict[str, dict[str, str]]()
-        here = self._root.at((CATALOG, *table.path))
-        here.files[SHAPES] = self._writer.add_blob(pretty(shapes))
-        for part, own in lines.items():
-            if own or stay.get(part):
-                put_lines(self._root.at((part, *table.path)), self._writer, own, stay.get(part, {}))
+        folders = self._spliced(table, unchanged, lines, shapes) if unchanged else {}
+        self._root.at((CATALOG, *table.path)).files[SHAPES] = self._writer.add_blob(pretty(shapes))
+        for part, part_lines in lines.items():
+            if part_lines or folders.get(part):
+                put_lines(self._root.at((part, *table.path)), self._writer, part_lines, folders.get(part, {}))
 
     def _spliced(
-        self, table: Name, known: _Known, lines: dict[str, Lines], shapes: dict[str, Any]
+        self, table: Name, unchanged: _UnchangedRanges, lines: dict[str, Lines], shapes: dict[str, Any]
     ) -> dict[str, dict[str, str]]:
-        """Add what is known to lines and shapes; return the folders of each part that stay as they are."""
+        """Add the unchanged partitions to lines and shapes; return the unchanged folders of each part."""
         writer = self._writer
-        before = {part: _below(writer, writer.tree(known.tree).get(part), table.path) for part in lines}
+        before = {part: _below(writer, writer.tree(unchanged.tree).get(part), table.path) for part in lines}
         if FILES not in before[CATALOG]:
             raise StaleError(f"{table} is not in the commit that was built on")
-        own = splicing.ranges_of(writer, before[CATALOG][FILES], known.same)
-        stay = {}
-        for part, files in before.items():
-            file = [files[PARTITIONS]] if PARTITIONS in files else []
-            lines[part], stay[part] = splicing.spliced(writer, file, files.get(FILES), own, lines[part])
-        earlier = json.loads(writer.blob(before[CATALOG][SHAPES]))
-        left = earlier.keys() - shapes.keys()
-        for short in splicing.used(writer, left, lines[CATALOG], stay[CATALOG].values()):
-            shapes[short] = earlier[short]
-        return stay
+        table_ranges = splicing.ranges_of(writer, before[CATALOG][FILES], unchanged.digests)
+        folders = {}
+        for part, entries in before.items():
+            files = [entries[PARTITIONS]] if PARTITIONS in entries else []
+            lines[part], folders[part] = splicing.spliced(
+                writer, files, entries.get(FILES), table_ranges, lines[part]
+            )
+        earlier_shapes = json.loads(writer.blob(before[CATALOG][SHAPES]))
+        further = earlier_shapes.keys() - shapes.keys()
+        for shape in splicing.used(writer, further, lines[CATALOG], folders[CATALOG].values()):
+            shapes[shape] = earlier_shapes[shape]
+        return folders
 
     def _partition(self, row: list[bytes], shapes: dict[str, Any]) -> tuple[str, str, str]:
         name, location, created, access, columns = document(row[_HEAD])
@@ -374,72 +370,74 @@ class _Partitions:
         if key not in self._shapes:
             shape = _shape(document(row[_SHAPE]), self._lists.get(columns))
             self._shapes[key] = documents.digest(line(shape)), shape
-        short, shape = self._shapes[key]
-        shapes[short] = shape
-        whole = {
+        digest, shape = self._shapes[key]
+        shapes[digest] = shape
+        content = {
             "name": name,
             "values": document(row[_VALUES]),
             "location": location,
             "created": created,
-            "shape": short,
-            "parameters": self._once(row[_PARAMETERS]),
-            "privileges": _sorted(self._once(row[_GRANTS])),
+            "shape": digest,
+            "parameters": self._parse(row[_PARAMETERS]),
+            "privileges": _sorted(self._parse(row[_GRANTS])),
         }
-        volatile = {
-            "parameters": document(row[_VOLATILE]),
-            "last_access": access,
-            "columns": _counted(document(row[_COLUMNS])),
-        }
-        said = without_nothing(volatile)
-        return name, line(without_nothing(whole)), line({"name": name, **said}) if said else ""
+        volatile = without_nothing(
+            {
+                "parameters": document(row[_VOLATILE]),
+                "last_access": access,
+                "columns": _column_statistics(document(row[_COLUMNS])),
+            }
+        )
+        return name, line(without_nothing(content)), line({"name": name, **volatile}) if volatile else ""
 
-    def _once(self, field: bytes) -> Any:
-        if field not in self._repeated:
-            self._repeated[field] = document(field)
-        return self._repeated[field]
+    def _parse(self, field: bytes) -> Any:
+        """Parse a field that many partitions share, each text once."""
+        if field not in self._parsed:
+            self._parsed[field] = document(field)
+        return self._parsed[field]
 
 
 def put_lines(
-    here: Folder, writer: Writer, lines: Lines, beside: Mapping[str, str] = MappingProxyType({})
+    table: Folder, writer: Writer, lines: Lines, folders: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """Put the lines of a table's partitions, sorted by name, into as many files as that takes.
+    """Put the lines of a table's partitions, sorted by name, into one file or several folders of files.
 
-    `beside` are folders of other partitions, whole already.
+    `folders` are complete folders of further partitions.
     """
 
     def blob(texts: Iterable[str]) -> str:
-        return writer.add_blob("".join(f"{one}\n" for one in texts).encode())
+        return writer.add_blob("".join(f"{text}\n" for text in texts).encode())
 
-    if len(lines) <= ranges.FEW and not beside:
-        here.files[PARTITIONS] = blob(text for _, text in lines)
+    if len(lines) <= ranges.FEW and not folders:
+        table.files[PARTITIONS] = blob(text for _, text in lines)
         return
-    below = here.at([FILES]).folders
-    below |= beside
-    for folder, files in ranges.folders(lines):
-        entries: Entries = {name: (False, blob(texts)) for name, texts in files}
-        below[folder] = writer.add_tree(entries)
+    partitions = table.at([FILES]).folders
+    partitions |= folders
+    for name, files in ranges.folders(lines):
+        entries: Entries = {file: (False, blob(texts)) for file, texts in files}
+        partitions[name] = writer.add_tree(entries)
 
 
-def _take_over(root: Folder, writer: Writer, base: Base, names: Iterable[Name]) -> None:
-    """Put the folders of tables that have not changed, as they are in an earlier tree."""
-    wanted = list(names)
+def _copy_tables(root: Folder, writer: Writer, base: Base, tables: Collection[Name]) -> None:
+    """Put the folders of unchanged tables, as they are in an earlier tree."""
     for part in (CATALOG, STATISTICS):
         earlier = writer.tree(base.tree).get(part)
-        below: dict[tuple[str, ...], Mapping[str, str]] = {}
-        for name in wanted:
+        databases: dict[tuple[str, ...], Mapping[str, str]] = {}
+        for name in tables:
             *folder, last = name.path
             key = tuple(folder)
-            if key not in below:
-                below[key] = _below(writer, earlier, key)
-            if last in below[key]:
-                root.put((part, *name.path), below[key][last], folder=True)
+            if key not in databases:
+                databases[key] = _below(writer, earlier, key)
+            if last in databases[key]:
+                root.put((part, *name.path), databases[key][last], folder=True)
             elif part == CATALOG:
                 raise StaleError(f"{name} is not in the commit that was built on")
 
 
 def _below(writer: Writer, tree: str | None, path: Iterable[str]) -> Mapping[str, str]:
-    for word in chain(path):
+    """Return the entries of a folder in a tree; none if it is missing."""
+    for name in path:
         if tree is None:
             return {}
-        tree = writer.tree(tree).get(word)
+        tree = writer.tree(tree).get(name)
     return writer.tree(tree) if tree else {}

@@ -1,6 +1,6 @@
-"""What each table's rows were like at the last commit, so that the next one reads what has changed alone.
+"""Checksums of each table's rows at the last commit, so that the next commit reads changed tables alone.
 
-It is a file beside the objects, and no part of the history: without it, everything is read.
+They are in a file beside the objects, and not part of the history: without it, everything is read.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ _FILE = "lakehouse-marks.json"
 
 
 def base(store: Store, entry: Entry) -> Base | None:
-    """Return the commit with its marks; None where none of it are known, or it was made in another way."""
-    said = read(store)
-    if said.get("commit") != entry.id or not isinstance(said.get("marks"), dict):
+    """Return a commit with its checksums; None without them, or if its tree has another format."""
+    checksums = read(store)
+    if checksums.get("commit") != entry.id or not isinstance(checksums.get("marks"), dict):
         return None
-    made = store.tree(store.tree(entry.tree)[CATALOG]).get(SETTINGS)
-    if made is None or store.blob(made) != settings():
+    settings_file = store.tree(store.tree(entry.tree)[CATALOG]).get(SETTINGS)
+    if settings_file is None or store.blob(settings_file) != settings():
         return None
-    return Base(entry.tree, said["marks"])
+    return Base(entry.tree, checksums["marks"])
 
 
 def keep(store: Store, entry: Entry, built: Built) -> None:
-    """Keep the marks of a commit that was made."""
+    """Store the checksums of a commit."""
     write(store, {"commit": entry.id, "marks": dict(built.marks)})
 
 
 def read(store: Store) -> dict[str, Any]:
-    """Return what is kept, marks and the commit that they are of; nothing where that is not known."""
+    """Return the stored checksums and the commit that they belong to; an empty dict without any."""
     try:
         return dict(json.loads((store.path / _FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
         return {}
 
 
-def write(store: Store, said: dict[str, Any]) -> None:
-    """Keep what another repository of the same history has."""
-    files.write(store.path / _FILE, json.dumps(said))
+def write(store: Store, checksums: dict[str, Any]) -> None:
+    """Store the checksums of another repository of the same history."""
+    files.write(store.path / _FILE, json.dumps(checksums))

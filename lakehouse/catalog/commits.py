@@ -1,4 +1,4 @@
-"""Keeps the catalog of a cluster as a commit, or reads it as it is now."""
+"""Commit the catalog of a cluster, or read its current state."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _AUTHOR = re.compile(r"[^<>\n]+ <[^<>\n]*>")
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The commit that has the catalog, whether it is a new one, and how much was written."""
+class CommitResult:
+    """The commit that has the catalog, whether it is new, and how many objects were written."""
 
     entry: Entry
     new: bool
@@ -29,7 +29,7 @@ class Kept:
     written: int = 0
 
     def json(self) -> dict[str, Any]:
-        """For the caller, which may be another machine."""
+        """Return the result for JSON."""
         return {
             "commit": self.entry.id,
             "new": self.new,
@@ -37,65 +37,68 @@ class Kept:
             "identity": self.built.identity,
             "event": self.built.event,
             "counts": dict(self.built.counts),
-            "strangers": [[one.where, one.what] for one in self.built.strangers],
+            "strangers": [[stranger.name, stranger.why] for stranger in self.built.strangers],
             "unversioned": list(self.built.unversioned),
         }
 
 
-def keep(asked: Source, store: Store, *, author: str, message: str | None = None, full: bool = False) -> Kept:
-    """Return the commit with the catalog as it is now; a new one where it has changed. `store` is locked."""
+def keep(
+    catalog: Source, store: Store, *, author: str, message: str | None = None, full: bool = False
+) -> CommitResult:
+    """Commit the current catalog, or return the last commit if nothing has changed. `store` is locked."""
     parent = store.head()
     batch = Batch(store)
     base = None if full or not parent else checksums.base(store, parent)
-    built = source.read(asked.ask, batch, base, asked.versions)
+    built = source.read(catalog.ask, batch, base, catalog.versions)
     if parent and store.tree(parent.tree)[build.CATALOG] == built.identity:
-        return Kept(parent, new=False, built=built)
+        return CommitResult(parent, new=False, built=built)
     batch.flush()
-    found = list(diff.changes(store, parent.tree, built.tree)) if parent else []
+    changes = list(diff.changes(store, parent.tree, built.tree)) if parent else []
 
-    def about() -> dict[str, Any]:
-        # Of the first commit everything is new, and no person is shown that.
-        every = found if parent else diff.changes(store, None, built.tree)
+    def details() -> dict[str, Any]:
+        # All objects of the first commit are new: they are listed for a hook alone.
+        all_changes = changes if parent else diff.changes(store, None, built.tree)
         return {
-            "cluster": asked.cluster,
+            "cluster": catalog.cluster,
             "author": author,
             "parent": parent.id if parent else None,
-            "changes": [one.json() for one in every],
+            "changes": [change.json() for change in all_changes],
         }
 
-    hooks.run(store.path, hooks.PRE_COMMIT, about)
-    told = screen.summary(found) or "the same in another form"
-    said = f"{message or (told if parent else 'the first commit')}\n\n{_facts(built, asked.cluster)}"
-    # The clock may have been set back since: what is kept, and for how long, goes by the time of commits.
+    hooks.run(store.path, hooks.PRE_COMMIT, details)
+    summary = screen.summary(changes) or "the same in another form"
+    subject = message or (summary if parent else "the first commit")
+    # The retention goes by the time of commits, which must not decrease when the clock was set back.
     moment = max(int(built.about["time"]), parent.time if parent else 0)
-    made = store.record(built.tree, parent, author, moment, said)
-    checksums.keep(store, made, built)
+    full_message = f"{subject}\n\n{_facts(built, catalog.cluster)}"
+    commit = store.record(built.tree, parent, author, moment, full_message)
+    checksums.keep(store, commit, built)
     try:
-        hooks.run(store.path, hooks.POST_COMMIT, lambda: {**about(), "commit": made.id})
+        hooks.run(store.path, hooks.POST_COMMIT, lambda: {**details(), "commit": commit.id})
     except LakehouseError as error:
-        raise LakehouseError(f"commit {made.short} is made; {error.message}", error.next_command) from None
-    return Kept(made, new=True, built=built, written=batch.written)
+        raise LakehouseError(f"commit {commit.short} is made; {error.message}", error.next_command) from None
+    return CommitResult(commit, new=True, built=built, written=batch.written)
 
 
-def now(asked: Source, store: Store) -> tuple[Overlay, Built]:
-    """Return the catalog as it is now, of which nothing is kept."""
+def current(catalog: Source, store: Store) -> tuple[Overlay, Built]:
+    """Return the current catalog in memory, without a commit."""
     last, overlay = store.head(), Overlay(store)
     base = checksums.base(store, last) if last else None
-    return overlay, source.read(asked.ask, overlay, base, asked.versions)
+    return overlay, source.read(catalog.ask, overlay, base, catalog.versions)
 
 
-def author(given: str | None = None) -> str:
-    """Return who commits, as git writes it; UsageError for what is no such name."""
-    if given is None:
+def author(option: str | None = None) -> str:
+    """Return the author as git writes it, the current user by default; UsageError for an invalid name."""
+    if option is None:
         return f"{getpass.getuser()} <{getpass.getuser()}@{socket.gethostname()}>"
-    found = given if "<" in given else f"{given} <>"
-    if not _AUTHOR.fullmatch(found):
-        raise UsageError(f"--author {given}: as in 'Ann <ann@example.org>'")
-    return found
+    name = option if "<" in option else f"{option} <>"
+    if not _AUTHOR.fullmatch(name):
+        raise UsageError(f"--author {option}: as in 'Ann <ann@example.org>'")
+    return name
 
 
 def _facts(built: Built, cluster: str) -> str:
-    """Return the end of a message: what the commit corresponds to."""
+    """Return the end of a commit message: the cluster, and the state of its database."""
     lines = {
         "Cluster": cluster,
         "Catalog": built.identity,
@@ -103,4 +106,4 @@ def _facts(built: Built, cluster: str) -> str:
         "Snapshot": built.about["snapshot"],
         "Schema": built.about["schema"],
     }
-    return "".join(f"{word}: {value}\n" for word, value in lines.items())
+    return "".join(f"{label}: {value}\n" for label, value in lines.items())

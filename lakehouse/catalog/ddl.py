@@ -1,6 +1,6 @@
-"""Changes as statements for Spark, where there are such; what no statement does is a comment that says it.
+"""Convert changes to DDL statements for Spark; a change without a statement becomes a comment.
 
-A statement that would delete files, or make a table forget them, is a comment, too: a person decides on it.
+A statement that would delete files, or remove them from a table, is a comment too, for the user to decide.
 """
 
 from __future__ import annotations
@@ -22,102 +22,105 @@ _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 
 def statements(changes: Iterable[Change]) -> Iterator[str]:
     """Give a statement, or a comment, for each change, in their order."""
-    for one in changes:
-        found = _statement(one)
-        # A quoted name has no escapes: one with a line break would end its line, and a comment before it.
-        is_line = found is not None and printable(found) == found
-        yield found if found and is_line else f"-- no statement: {text.change(one)}"
+    for change in changes:
+        statement = _statement(change)
+        # Quoted names have no escapes: one with a line break would end its line, or a comment before it.
+        is_line = statement is not None and printable(statement) == statement
+        yield statement if statement and is_line else f"-- no statement: {text.change(change)}"
 
 
-def _statement(one: Change) -> str | None:
-    if one.name.catalog not in {"", DEFAULT_CATALOG}:
+def _statement(change: Change) -> str | None:
+    if change.name.catalog not in {"", DEFAULT_CATALOG}:
         return None
-    if one.kind == "database":
-        return _database(one)
-    # The metadata of these is in files of their own: what the metastore has is a copy, or a pointer.
-    if one.table_format != "hive":
+    if change.kind == "database":
+        return _database(change)
+    # Tables of other formats have their metadata in files: the metastore has a copy of it, or a pointer.
+    if change.table_format != "hive":
         return None
-    if one.kind == "partition":
-        return _partition(one)
-    return _table(one) if one.kind == "table" else None
+    if change.kind == "partition":
+        return _partition(change)
+    return _table(change) if change.kind == "table" else None
 
 
-def _database(one: Change) -> str | None:
-    name = quoted(one.name.database)
-    if one.action is Action.ADDED:
-        place = f" LOCATION {_text(one.after['location'])}" if one.after.get("location") else ""
-        comment = f" COMMENT {_text(one.after['description'])}" if one.after.get("description") else ""
+def _database(change: Change) -> str | None:
+    name = quoted(change.name.database)
+    if change.action is Action.ADDED:
+        place = f" LOCATION {_text(change.after['location'])}" if change.after.get("location") else ""
+        comment = f" COMMENT {_text(change.after['description'])}" if change.after.get("description") else ""
         return f"CREATE DATABASE IF NOT EXISTS {name}{comment}{place};"
-    if one.action is Action.CHANGED and one.field.startswith(_PARAMETER) and one.after is not None:
-        return f"ALTER DATABASE {name} SET DBPROPERTIES ({_pair(one)});"
+    if change.action is Action.CHANGED and change.field.startswith(_PARAMETER) and change.after is not None:
+        return f"ALTER DATABASE {name} SET DBPROPERTIES ({_pair(change)});"
     return None
 
 
-def _table(one: Change) -> str | None:
-    name = _table_name(one)
-    if one.action is not Action.CHANGED:
-        return _created(one) if one.action is Action.ADDED else None
-    if one.field.startswith(_PARAMETER) and one.after is None:
-        key = _text(one.field.removeprefix(_PARAMETER))
+def _table(change: Change) -> str | None:
+    name = _table_name(change)
+    if change.action is not Action.CHANGED:
+        return _created(change) if change.action is Action.ADDED else None
+    if change.field.startswith(_PARAMETER) and change.after is None:
+        key = _text(change.field.removeprefix(_PARAMETER))
         return f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ({key});"
-    if one.field.startswith(_PARAMETER):
-        return f"ALTER TABLE {name} SET TBLPROPERTIES ({_pair(one)});"
-    if one.field == "location" and one.after:
-        return f"ALTER TABLE {name} SET LOCATION {_text(one.after)};"
-    if one.field.startswith(f"{COLUMN} ") and one.before is None and (said := _column(one.field, one.after)):
-        return (
-            f"ALTER TABLE {name} ADD COLUMNS ({said}); -- as the last; it is column {one.after['position']}"
-        )
+    if change.field.startswith(_PARAMETER):
+        return f"ALTER TABLE {name} SET TBLPROPERTIES ({_pair(change)});"
+    if change.field == "location" and change.after:
+        return f"ALTER TABLE {name} SET LOCATION {_text(change.after)};"
+    if (
+        change.field.startswith(f"{COLUMN} ")
+        and change.before is None
+        and (column := _column(change.field, change.after))
+    ):
+        position = change.after["position"]
+        return f"ALTER TABLE {name} ADD COLUMNS ({column}); -- as the last; it is column {position}"
     return None
 
 
-def _partition(one: Change) -> str | None:
-    if not (keys := _keys(one.name.partition)):
+def _partition(change: Change) -> str | None:
+    if not (keys := _keys(change.name.partition)):
         return None
-    head = f"ALTER TABLE {_table_name(one)}"
-    if one.action is Action.ADDED:
-        place = f" LOCATION {_text(one.after['location'])}" if one.after.get("location") else ""
+    head = f"ALTER TABLE {_table_name(change)}"
+    if change.action is Action.ADDED:
+        place = f" LOCATION {_text(change.after['location'])}" if change.after.get("location") else ""
         return f"{head} ADD IF NOT EXISTS PARTITION ({keys}){place};"
-    if one.action is Action.CHANGED and one.field == "location" and one.after:
-        return f"{head} PARTITION ({keys}) SET LOCATION {_text(one.after)};"
+    if change.action is Action.CHANGED and change.field == "location" and change.after:
+        return f"{head} PARTITION ({keys}) SET LOCATION {_text(change.after)};"
     return None
 
 
-def _created(one: Change) -> str | None:
-    """Return the statement of an external table whose rows Hive's own formats hold."""
-    said: Mapping[str, Any] = one.after
-    storage, parameters = said.get("storage", {}), said.get("parameters", {})
-    if said.get("type") != "EXTERNAL_TABLE" or "spark.sql.sources.provider" in parameters:
+def _created(change: Change) -> str | None:
+    """Return the CREATE statement of an external table of Hive's own formats."""
+    document: Mapping[str, Any] = change.after
+    storage, parameters = document.get("storage", {}), document.get("parameters", {})
+    if document.get("type") != "EXTERNAL_TABLE" or "spark.sql.sources.provider" in parameters:
         return None
     serde = storage.get("serde", {})
     listed = [[_column(column["name"], column) for column in columns] for columns in (
-        storage.get("columns", ()), said.get("partition_keys", ()))]  # fmt: skip
-    wanted = (
+        storage.get("columns", ()), document.get("partition_keys", ()))]  # fmt: skip
+    clauses = (
         storage.get("location"),
         serde.get("library"),
         storage.get("input_format"),
         storage.get("output_format"),
     )
-    if not all(wanted) or not listed[0] or None in (*listed[0], *listed[1]):
+    if not all(clauses) or not listed[0] or None in (*listed[0], *listed[1]):
         return None
-    place, library, reads, writes = (_text(str(word)) for word in wanted)
+    place, library, reads, writes = (_text(str(word)) for word in clauses)
     columns, keys = (", ".join(filter(None, columns)) for columns in listed)
     options = _pairs(serde.get("parameters", {}))
     properties = _pairs({key: value for key, value in parameters.items() if key != "EXTERNAL"})
     words = [
-        f"CREATE EXTERNAL TABLE {_table_name(one)} ({columns})",
+        f"CREATE EXTERNAL TABLE {_table_name(change)} ({columns})",
         f"PARTITIONED BY ({keys})" if keys else "",
         f"ROW FORMAT SERDE {library}",
         f"WITH SERDEPROPERTIES ({options})" if options else "",
         f"STORED AS INPUTFORMAT {reads} OUTPUTFORMAT {writes} LOCATION {place}",
         f"TBLPROPERTIES ({properties})" if properties else "",
     ]
-    rest = f" -- without its {counted(one.partitions, 'partition')}" if one.partitions else ""
+    rest = f" -- without its {counted(change.partitions, 'partition')}" if change.partitions else ""
     return f"{' '.join(filter(None, words))};{rest}"
 
 
 def _keys(partition: str) -> str:
-    """Return the values of a partition, whose name is as Hive makes that of its folder."""
+    """Return the partition spec for the name of a partition; empty if it cannot be written."""
     pairs = [word.partition("=") for word in partition.split("/")]
     if not all(key and equals for key, equals, _ in pairs) or any(
         "__HIVE_DEFAULT" in value for *_, value in pairs
@@ -127,43 +130,43 @@ def _keys(partition: str) -> str:
 
 
 def _unescaped(word: str) -> str:
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), word)
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), word)
 
 
-def _column(field: str, said: Mapping[str, Any]) -> str | None:
-    kind = str(said.get("type", ""))
-    # A type is no text that can be quoted.
+def _column(field: str, column: Mapping[str, Any]) -> str | None:
+    kind = str(column.get("type", ""))
+    # A type cannot be quoted.
     if not _TYPE.fullmatch(kind):
         return None
-    comment = f" COMMENT {_text(said['comment'])}" if said.get("comment") else ""
+    comment = f" COMMENT {_text(column['comment'])}" if column.get("comment") else ""
     return f"{quoted(field.removeprefix(f'{COLUMN} '))} {kind}{comment}"
 
 
-def _pair(one: Change) -> str:
-    return f"{_text(one.field.removeprefix(_PARAMETER))}={_text(str(one.after))}"
+def _pair(change: Change) -> str:
+    return f"{_text(change.field.removeprefix(_PARAMETER))}={_text(str(change.after))}"
 
 
-def _pairs(said: Mapping[str, Any]) -> str:
-    return ", ".join(f"{_text(key)}={_text(str(value))}" for key, value in sorted(said.items()))
+def _pairs(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{_text(key)}={_text(str(value))}" for key, value in sorted(parameters.items()))
 
 
-def _table_name(one: Change) -> str:
-    return f"{quoted(one.name.database)}.{quoted(one.name.table)}"
+def _table_name(change: Change) -> str:
+    return f"{quoted(change.name.database)}.{quoted(change.name.table)}"
 
 
 def quoted(name: str) -> str:
-    """Return a name as Spark writes it, whatever it holds."""
+    """Quote a name for Spark."""
     return f"`{name.replace('`', '``')}`"
 
 
 def _text(value: str) -> str:
-    """Quote a text; a comment must not end in it, so it stays on its line."""
+    """Quote a text for Spark, on one line so that it cannot end a comment."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
     return f"'{''.join(map(_letter, escaped))}'"
 
 
 def _letter(letter: str) -> str:
-    """Return a letter as Spark reads it in a text: by its code units where it is not shown as it is."""
+    """Escape a character that is not printable, by its UTF-16 code units."""
     if printable(letter) == letter:
         return letter
     units = letter.encode("utf-16-be", "surrogatepass").hex()

@@ -1,4 +1,4 @@
-"""The documents of a commit: their form, their bytes, and what of them is volatile."""
+"""The documents of a commit: their serialization, and which parameters are volatile."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-# Of the tree's layout and of the documents' form: with another one, the same catalog is another tree.
+# The version of the tree's layout and of the documents: with another one, the same catalog is another tree.
 FORMAT: Final = 1
-# Parameters that engines write by themselves, beside what a user meant: kept apart, in the statistics.
+# Parameters that engines write and no user sets: a commit stores them separately, with the statistics.
 VOLATILE = (
     "COLUMN_STATS_ACCURATE",
     "STATS_GENERATED",
@@ -30,36 +30,36 @@ Document = Mapping[str, Any]
 
 
 def pretty(document: Document) -> bytes:
-    """Return a document as a file that a person reads: sorted, a line for each value."""
+    """Serialize a document for people: sorted, a line for each value."""
     return f"{json.dumps(document, ensure_ascii=False, sort_keys=True, indent=2)}\n".encode()
 
 
 def line(document: Document) -> str:
-    """Return a document as one line, sorted."""
+    """Serialize a document as one line, sorted."""
     return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def without_nothing(document: Document) -> dict[str, Any]:
-    """Return a document without its keys that say nothing: null, no text, an empty list, false, and zero."""
+    """Return a document without empty values: null, "", an empty list, false, and zero."""
     return {key: value for key, value in document.items() if value}
 
 
-def in_order(found: Iterable[Any]) -> list[Any]:
-    """Return a list that has no order of its own."""
-    return sorted(found, key=lambda one: line({"": one}))
+def in_order(values: Iterable[Any]) -> list[Any]:
+    """Sort values whose order has no meaning."""
+    return sorted(values, key=lambda value: line({"": value}))
 
 
 def digest(text: str) -> str:
-    """Return a short name for a text by what is in it."""
+    """Return a short digest of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def is_volatile(key: str) -> bool:
-    """Tell whether a parameter is written beside what a user meant."""
+    """Return whether a parameter is one that engines write and no user sets."""
     return key in VOLATILE or key.startswith(VOLATILE_PREFIXES)
 
 
-# Parameters that say which state of its files a table has, by their word: they change as one, the `data`.
+# Parameters for the state of a table's files, and their keys in `data`, in which they change together.
 _VERSIONS: Mapping[str, Mapping[str, str]] = {
     "iceberg": {
         "metadata_location": "metadata",
@@ -68,12 +68,12 @@ _VERSIONS: Mapping[str, Mapping[str, str]] = {
     },
     "delta": {"delta.lastUpdateVersion": "version", "delta.lastCommitTimestamp": "committed"},
 }
-# What an engine says of that state beside it.
+# Further parameters about that state.
 _ABOUT = ("current-snapshot-summary", "current-snapshot-timestamp-ms")
 
 
 def table_format(document: Document) -> str:
-    """Return `view`, `iceberg`, `delta`, `hudi` or `hive`: by what the parameters say, never by the type."""
+    """Return `view`, `iceberg`, `delta`, `hudi` or `hive`, as the parameters determine it."""
     parameters: Mapping[str, str | None] = document.get("parameters", {})
     provider = str(parameters.get("spark.sql.sources.provider") or "").lower()
     if str(parameters.get("table_type") or "").upper() == "ICEBERG" and parameters.get("metadata_location"):
@@ -84,9 +84,9 @@ def table_format(document: Document) -> str:
 
 
 def location(document: Document) -> str | None:
-    """Return where the files of a table are; None for a view.
+    """Return the location of a table's files; None for a view.
 
-    Spark keeps the folder of a table that Hive cannot read (docs/metastore.md) in the serde's parameters.
+    Spark stores the folder of a table that Hive cannot read (docs/metastore.md) in the serde's parameters.
     """
     storage = document.get("storage", {})
     place = storage.get("serde", {}).get("parameters", {}).get("path") or storage.get("location")
@@ -94,17 +94,17 @@ def location(document: Document) -> str | None:
 
 
 def data(document: Document) -> dict[str, str]:
-    """Return which state of its files a table has, as far as the metastore itself knows."""
-    found, parameters = table_format(document), document.get("parameters", {})
-    if found == "view":
+    """Return the state of a table's files, as far as the metastore has it."""
+    format_, parameters = table_format(document), document.get("parameters", {})
+    if format_ == "view":
         return {}
-    words = _VERSIONS.get(found, {})
-    return {"format": found} | {
-        word: str(parameters[key]) for key, word in words.items() if parameters.get(key) is not None
+    fields = _VERSIONS.get(format_, {})
+    return {"format": format_} | {
+        field: str(parameters[key]) for key, field in fields.items() if parameters.get(key) is not None
     }
 
 
 def of_data(document: Document, key: str) -> bool:
-    """Tell whether a parameter is told by the data version of its table."""
-    words = _VERSIONS.get(str(document.get("data", {}).get("format")), {})
-    return key in words or (bool(words) and key in _ABOUT)
+    """Return whether a parameter belongs to the `data` of its table."""
+    fields = _VERSIONS.get(str(document.get("data", {}).get("format")), {})
+    return key in fields or (bool(fields) and key in _ABOUT)

@@ -1,7 +1,7 @@
-"""How two repositories of one history give each other what they lack: one question and one answer.
+"""Synchronize a copy of the history with the cluster's repository: one request, one response.
 
-One is the cluster's, which commits by the clock; others are copies. Names move by compare-and-swap in the
-cluster's repository, so whatever two people do at once, none of it is lost.
+The timer commits to the cluster's repository; other repositories are copies. References of the cluster's
+repository move by compare-and-swap, so no concurrent update is lost.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from lakehouse.catalog.store import Store
 from lakehouse.errors import UsageError
 
 _HEAD = f"heads/{MAIN}"
-_BORN, _MET = "lakehouse-id", "lakehouse-met.json"
-# Of a pack that is on its way; a larger one is a file.
+_ID, _SYNCHRONIZED = "lakehouse-id", "lakehouse-met.json"
+# A larger pack is spooled to a file.
 _IN_MEMORY = 32 * 1024**2
 
 # Commits by names such as `heads/main` and `tags/before`.
@@ -29,63 +29,63 @@ Names = Mapping[str, str]
 
 
 def names(store: Store) -> dict[str, str]:
-    """Return branches and tags with the ids of their commits; those that others may not have stay here."""
-    every = (
+    """Return branches and tags with the ids of their commits, except for names that are not allowed."""
+    references = (
         (f"{folder}/{name}", number)
         for folder in ("heads", "tags")
         for name, number in store.references.names(folder).items()
     )
-    return {name: number for name, number in every if is_name(name)}
+    return {name: number for name, number in references if is_name(name)}
 
 
 # The cluster's side
 
 
-def give(store: Store, asked: Mapping[str, Any], stream: IO[bytes]) -> None:
-    """Write what a copy lacks that has the commits `have`: a line of JSON, and a pack if it needs one."""
-    here = names(store)
-    told = checksums.read(store)
-    said = {
-        "id": _born(store),
-        "names": here,
+def give(store: Store, request: Mapping[str, Any], stream: IO[bytes]) -> None:
+    """Answer the `question` of a copy: a line of JSON, and a pack of the objects that the copy lacks."""
+    references = names(store)
+    marks = checksums.read(store)
+    response = {
+        "id": _repository_id(store),
+        "names": references,
         "ends": sorted(store.ends()),
-        "marks": told if told.get("commit") != asked.get("marks") else None,
+        "marks": marks if marks.get("commit") != request.get("marks") else None,
     }
-    # Whole before the first word of an answer: where an object is damaged, that is the answer.
+    # The pack is complete before the response begins, so that a damaged object becomes an error.
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as pack:
-        store.objects.write_pack(asked.get("have", ()), here.values(), pack)
+        store.objects.write_pack(request.get("have", ()), references.values(), pack)
         pack.seek(0)
-        stream.write(f"{json.dumps(said)}\n".encode())
+        stream.write(f"{json.dumps(response)}\n".encode())
         shutil.copyfileobj(pack, stream)
     stream.flush()
 
 
-def take(store: Store, asked: Mapping[str, Any], stream: IO[bytes]) -> list[str]:
-    """Keep a pack of a copy and move names as it says; return those that another writer has moved since.
+def take(store: Store, request: Mapping[str, Any], stream: IO[bytes]) -> list[str]:
+    """Store a pack of a copy and move references; return those that another writer has moved meanwhile.
 
-    Raises UsageError, and moves none, where one of them is no name.
+    Raises UsageError, and moves none, if one of their names is invalid.
     """
-    if wrong := next((name for name in asked["moves"] if not is_name(name)), None):
-        raise UsageError(f"{wrong}: no name of a branch or a tag")
+    if invalid := next((name for name in request["moves"] if not is_name(name)), None):
+        raise UsageError(f"{invalid}: no name of a branch or a tag")
     store.objects.read_pack(stream)
-    store.end_where_needed(asked["ends"])
+    store.end_where_needed(request["ends"])
     return [
         name
-        for name, (before, after) in asked["moves"].items()
+        for name, (before, after) in request["moves"].items()
         if not (_may_move(store, name, before, after) and store.references.put(name, before, after))
     ]
 
 
 def _may_move(store: Store, name: str, before: str | None, after: str | None) -> bool:
-    """Tell whether a name may go there: `main` only forward."""
+    """Return whether a reference may move: `main` only forward."""
     if name != _HEAD or before is None:
         return True
     return after is not None and store.descends(store.commit(after), store.commit(before))
 
 
-def _born(store: Store) -> str:
-    """Return by what a copy knows that this is the repository that it met: one made anew is another one."""
-    path = store.path / _BORN
+def _repository_id(store: Store) -> str:
+    """Return the id of the repository, by which a copy notices one that was created again."""
+    path = store.path / _ID
     if not path.exists():
         files.write(path, secrets.token_hex(16))
     return path.read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def _born(store: Store) -> str:
 
 
 def question(store: Store) -> dict[str, Any]:
-    """Return what the cluster's repository has to know of a copy to give it what it lacks."""
+    """Return the request of a copy to the cluster's repository: the commits and checksums that it has."""
     return {"have": sorted({*names(store).values()}), "marks": checksums.read(store).get("commit", "")}
 
 
@@ -104,19 +104,19 @@ Move = tuple[str | None, str | None]
 
 @dataclass
 class Moves:
-    """What names are to become here and there: from which commit to which, None for none."""
+    """The moves of references here and there: from which commit to which, None for none."""
 
-    here: dict[str, Move] = field(default_factory=dict)
-    there: dict[str, Move] = field(default_factory=dict)
-    # Names that both sides have gone on with, and the new one of what was here.
+    local: dict[str, Move] = field(default_factory=dict)
+    remote: dict[str, Move] = field(default_factory=dict)
+    # References that have diverged, with the new name of the commit that was here.
     renamed: dict[str, str] = field(default_factory=dict)
 
 
 def reconcile(ours: Names, theirs: Names, before: Names, descends: Callable[[str, str], bool]) -> Moves:
-    """Return how two sides come to the same names that had those of `before` at their last meeting.
+    """Return the moves that bring two sides to the same references; `before` is the last common state.
 
-    `descends` tells whether the first commit comes from the second. What was renamed is new here: another
-    reconciling sends it there.
+    `descends` returns whether the first commit descends from the second. A renamed reference is new here:
+    the next reconciliation sends it to the other side.
     """
     moves = Moves()
     for name in sorted({*ours, *theirs}):
@@ -124,35 +124,35 @@ def reconcile(ours: Names, theirs: Names, before: Names, descends: Callable[[str
         if our == their:
             continue
         branch = our is not None and their is not None and name.startswith("heads/")
-        # Every change of `main` goes on with it.
+        # `main` never moves back.
         free = name != _HEAD
         if (our == was and free) or our is None or (branch and descends(str(their), str(our))):
             forward = free and our is None and was is not None and their == was
         elif (their == was and free) or their is None or (branch and descends(str(our), str(their))):
             forward = True
         elif our == was:
-            # Nothing is new here, and where the two have met has been forgotten there.
+            # Nothing is new here, and the retention has removed the common commit there.
             forward = False
         else:
             moves.renamed[name] = f"{name}-{str(our)[:12]}"
-            moves.here[moves.renamed[name]] = (ours.get(moves.renamed[name]), our)
+            moves.local[moves.renamed[name]] = (ours.get(moves.renamed[name]), our)
             forward = False
         if forward:
-            moves.there[name] = (their, our)
+            moves.remote[name] = (their, our)
         else:
-            moves.here[name] = (our, their)
+            moves.local[name] = (our, their)
     return moves
 
 
-def met(store: Store, born: str) -> dict[str, str]:
-    """Return the names at the last meeting with a repository; none where it was another one."""
+def last_names(store: Store, repository_id: str) -> dict[str, str]:
+    """Return the references at the last synchronization with a repository; none if it was another one."""
     try:
-        said = json.loads((store.path / _MET).read_bytes())
+        state = json.loads((store.path / _SYNCHRONIZED).read_bytes())
     except (OSError, ValueError):
         return {}
-    return dict(said["names"]) if said.get("id") == born else {}
+    return dict(state["names"]) if state.get("id") == repository_id else {}
 
 
-def meet(store: Store, born: str) -> None:
-    """Remember that both sides have the same names."""
-    files.write(store.path / _MET, json.dumps({"id": born, "names": names(store)}))
+def remember_names(store: Store, repository_id: str) -> None:
+    """Store the references as those of the last synchronization."""
+    files.write(store.path / _SYNCHRONIZED, json.dumps({"id": repository_id, "names": names(store)}))

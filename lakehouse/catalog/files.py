@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write(path: Path, text: str) -> None:
-    """Put a text into a file: after a kill, or without power, the old one is there or this one."""
+    """Write a file atomically: after a kill or a power failure it has the old content or the new."""
     new = path.with_name(f"{path.name}.new")
     new.write_text(text, encoding="utf-8")
     to_disk(new)
@@ -15,7 +15,7 @@ def write(path: Path, text: str) -> None:
 
 
 def to_disk(path: Path) -> None:
-    """Have on the disk what a file says, or which names a folder has."""
+    """Sync a file or a folder to disk."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)

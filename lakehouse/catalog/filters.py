@@ -13,7 +13,7 @@ from lakehouse.catalog.partition_names import NOTHING
 from lakehouse.catalog.patterns import with_gaps
 from plugins.module_utils.lakehouse.counting import counted
 
-# Tells whether the values of a partition, by key, are wanted.
+# Returns whether the values of a partition, by key, match.
 Condition = Callable[[Mapping[str, str]], bool]
 
 _TOKEN = re.compile(
@@ -34,111 +34,119 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _WHOLE = frozenset({"tinyint", "smallint", "int", "bigint"})
 _TEXTS = frozenset({"string", "varchar", "char"})
 _DEEPEST = 200
-# Each of them is compared with each partition; an engine names some thousand values.
+# Each literal is compared with each partition; engines send some thousand.
 _MOST_WORDS = 20_000
 
 
 class NotUnderstoodError(ValueError):
-    """A condition in other words than these."""
+    """The condition has an unsupported syntax."""
 
 
 def parse(text: str, keys: Mapping[str, str]) -> Condition:
-    """Return the condition, for a table whose keys are these, with their types.
+    """Parse a condition on partition keys, which are given with their types.
 
-    Raises NotUnderstoodError for what is none, or asks a key of a type that cannot be compared.
+    Raises NotUnderstoodError for invalid syntax, and for a key of a type that cannot be compared.
     """
     parser = _Parser(text, {key.lower(): kind.lower() for key, kind in keys.items()})
-    found = parser.either(0)
-    if parser.left:
-        raise NotUnderstoodError(f"{parser.left[0][1]!r} is not expected there")
-    return found
+    condition = parser.either(0)
+    if parser.tokens:
+        raise NotUnderstoodError(f"{parser.tokens[0][1]!r} is not expected there")
+    return condition
 
 
 class _Parser:
     def __init__(self, text: str, keys: Mapping[str, str]) -> None:
-        self.left: list[tuple[str, str]] = list(islice(_tokens(text), _MOST_WORDS + 1))
-        if len(self.left) > _MOST_WORDS:
+        self.tokens: list[tuple[str, str]] = list(islice(_tokens(text), _MOST_WORDS + 1))
+        if len(self.tokens) > _MOST_WORDS:
             raise NotUnderstoodError(f"more than {counted(_MOST_WORDS, 'word')}")
         self._keys = keys
 
     def either(self, depth: int) -> Condition:
         """Read conditions with `or` between them."""
-        found = [self._both(depth)]
+        conditions = [self._both(depth)]
         while self._word("or"):
-            found.append(self._both(depth))
-        return found[0] if len(found) == 1 else lambda values: any(one(values) for one in found)
+            conditions.append(self._both(depth))
+        return (
+            conditions[0]
+            if len(conditions) == 1
+            else lambda values: any(condition(values) for condition in conditions)
+        )
 
     def _both(self, depth: int) -> Condition:
-        found = [self._one(depth)]
+        conditions = [self._factor(depth)]
         while self._word("and"):
-            found.append(self._one(depth))
-        return found[0] if len(found) == 1 else lambda values: all(one(values) for one in found)
+            conditions.append(self._factor(depth))
+        return (
+            conditions[0]
+            if len(conditions) == 1
+            else lambda values: all(condition(values) for condition in conditions)
+        )
 
-    def _one(self, depth: int) -> Condition:
+    def _factor(self, depth: int) -> Condition:
         if depth > _DEEPEST:
             raise NotUnderstoodError(f"more than {_DEEPEST} parentheses in each other")
         if self._word("not"):
-            wanted = self._one(depth + 1)
-            return lambda values: not wanted(values)
-        if [token[1] for token in self.left[2:3]] == [")"] and self._word("("):
+            negated = self._factor(depth + 1)
+            return lambda values: not negated(values)
+        if [token[1] for token in self.tokens[2:3]] == [")"] and self._word("("):
             # Spark writes `(ds) in (...)`.
             key = self._key(self._next())
             self._must(")")
-            return self._of(key)
+            return self._comparison(key)
         if self._word("("):
-            found = self.either(depth + 1)
+            condition = self.either(depth + 1)
             self._must(")")
-            return found
+            return condition
         kind, first = self._next()
         if kind != "word":
             sign = self._next()[1]
             key = self._key(self._next())
             return self._compared(key, _TURNED.get(sign, sign), (kind, first))
-        return self._of(self._key((kind, first)))
+        return self._comparison(self._key((kind, first)))
 
-    def _of(self, key: str) -> Condition:
+    def _comparison(self, key: str) -> Condition:
         negated = self._word("not")
         if self._word("like"):
-            found = self._like(key, self._next())
+            condition = self._like(key, self._next())
         elif self._word("in"):
-            found = self._among(key)
+            condition = self._among(key)
         elif self._word("between"):
             low = self._next()
             self._must("and")
             least, most = self._compared(key, ">=", low), self._compared(key, "<=", self._next())
 
-            def found(values: Mapping[str, str]) -> bool:
+            def condition(values: Mapping[str, str]) -> bool:
                 return least(values) and most(values)
 
         else:
-            found = self._compared(key, self._next()[1], self._next())
-        return (lambda values: not found(values)) if negated else found
+            condition = self._compared(key, self._next()[1], self._next())
+        return (lambda values: not condition(values)) if negated else condition
 
     def _among(self, key: str) -> Condition:
         self._must("(")
-        listed = [self._compared(key, "=", self._next())]
+        conditions = [self._compared(key, "=", self._next())]
         while self._word(","):
-            listed.append(self._compared(key, "=", self._next()))
+            conditions.append(self._compared(key, "=", self._next()))
         self._must(")")
-        return lambda values: any(one(values) for one in listed)
+        return lambda values: any(condition(values) for condition in conditions)
 
     def _compared(self, key: str, sign: str, token: tuple[str, str]) -> Condition:
         if sign not in _COMPARE:
             raise NotUnderstoodError(f"{sign!r} compares nothing")
         compare, kind = _COMPARE[sign], self._keys[key]
-        wanted = _typed(kind, _literal(token), key)
+        operand = _typed(kind, _literal(token), key)
 
         def holds(values: Mapping[str, str]) -> bool:
             if values[key] == NOTHING:
-                return kind.partition("(")[0] in _TEXTS and bool(compare(NOTHING, wanted))
-            return bool(compare(_typed(kind, values[key], key), wanted))
+                return kind.partition("(")[0] in _TEXTS and bool(compare(NOTHING, operand))
+            return bool(compare(_typed(kind, values[key], key), operand))
 
         return holds
 
     def _like(self, key: str, token: tuple[str, str]) -> Condition:
         if self._keys[key].partition("(")[0] not in _TEXTS:
             raise NotUnderstoodError(f"like on {key}, which is no text")
-        # Clients of a metastore write any letters as `.*`, and as SQL does.
+        # Clients of a metastore use both `.*` and SQL's `%` as the wildcard.
         parts = re.split(r"\.\*|%", _literal(token))
         pattern = re.compile(with_gaps(list(map(re.escape, parts))), re.DOTALL)
         return lambda values: pattern.fullmatch(values[key]) is not None
@@ -150,37 +158,37 @@ class _Parser:
         return key
 
     def _next(self) -> tuple[str, str]:
-        if not self.left:
+        if not self.tokens:
             raise NotUnderstoodError("it ends too early")
-        return self.left.pop(0)
+        return self.tokens.pop(0)
 
     def _word(self, word: str) -> bool:
-        if self.left and self.left[0][0] in {"word", "sign"} and self.left[0][1].lower() == word:
-            self.left.pop(0)
+        if self.tokens and self.tokens[0][0] in {"word", "sign"} and self.tokens[0][1].lower() == word:
+            self.tokens.pop(0)
             return True
         return False
 
     def _must(self, word: str) -> None:
         if not self._word(word):
             raise NotUnderstoodError(
-                f"{word} is missing before {self.left[0][1] if self.left else 'its end'!r}"
+                f"{word} is missing before {self.tokens[0][1] if self.tokens else 'its end'!r}"
             )
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
     place, end = 0, len(text.rstrip())
     while place < end:
-        found = _TOKEN.match(text, place)
-        if found is None:
+        match = _TOKEN.match(text, place)
+        if match is None:
             raise NotUnderstoodError(f"{text[place : place + 20].strip()!r} is not understood")
-        place = found.end()
-        yield str(found.lastgroup), found[str(found.lastgroup)]
+        place = match.end()
+        yield str(match.lastgroup), match[str(match.lastgroup)]
 
 
 def _literal(token: tuple[str, str]) -> str:
     kind, text = token
     if kind == "text":
-        # Hive's grammar (Filter.g) lets a backslash stand before a quote, and leaves it in the value.
+        # Hive's grammar (Filter.g) allows a backslash before a quote, and keeps it in the value.
         return text[1:-1]
     if kind == "date":
         return text[4:].strip(" \t\"'") if text[:1] in {"d", "D"} else text
@@ -190,7 +198,7 @@ def _literal(token: tuple[str, str]) -> str:
 
 
 def _typed(kind: str, text: str, key: str) -> Any:
-    """Return a value as its key's type compares it."""
+    """Convert a value to the type in which its key is compared."""
     plain = kind.partition("(")[0]
     try:
         if plain in _WHOLE:
@@ -204,6 +212,6 @@ def _typed(kind: str, text: str, key: str) -> Any:
     raise NotUnderstoodError(f"{key} is a {kind}, which no condition compares here")
 
 
-def wanted(condition: Condition, keys: Sequence[str], values: Sequence[str]) -> bool:
-    """Tell whether a partition with these values of these keys is wanted."""
+def matches(condition: Condition, keys: Sequence[str], values: Sequence[str]) -> bool:
+    """Return whether a partition with these values of these keys matches a condition."""
     return condition(dict(zip((key.lower() for key in keys), values, strict=True)))

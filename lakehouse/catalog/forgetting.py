@@ -1,8 +1,8 @@
-"""Forgets commits that are older than the retention. What stays has the ids that it had.
+"""Remove commits that are older than the retention; the others keep their ids.
 
-The history ends where git's own file `shallow` says so: at the state that there was when the time began, and
-at each older commit that a tag or a branch names. A clock that is wrong for a while must not end it: a gap
-between two commits of `main`, or behind its last one, that is longer than the whole time makes nothing older.
+The history ends at the commits in git's own file `shallow`: the last one before the retention, and each older
+commit with a tag or a branch. A temporarily wrong clock must not end the history: a gap between two commits
+of `main`, or after its last one, that is longer than the retention does not count for the age.
 """
 
 from __future__ import annotations
@@ -10,39 +10,40 @@ from __future__ import annotations
 from lakehouse.catalog.store import Store
 
 _DAY = 24 * 3600
-# As many files of objects as git takes for a reason to pack them.
+# The number of loose objects at which git itself packs them.
 _LOOSE = 6700
 
 
 def forget(store: Store, days: int, now: float) -> bool:
-    """Forget what is older than so many days, at most once a day; tell whether any was. `store` is locked.
+    """Remove commits older than so many days, at most once a day; return whether there were any.
 
-    With 0 days nothing is forgotten. Objects that became many are packed in any case.
+    `store` is locked. With 0 days no commit is removed. Many loose objects are packed in any case.
     """
     span, today = days * _DAY, int(now) // _DAY * _DAY
-    ends, known = set[str](), set[str]()
-    # Commits with their age. `main` is gone through first; what else has a name is as old as it says.
-    waiting = [(one, today - one.time) for one in map(store.commit, store.references.tips())]
-    if last := store.head():
-        waiting.append((last, _passed(today - last.time, span)))
-    while waiting:
-        entry, age = waiting.pop()
-        if entry.id in known:
+    ends, visited = set[str](), set[str]()
+    # Commits with their age. `main` is visited first; the age of other references is that of their commit.
+    stack = [(commit, today - commit.time) for commit in map(store.commit, store.references.tips())]
+    if head := store.head():
+        stack.append((head, _counted_gap(today - head.time, span)))
+    while stack:
+        entry, age = stack.pop()
+        if entry.id in visited:
             continue
-        known.add(entry.id)
+        visited.add(entry.id)
         if days and entry.parents and age > span:
             ends.add(entry.id)
         else:
-            above = map(store.commit, entry.parents)
-            waiting += [(one, age + _passed(entry.time - one.time, span)) for one in above]
-    ends |= store.ends() & known
-    # Also what one that was killed has left.
-    gone = {one for number in ends for one in store.parents(number) if one in store.objects} - known
-    if gone or sum(1 for _ in (store.path / "objects").glob("??/*")) > _LOOSE:
+            parents = map(store.commit, entry.parents)
+            stack += [(parent, age + _counted_gap(entry.time - parent.time, span)) for parent in parents]
+    ends |= store.ends() & visited
+    # Also commits that an interrupted run has left.
+    parents_of_ends = {parent for number in ends for parent in store.parents(number)}
+    expired = {number for number in parents_of_ends if number in store.objects} - visited
+    if expired or sum(1 for _ in (store.path / "objects").glob("??/*")) > _LOOSE:
         store.forget_all_but(ends)
-    return bool(gone)
+    return bool(expired)
 
 
-def _passed(gap: int, span: int) -> int:
-    """Return the seconds of a gap that count."""
+def _counted_gap(gap: int, span: int) -> int:
+    """Return the seconds of a gap between commits that count for the age."""
     return gap if gap <= span else 0

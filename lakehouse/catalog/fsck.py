@@ -1,4 +1,4 @@
-"""Reads everything that the names of a history lead to, and says what of it is damaged, and where it lies."""
+"""Read all objects that the references of a history reach, and report the damaged ones with their paths."""
 
 from __future__ import annotations
 
@@ -12,61 +12,61 @@ from lakehouse.catalog.diff import ranges_of
 from lakehouse.catalog.disk import DamagedError
 from lakehouse.catalog.store import Store
 
-# Of folders in each other: those of partitions are the deepest; and of a user's text.
+# The limits of nested folders, of which those of partitions are the deepest, and of a text in a message.
 _DEEPEST, _SHOWN = 20, 200
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something damaged: in which commit and file, and what is wrong."""
+    """A damaged file: its commit and path, and the fault."""
 
-    where: str
-    what: str
+    path: str
+    why: str
 
 
 @dataclass
-class Checked:
-    """How much was read, and what was wrong."""
+class CheckResult:
+    """The number of commits and objects read, and the faults."""
 
     commits: int = 0
     objects: int = 0
     faults: list[Fault] = field(default_factory=list)
 
 
-def check(store: Store) -> Checked:
-    """Read every object of every branch and tag, each once, and look whether its documents are whole."""
-    checked, walk = Checked(), _Walk(store)
-    seen: set[str] = set()
-    waiting = store.references.tips()
-    while waiting:
-        number = waiting.pop()
-        if number in seen:
+def check(store: Store) -> CheckResult:
+    """Read every object of every branch and tag once, and check its documents."""
+    result, walk = CheckResult(), _Walk(store)
+    visited: set[str] = set()
+    stack = store.references.tips()
+    while stack:
+        number = stack.pop()
+        if number in visited:
             continue
-        seen.add(number)
+        visited.add(number)
         try:
             entry = store.commit(number)
         except DamagedError as error:
-            checked.faults.append(Fault(number[:12], error.message))
+            result.faults.append(Fault(number[:12], error.message))
             continue
-        checked.commits += 1
-        checked.faults += [Fault(f"{entry.short}:{path}", what) for path, what in walk.tree(entry.tree, "")]
-        waiting += reversed(entry.parents)
-    checked.objects = len(walk.seen) + checked.commits
-    return checked
+        result.commits += 1
+        result.faults += [Fault(f"{entry.short}:{path}", fault) for path, fault in walk.tree(entry.tree, "")]
+        stack += reversed(entry.parents)
+    result.objects = len(walk.visited) + result.commits
+    return result
 
 
 class _Walk:
-    """Goes through trees, into what was not seen before."""
+    """Visits trees, each object once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.seen: set[str] = set()
+        self.visited: set[str] = set()
 
     def tree(self, number: str, path: str) -> Iterator[tuple[str, str]]:
-        """Give path and fault of everything damaged in a tree."""
-        if number in self.seen:
+        """Give path and fault of each damaged file in a tree."""
+        if number in self.visited:
             return
-        self.seen.add(number)
+        self.visited.add(number)
         if path.count("/") > _DEEPEST:
             yield f"{path[:_SHOWN]}...", "has more folders in each other than a catalog has"
             return
@@ -75,28 +75,27 @@ class _Walk:
         except DamagedError as error:
             yield path or "/", error.message
             return
-        whole = True
-        for name, below in entries.items():
-            faults = list(
-                self._file(below, f"{path}/{name}") if "." in name else self.tree(below, f"{path}/{name}")
-            )
-            whole = whole and not faults
+        is_intact = True
+        for name, child in entries.items():
+            child_path = f"{path}/{name}"
+            faults = list(self._file(child, child_path) if "." in name else self.tree(child, child_path))
+            is_intact = is_intact and not faults
             yield from faults
-        if build.SHAPES in entries and whole:
+        if build.SHAPES in entries and is_intact:
             yield from self._shapes(entries, path)
 
     def _file(self, number: str, path: str) -> Iterator[tuple[str, str]]:
-        if number in self.seen:
+        if number in self.visited:
             return
-        self.seen.add(number)
+        self.visited.add(number)
         try:
             content = self._store.blob(number)
-            said = (
+            document = (
                 [json.loads(line) for line in content.splitlines()]
                 if path.endswith("l")
                 else json.loads(content)
             )
-            names = [str(one["name"]) for one in said] if isinstance(said, list) else []
+            names = [str(row["name"]) for row in document] if isinstance(document, list) else []
         except DamagedError as error:
             yield path, error.message
         except (ValueError, LookupError, TypeError, RecursionError) as error:
@@ -106,10 +105,10 @@ class _Walk:
                 yield path, "its partitions are not sorted, or one is there twice"
 
     def _shapes(self, entries: Mapping[str, str], path: str) -> Iterator[tuple[str, str]]:
-        known: Any = json.loads(self._store.blob(entries[build.SHAPES]))
+        shapes: Any = json.loads(self._store.blob(entries[build.SHAPES]))
         for number in ranges_of(self._store, entries):
             for line in self._store.blob(number).splitlines():
-                one = json.loads(line)
-                if one.get("shape") not in known:
-                    yield path, f"partition {one['name']} is of a shape that is not there"
+                partition = json.loads(line)
+                if partition.get("shape") not in shapes:
+                    yield path, f"partition {partition['name']} is of a shape that is not there"
                     return

@@ -1,4 +1,4 @@
-"""Iceberg's manifest lists and manifests, read from bytes: which files a snapshot consists of."""
+"""Parse Iceberg's manifest lists and manifests: the files of a snapshot."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class DamagedManifestError(ValueError):
 
 
 def manifests(content: bytes) -> list[ManifestFile]:
-    """Return the manifests of a manifest list; DamagedManifestError where it is none."""
+    """Return the manifests of a manifest list; DamagedManifestError if it is damaged."""
     return _decoded(lambda: list(read_manifest_list(_Content("", content))))
 
 
 def data_files(manifest: ManifestFile, content: bytes) -> list[str]:
-    """Return the paths of a manifest's live data and delete files; DamagedManifestError where it is none."""
+    """Return the paths of a manifest's live data and delete files; DamagedManifestError if it is damaged."""
     entries = _decoded(lambda: manifest.fetch_manifest_entry(_Contents(content)))
     return [str(entry.data_file.file_path) for entry in entries]
 
 
-def named(path: str) -> ManifestFile:
-    """Return a manifest that is known by its path alone."""
+def from_path(path: str) -> ManifestFile:
+    """Return a manifest of which only the path is known."""
     return ManifestFile.from_args(
         manifest_path=path, content=ManifestContent.DATA, partition_spec_id=0, sequence_number=0
     )
@@ -44,7 +44,7 @@ def _decoded(decode: Callable[[], T]) -> T:
 
 
 class _Content(InputFile):
-    """A file that is in memory."""
+    """A file in memory."""
 
     def __init__(self, location: str, content: bytes) -> None:
         super().__init__(location)

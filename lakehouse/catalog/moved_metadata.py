@@ -1,6 +1,6 @@
-"""The metadata of an Iceberg table whose files are at other paths: copies that name them there.
+"""Rewrite the metadata of an Iceberg table whose files are at other paths.
 
-A metadata file, its current snapshot's manifest list and that one's manifests name files by whole paths.
+A metadata file, its current snapshot's manifest list and the manifests contain absolute paths.
 Pure: bytes in, bytes out.
 """
 
@@ -15,19 +15,19 @@ from lakehouse.catalog import avro
 from lakehouse.catalog.avro import Values
 from lakehouse.catalog.documents import Document
 
-# Returns where a file is now, by its URI.
+# Returns the new URI of a file.
 Move = Callable[[str], str]
 
 _MANIFEST_PATH, _MANIFEST_LENGTH = ("manifest_path",), ("manifest_length",)
 _DATA_FILE = "data_file"
 _STATUS, _CONTENT = ("status",), (_DATA_FILE, "content")
 _FILE_PATH = (_DATA_FILE, "file_path")
-# Of an entry in a manifest, and of a file (https://iceberg.apache.org/spec/#manifests).
+# The status of an entry in a manifest, and the content of a file (https://iceberg.apache.org/spec/#manifests).
 _DELETED, _POSITION_DELETES = 2, 1
 
 
 class PositionDeletesError(Exception):
-    """A manifest has position deletes: their rows name data files by their whole paths, too."""
+    """A manifest has position deletes, whose rows contain absolute paths of data files too."""
 
 
 def manifests(content: bytes) -> list[str]:
@@ -36,7 +36,7 @@ def manifests(content: bytes) -> list[str]:
 
 
 def manifest(content: bytes, move: Move) -> bytes:
-    """Return a manifest that names files where they are now; DamagedAvroError, PositionDeletesError."""
+    """Return a manifest with the new paths of its files; DamagedAvroError, PositionDeletesError."""
 
     def replace(values: Values) -> Values:
         status, kind, path = values
@@ -49,14 +49,14 @@ def manifest(content: bytes, move: Move) -> bytes:
 
 @dataclass(frozen=True)
 class Moved:
-    """Where a file is now, by its URI, and how many bytes it has."""
+    """The new URI of a file, and its size."""
 
     uri: str
     length: int
 
 
 def manifest_list(content: bytes, moved: Mapping[str, Moved]) -> bytes:
-    """Return a manifest list that names manifests where they are now; DamagedAvroError."""
+    """Return a manifest list with the new paths of its manifests; DamagedAvroError."""
 
     def replace(values: Values) -> Values:
         new = moved[values[0]]
@@ -66,17 +66,17 @@ def manifest_list(content: bytes, moved: Mapping[str, Moved]) -> bytes:
 
 
 def metadata(document: Document, manifest_list_uri: str, move: Move) -> bytes:
-    """Return a metadata file whose current snapshot has that manifest list, and its statistics moved.
+    """Return a metadata file whose current snapshot has that manifest list, with new paths of statistics.
 
-    Other snapshots stay as they are: their files are where they were, or gone.
+    Other snapshots stay unchanged: their files are where they were, or gone.
     """
     current = document["current-snapshot-id"]
     snapshots = [
-        {**one, "manifest-list": manifest_list_uri} if one["snapshot-id"] == current else one
-        for one in document["snapshots"]
+        {**snapshot, "manifest-list": manifest_list_uri} if snapshot["snapshot-id"] == current else snapshot
+        for snapshot in document["snapshots"]
     ]
     statistics: dict[str, Any] = {
-        key: [_statistics_moved(one, move) for one in document[key]]
+        key: [_statistics_moved(file, move) for file in document[key]]
         for key in ("statistics", "partition-statistics")
         if isinstance(document.get(key), list)
     }

@@ -1,4 +1,4 @@
-"""What an object of the catalog is called, and where in a commit it lies."""
+"""Names of objects of the catalog, and their paths in the tree of a commit."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from lakehouse.errors import UsageError
 
 DEFAULT_CATALOG = "hive"
 _PLAIN = re.compile(rb"[^A-Za-z0-9_=,+@-]")
-# A table, whose name may have a slash, and a partition, whose every word has an equals sign.
+# A table, whose name may contain a slash, and a partition, each of whose parts contains an equals sign.
 _PARTITION = re.compile(r"([^=]*?)/([^/=]+=.*)")
-# How deep `catalog.database.table` is.
-_DEEPEST = 3
+# The parts of `catalog.database.table`.
+_MOST_PARTS = 3
 
 
 @dataclass(frozen=True, order=True)
 class Name:
-    """A catalog, a database of it, a table or function of that, a partition of the table: as far as given."""
+    """A catalog, a database in it, a table or function in that, a partition of the table; "" if not set."""
 
     catalog: str = ""
     database: str = ""
@@ -33,60 +33,66 @@ class Name:
         return f"{head}{tail}"
 
     def json(self) -> dict[str, str]:
-        """Return its words for programs, as far as given."""
-        return {word: name for word, name in asdict(self).items() if name}
+        """Return the parts that are set, for JSON."""
+        return {field: part for field, part in asdict(self).items() if part}
 
     def holds(self, other: Name) -> bool:
-        """Tell whether it is another one's own name, or of what that is in."""
-        return all(not own or own == its for own, its in zip(astuple(self), astuple(other), strict=True))
+        """Return whether this name equals or contains `other`."""
+        parts = zip(astuple(self), astuple(other), strict=True)
+        return all(not part or part == other_part for part, other_part in parts)
 
     @property
     def thrift_database(self) -> str:
-        """Its database as a client of Hive 3 writes it: with the catalog where that is not the default."""
+        """The name of the database in calls of Hive 3: with the catalog unless that is the default."""
         return self.database if self.catalog == DEFAULT_CATALOG else f"@{self.catalog}#{self.database}"
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Where it lies in the tree of the catalog; a partition lies in its table's folder."""
-        words: list[str] = []
+        """The path in the tree of the catalog; that of a partition is its table's folder."""
+        parts: list[str] = []
         if self.catalog:
-            words.append(escaped(self.catalog))
+            parts.append(escaped(self.catalog))
         if self.database:
-            words += ["db", escaped(self.database)]
+            parts += ["db", escaped(self.database)]
         if self.table:
-            words += ["table", escaped(self.table)]
+            parts += ["table", escaped(self.table)]
         if self.function:
-            words += ["function", f"{escaped(self.function)}.json"]
-        return tuple(words)
+            parts += ["function", f"{escaped(self.function)}.json"]
+        return tuple(parts)
 
 
 def parse(text: str) -> Name:
-    """Read `table` names as people write them: `db`, `db.table`, `catalog.db.table`, `.../ds=1`, `db.f()`.
+    """Parse a name as users write it: `db`, `db.table`, `catalog.db.table`, `.../ds=1`, `db.f()`.
 
-    The metastore knows small letters alone, but for partitions. A slash is of the name of a table where no
-    partition follows. Raises UsageError for what cannot be one.
+    Names become lower case, as in the metastore, except for partitions. A slash without a partition behind
+    it belongs to the name of the table. Raises UsageError for an invalid name.
     """
-    found = _PARTITION.fullmatch(text.rstrip("/"))
-    head, partition = (found[1], found[2]) if found else (text.rstrip("/"), "")
+    match = _PARTITION.fullmatch(text.rstrip("/"))
+    head, partition = (match[1], match[2]) if match else (text.rstrip("/"), "")
     head = head.lower()
     function = head.endswith("()")
-    words = head.removesuffix("()").split(".")
-    homes = words[: max(1, len(words) - 1)]
-    if not all(words) or len(words) > _DEEPEST or (partition and len(words) == 1) or "/" in "".join(homes):
+    parts = head.removesuffix("()").split(".")
+    parents = parts[: max(1, len(parts) - 1)]
+    if (
+        not all(parts)
+        or len(parts) > _MOST_PARTS
+        or (partition and len(parts) == 1)
+        or "/" in "".join(parents)
+    ):
         raise UsageError(f"{text}: no name; as in sales, sales.orders, hive.sales.orders/ds=2026-01-31")
-    catalog = words.pop(0) if len(words) == _DEEPEST else DEFAULT_CATALOG
-    database = words.pop(0)
-    last = words.pop() if words else ""
+    catalog = parts.pop(0) if len(parts) == _MOST_PARTS else DEFAULT_CATALOG
+    database = parts.pop(0)
+    last = parts.pop() if parts else ""
     if function:
         return Name(catalog, database, function=last)
     return Name(catalog, database, last, partition)
 
 
 def escaped(name: str) -> str:
-    """Return a name as that of a file: what is neither a letter nor a digit is %XX, but for `_=,+@-`."""
-    return _PLAIN.sub(lambda found: b"%%%02X" % found[0][0], name.encode()).decode()
+    """Escape a name for use as a file name: letters, digits and `_=,+@-` stay, other bytes become %XX."""
+    return _PLAIN.sub(lambda match: b"%%%02X" % match[0][0], name.encode()).decode()
 
 
 def plain(file: str) -> str:
-    """Return the name that was escaped."""
+    """Return the name of an escaped file name."""
     return unquote_to_bytes(file).decode()

@@ -1,4 +1,4 @@
-"""Objects in memory above those of a repository: to look at a catalog, or to write a commit at once."""
+"""Git objects in memory on top of those of a repository: to read a catalog, or to write a commit in bulk."""
 
 from __future__ import annotations
 
@@ -10,68 +10,68 @@ from lakehouse.catalog import trees
 from lakehouse.catalog.disk import DamagedError
 from lakehouse.catalog.store import Store
 
-# As large as a pack is to be.
+# The size at which a batch writes a pack.
 _PACK_BYTES = 64 * 1024**2
 
 
 class Overlay:
-    """Objects in memory above those of a store, or of nothing: for a look that keeps none of them."""
+    """Objects in memory on top of those of a store, if any; nothing is written to disk."""
 
-    def __init__(self, below: Store | None) -> None:
-        self._below = below
+    def __init__(self, base: Store | None) -> None:
+        self._base = base
         self._objects: dict[str, ShaFile] = {}
 
     def blob(self, number: str) -> bytes:
         """Return a file by its id."""
-        kept = self._objects.get(number)
-        return kept.as_raw_string() if kept else self._beneath(number).blob(number)
+        stored = self._objects.get(number)
+        return stored.as_raw_string() if stored else self._require_base(number).blob(number)
 
     def tree(self, number: str) -> Mapping[str, str]:
         """Return the ids in a folder by name."""
-        kept = self._objects.get(number)
-        return trees.entries(kept) if isinstance(kept, Tree) else self._beneath(number).tree(number)
+        stored = self._objects.get(number)
+        return trees.entries(stored) if isinstance(stored, Tree) else self._require_base(number).tree(number)
 
     def add_blob(self, content: bytes) -> str:
-        """Keep a file; return its id."""
+        """Add a file; return its id."""
         return self._add(Blob.from_string(content))
 
     def add_tree(self, entries: Mapping[str, tuple[bool, str]]) -> str:
-        """Keep a folder; return its id."""
+        """Add a folder; return its id."""
         return self._add(trees.tree(entries))
 
-    def _beneath(self, number: str) -> Store:
-        if self._below is None:
+    def _require_base(self, number: str) -> Store:
+        if self._base is None:
             raise DamagedError(f"object {number} is missing")
-        return self._below
+        return self._base
 
-    def _add(self, one: ShaFile) -> str:
-        number = one.id.decode()
-        if number not in self._objects and (self._below is None or number not in self._below.objects):
-            self._objects[number] = one
+    def _add(self, git_object: ShaFile) -> str:
+        number = git_object.id.decode()
+        if number not in self._objects and (self._base is None or number not in self._base.objects):
+            self._objects[number] = git_object
         return number
 
 
 class Batch(Overlay):
-    """Collects objects for a store, and writes them where there are enough, and at the end."""
+    """Objects to be written to a store, in packs."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._store = store
         self._bytes = 0
-        # What was written: numbers for a person.
+        # The number of objects written, for the summary.
         self.written = 0
 
     def flush(self) -> None:
-        """Write what is left."""
+        """Write the objects that are not written yet."""
         if self._objects:
             self._store.objects.keep(list(self._objects.values()))
         self.written += len(self._objects)
         self._objects, self._bytes = {}, 0
 
-    def _add(self, one: ShaFile) -> str:
-        before, number = len(self._objects), super()._add(one)
+    def _add(self, git_object: ShaFile) -> str:
+        before, number = len(self._objects), super()._add(git_object)
         if len(self._objects) > before:
-            self._bytes += one.raw_length()
+            self._bytes += git_object.raw_length()
             if self._bytes > _PACK_BYTES:
                 self.flush()
         return number

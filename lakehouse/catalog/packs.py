@@ -1,4 +1,4 @@
-"""How large the objects of a pack are, before any of them is unpacked: a few bytes can announce terabytes."""
+"""Check the sizes of the objects of a pack before it is unpacked: a few bytes can announce terabytes."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import zlib
 from collections.abc import Iterator
 from typing import IO
 
-# Of one object, and of all together: no history of a catalog comes near.
+# The limits of one object and of a pack, far beyond any history of a catalog.
 _OBJECT_BYTES, _ALL_BYTES = 256 << 20, 64 << 30
 _CHUNK_BYTES = 1 << 16
 _HEADER_BYTES, _END_BYTES = 12, 20
-# Bits of a length.
+# The most bits of a length.
 _WIDEST = 64
 _OFFSET_DELTA, _REFERENCE_DELTA = 6, 7
-# The two lengths that a delta begins with.
+# The most bytes of the two lengths at the start of a delta.
 _DELTA_BEGINS = 20
 
 
 def want_bounded(file: IO[bytes]) -> None:
-    """Raise ValueError where a pack of git, read from its beginning, holds more than a history does."""
+    """Raise ValueError if a pack, or an object in it, is larger than its limit."""
     total = 0
     for size in sizes(file):
         total += size
         if size > _OBJECT_BYTES or total > _ALL_BYTES:
-            most, what = (_OBJECT_BYTES, "an object") if size > _OBJECT_BYTES else (_ALL_BYTES, "a pack")
-            raise ValueError(f"{what} of more than {most >> 20} MiB")
+            limit, kind = (_OBJECT_BYTES, "an object") if size > _OBJECT_BYTES else (_ALL_BYTES, "a pack")
+            raise ValueError(f"{kind} of more than {limit >> 20} MiB")
 
 
 def sizes(file: IO[bytes]) -> Iterator[int]:
-    """Give the bytes of each object of a pack, and of what a delta makes; ValueError where it is none."""
+    """Give the size of each object of a pack, and of each delta's result; ValueError for a damaged pack."""
     file.seek(0)
     header = file.read(_HEADER_BYTES)
     if header[:4] != b"PACK" or len(header) < _HEADER_BYTES:
@@ -43,11 +43,11 @@ def sizes(file: IO[bytes]) -> Iterator[int]:
         yield size
         begins = _skip(file, size)
         if kind in {_OFFSET_DELTA, _REFERENCE_DELTA}:
-            yield _made(begins)
+            yield _result_size(begins)
 
 
 def _head(file: IO[bytes]) -> tuple[int, int]:
-    """Return the kind of the next object and its bytes before they were packed."""
+    """Return the kind and the unpacked size of the next object."""
     byte = _byte(file)
     kind, size, shift = byte >> 4 & 7, byte & 15, 4
     while byte & 0x80:
@@ -60,23 +60,23 @@ def _head(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _skip(file: IO[bytes], size: int) -> bytes:
-    """Pass an object's bytes; return how they begin."""
+    """Skip the data of an object; return its first bytes."""
     inflate, begins, length = zlib.decompressobj(), b"", 0
     while not inflate.eof:
         packed = inflate.unconsumed_tail or file.read(_CHUNK_BYTES)
         if not packed:
             raise ValueError("it is cut off")
-        said = inflate.decompress(packed, _CHUNK_BYTES)
-        begins += said[: _DELTA_BEGINS - len(begins)]
-        length += len(said)
+        chunk = inflate.decompress(packed, _CHUNK_BYTES)
+        begins += chunk[: _DELTA_BEGINS - len(begins)]
+        length += len(chunk)
         if length > size:
             raise ValueError("an object is longer than it says")
     file.seek(-len(inflate.unused_data), 1)
     return begins
 
 
-def _made(delta: bytes) -> int:
-    """Return how many bytes a delta makes, by its beginning: the base's length, and the result's."""
+def _result_size(delta: bytes) -> int:
+    """Return the size of a delta's result: a delta begins with the lengths of its base and of its result."""
     numbers, number, shift = list[int](), 0, 0
     for byte in delta:
         number |= (byte & 0x7F) << shift

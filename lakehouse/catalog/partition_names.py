@@ -1,11 +1,11 @@
-"""Names of partitions as Hive makes them of keys and values, and values of names."""
+"""Hive's names of partitions: build them from keys and values, and parse them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-# What a folder is called whose value is null or no text.
+# The name of a folder for null or an empty value.
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 _SPECIAL = re.compile(r"""[\x01-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -28,14 +28,14 @@ def spec(text: str) -> dict[str, str]:
     return {_plain(key): _plain(value) for key, _, value in pairs}
 
 
-def matches(found: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Tell whether values begin as wanted; one that is wanted as no text may be any."""
-    return all(not one or one == value for one, value in zip(wanted, found, strict=False))
+def matches(values: Sequence[str], prefix: Sequence[str]) -> bool:
+    """Return whether values begin with a prefix, in which an empty text matches any value."""
+    return all(not expected or expected == value for expected, value in zip(prefix, values, strict=False))
 
 
 def _escaped(word: str) -> str:
-    return _SPECIAL.sub(lambda one: f"%{ord(one[0]):02X}", word)
+    return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", word)
 
 
 def _plain(word: str) -> str:
-    return _ESCAPED.sub(lambda one: chr(int(one[1], 16)), word)
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), word)

@@ -1,4 +1,4 @@
-"""Patterns of clients as regular expressions that take no longer for a hostile one."""
+"""Regular expressions for the patterns of clients, without catastrophic backtracking."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 
 def with_gaps(parts: Sequence[str]) -> str:
-    """Return the expression of these parts with any letters between them, each of which matches one length.
+    """Return the expression of these parts with any text between them; each part matches a fixed length.
 
-    The first place of each part is taken and never given up (`(?>...)`): tried at every other one as well,
-    twenty parts would take years.
+    The first match of each part is final, by an atomic group (`(?>...)`): with backtracking, twenty parts
+    would take years.
     """
-    first, *others = parts
-    if not others:
+    first, *further = parts
+    if not further:
         return first
-    *middle, last = others
+    *middle, last = further
     return f"{first}{''.join(f'(?>.*?{part})' for part in middle)}.*{last}"

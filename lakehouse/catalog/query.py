@@ -1,7 +1,7 @@
-"""The script for psql that reads a metastore's database: one transaction, of which the last line is its end.
+"""The psql script that reads a metastore's database in one transaction; its last line marks the end.
 
-What it prints are sections, each below a line `@ name`: rows of COPY, whose fields are numbers and JSON.
-Names of Hive's tables are quoted: they are in upper case.
+The output consists of sections, each below a line `@ name`: rows of COPY, whose fields are numbers and JSON.
+Names of Hive's tables are quoted, since they are in upper case.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ def _list(values: tuple[str, ...] | frozenset[str]) -> str:
 
 
 def _grant(privilege: str, column: str = "NULL") -> str:
-    """Return the expression of who may do what; `column` is that of the table, where there is one."""
+    """Return the expression of a privilege; `column` is the name of the table's column, if any."""
     return f"""jsonb_build_object('privilege', "{privilege}", 'column', {column}, 'to', "PRINCIPAL_NAME",
       'to_type', "PRINCIPAL_TYPE", 'by', "GRANTOR", 'by_type', "GRANTOR_TYPE", 'may_grant', "GRANT_OPTION",
       'authorizer', "AUTHORIZER", 'created', "CREATE_TIME")"""
 
 
 def _rare(table: str, query: str) -> str:
-    """Return a query that is not asked of each row while the table is empty: of many partitions, a third."""
+    """Return a query that is skipped while the table is empty, which saves a third for many partitions."""
     return f'CASE WHEN (SELECT EXISTS (SELECT FROM "{table}")) THEN {query} END'
 
 
 def _grants(table: str, columns: str, key: str, prefix: str) -> str:
-    """Return the expression of all who may do something with what `key` says: two lists, or none."""
+    """Return the expression of all privileges on the object of `key`, and on its columns."""
     of_all = f'(SELECT jsonb_agg({_grant(f"{prefix}_PRIV")}) FROM "{table}" WHERE {key})'
     column = _grant(f"{prefix}_COL_PRIV", '"COLUMN_NAME"')
     of_columns = f'(SELECT jsonb_agg({column}) FROM "{columns}" WHERE {key})'
@@ -53,7 +53,7 @@ _VOLATILE = " OR ".join(
 _UNKNOWN_IDS = _list(
     frozenset({"CS_ID", "PART_ID", "TBL_ID", "CAT_NAME", "DB_NAME", "TABLE_NAME", "PARTITION_NAME"})
 )
-# Of a list of skewed values, by the name of the column with its number.
+# The values of a list of skewed values; `number` is the expression of its id.
 _STRINGS = """(SELECT jsonb_agg("STRING_LIST_VALUE" ORDER BY "INTEGER_IDX") FROM "SKEWED_STRING_LIST_VALUES" v
       WHERE v."STRING_LIST_ID" = {number})"""
 _BUCKETS = _rare(
@@ -86,7 +86,7 @@ _SD_PARAMETERS = _rare(
     """(SELECT jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FROM "SD_PARAMS" p
       WHERE p."SD_ID" = s."SD_ID")""",
 )
-# Of a storage descriptor `s`, all but its columns and its location: those of most partitions are alike.
+# A storage descriptor `s` without its columns and its location: it is equal for most partitions.
 _SHAPE = f"""jsonb_build_object('input_format', s."INPUT_FORMAT", 'output_format', s."OUTPUT_FORMAT",
     'compressed', s."IS_COMPRESSED", 'buckets', s."NUM_BUCKETS",
     'subdirectories', s."IS_STOREDASSUBDIRECTORIES",
@@ -133,7 +133,7 @@ _ABOUT = """SELECT jsonb_build_object(
               || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()),
   'events', (SELECT count(*) FROM (SELECT FROM "NOTIFICATION_LOG" LIMIT 1) any_event),
   'event', (SELECT max("NEXT_EVENT_ID") - 1 FROM "NOTIFICATION_SEQUENCE"))"""
-# Only of what is no table of Hive 3.1.3 that is kept it matters whether there are rows.
+# Whether a table has rows matters only if it is none of the tables in `schema.KEPT`.
 _SCHEMA = f"""SELECT jsonb_build_array(relname,
     (SELECT jsonb_agg(attname ORDER BY attnum) FROM pg_attribute
      WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
@@ -167,7 +167,7 @@ _NAMES = """SELECT jsonb_build_array(t."TBL_ID"::text, d."CTLG_NAME", d."NAME", 
   FROM "TBLS" t JOIN "DBS" d USING ("DB_ID")"""
 _COLUMNS = """SELECT "CD_ID", jsonb_agg(jsonb_build_object('name', "COLUMN_NAME", 'type', "TYPE_NAME",
     'comment', "COMMENT") ORDER BY "INTEGER_IDX")
-  FROM "COLUMNS_V2" c WHERE {wanted} GROUP BY "CD_ID" """
+  FROM "COLUMNS_V2" c WHERE {condition} GROUP BY "CD_ID" """
 _COLUMNS_OF = """"CD_ID" IN (
     SELECT "CD_ID" FROM "SDS" JOIN "TBLS" t USING ("SD_ID") WHERE {tables}
     UNION SELECT "CD_ID" FROM "SDS" JOIN "PARTITIONS" t USING ("SD_ID") WHERE {partitions})"""
@@ -185,7 +185,7 @@ _TABLES = f"""SELECT t."TBL_ID", jsonb_build_array(
     (SELECT jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FROM "TABLE_PARAMS" p WHERE p."TBL_ID" = t."TBL_ID"),
     "LAST_ACCESS_TIME", s."LOCATION", s."CD_ID", CASE WHEN s."SD_ID" IS NOT NULL THEN {_SHAPE} END,
     (SELECT jsonb_agg(to_jsonb(c) - {_UNKNOWN_IDS}) FROM "TAB_COL_STATS" c WHERE c."TBL_ID" = t."TBL_ID"))
-  FROM "TBLS" t LEFT JOIN "SDS" s USING ("SD_ID") WHERE {{wanted}}"""
+  FROM "TBLS" t LEFT JOIN "SDS" s USING ("SD_ID") WHERE {{condition}}"""
 _PARTITION_STATISTICS = _rare(
     "PART_COL_STATS",
     f"""(SELECT jsonb_agg(to_jsonb(c) - {_UNKNOWN_IDS}) FROM "PART_COL_STATS" c
@@ -202,12 +202,12 @@ _PARTITIONS = f"""SELECT t."TBL_ID",
     SELECT jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FILTER (WHERE NOT ({_VOLATILE})) AS kept,
            jsonb_object_agg("PARAM_KEY", "PARAM_VALUE") FILTER (WHERE {_VOLATILE}) AS volatile
     FROM "PARTITION_PARAMS" p WHERE p."PART_ID" = t."PART_ID") parameters ON true
-  WHERE {{wanted}}
+  WHERE {{condition}}
   ORDER BY t."TBL_ID", t."PART_NAME" COLLATE "C" """
 
 
 def _hash(table: str, seed: int) -> str:
-    """Return the expression of a number for a row, by what of it is kept: much faster than of its text."""
+    """Return the expression of a row's hash over its columns in `schema.KEPT`: a hash of text is slower."""
     number = str(seed)
     for column in sorted(schema.KEPT[table]):
         number = f"hashtextextended(coalesce(\"{column}\"::text, E'\\x01'), {number})"
@@ -215,10 +215,10 @@ def _hash(table: str, seed: int) -> str:
 
 
 def _hashes() -> Iterator[str]:
-    """Give the queries of a number for each row that belongs to a table, or to a range of its partitions."""
+    """Give the queries of the hash of each row that belongs to a table, or to a range of its partitions."""
     seeds = count()
     yield f'SELECT "TBL_ID", NULL::int, {_hash("TBLS", next(seeds))} FROM "TBLS"'
-    yield from (f'SELECT "TBL_ID", range, number FROM {one}' for one in ("parts", "sds"))
+    yield from (f'SELECT "TBL_ID", range, number FROM {part}' for part in ("parts", "sds"))
     for table in ("TABLE_PARAMS", "PARTITION_KEYS", "TAB_COL_STATS", "TBL_PRIVS", "TBL_COL_PRIVS"):
         yield f'SELECT "TBL_ID", NULL::int, {_hash(table, next(seeds))} FROM "{table}"'
     for table in ("PARTITION_PARAMS", "PARTITION_KEY_VALS", "PART_PRIVS", "PART_COL_PRIVS", "PART_COL_STATS"):
@@ -233,7 +233,7 @@ def _hashes() -> Iterator[str]:
     yield f"""SELECT "TBL_ID", range, number FROM (
       SELECT "CD_ID", {_hash("COLUMNS_V2", next(seeds))} FROM "COLUMNS_V2")
       own("CD_ID", number) JOIN (SELECT DISTINCT "TBL_ID", range, "CD_ID" FROM sds) lists USING ("CD_ID")"""
-    eid, kid = (_STRINGS.format(number=f'k."STRING_LIST_ID_{one}"') for one in ("EID", "KID"))
+    eid, kid = (_STRINGS.format(number=f'k."STRING_LIST_ID_{suffix}"') for suffix in ("EID", "KID"))
     for query in (
         f'range, {eid}::text || k::text FROM "SKEWED_VALUES" k JOIN sds ON sds."SD_ID" = k."SD_ID_OID"',
         f'range, {kid}::text || k::text FROM "SKEWED_COL_VALUE_LOC_MAP" k JOIN sds USING ("SD_ID")',
@@ -244,26 +244,26 @@ def _hashes() -> Iterator[str]:
           SELECT "TBL_ID", {query}) own("TBL_ID", range, said)"""
 
 
-# What of a storage descriptor is in a table of its own, and how it is found.
+# The further tables of a storage descriptor, with the columns that refer to it.
 _STORAGE = {
     **dict.fromkeys(("SD_PARAMS", "BUCKETING_COLS", "SORT_COLS", "SKEWED_COL_NAMES"), "SD_ID"),
     **dict.fromkeys(("SERDES", "SERDE_PARAMS"), "SERDE_ID"),
 }
-# Which of the ranges with these first names a partition is in; none where there are none.
+# The number of a partition's range among those with these first names; null without ranges.
 _RANGE = 'width_bucket("PART_NAME" COLLATE "C", firsts)'
 _KEY = f"""{{id}} || '/' || left({ranges.HASH_IN_SQL}, 16)"""
-# A table has changed where its mark has: that of the rows that belong to it, by how many they are and by what
-# is in them. A sum, since two storage descriptors may share a serde, and its row is then there twice.
-# Of a table with more partitions than a folder has, each range of them has a mark, too, by the digest of what
-# it begins with: no text, or the name of a partition that a folder begins with (`cuts`). This mark is also of
-# the table's name, by which its partitions are taken over.
+# A table has changed if its mark has: a checksum of the number and the hashes of the rows that belong to it.
+# The hashes are summed, since two storage descriptors may share a serde, whose row then occurs twice.
+# A table with more partitions than a folder also has a mark for each range of partitions, under the digest of
+# the first name: "" or the name of a partition with which a folder begins (`cuts`). This mark includes the
+# table's name, by which its partitions are reused.
 _CUTS = f"""SELECT coalesce(jsonb_agg(one), '[]') AS cuts FROM (
   SELECT "TBL_ID" AS id, array_prepend('', (
     SELECT array_agg("PART_NAME"::text ORDER BY "PART_NAME" COLLATE "C") FROM "PARTITIONS" p
     WHERE p."TBL_ID" = large."TBL_ID" AND {ranges.CUT_IN_SQL.format(name='"PART_NAME"')})) AS firsts
   FROM (SELECT "TBL_ID" FROM "PARTITIONS" GROUP BY "TBL_ID" HAVING count(*) > {ranges.FOLDER}) large) one"""
 _CUT = "jsonb_to_recordset(:'cuts'::jsonb) cuts(id bigint, firsts text[])"
-# PostgreSQL knows how many rows of a subquery have the same PART_ID, and of a CTE only from 17 on.
+# A subquery, since PostgreSQL estimates the number of rows per PART_ID of a CTE only from version 17 on.
 _PARTS = f"""SELECT "PART_ID", "SD_ID", "TBL_ID", {_RANGE} AS range, {_hash("PARTITIONS", 100)} AS number
   FROM "PARTITIONS" LEFT JOIN {_CUT} ON id = "TBL_ID" """
 _MARKS = f"""WITH parts AS MATERIALIZED ({_PARTS}),
@@ -285,7 +285,7 @@ SELECT coalesce(jsonb_object_agg(key, mark), '{{}}') AS marks FROM marks"""
 _CHANGED_TABLES = """SELECT coalesce(array_agg(key::bigint), '{}') AS tables
   FROM jsonb_each_text(:'marks'::jsonb) now LEFT JOIN jsonb_each_text(:'known'::jsonb) before USING (key)
   WHERE before.value IS DISTINCT FROM now.value AND strpos(key, '/') = 0"""
-# Of changed tables with ranges: which of these have changed.
+# The ranges of changed tables, and which of them have changed.
 _CHANGED_RANGES = f"""SELECT coalesce(jsonb_agg(one), '[]') AS ranges FROM (
   SELECT id, firsts, array_agg(
     :'marks'::jsonb -> key IS DISTINCT FROM :'known'::jsonb -> key ORDER BY place) AS changed
@@ -299,35 +299,35 @@ _OF_CHANGED_RANGES = f"""{_OF_CHANGED_TABLES} AND coalesce((
   WHERE id = t."TBL_ID"), true)"""
 
 
-def script(known: Mapping[str, str] | None = None) -> str:
-    """Return the script: of all tables, or of those alone whose mark is not the one that is `known`.
+def script(marks: Mapping[str, str] | None = None) -> str:
+    """Return the script for all tables, or only for those whose mark differs from that in `marks`.
 
-    The marks are by Hive's number of a table, and are printed by the script of an earlier read. Of a table
-    with ranges of partitions, those alone are read whose mark is not the one that is known.
+    Marks are by Hive's number of a table, and come from the output of an earlier script. Of a table with
+    ranges of partitions, only the ranges are read whose mark differs.
     """
     tables = partitions = columns = "true"
-    if known is not None:
+    if marks is not None:
         tables, partitions = _OF_CHANGED_TABLES, _OF_CHANGED_RANGES
         columns = _COLUMNS_OF.format(tables=tables, partitions=partitions)
     lines = [
         "\\set ON_ERROR_STOP on",
         "\\encoding UTF8",
         "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;",
-        # A waiter for a lock of ours is a metastore.
+        # A metastore may wait for our locks.
         "SET LOCAL lock_timeout = '5s'; SET LOCAL jit = off; SET LOCAL work_mem = '64MB';",
-        # No zone, style or precision of this server may be seen in a document.
+        # Documents must not depend on the settings of the server.
         "SET LOCAL timezone = 'UTC'; SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex';",
         *_section("about", _ABOUT),
         *_section("schema", _SCHEMA),
-        # Before the first query that needs every column: what is missing is said by name.
+        # The schema comes before the first query that needs every column, so that missing ones are reported.
         f"\\echo '{MARK}marks'",
         f"{_CUTS} \\gset",
         f"{_MARKS} \\gset",
         "COPY (SELECT :'marks'::jsonb) TO STDOUT;",
     ]
-    if known is not None:
+    if marks is not None:
         lines += [
-            f"SELECT {_text(json.dumps(dict(known)))} AS known \\gset",
+            f"SELECT {_text(json.dumps(dict(marks)))} AS known \\gset",
             f"{_CHANGED_TABLES} \\gset",
             f"{_CHANGED_RANGES} \\gset",
         ]
@@ -337,9 +337,9 @@ def script(known: Mapping[str, str] | None = None) -> str:
         ("databases", _DATABASES),
         ("functions", _FUNCTIONS),
         ("names", _NAMES),
-        ("columns", _COLUMNS.format(wanted=columns)),
-        ("tables", _TABLES.format(wanted=tables)),
-        ("partitions", _PARTITIONS.format(wanted=partitions)),
+        ("columns", _COLUMNS.format(condition=columns)),
+        ("tables", _TABLES.format(condition=tables)),
+        ("partitions", _PARTITIONS.format(condition=partitions)),
     ):
         lines += _section(name, query)
     return "\n".join([*lines, "COMMIT;", f"\\echo '{END}'", ""])

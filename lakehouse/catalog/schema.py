@@ -1,4 +1,4 @@
-"""What of the metastore's database is history, what is not and why, and what is unknown here."""
+"""The tables of the metastore's database: those in a commit, those that are left out, and unknown ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STATISTICS = (
     " DOUBLE_LOW_VALUE DOUBLE_HIGH_VALUE BIG_DECIMAL_LOW_VALUE BIG_DECIMAL_HIGH_VALUE NUM_NULLS"
     " NUM_DISTINCTS BIT_VECTOR AVG_COL_LEN MAX_COL_LEN NUM_TRUES NUM_FALSES LAST_ANALYZED"
 )
-# Every column of these that Hive Metastore 3.1.3 has: what is not here would be lost in silence.
+# All columns of these tables in Hive Metastore 3.1.3: an unknown column is reported, never dropped silently.
 _KEPT = {
     "BUCKETING_COLS": "SD_ID BUCKET_COL_NAME INTEGER_IDX",
     "CDS": "CD_ID",
@@ -58,19 +58,19 @@ _KEPT = {
 }
 KEPT: Mapping[str, frozenset[str]] = {table: frozenset(columns.split()) for table, columns in _KEPT.items()}
 
-# No history is wanted of these: they say what goes on, or how the database itself is kept.
+# These have no history: they are about running operations, or about the database itself.
 _PASSING = (
     "aux_table compaction_queue completed_compactions completed_txn_components hive_locks"
     " materialization_rebuild_locks min_history_level next_compaction_queue_id next_lock_id next_txn_id"
     " next_write_id repl_txn_map runtime_stats txn_components txn_to_write_id txns write_set"
     " NOTIFICATION_LOG NOTIFICATION_SEQUENCE PARTITION_EVENTS RUNTIME_STATS TXN_WRITE_NOTIFICATION_LOG"
     " NUCLEUS_TABLES SEQUENCE_TABLE VERSION METASTORE_DB_PROPERTIES"
-    # Secrets belong into no history.
+    # Secrets do not belong in a history.
     " DELEGATION_TOKENS MASTER_KEYS"
 )
 PASSING = frozenset(_PASSING.split())
 
-# Parts of a catalog that are not kept; where they hold rows, each commit says so.
+# Parts of a catalog that no commit contains; if they have rows, each commit reports them.
 LEFT_OUT: Mapping[str, str] = {
     **dict.fromkeys(("IDXS", "INDEX_PARAMS"), "indexes, which Hive 3 can neither make nor read"),
     **dict.fromkeys(("TYPES", "TYPE_FIELDS"), "types, which no engine makes"),
@@ -83,8 +83,8 @@ LEFT_OUT: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Found:
-    """A table of the database with its columns, and whether it holds a row."""
+class DatabaseTable:
+    """A table of the database with its columns, and whether it has a row."""
 
     table: str
     columns: tuple[str, ...]
@@ -93,32 +93,32 @@ class Found:
 
 @dataclass(frozen=True)
 class Stranger:
-    """What of the database is not in a commit."""
+    """A part of the database that is not in a commit."""
 
-    where: str
-    what: str
-
-
-def strangers(found: Iterable[Found]) -> Iterator[Stranger]:
-    """Give each part of a catalog that a commit would not hold: tables with rows, columns of kept tables."""
-    for one in found:
-        if one.table in KEPT:
-            for column in sorted(set(one.columns) - KEPT[one.table]):
-                yield Stranger(f"{one.table}.{column}", "a column that Hive Metastore 3.1.3 does not have")
-        elif one.table in LEFT_OUT and one.used:
-            yield Stranger(one.table, f"{LEFT_OUT[one.table]}: no commit holds them")
-        elif one.table not in LEFT_OUT and one.table not in PASSING:
-            state = "with rows" if one.used else "without rows"
-            yield Stranger(one.table, f"a table that Hive Metastore 3.1.3 does not have, {state}")
+    name: str
+    why: str
 
 
-def missing(found: Iterable[Found]) -> list[str]:
-    """Return tables and columns without which the database cannot be read."""
-    known = {one.table: set(one.columns) for one in found}
-    lost = []
+def strangers(tables: Iterable[DatabaseTable]) -> Iterator[Stranger]:
+    """Give the parts of a catalog that a commit would lack: tables with rows, and unknown columns."""
+    for table in tables:
+        if table.table in KEPT:
+            for column in sorted(set(table.columns) - KEPT[table.table]):
+                yield Stranger(f"{table.table}.{column}", "a column that Hive Metastore 3.1.3 does not have")
+        elif table.table in LEFT_OUT and table.used:
+            yield Stranger(table.table, f"{LEFT_OUT[table.table]}: no commit holds them")
+        elif table.table not in LEFT_OUT and table.table not in PASSING:
+            state = "with rows" if table.used else "without rows"
+            yield Stranger(table.table, f"a table that Hive Metastore 3.1.3 does not have, {state}")
+
+
+def missing(tables: Iterable[DatabaseTable]) -> list[str]:
+    """Return the missing tables and columns without which the database cannot be read."""
+    present = {table.table: set(table.columns) for table in tables}
+    missing_names = []
     for table, columns in KEPT.items():
-        if table not in known:
-            lost.append(table)
+        if table not in present:
+            missing_names.append(table)
         else:
-            lost += [f"{table}.{column}" for column in sorted(columns - known[table])]
-    return lost
+            missing_names += [f"{table}.{column}" for column in sorted(columns - present[table])]
+    return missing_names

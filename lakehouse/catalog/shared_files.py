@@ -1,4 +1,4 @@
-"""Which table uses the files that another one is to get: each would remove the other's."""
+"""Find tables with the same files: a DROP of one would remove the files of the other."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from lakehouse.catalog.names import Name
 from plugins.module_utils.lakehouse.webhdfs import path_of
 
 _SLASHES = re.compile(r"(?<!:)/{2,}")
-# The parameter of a table or database that shares its files on purpose; the metastore's guard knows it too.
+# The parameter of a table or database that shares its files on purpose; the metastore's guard reads it too.
 SHARED = "lakehouse.shared-location"
-# What decides whether a table may share its files.
+# The parameters that determine whether a table may share its files.
 PARAMETERS = (
     SHARED, "external.table.purge", "table_type", "metadata_location", "spark.sql.sources.provider",
 )  # fmt: skip
@@ -38,17 +38,17 @@ class TablePlaces:
     def __init__(self, tables: Iterable[tuple[Name, Document]] = ()) -> None:
         self._documents: dict[Name, Document] = {}
         self._users: dict[str, set[Name]] = {}
-        # Sorted; so many are added at the beginning that it is sorted once.
+        # Sorted when it is first needed, after all tables were added.
         self._folders: list[str] | None = None
         for name, document in tables:
             self.put(name, document)
 
     def document(self, table: Name) -> Document | None:
-        """Return the document of a table; None where it is not in the catalog."""
+        """Return the document of a table; None if it is not in the catalog."""
         return self._documents.get(table)
 
     def put(self, table: Name, document: Document | None) -> None:
-        """Give a table a document, or none."""
+        """Set the document of a table; None removes it."""
         for place in folders(self._documents.pop(table, {})):
             self._users[place].discard(table)
         if document is None:
@@ -60,55 +60,56 @@ class TablePlaces:
             self._users[place].add(table)
 
     def users(self, document: Document) -> Iterator[User]:
-        """Give the tables with the same metadata file, or a folder that is the same, above or below.
+        """Give the tables with the same metadata file, or with the same, a parent or a child folder.
 
-        A document of a partition is asked by its own folder.
+        For a partition, `document` is its own.
         """
-        seen: set[Name] = set()
+        tables: set[Name] = set()
         for place in folders(document):
-            for found in self._near(place):
-                for table in sorted(self._users[found] - seen):
-                    seen.add(table)
-                    yield User(table, found)
+            for path in self._overlapping(place):
+                for table in sorted(self._users[path] - tables):
+                    tables.add(table)
+                    yield User(table, path)
 
-    def _near(self, place: str) -> Iterator[str]:
+    def _overlapping(self, place: str) -> Iterator[str]:
+        """Give the paths in use that equal a path, or are above or below it."""
         parts = place.split("/")
-        above = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
-        yield from (one for one in above if one in self._users)
+        parents = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+        yield from (path for path in parents if path in self._users)
         if self._folders is None:
             self._folders = sorted(self._users)
-        for one in self._folders[bisect_left(self._folders, f"{place}/") :]:
-            if not one.startswith(f"{place}/"):
+        for path in self._folders[bisect_left(self._folders, f"{place}/") :]:
+            if not path.startswith(f"{place}/"):
                 break
-            yield one
+            yield path
 
 
 def folders(document: Document) -> list[str]:
-    """Return the metadata file and the folder of a table, or the folder of a partition, in one spelling."""
-    # Of a partition it is beside the storage.
+    """Return the normalized paths of a table's metadata file and folder, or of a partition's folder."""
+    # The document of a partition has it outside of the storage.
     folder = document.get("location") or location(document)
     pointer = document["parameters"]["metadata_location"] if table_format(document) == "iceberg" else None
-    return [normal_path(str(one)) for one in (pointer, folder) if one]
+    return [normal_path(str(uri)) for uri in (pointer, folder) if uri]
 
 
 def may_share(*documents: Document) -> bool:
-    """Tell whether tables may have the same files: no DROP removes any, or one of them shares on purpose."""
+    """Return whether tables may share files: no DROP removes any, or one of them shares on purpose."""
     return all(map(is_plain_external, documents)) or any(map(is_shared, documents))
 
 
 def is_shared(document: Document) -> bool:
-    """Tell whether a table or database shares its files on purpose."""
+    """Return whether a table or database shares its files on purpose."""
     return _is_true(document, SHARED)
 
 
 def is_plain_external(document: Document) -> bool:
-    """Tell whether no DROP and no expiry of a table removes its files: Hive's own format, external."""
-    return _is_kept(document) and table_format(document) == "hive"
+    """Return whether no DROP or expiry of a table removes its files: it is external, of Hive's own format."""
+    return _keeps_files(document) and table_format(document) == "hive"
 
 
-def _is_kept(document: Document) -> bool:
-    purged = _is_true(document, "external.table.purge")
-    return document.get("type") == "EXTERNAL_TABLE" and not purged
+def _keeps_files(document: Document) -> bool:
+    is_purged = _is_true(document, "external.table.purge")
+    return document.get("type") == "EXTERNAL_TABLE" and not is_purged
 
 
 def _is_true(document: Document, parameter: str) -> bool:
@@ -119,7 +120,7 @@ def _is_true(document: Document, parameter: str) -> bool:
 class Place:
     """A folder of a table or database (`table` is empty) by its path in HDFS, and the document of its owner.
 
-    Of the document it takes the type and the parameters.
+    Only the type and the parameters of the document matter.
     """
 
     path: str
@@ -131,46 +132,48 @@ class Place:
         return f"table {self.database}.{self.table}" if self.table else f"database {self.database}"
 
     def may_be_in(self, other: Place) -> bool:
-        """Tell whether this place may be equal to `other` or below it."""
-        below = self.path != other.path
-        if (
-            not other.table
-            and below
-            and other.database in {_DEFAULT, *([self.database] if self.table else [])}
-        ):
+        """Return whether this place may be equal to `other` or below it."""
+        is_below = self.path != other.path
+        databases = {_DEFAULT, self.database} if self.table else {_DEFAULT}
+        if not other.table and is_below and other.database in databases:
             return True
         if not self.table or not other.table:
             return is_shared(self.document) or is_shared(other.document)
-        both = self.document, other.document
-        same_delta = all(_is_kept(one) and table_format(one) == "delta" for one in both) and not below
-        return same_delta or may_share(*both)
+        documents = self.document, other.document
+        same_delta = not is_below and all(
+            _keeps_files(document) and table_format(document) == "delta" for document in documents
+        )
+        return same_delta or may_share(*documents)
 
 
 def overlaps(places: Iterable[Place]) -> Iterator[tuple[Place, Place]]:
-    """Give each place that is equal to another owner's or below it, with the nearest such one above.
+    """Give each place that equals or is below one of another owner, with the nearest such place.
 
-    The cost is linear, but for owners that may share one folder.
+    The cost is linear, except for owners that may share one folder.
     """
-    above: list[Place] = []
-    for place in sorted(set(places), key=lambda one: (one.path.split("/"), one)):
-        while above and not f"{place.path}/".startswith(f"{above[-1].path}/"):
-            above.pop()
-        own = place.database, place.table
-        others = (one for one in reversed(above) if (one.database, one.table) != own)
-        if found := next((one for one in others if not place.may_be_in(one)), None):
-            yield place, found
-        above.append(place)
+    parents: list[Place] = []
+    for place in sorted(set(places), key=lambda place: (place.path.split("/"), place)):
+        while parents and not f"{place.path}/".startswith(f"{parents[-1].path}/"):
+            parents.pop()
+        owner = place.database, place.table
+        foreign = (parent for parent in reversed(parents) if (parent.database, parent.table) != owner)
+        if conflict := next((parent for parent in foreign if not place.may_be_in(parent)), None):
+            yield place, conflict
+        parents.append(place)
 
 
 def places(database: str, table: str, document: Document, locations: Sequence[str | None]) -> list[Place]:
-    """Return the places of a table or database of these locations: none for a view."""
+    """Return the places of a table or database with these locations; none for a view."""
     if table and table_format(document) == "view":
         return []
-    real = [one for one in locations if one and not one.endswith(PLACEHOLDER)]
-    return [Place(normal_path(one), database, table, document) for one in real]
+    return [
+        Place(normal_path(location), database, table, document)
+        for location in locations
+        if location and not location.endswith(PLACEHOLDER)
+    ]
 
 
 def normal_path(uri: str) -> str:
-    """Return the path in HDFS of a URI, or the URI of another file system, in one spelling."""
+    """Return the normalized path in HDFS of a URI, or the normalized URI of another file system."""
     path = path_of(uri)
     return (_SLASHES.sub("/", uri) if path is None else path).rstrip("/")

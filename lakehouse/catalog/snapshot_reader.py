@@ -1,4 +1,4 @@
-"""A commit as something that many threads ask at once: its objects by name, and what is volatile of them."""
+"""Read the objects of a commit by name, and their volatile part; thread-safe."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from lakehouse.catalog.names import Name, plain
 from lakehouse.catalog.store import Reader
 from lakehouse.errors import LakehouseError
 
-# That many files and folders of a repository are kept in memory, and partitions of that many tables.
+# The files and folders of a repository in the cache, and the tables whose partitions are in the cache.
 _OBJECTS, _TABLES = 4096, 4
 
 
 class Cached:
-    """A reader for many threads, which keeps what was read last."""
+    """A thread-safe reader with a cache of the objects read last."""
 
     def __init__(self, reader: Reader) -> None:
         lock = Lock()
@@ -36,19 +36,19 @@ class Cached:
         self.tree: Callable[[str], Mapping[str, str]] = lru_cache(_OBJECTS)(tree)
 
 
-class Past:
-    """What a commit says of each object."""
+class SnapshotReader:
+    """The objects of a commit."""
 
     def __init__(self, reader: Reader, tree: str) -> None:
-        """LakehouseError where the commit was made in a form that this program does not know."""
+        """Raise LakehouseError if the format of the commit is not supported."""
         self._reader, self._trees = Cached(reader), dict(reader.tree(tree))
         self._tree = tree
-        # Of a table: its partitions by name, each as the line of its file.
+        # The partitions of a table by name, each as a line of its file.
         self._lines = lru_cache(2 * _TABLES)(self._read_lines)
-        # Of a table: what its partitions share, by name.
+        # The shapes of a table's partitions by name.
         self._shapes = lru_cache(2 * _TABLES)(self._read_shapes)
         self.types = lru_cache(None)(self._types)
-        settings = self._said(self._folder(build.CATALOG, ()).get(build.SETTINGS)) or {}
+        settings = self._read_document(self._folder(build.CATALOG, ()).get(build.SETTINGS)) or {}
         if settings.get("format") != FORMAT:
             raise LakehouseError(
                 f"the commit's form is {settings.get('format')}, and this program knows {FORMAT}",
@@ -69,50 +69,51 @@ class Past:
 
     def functions(self, database: Name) -> list[str]:
         """Return the names of a database's functions."""
-        return [one.removesuffix(".json") for one in self._names(database, "function")]
+        return [file.removesuffix(".json") for file in self._names(database, "function")]
 
     def _types(self, database: Name) -> Mapping[str, str]:
         """Return the type of each table of a database, such as VIRTUAL_VIEW."""
-        found = (
-            (one, self.said(Name(database.catalog, database.database, one))) for one in self.tables(database)
+        documents = (
+            (table, self.document(Name(database.catalog, database.database, table)))
+            for table in self.tables(database)
         )
-        return {one: str((said or {}).get("type", "")) for one, said in found}
+        return {table: str((document or {}).get("type", "")) for table, document in documents}
 
-    def every(self, wanted: Name) -> Iterator[tuple[Name, Document]]:
-        """Give each table and view that is meant, or is in what is meant, with its document."""
+    def tables_in(self, scope: Name) -> Iterator[tuple[Name, Document]]:
+        """Give each table and view in a scope, which may be one itself, with its document."""
         for catalog in self.catalogs():
             for database in self.databases(catalog):
                 for table in self.tables(Name(catalog, database)):
                     name = Name(catalog, database, table)
-                    if wanted.holds(name) and (said := self.said(name)):
-                        yield name, said
+                    if scope.holds(name) and (document := self.document(name)):
+                        yield name, document
 
-    def said(self, name: Name) -> Document | None:
-        """Return the document of anything but a partition; None where it is not there."""
+    def document(self, name: Name) -> Document | None:
+        """Return the document of an object other than a partition; None if the commit lacks it."""
         return objects.document(self._reader, self._tree, name)
 
     def access(self) -> Document:
-        """Return roles, and the privileges on everything."""
-        return self._said(self._folder(build.CATALOG, ()).get(build.ACCESS)) or {}
+        """Return roles, and the global privileges."""
+        return self._read_document(self._folder(build.CATALOG, ()).get(build.ACCESS)) or {}
 
     def volatile(self, table: Name) -> Document | None:
-        """Return what the commit keeps beside a table: parameters that engines write, and statistics."""
-        return self._said(self._folder(build.STATISTICS, table.path).get(build.TABLE))
+        """Return the volatile part of a table: parameters that engines write, and statistics."""
+        return self._read_document(self._folder(build.STATISTICS, table.path).get(build.TABLE))
 
     def partitions(self, table: Name) -> Mapping[str, bytes]:
         """Return the partitions of a table, sorted by name."""
         return self._lines(build.CATALOG, table.path)
 
     def partition(self, name: Name) -> Document | None:
-        """Return the document of a partition; None where it is not there."""
+        """Return the document of a partition; None if the commit lacks it."""
         path = Name(name.catalog, name.database, name.table).path
         line = self._lines(build.CATALOG, path).get(name.partition)
         if line is None:
             return None
-        return diff.whole(json.loads(line), self._shapes(path))
+        return diff.with_storage(json.loads(line), self._shapes(path))
 
     def volatile_partition(self, name: Name) -> Document | None:
-        """Return what the commit keeps beside a partition."""
+        """Return the volatile part of a partition."""
         path = Name(name.catalog, name.database, name.table).path
         line = self._lines(build.STATISTICS, path).get(name.partition)
         return dict(json.loads(line)) if line else None
@@ -123,14 +124,14 @@ class Past:
             number = self._reader.tree(number).get(word) if number else None
         return self._reader.tree(number) if number else {}
 
-    def _names(self, above: Name, kind: str) -> list[str]:
-        return sorted(plain(file) for file in self._folder(build.CATALOG, (*above.path, kind)))
+    def _names(self, parent: Name, kind: str) -> list[str]:
+        return sorted(plain(file) for file in self._folder(build.CATALOG, (*parent.path, kind)))
 
-    def _said(self, number: str | None) -> dict[str, Any] | None:
+    def _read_document(self, number: str | None) -> dict[str, Any] | None:
         return dict(json.loads(self._reader.blob(number))) if number else None
 
     def _read_shapes(self, path: tuple[str, ...]) -> Mapping[str, Document]:
-        return self._said(self._folder(build.CATALOG, path).get(build.SHAPES)) or {}
+        return self._read_document(self._folder(build.CATALOG, path).get(build.SHAPES)) or {}
 
     def _read_lines(self, part: str, path: tuple[str, ...]) -> Mapping[str, bytes]:
         files = self._folder(part, path)

@@ -1,6 +1,6 @@
-"""The snapshots of HDFS that belong to commits: their names, which are kept, and where a commit's files are.
+"""The HDFS snapshots of commits: their names, their retention, and the order in which to search them.
 
-A snapshot is made after its commit: it then has the files that the commit names. Pure.
+A snapshot is created after its commit, so it has the files that the commit refers to. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HOUR, _DAY = 3600, 24 * 3600
 
 @dataclass(frozen=True, order=True)
 class Snapshot:
-    """A snapshot by when it was made, in seconds since the epoch, and the first 12 digits of its commit."""
+    """A snapshot: its time of creation, in seconds since the epoch, and the first 12 digits of its commit."""
 
     time: int
     commit: str
@@ -28,45 +28,48 @@ class Snapshot:
 
 
 def of(commit: str, moment: float) -> Snapshot:
-    """Return the snapshot that is made of HDFS at a moment for a commit by its id."""
+    """Return the snapshot that is created at a moment for the commit with this id."""
     return Snapshot(int(moment), commit[:12])
 
 
 def known(names: Iterable[str]) -> list[Snapshot]:
-    """Return those of the history among names of snapshots, the oldest first."""
-    return sorted(one for name in names if (one := _read(name)))
+    """Return the snapshots of the history among these names, the oldest first."""
+    return sorted(snapshot for name in names if (snapshot := _read(name)))
 
 
 def _read(name: str) -> Snapshot | None:
-    if not (found := _NAME.fullmatch(name)):
+    if not (match := _NAME.fullmatch(name)):
         return None
     try:
-        return Snapshot(calendar.timegm(time.strptime(found[1], _TIME)), found[2])
+        return Snapshot(calendar.timegm(time.strptime(match[1], _TIME)), match[2])
     except ValueError:
         return None
 
 
-def expired(every: Sequence[Snapshot], now: float, *, hours: int, days: int) -> list[Snapshot]:
-    """Return the snapshots that need not be kept; `every` has the oldest first.
+def expired(snapshots: Sequence[Snapshot], now: float, *, hours: int, days: int) -> list[Snapshot]:
+    """Return the snapshots beyond the retention; `snapshots` has the oldest first.
 
-    Kept are those of so many last hours and, of the older ones, the newest of each day, so many of them. The
-    newest of all stays while either number is above 0.
+    The retention has the snapshots of the last `hours` and, of the older ones, the newest of each of the
+    last `days` that have any. The newest snapshot stays while either number is above 0.
     """
     if not (hours or days):
-        return list(every)
-    kept = set(every[-1:]) | {one for one in every if one.time > now - hours * _HOUR}
-    newest = {one.time // _DAY: one for one in every if one not in kept}
-    kept |= {newest[day] for day in sorted(newest)[len(newest) - min(days, len(newest)) :]}
-    return [one for one in every if one not in kept]
+        return list(snapshots)
+    retained = set(snapshots[-1:]) | {
+        snapshot for snapshot in snapshots if snapshot.time > now - hours * _HOUR
+    }
+    newest = {snapshot.time // _DAY: snapshot for snapshot in snapshots if snapshot not in retained}
+    retained |= {newest[day] for day in sorted(newest)[len(newest) - min(days, len(newest)) :]}
+    return [snapshot for snapshot in snapshots if snapshot not in retained]
 
 
-def places(every: Sequence[Snapshot], commit: str, moment: int) -> list[Snapshot]:
-    """Return the snapshots in the order in which the files of a commit of a moment are looked for.
+def places(snapshots: Sequence[Snapshot], commit: str, moment: int) -> list[Snapshot]:
+    """Return the snapshots in the order in which to search them for the files of a commit at a moment.
 
-    The commit's own come first, its newest before the others: rows may be written without a commit. Then
-    come later ones, the next first, and earlier ones, the last first.
+    First those of the commit, the newest first, since rows may be written without a commit. Then the later
+    ones in ascending order, and the earlier ones in descending order.
     """
-    own = [one for one in every if one.commit == commit[:12]]
-    later = [one for one in every if one.time >= moment and one not in own]
-    earlier = [one for one in every if one.time < moment and one not in own]
-    return [*reversed(own), *later, *reversed(earlier)]
+    of_commit = [snapshot for snapshot in snapshots if snapshot.commit == commit[:12]]
+    rest = [snapshot for snapshot in snapshots if snapshot not in of_commit]
+    later = [snapshot for snapshot in rest if snapshot.time >= moment]
+    earlier = [snapshot for snapshot in rest if snapshot.time < moment]
+    return [*reversed(of_commit), *later, *reversed(earlier)]

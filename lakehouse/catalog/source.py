@@ -1,4 +1,4 @@
-"""Where a catalog is read: a database that psql asks, and HDFS, which knows the versions of Delta tables."""
+"""The sources of a catalog: the database, read by psql, and HDFS for the versions of Delta tables."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from lakehouse.catalog.store import Writer
 from lakehouse.errors import LakehouseError
 from plugins.module_utils.lakehouse.counting import counted
 
-# NameNodes answer a listing in milliseconds; so many are asked for at once.
+# Parallel listings; a NameNode answers each in milliseconds.
 _AT_ONCE = 8
 _VERSION = re.compile(r"(\d{20})\.(?:json|checkpoint\b.*)")
-# psql's complaints, which begin no row.
+# The prefix of psql's error messages, which no row has.
 _COMPLAINT = b"psql:"
 
-# Runs a script for psql in the metastore's database, and gives what it prints.
+# Runs a script with psql in the metastore's database, and gives its output.
 Ask = Callable[[str], AbstractContextManager[Iterator[bytes]]]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A cluster's name, what asks its database, and what looks up versions of its Delta tables."""
+    """A cluster's name, the function that queries its database, and the one for versions of Delta tables."""
 
     cluster: str
     ask: Ask
@@ -35,9 +35,9 @@ class Source:
 
 
 def read(ask: Ask, writer: Writer, base: Base | None, versions: build.Versions) -> Built:
-    """Return the catalog as it is now; LakehouseError where it cannot be read to its end.
+    """Return the current catalog; LakehouseError if it cannot be read completely.
 
-    Tables that have not changed since `base` are taken over from it.
+    Tables that have not changed since `base` are copied from it.
     """
     try:
         return _read(ask, writer, base, versions)
@@ -51,7 +51,7 @@ def _read(ask: Ask, writer: Writer, base: Base | None, versions: build.Versions)
 
 
 def rows(stream: Iterable[bytes], complaints: list[str]) -> Iterator[bytes]:
-    """Give the rows that psql prints; its complaints go to the list."""
+    """Give the rows that psql prints; append its error messages to `complaints`."""
     for line in stream:
         if line.startswith(_COMPLAINT):
             complaints.append(" ".join(line.decode(errors="replace").split()))
@@ -60,27 +60,27 @@ def rows(stream: Iterable[bytes], complaints: list[str]) -> Iterator[bytes]:
 
 
 def listed_versions(names: Callable[[str], Iterable[str]]) -> build.Versions:
-    """Return what looks up versions of Delta tables by the names of files in their `_delta_log`."""
+    """Return a function that derives the versions of Delta tables from the file names in `_delta_log`."""
 
-    def ask(places: Collection[str]) -> Mapping[str, str]:
+    def look_up(places: Collection[str]) -> Mapping[str, str]:
         if not places:
             return {}
         try:
             with ThreadPoolExecutor(_AT_ONCE) as pool:
                 logs = pool.map(lambda place: names(f"{place}/_delta_log"), places)
-                found = dict(zip(places, map(newest, logs), strict=True))
+                versions = dict(zip(places, map(newest, logs), strict=True))
         except LakehouseError as error:
-            # Unknown is not another version than the last.
+            # Without a version, the commit would record a change that did not happen.
             raise LakehouseError(
                 f"the versions of {counted(len(places), 'Delta table')} cannot be had: {error.message}",
                 error.next_command,
             ) from error
-        return {place: version for place, version in found.items() if version}
+        return {place: version for place, version in versions.items() if version}
 
-    return ask
+    return look_up
 
 
 def newest(names: Iterable[str]) -> str | None:
-    """Return the version that the files of a `_delta_log` end with; None where there is none."""
-    found = [int(match[1]) for name in names if (match := _VERSION.fullmatch(name))]
-    return str(max(found)) if found else None
+    """Return the newest version among the files of a `_delta_log`; None without any."""
+    versions = [int(match[1]) for name in names if (match := _VERSION.fullmatch(name))]
+    return str(max(versions)) if versions else None

@@ -1,4 +1,4 @@
-"""Commits and changes as lines that a person reads."""
+"""Format commits and changes as lines for people."""
 
 from __future__ import annotations
 
@@ -19,78 +19,79 @@ _LONGEST = 300
 _LAST_SECOND = 253402300800
 
 
-def change(one: Change) -> str:
-    """Return a change as one line, such as `~ table hive.a.b: column city: none -> string`."""
-    # A name may hold whatever its engine lets it.
-    return printable(_change(one))
+def change(change: Change) -> str:
+    """Format a change as one line, such as `~ table hive.a.b: column city: none -> string`."""
+    # Names may contain control characters.
+    return printable(_change(change))
 
 
-def _change(one: Change) -> str:
-    head = f"{_SIGNS[one.action]} {one.kind} {one.name}".rstrip()
-    if one.action is Action.CHANGED:
-        return f"{head}: {one.field}: {value(one.field, one.before)} -> {value(one.field, one.after)}"
-    said = one.after or one.before or {}
-    if one.kind == "table":
-        columns = len(said.get("storage", {}).get("columns", ()))
+def _change(change: Change) -> str:
+    head = f"{_SIGNS[change.action]} {change.kind} {change.name}".rstrip()
+    if change.action is Action.CHANGED:
+        before, after = value(change.field, change.before), value(change.field, change.after)
+        return f"{head}: {change.field}: {before} -> {after}"
+    document = change.after or change.before or {}
+    if change.kind == "table":
+        columns = len(document.get("storage", {}).get("columns", ()))
         tail = [
-            one.table_format,
+            change.table_format,
             many(columns, "column"),
-            *([many(one.partitions, "partition")] * bool(one.partitions)),
+            *([many(change.partitions, "partition")] * bool(change.partitions)),
         ]
         return f"{head}: {', '.join(tail)}"
-    return f"{head}: {said['location']}" if said.get("location") else head
+    return f"{head}: {document['location']}" if document.get("location") else head
 
 
-def value(field: str, said: Any) -> str:
-    """Return a value for people: a column by its type and comment, text as it is, and all else as JSON."""
-    if said is None:
+def value(field: str, content: Any) -> str:
+    """Format a value: a column by its type and comment, text unchanged, and everything else as JSON."""
+    if content is None:
         return "none"
-    if isinstance(said, dict) and field.removeprefix("statistics: ").startswith((f"{COLUMN} ", f"{KEY} ")):
-        text = " ".join(
-            filter(None, [said.get("type"), f"({said['comment']})" if said.get("comment") else ""])
-        )
-    elif isinstance(said, str):
-        text = said
+    if isinstance(content, dict) and field.removeprefix("statistics: ").startswith((f"{COLUMN} ", f"{KEY} ")):
+        comment = f"({content['comment']})" if content.get("comment") else ""
+        text = " ".join(filter(None, [content.get("type"), comment]))
+    elif isinstance(content, str):
+        text = content
     else:
-        text = documents.line({"": said}).removeprefix('{"":').removesuffix("}")
+        text = documents.line({"": content}).removeprefix('{"":').removesuffix("}")
     text = printable(text)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({counted(len(text), 'letter')})"
 
 
 def printable(text: str) -> str:
-    """Return a text as one line without what would steer a terminal: who makes a table may comment on it."""
+    """Return a text as one line without control characters, which names and comments may contain."""
     return escaped(" ".join(text.split()))
 
 
 def summary(changes: Sequence[Change]) -> str:
-    """Return what changed in a line, such as `1 table added, 2 tables changed`; "" for nothing."""
-    objects = Counter({(one.action, one.kind, one.name): 1 for one in changes})
-    counted = Counter((action, kind) for action, kind, _ in objects)
-    return ", ".join(f"{many(count, kind)} {action}" for (action, kind), count in sorted(counted.items()))
+    """Return a summary of changes, such as `1 table added, 2 tables changed`; "" without changes."""
+    objects = Counter({(change.action, change.kind, change.name): 1 for change in changes})
+    totals = Counter((action, kind) for action, kind, _ in objects)
+    return ", ".join(f"{many(count, kind)} {action}" for (action, kind), count in sorted(totals.items()))
 
 
-def entry(one: Entry, names: Iterable[str] = ()) -> str:
-    """Return a commit as one line."""
-    named = f" ({', '.join(names)})" if names else ""
-    return printable(f"{one.short}{named} {when(one.time)} {one.author.partition(' <')[0]}: {one.subject}")
+def entry(commit: Entry, names: Iterable[str] = ()) -> str:
+    """Format a commit as one line."""
+    labels = f" ({', '.join(names)})" if names else ""
+    author = commit.author.partition(" <")[0]
+    return printable(f"{commit.short}{labels} {when(commit.time)} {author}: {commit.subject}")
 
 
-def head(one: Entry) -> Iterator[str]:
-    """Give the lines that say what a commit is."""
-    yield f"commit {one.id}"
-    yield printable(f"author {one.author}")
-    yield f"read   {when(one.time)}"
-    yield from ("", *(f"    {printable(line)}".rstrip() for line in one.message.splitlines()), "")
+def head(commit: Entry) -> Iterator[str]:
+    """Give the header lines of a commit."""
+    yield f"commit {commit.id}"
+    yield printable(f"author {commit.author}")
+    yield f"read   {when(commit.time)}"
+    yield from ("", *(f"    {printable(line)}".rstrip() for line in commit.message.splitlines()), "")
 
 
 def when(moment: int) -> str:
-    """Return a time for people, in UTC; the number of a commit that says another one than there are."""
+    """Format a time in UTC, or as seconds if it is out of range."""
     if not 0 <= moment < _LAST_SECOND:
         return f"{moment} s"
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
-def many(count: int, what: str) -> str:
-    """Return a number with its word, such as `2 tables`."""
-    plural = what if count == 1 or what == "access" else f"{what}s"
+def many(count: int, noun: str) -> str:
+    """Return a number with its noun, such as `2 tables`."""
+    plural = noun if count == 1 or noun == "access" else f"{noun}s"
     return f"{count} {plural}"

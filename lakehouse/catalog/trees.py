@@ -1,4 +1,4 @@
-"""Folders of a repository, as dictionaries."""
+"""Convert git trees to and from dictionaries."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dulwich.objects import ObjectID, Tree
 _FILE, _FOLDER = 0o100644, 0o040000
 
 
-def entries(found: Tree) -> dict[str, str]:
-    """Return the ids in a folder by name."""
-    return {one.path.decode(): one.sha.decode() for one in found.iteritems()}
+def entries(tree: Tree) -> dict[str, str]:
+    """Return the ids of a folder's entries by name."""
+    return {entry.path.decode(): entry.sha.decode() for entry in tree.iteritems()}
 
 
 def tree(entries: Mapping[str, tuple[bool, str]]) -> Tree:
-    """Return a folder of names, each a folder itself or not, and an id."""
-    made = Tree()
+    """Return a git tree; each entry is by its name, whether it is a folder, and its id."""
+    tree = Tree()
     for name, (folder, number) in entries.items():
-        made.add(name.encode(), _FOLDER if folder else _FILE, ObjectID(number.encode()))
-    return made
+        tree.add(name.encode(), _FOLDER if folder else _FILE, ObjectID(number.encode()))
+    return tree

@@ -1,7 +1,7 @@
-"""What a metastore answers as the documents of the catalog's history: one model for tables of every format.
+"""Convert Thrift objects of a metastore into documents of the catalog's history, for tables of every format.
 
-The other way is `lakehouse.catalog.bindings.objects`. What a document has no place for is told, never dropped
-in silence. Constraints, privileges and statistics of columns are told by other calls of the metastore.
+`lakehouse.catalog.bindings.objects` is the inverse. Fields that a document cannot hold are reported, never
+dropped silently. Constraints, privileges and column statistics have calls of their own in the metastore.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any
 from hive_metastore.ttypes import PrincipalType
 
 from lakehouse.catalog import documents
-from lakehouse.catalog.bindings.field_reader import Lost, Taken
-from lakehouse.catalog.documents import Document, is_volatile, line, without_nothing
+from lakehouse.catalog.bindings.field_reader import FieldReader, ReportField
+from lakehouse.catalog.documents import Document, in_order, is_volatile, without_nothing
 from lakehouse.catalog.names import DEFAULT_CATALOG, Name
 
-# The number of a row: another one after each restore.
+# The primary key of the row: a restore changes it.
 _NUMBER = "id"
 
 
 @dataclass(frozen=True)
 class Described:
-    """An object by its name: its document, and what is volatile of it, as a commit keeps the two apart."""
+    """An object: its name, its document, and its volatile part, which a commit stores separately."""
 
     name: Name
     document: Document
@@ -31,15 +31,15 @@ class Described:
 
     @property
     def format(self) -> str:
-        """Of a table: `view`, `iceberg`, `delta`, `hudi` or `hive`."""
+        """The format of a table: `view`, `iceberg`, `delta`, `hudi` or `hive`."""
         return documents.table_format(self.document)
 
 
-def database(found: Any, lost: Lost) -> Described:
-    """Describe a database; `lost` is told each field that its document has no place for."""
-    name = Name(found.catalogName or DEFAULT_CATALOG, found.name)
-    fields = _fields(found, name, lost, "name", "catalogName")
-    said = {
+def database(thrift_database: Any, report_field: ReportField) -> Described:
+    """Convert a database; `report_field` gets each field that its document cannot hold."""
+    name = Name(thrift_database.catalogName or DEFAULT_CATALOG, thrift_database.name)
+    fields = _fields(thrift_database, name, report_field, "name", "catalogName")
+    document = {
         "description": fields.take("description"),
         "location": fields.take("locationUri"),
         "owner": fields.take("ownerName"),
@@ -47,15 +47,15 @@ def database(found: Any, lost: Lost) -> Described:
         "parameters": fields.take("parameters"),
     }
     fields.end()
-    return Described(name, without_nothing(said), {})
+    return Described(name, without_nothing(document), {})
 
 
-def table(found: Any, lost: Lost) -> Described:
-    """Describe a table or a view; `lost` is told each field that its document has no place for."""
-    name = Name(found.catName or DEFAULT_CATALOG, found.dbName, found.tableName)
-    fields = _fields(found, name, lost, "catName", "dbName", "tableName", _NUMBER)
-    kept, volatile = _parted(fields)
-    said = without_nothing(
+def table(thrift_table: Any, report_field: ReportField) -> Described:
+    """Convert a table or a view; `report_field` gets each field that its document cannot hold."""
+    name = Name(thrift_table.catName or DEFAULT_CATALOG, thrift_table.dbName, thrift_table.tableName)
+    fields = _fields(thrift_table, name, report_field, "catName", "dbName", "tableName", _NUMBER)
+    parameters, volatile = _split_parameters(fields)
+    document = without_nothing(
         {
             "type": fields.take("tableType"),
             "owner": fields.take("owner"),
@@ -65,94 +65,102 @@ def table(found: Any, lost: Lost) -> Described:
             "rewrite": fields.take("rewriteEnabled"),
             "view": fields.take("viewExpandedText"),
             "view_as_written": fields.take("viewOriginalText"),
-            "partition_keys": _columns(fields.take("partitionKeys"), name, lost),
-            "parameters": kept,
-            "storage": _storage(fields.take("sd"), name, lost, located=True),
-            "materialized": _materialized(fields.take("creationMetadata"), name, lost),
+            "partition_keys": _columns(fields.take("partitionKeys"), name, report_field),
+            "parameters": parameters,
+            "storage": _storage(fields.take("sd"), name, report_field, located=True),
+            "materialized": _materialized(fields.take("creationMetadata"), name, report_field),
         }
     )
-    if data := documents.data(said):
-        said["data"] = data
+    if data := documents.data(document):
+        document["data"] = data
     fields.end()
-    return Described(name, said, volatile)
+    return Described(name, document, volatile)
 
 
-def partition(called: str, found: Any, lost: Lost) -> Described:
-    """Describe the partition that is called so, such as `day=2026-01-01`."""
-    name = Name(found.catName or DEFAULT_CATALOG, found.dbName, found.tableName, called)
-    fields = _fields(found, name, lost, "catName", "dbName", "tableName")
-    kept, volatile = _parted(fields)
-    said = {
-        "name": called,
+def partition(partition_name: str, thrift_partition: Any, report_field: ReportField) -> Described:
+    """Convert the partition of this name, such as `day=2026-01-01`."""
+    name = Name(
+        thrift_partition.catName or DEFAULT_CATALOG,
+        thrift_partition.dbName,
+        thrift_partition.tableName,
+        partition_name,
+    )
+    fields = _fields(thrift_partition, name, report_field, "catName", "dbName", "tableName")
+    parameters, volatile = _split_parameters(fields)
+    document = {
+        "name": partition_name,
         "values": fields.take("values"),
-        "location": found.sd.location if found.sd else None,
+        "location": thrift_partition.sd.location if thrift_partition.sd else None,
         "created": fields.take("createTime"),
-        "parameters": kept,
-        # Partitions share all of it but the location.
-        "storage": _storage(fields.take("sd"), name, lost, located=False),
+        "parameters": parameters,
+        # Partitions share their storage, except for the location.
+        "storage": _storage(fields.take("sd"), name, report_field, located=False),
     }
     fields.end()
-    return Described(name, without_nothing(said), volatile)
+    return Described(name, without_nothing(document), volatile)
 
 
-def _fields(found: Any, name: Name | str, lost: Lost, *known: str) -> Taken:
-    """Return the fields that say something: those of a new object do not."""
-    nothing = vars(type(found)())
-    said = {
-        key: value for key, value in vars(found).items() if key not in known and value != nothing.get(key)
+def _fields(thrift_object: Any, name: Name | str, report_field: ReportField, *ignored: str) -> FieldReader:
+    """Return a reader of the fields whose values are not the defaults of a new object."""
+    defaults = vars(type(thrift_object)())
+    values = {
+        key: value
+        for key, value in vars(thrift_object).items()
+        if key not in ignored and value != defaults.get(key)
     }
-    return Taken(said, str(name), lost)
+    return FieldReader(values, str(name), report_field)
 
 
-def _parted(fields: Taken) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return what a user meant, and what engines write beside it."""
+def _split_parameters(fields: FieldReader) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the parameters that a user sets, and the volatile part that engines write."""
     parameters: Mapping[str, str] = fields.take("parameters") or {}
     volatile = {key: value for key, value in parameters.items() if is_volatile(key)}
-    kept = {key: value for key, value in parameters.items() if key not in volatile}
-    return kept, without_nothing({"parameters": volatile, "last_access": fields.take("lastAccessTime")})
+    set_by_user = {key: value for key, value in parameters.items() if key not in volatile}
+    last_access = fields.take("lastAccessTime")
+    return set_by_user, without_nothing({"parameters": volatile, "last_access": last_access})
 
 
-def _principal(fields: Taken) -> str:
+def _principal(fields: FieldReader) -> str:
     return str(PrincipalType._VALUES_TO_NAMES[fields.take("ownerType", PrincipalType.USER)])
 
 
-def _columns(columns: Any, name: Name | str, lost: Lost) -> list[dict[str, Any]]:
-    found = []
-    for one in columns or ():
-        fields = _fields(one, f"{name} column {one.name}", lost)
-        found.append(without_nothing({word: fields.take(word) for word in ("name", "type", "comment")}))
+def _columns(columns: Any, name: Name | str, report_field: ReportField) -> list[dict[str, Any]]:
+    documents = []
+    for column in columns or ():
+        fields = _fields(column, f"{name} column {column.name}", report_field)
+        documents.append(without_nothing({key: fields.take(key) for key in ("name", "type", "comment")}))
         fields.end()
-    return found
+    return documents
 
 
-def _storage(found: Any, name: Name, lost: Lost, *, located: bool) -> dict[str, Any]:
-    if not found:
+def _storage(descriptor: Any, name: Name, report_field: ReportField, *, located: bool) -> dict[str, Any]:
+    if not descriptor:
         return {}
-    whole = f"{name} storage"
-    fields = _fields(found, whole, lost, "location")
-    said = {
-        "columns": _columns(fields.take("cols"), whole, lost),
-        "location": found.location if located else None,
+    path = f"{name} storage"
+    fields = _fields(descriptor, path, report_field, "location")
+    document = {
+        "columns": _columns(fields.take("cols"), path, report_field),
+        "location": descriptor.location if located else None,
         "input_format": fields.take("inputFormat"),
         "output_format": fields.take("outputFormat"),
         "compressed": fields.take("compressed"),
         "buckets": fields.take("numBuckets"),
         "subdirectories": fields.take("storedAsSubDirectories"),
         "bucket_columns": fields.take("bucketCols"),
-        "sort_columns": [[one.col, one.order] for one in fields.take("sortCols") or ()],
+        "sort_columns": [[order.col, order.order] for order in fields.take("sortCols") or ()],
         "parameters": fields.take("parameters"),
-        "serde": _serde(fields.take("serdeInfo"), whole, lost),
-        **_skewed(fields.take("skewedInfo"), whole, lost),
+        "serde": _serde(fields.take("serdeInfo"), path, report_field),
+        **_skewed(fields.take("skewedInfo"), path, report_field),
     }
     fields.end()
-    return without_nothing(said)
+    return without_nothing(document)
 
 
-def _serde(found: Any, name: str, lost: Lost) -> dict[str, Any]:
-    if not found:
+def _serde(info: Any, name: str, report_field: ReportField) -> dict[str, Any]:
+    if not info:
         return {}
-    fields = _fields(found, f"{name} serde", lost)
-    said = {
+    fields = _fields(info, f"{name} serde", report_field)
+    document = {
         "name": fields.take("name"),
         "library": fields.take("serializationLib"),
         "description": fields.take("description"),
@@ -162,37 +170,33 @@ def _serde(found: Any, name: str, lost: Lost) -> dict[str, Any]:
         "parameters": fields.take("parameters"),
     }
     fields.end()
-    return without_nothing(said)
+    return without_nothing(document)
 
 
-def _skewed(found: Any, name: str, lost: Lost) -> dict[str, Any]:
-    if not found:
+def _skewed(info: Any, name: str, report_field: ReportField) -> dict[str, Any]:
+    if not info:
         return {}
-    fields = _fields(found, f"{name} skewed", lost)
-    places = fields.take("skewedColValueLocationMaps") or {}
-    said = {
+    fields = _fields(info, f"{name} skewed", report_field)
+    locations = fields.take("skewedColValueLocationMaps") or {}
+    document = {
         "skewed_columns": fields.take("skewedColNames"),
         "skewed_values": fields.take("skewedColValues"),
-        "skewed_locations": sorted(([list(values), place] for values, place in places.items()), key=_line),
+        "skewed_locations": in_order([list(values), location] for values, location in locations.items()),
     }
     fields.end()
-    return said
+    return document
 
 
-def _line(one: Any) -> str:
-    return line({"": one})
-
-
-def _materialized(found: Any, name: Name, lost: Lost) -> list[dict[str, Any]]:
-    if not found:
+def _materialized(metadata: Any, name: Name, report_field: ReportField) -> list[dict[str, Any]]:
+    if not metadata:
         return []
-    fields = _fields(found, f"{name} materialized", lost, "catName", "dbName", "tblName")
-    catalog = found.catName or DEFAULT_CATALOG
-    said = {
+    fields = _fields(metadata, f"{name} materialized", report_field, "catName", "dbName", "tblName")
+    catalog = metadata.catName or DEFAULT_CATALOG
+    document = {
         "transactions": fields.take("validTxnList"),
         "time": fields.take("materializationTime"),
-        # Hive names them without their catalog, and looks for them in the view's.
-        "tables": sorted([catalog, *one.split(".", 1)] for one in fields.take("tablesUsed") or ()),
+        # Hive stores table names without a catalog, and looks them up in the catalog of the view.
+        "tables": sorted([catalog, *table.split(".", 1)] for table in fields.take("tablesUsed") or ()),
     }
     fields.end()
-    return [without_nothing(said)]
+    return [without_nothing(document)]

@@ -1,4 +1,4 @@
-"""Keeps the catalog of a cluster as a commit: where the cluster has a history of its own, there."""
+"""Commit the catalog of a cluster: in the cluster's own history, if it has one."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 from lakehouse.catalog import commits
 from lakehouse.catalog.store import Store
 from ops import output
-from ops.catalog import sync as sharing
+from ops.catalog import sync
 from ops.catalog.targets import Target
 
 
-def commit(target: Target, store: Store, asked: Mapping[str, Any], *, shared: bool) -> dict[str, Any]:
-    """Return what `Kept.json` says of the commit with the catalog as it is now, which `store` has at the end.
+def commit(target: Target, store: Store, request: Mapping[str, Any], *, shared: bool) -> dict[str, Any]:
+    """Commit the current catalog, and return `CommitResult.json`; `store` has the commit at the end.
 
-    `asked` is `author`, `message` and `full`. With `shared` the repository is a copy of the cluster's
+    `request` has `author`, `message` and `full`. With `shared` the repository is a copy of the cluster's
     history, if the cluster has one: then the commit is made there, by the program that the timer starts.
     """
     node = target.node if shared else None
     if node is None:
         with store.locked():
-            return commits.keep(target.source(), store, **asked).json()
-    # What this checkout has from before the timer is the beginning, where no commit was made yet.
-    sharing.synchronize(store, node, output.progress)
-    kept = sharing.told(node, "commit", asked)
-    sharing.synchronize(store, node, output.progress)
-    return kept
+            return commits.keep(target.source(), store, **request).json()
+    # An empty history on the cluster begins with the commits that this checkout has.
+    sync.synchronize(store, node, output.progress)
+    result = sync.call(node, "commit", request)
+    sync.synchronize(store, node, output.progress)
+    return result

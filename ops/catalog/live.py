@@ -1,4 +1,4 @@
-"""The catalog of a cluster, read from here: psql on the database's own host, and the NameNode."""
+"""Read the catalog of a cluster remotely, by psql on the database's own host and by the NameNode."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LIMIT_SECONDS = 600.0
 
 
 def source(cluster: Cluster) -> Source:
-    """Return what reads the catalog of a cluster."""
+    """Return the source of a cluster's catalog."""
     return Source(
         str(cluster.variable("lakehouse_cluster")), ask=database(cluster), versions=delta_versions(cluster)
     )
 
 
 def database(cluster: Cluster) -> Ask:
-    """Return what asks the database of a cluster, on its own host: no password is on the way."""
+    """Return a function that queries the database of a cluster on its own host, without a password."""
     host = cluster.active("postgresql")
 
     @contextmanager
@@ -50,9 +50,9 @@ def database(cluster: Cluster) -> Ask:
 
 
 def psql(host: Host) -> list[str]:
-    """Return the call of psql on a database's host: the metastore's role, in the metastore's database.
+    """Return the command line of psql on the database's host, with the metastore's role and database.
 
-    Its caller is PostgreSQL's own OS user, whom pg_hba.conf lets in as that role.
+    It runs as PostgreSQL's own OS user, which pg_hba.conf accepts as that role.
     """
     port = endpoints.on("postgresql", host).port
     command = ["env", "PGCONNECT_TIMEOUT=5", "PGAPPNAME=lakehouse-catalog", "psql", "-XAtq", "-p", str(port)]
@@ -60,11 +60,11 @@ def psql(host: Host) -> list[str]:
 
 
 def login(host: Host) -> list[str]:
-    """Return the words of psql for the metastore's role and its database."""
+    """Return the options of psql for the metastore's role and database."""
     name, user = (str(host.entry("lakehouse_database", key)) for key in ("name", "user"))
     return ["-U", user, "-d", name]
 
 
 def delta_versions(cluster: Cluster) -> build.Versions:
-    """Return what looks up versions of Delta tables: the NameNode lists the `_delta_log` of each."""
+    """Return a function that looks up versions of Delta tables by listing their `_delta_log`."""
     return listed_versions(Files.of(cluster).names) if cluster.running("namenode") else build.no_versions

@@ -1,6 +1,6 @@
-"""`lakehouse catalog merge`, `cherry-pick` and `revert`: a change of the catalog, as a commit of a branch.
+"""`lakehouse catalog merge`, `cherry-pick` and `revert`: commit a change to a branch.
 
-The metastore is not touched: `catalog restore` writes the desired state. `main` is what has been.
+The metastore is not changed: `catalog restore` writes the state of a branch. `main` has the past states.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from lakehouse.shared_options import COMPOSE, MergeOptions
 from ops.catalog.repository import command, end, opened, say
 from ops.outcome import Finding, Outcome
 
-# What of a commit's message says which one was meant.
-_MEANT = {"merge": "Merged", "cherry-pick": "Picked", "revert": "Reverted"}
+# The key of the original commit in the message.
+_ORIGIN = {"merge": "Merged", "cherry-pick": "Picked", "revert": "Reverted"}
 
 
 @dataclass(frozen=True)
 class _Change:
-    """What is to change: what became of one commit in another one; `meant` is the one that was asked for."""
+    """The change to apply: the differences between `base` and `theirs`; `commit` is the verb's argument."""
 
     verb: str
-    meant: Entry
+    commit: Entry
     base: Entry | None
     theirs: Entry
 
 
 @dataclass(frozen=True)
 class _Line:
-    """The branch that a change goes to, and its last commit; a new one begins at that of `main`."""
+    """The target branch, and its last commit; a new branch begins at that of `main`."""
 
     name: str
     tip: Entry
@@ -47,8 +47,8 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class _Done:
-    """What became of a change: its commit, or none where nothing is to do, or a person has to decide."""
+class _MergeResult:
+    """The result of a change: its commit, or None without a difference or with unresolved conflicts."""
 
     entry: Entry | None = None
     conflicts: Sequence[Conflict] = ()
@@ -56,16 +56,16 @@ class _Done:
 
 
 def carry_out(verb: str, options: MergeOptions) -> int:
-    """Make a commit of a branch: merge, cherry-pick or revert; return 0, or 1 where conflicts are left."""
+    """Merge, cherry-pick or revert a commit; return 0, or 1 with unresolved conflicts."""
     with opened(options, writes=True) as (store, target), store.locked():
         entry = store.resolve(options.commit)
         line = _line(store, options, verb, entry)
         return _carry_out(options, (store, target), line, _CHANGES[verb](store, line, entry))
 
 
-def _line(store: Store, options: MergeOptions, verb: str, meant: Entry) -> _Line:
-    """Return the branch that is asked for, or one that is called after what is done."""
-    name = str(options.into or f"{verb}-{meant.short}")
+def _line(store: Store, options: MergeOptions, verb: str, commit: Entry) -> _Line:
+    """Return the target branch, by default one named after the verb and the commit."""
+    name = str(options.into or f"{verb}-{commit.short}")
     if name == MAIN:
         raise UsageError(
             f"--into {MAIN}: {MAIN} is what the metastore has been, commit by commit; --into another branch,"
@@ -91,43 +91,43 @@ _CHANGES: Mapping[str, Callable[[Store, _Line, Entry], _Change]] = {
 
 
 def _carry_out(options: MergeOptions, opened_store: tuple[Store, str], line: _Line, change: _Change) -> int:
-    """Do it and say how it ended: 0, or 1 where a person has to decide, and nothing was written."""
+    """Apply the change and print the result; return 0, or 1 with unresolved conflicts and no commit."""
     began, (store, target) = time.monotonic(), opened_store
     choice = Choice(_side(options), data=not options.no_data)
-    done = _done(options, store, line, change, choice)
-    entry = done.entry
+    result = _apply(options, store, line, change, choice)
+    entry = result.entry
     changes = list(diff.changes(store, line.tip.tree, entry.tree)) if entry else []
     if not options.as_json:
-        say([*map(str, done.conflicts), *map(screen.change, changes)])
-    # What else the branch does not have was not asked to be dropped.
-    drop = " --drop" if any(one.action is Action.REMOVED for one in changes) else ""
-    made = [f"{entry.short} on {line.name}", screen.many(len(changes), "change")] if entry else []
+        say([*map(str, result.conflicts), *map(screen.change, changes)])
+    # Only for objects that this change removes.
+    drop = " --drop" if any(applied.action is Action.REMOVED for applied in changes) else ""
+    commit_facts = [f"{entry.short} on {line.name}", screen.many(len(changes), "change")] if entry else []
     return end(
         options,
         change.verb,
         target,
-        (*made, *done.facts, f"{time.monotonic() - began:.1f} s"),
+        (*commit_facts, *result.facts, f"{time.monotonic() - began:.1f} s"),
         {
             "commit": entry.id if entry else None,
             "branch": line.name,
             "base": change.base.id if change.base else None,
             "ours": line.tip.id,
             "theirs": change.theirs.id,
-            "conflicts": [one.json() for one in done.conflicts],
-            "changes": [one.json() for one in changes],
+            "conflicts": [conflict.json() for conflict in result.conflicts],
+            "changes": [applied.json() for applied in changes],
         },
-        _following(options, entry, drop),
-        () if entry else _undecided(options, line, change, done.conflicts),
+        _next_verb(options, entry, drop),
+        () if entry else _undecided(options, line, change, result.conflicts),
     )
 
 
 def _side(options: MergeOptions) -> Side | None:
-    """Return the side that decides conflicts; None for a person."""
+    """Return the side that wins conflicts; None for no side."""
     return Side.OURS if options.ours else Side.THEIRS if options.theirs else None
 
 
-def _following(options: MergeOptions, entry: Entry | None, drop: str) -> str:
-    """Return the verb to run next: a stack takes no state, and has what a commit was served beside it."""
+def _next_verb(options: MergeOptions, entry: Entry | None, drop: str) -> str:
+    """Return the verb to run next: a stack cannot restore a commit, but serve it."""
     if entry is None:
         return "catalog log"
     return (
@@ -137,47 +137,47 @@ def _following(options: MergeOptions, entry: Entry | None, drop: str) -> str:
     )
 
 
-def _done(options: MergeOptions, store: Store, line: _Line, change: _Change, choice: Choice) -> _Done:
-    """Return what becomes of a change, which is written where nothing is left to decide."""
+def _apply(options: MergeOptions, store: Store, line: _Line, change: _Change, choice: Choice) -> _MergeResult:
+    """Commit a change, unless it has unresolved conflicts."""
     joins = change.verb == "merge"
     if joins and change.base == change.theirs:
-        return _Done(facts=(f"nothing to merge: {line.tip.short} has all of {change.theirs.short}",))
+        return _MergeResult(facts=(f"nothing to merge: {line.tip.short} has all of {change.theirs.short}",))
     before = None if line.new else line.tip
     if joins and change.base == line.tip and choice.data:
         store.move(line.name, before, change.theirs)
-        return _Done(change.theirs, facts=("fast-forward",))
+        return _MergeResult(change.theirs, facts=("fast-forward",))
     batch = Batch(store)
     trees = Three(change.base.tree if change.base else None, line.tip.tree, change.theirs.tree)
     merged = merge_trees(batch, trees, choice)
     if merged.conflicts and choice.side is None:
-        return _Done(conflicts=merged.conflicts)
+        return _MergeResult(conflicts=merged.conflicts)
     if merged.tree == line.tip.tree and not joins:
-        return _Done(facts=(f"nothing to {change.verb}: {line.tip.short} has it so already",))
+        return _MergeResult(facts=(f"nothing to {change.verb}: {line.tip.short} has it so already",))
     author, identity = commits.author(options.author), batch.tree(merged.tree)[CATALOG]
     batch.flush()
     message = (
-        f"{options.message or f'{change.verb} {options.commit}: {change.meant.subject}'}\n\n"
-        f"{_MEANT[change.verb]}: {change.meant.id}\nCatalog: {identity}\n"
+        f"{options.message or f'{change.verb} {options.commit}: {change.commit.subject}'}\n\n"
+        f"{_ORIGIN[change.verb]}: {change.commit.id}\nCatalog: {identity}\n"
     )
-    # The clock of this machine is another one than that of the database, and history is by time.
+    # The history is ordered by time, and the clock of this machine may differ from that of the database.
     moment = max(int(time.time()), line.tip.time, change.theirs.time)
     parents = [line.tip, *([change.theirs] if joins else [])]
-    made = store.add(merged.tree, parents, author, moment, message)
-    store.move(line.name, before, made)
+    commit = store.add(merged.tree, parents, author, moment, message)
+    store.move(line.name, before, commit)
     decided = (
         (f"{screen.many(len(merged.conflicts), 'conflict')}: {choice.side}",) if merged.conflicts else ()
     )
-    return _Done(made, merged.conflicts, decided)
+    return _MergeResult(commit, merged.conflicts, decided)
 
 
 def _undecided(
     options: MergeOptions, line: _Line, change: _Change, conflicts: Sequence[Conflict]
 ) -> tuple[Finding, ...]:
-    """Return what has to be decided, and the command that shows what the other side has changed."""
+    """Return the finding about unresolved conflicts, with the command that shows the other side's changes."""
     if not conflicts:
         return ()
-    what = (
+    fact = (
         f"{screen.many(len(conflicts), 'conflict')}, nothing is written; --ours or --theirs decides them all"
     )
     look = f"catalog diff {(change.base or line.tip).short} {change.theirs.short}"
-    return (Finding("catalog.conflict", Outcome.DEGRADED, line.name, what, command(options, look)),)
+    return (Finding("catalog.conflict", Outcome.DEGRADED, line.name, fact, command(options, look)),)

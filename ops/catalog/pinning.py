@@ -1,4 +1,4 @@
-"""Gives Iceberg's snapshots tags, so that no expiry takes away what a commit names."""
+"""Tag Iceberg snapshots, so that an expiry keeps the snapshots that a commit refers to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OTHER_CATALOG = (
 
 @dataclass(frozen=True)
 class Pin:
-    """A snapshot that is to stay: its table, its number, and the statement that says so to Spark."""
+    """A snapshot to protect: its table, its number, and the statement for Spark that tags it."""
 
     table: Name
     snapshot: int
@@ -38,105 +38,108 @@ class Pin:
 
 
 @dataclass(frozen=True)
-class Pinned:
-    """Which state of its files each table had that was looked at, and the findings of those without a tag."""
+class PinResult:
+    """The state of the files of each checked table, and the findings of tables without a tag."""
 
     states: Mapping[Name, Any]
     findings: tuple[Finding, ...]
 
 
-def pin(cluster: Cluster, tables: Iterable[tuple[Name, Document]], days: int) -> Pinned:
-    """Tag the current snapshot of each Iceberg table for so many days; return what is not tagged, and why.
+def pin(cluster: Cluster, tables: Iterable[tuple[Name, Document]], days: int) -> PinResult:
+    """Tag the current snapshot of each Iceberg table for so many days, unless it has such a tag already.
 
-    One that is tagged for as long already is left as it is. LakehouseError where HDFS does not answer.
+    LakehouseError if HDFS does not answer.
     """
-    found = [(name, said) for name, said in tables if table_format(said) == "iceberg"]
+    iceberg = [(name, document) for name, document in tables if table_format(document) == "iceberg"]
     path = cluster.inventory.path
-    own = [(name, said) for name, said in found if name.catalog == DEFAULT_CATALOG]
-    pins, damaged = pins_of(own, Files.of(cluster), int(time.time() * 1000), days)
+    taggable = [(name, document) for name, document in iceberg if name.catalog == DEFAULT_CATALOG]
+    pins, damaged = pins_of(taggable, Files.of(cluster), int(time.time() * 1000), days)
     spark, check = (
         f".venv/bin/lakehouse {verb} -i {path}" for verb in ("sql --engine spark", "catalog check")
     )
     findings = (
         *(
             _unpinned(name, f"{_OTHER_CATALOG}{name.catalog}", f"{spark} ...")
-            for name, _ in found
+            for name, _ in iceberg
             if name.catalog != DEFAULT_CATALOG
         ),
         *(_unpinned(name, why, check) for name, why in damaged),
-        *(_unpinned(one.table, why, f"{spark} ...") for one, why in _told(cluster, pins)),
+        *(_unpinned(failed.table, why, f"{spark} ...") for failed, why in _failed_pins(cluster, pins)),
     )
-    return Pinned({name: said.get(DATA) for name, said in found}, findings)
+    return PinResult({name: document.get(DATA) for name, document in iceberg}, findings)
 
 
 def pins_of(
     tables: Sequence[tuple[Name, Document]], files: readable.Files, now: int, days: int
 ) -> tuple[list[Pin], list[tuple[Name, str]]]:
-    """Return the tags that Iceberg tables need at a time in milliseconds, and why which have none."""
+    """Return the tags that Iceberg tables need at a time in milliseconds, and the damaged tables with why."""
 
-    def look(table: tuple[Name, Document]) -> Pin | str | None:
-        name, said = table
+    def check(table: tuple[Name, Document]) -> Pin | str | None:
+        name, document = table
         try:
-            metadata = readable.iceberg(str(said["parameters"]["metadata_location"]), files)
+            metadata = readable.iceberg(str(document["parameters"]["metadata_location"]), files)
         except readable.DamagedError as error:
             return str(error)
-        return wanted(name, metadata, now, days)
+        return needed_tag(name, metadata, now, days)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        looks = list(zip(tables, pool.map(look, tables), strict=True))
-    damaged = [(name, found) for (name, _), found in looks if isinstance(found, str)]
-    return [found for _, found in looks if isinstance(found, Pin)], damaged
+        results = list(zip(tables, pool.map(check, tables), strict=True))
+    damaged = [(name, result) for (name, _), result in results if isinstance(result, str)]
+    return [result for _, result in results if isinstance(result, Pin)], damaged
 
 
 def pin_rest(
-    cluster: Cluster, first: Pinned, committed: Iterable[tuple[Name, Document]], days: int
+    cluster: Cluster, first: PinResult, committed: Iterable[tuple[Name, Document]], days: int
 ) -> tuple[Finding, ...]:
-    """Tag what a commit has and the first look had not: tables were written while Spark was at work.
+    """Tag the tables of a commit that were written while the `first` tags were created.
 
-    Returns what is not tagged of all tables of the commit.
+    Returns the findings of all tables of the commit without a tag.
     """
-    # A tag is another state of the files, too: its table is looked at, and needs no second one.
-    rest = [(name, said) for name, said in committed if first.states.get(name) != said.get(DATA)]
-    again = {str(name) for name, _ in rest}
-    return (*(one for one in first.findings if one.where not in again), *pin(cluster, rest, days).findings)
+    # A tag changes the state of the files too: its table is checked again, and needs no second tag.
+    rest = [(name, table) for name, table in committed if first.states.get(name) != table.get(DATA)]
+    checked_again = {str(name) for name, _ in rest}
+    earlier = (finding for finding in first.findings if finding.where not in checked_again)
+    return (*earlier, *pin(cluster, rest, days).findings)
 
 
 def _unpinned(name: Name, why: str, command: str) -> Finding:
     return Finding("catalog.unpinned", Outcome.DEGRADED, str(name), why, command)
 
 
-def wanted(name: Name, metadata: Mapping[str, Any], now: int, days: int) -> Pin | None:
-    """Return the tag that a table needs at a time in milliseconds; None where it has one, or no row.
+def needed_tag(name: Name, metadata: Mapping[str, Any], now: int, days: int) -> Pin | None:
+    """Return the tag that a table needs at a time in milliseconds; None if it has one, or no row.
 
-    Iceberg counts the age of a tag from the snapshot's time on, not from the tag's.
+    The age of a tag is that of its snapshot in Iceberg, not that of the tag.
     """
     snapshot = readable.snapshot(metadata)
     if snapshot is None:
         return None
     number, age = int(snapshot["snapshot-id"]), now - int(snapshot["timestamp-ms"])
     tag = f"lakehouse-{number}"
-    there = (metadata.get("refs") or {}).get(tag)
-    if there and int(there.get("max-ref-age-ms") or age + days * _DAY_MS) >= age + (days - 1) * _DAY_MS:
+    ref = (metadata.get("refs") or {}).get(tag)
+    if ref and int(ref.get("max-ref-age-ms") or age + days * _DAY_MS) >= age + (days - 1) * _DAY_MS:
         return None
-    kept = math.ceil(age / _DAY_MS) + days
+    days_kept = math.ceil(age / _DAY_MS) + days
     return Pin(
         name,
         number,
         f"ALTER TABLE iceberg.{quoted(name.database)}.{quoted(name.table)} CREATE OR REPLACE TAG `{tag}`"
-        f" AS OF VERSION {number} RETAIN {kept} DAYS",
+        f" AS OF VERSION {number} RETAIN {days_kept} DAYS",
     )
 
 
-def _told(cluster: Cluster, pins: list[Pin]) -> Iterator[tuple[Pin, str]]:
-    """Have Spark run the statements in one session; give those that fail, and why."""
-    engine, left = ENGINES["spark"], pins
+def _failed_pins(cluster: Cluster, pins: list[Pin]) -> Iterator[tuple[Pin, str]]:
+    """Run the statements in one session of Spark; give those that fail, and why."""
+    engine, remaining = ENGINES["spark"], pins
     [host, *_] = cluster.inventory.group(engine.group)
-    person = str(cluster.variable("lakehouse_users")[engine.user])
-    while left:
-        said = engine.ask(Query(cluster, host, person, [one.statement for one in left], _SECONDS))
-        if not said.complaint:
+    user = str(cluster.variable("lakehouse_users")[engine.user])
+    while remaining:
+        statements = [pin.statement for pin in remaining]
+        answer = engine.ask(Query(cluster, host, user, statements, _SECONDS))
+        if not answer.complaint:
             return
-        # The rest of a silent engine would be as silent.
-        failed = left[len(said.results) :] if said.silent or said.late else [left[len(said.results)]]
-        yield from ((one, said.complaint) for one in failed)
-        left = left[len(said.results) + len(failed) :]
+        succeeded = len(answer.results)
+        # An engine that does not answer fails all further statements.
+        failed = remaining[succeeded:] if answer.silent or answer.late else [remaining[succeeded]]
+        yield from ((pin, answer.complaint) for pin in failed)
+        remaining = remaining[succeeded + len(failed) :]

@@ -19,9 +19,9 @@ from ops.outcome import Finding, Result
 
 @contextmanager
 def opened(options: CatalogOptions, *, writes: bool = False) -> Iterator[tuple[Store, str]]:
-    """Open the repository, for what is said of a cluster, or of a path.
+    """Open the repository of a path, or of a cluster; give it with its name.
 
-    A copy of the cluster's own history has what that has; what is written is there at the end, too.
+    A copy of the cluster's own history is synchronized before, and after writing.
     """
     first = command(options, "catalog commit")
     if options.store:
@@ -35,11 +35,11 @@ def opened(options: CatalogOptions, *, writes: bool = False) -> Iterator[tuple[S
 
 @contextmanager
 def history(chosen: Target, first: str = COMMIT, *, writes: bool = False) -> Iterator[Store]:
-    """Open the repository that this checkout has; `first` is the command that makes its first commit."""
+    """Open the repository of this checkout; `first` is the command that makes its first commit."""
     node, where = chosen.node, chosen.place
     with closing(Store.made(where) if node else Store(where, first)) as store:
         if node:
-            _current(store, node, needed=writes)
+            _synchronize(store, node, required=writes)
         yield store
         if node and writes:
             sync.synchronize(store, node, output.progress)
@@ -47,18 +47,18 @@ def history(chosen: Target, first: str = COMMIT, *, writes: bool = False) -> Ite
             chosen.written()
 
 
-def _current(store: Store, node: sync.Node, *, needed: bool) -> None:
-    """Have a copy hold what the cluster's history holds; without it, what is here may be enough to read."""
+def _synchronize(store: Store, node: sync.Node, *, required: bool) -> None:
+    """Synchronize a copy with the cluster's history; unless `required`, an old copy is enough to read."""
     try:
         sync.synchronize(store, node, output.progress)
     except LakehouseError as error:
-        if needed or not store.head():
+        if required or not store.head():
             raise
         output.progress(f"DEGRADED catalog.copy {store.path} may be old: {error}")
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print lines for people. A file or a pipe gets them as they are: they may be JSON or SQL."""
+    """Print lines; a terminal gets no control characters, a file or pipe the lines unchanged."""
     clean = sys.stdout.isatty()
     for line in lines:
         sys.stdout.write(f"{printable(line, keep=LINES) if clean else line}\n")
@@ -66,12 +66,12 @@ def say(lines: Iterable[str]) -> None:
 
 
 def command(options: CatalogOptions, verb: str) -> str:
-    """Return the command of a verb, about the same repository."""
+    """Return the command of a verb for the same repository."""
     where = f"--store {options.store}" if options.store else targets.option(options)
     return f".venv/bin/lakehouse {verb} {where}"
 
 
-def end(  # noqa: PLR0913, PLR0917 -- what a last line has
+def end(  # noqa: PLR0913, PLR0917 -- the parts of a result
     options: CatalogOptions,
     verb: str,
     target: str,
@@ -80,7 +80,7 @@ def end(  # noqa: PLR0913, PLR0917 -- what a last line has
     after: str,
     findings: tuple[Finding, ...] = (),
 ) -> int:
-    """Say how a verb ended; return its exit code. `after` is the verb to run next."""
+    """Print the result of a verb; return its exit code. `after` is the verb to run next."""
     result = Result(
         verb=f"catalog {verb}", target=target, findings=findings, facts=facts, hosts={},
         healthy_next=command(options, after), details=details,

@@ -14,8 +14,8 @@ from lakehouse.catalog import commits, hooks, names, objects, relocation, restor
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.restoring import Deed, Step, Undo, Wanted
-from lakehouse.catalog.snapshot_reader import Past
+from lakehouse.catalog.restoring import Operation, RestoreTarget, Step, Undo
+from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Entry, Store, Writer
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.next_command import PROGRAM, command
@@ -23,7 +23,7 @@ from ops.catalog import committing, live, targets, undeleting
 from ops.catalog.repository import history
 from ops.catalog.targets import Target
 from ops.catalog.undeleting import Undeleting
-from ops.catalog.writing import ChangedError, Metadata, Seen, in_one_line
+from ops.catalog.writing import ChangedError, Metadata, PlannedStep, in_one_line
 from ops.change import run
 from ops.change.facts import Living
 from ops.change.result import Ending, Refusal, Stopped
@@ -37,50 +37,52 @@ _SHOWN = 40
 
 
 def prepare(living: Living, request: Request) -> Work:
-    """Return the plan: of a run that was stopped, what the metastore shows that it has not done.
+    """Return the plan; for an interrupted run, the remaining differences.
 
-    Raises LakehouseError where the commit is not there or damaged, or the catalog cannot be read.
+    Raises LakehouseError if the commit is missing or damaged, or the catalog cannot be read.
     """
     arguments, cluster = request.arguments, living.cluster
-    with _opened(arguments, cluster) as store:
-        where = store.path
+    with _open_store(arguments, cluster) as store:
+        path = store.path
         entry = store.resolve(str(arguments["commit"]))
         scope = names.parse(str(arguments["name"])) if arguments["name"] else Name()
-        named = _words(scope, arguments)
+        scope_words = _words(scope, arguments)
         options = {"--drop": arguments["drop"], "--store": arguments["store"]}
-        words = shlex.join([entry.short, *named, *run.given(options)])
+        words = shlex.join([entry.short, *scope_words, *run.given(options)])
         stopped = request.stopped
-        again = command(f"resume {stopped.id}" if stopped else f"{VERB} {words}", request.path)
-        overlay, built = commits.now(live.source(cluster), store)
+        retry = command(f"resume {stopped.id}" if stopped else f"{VERB} {words}", request.path)
+        overlay, built = commits.current(live.source(cluster), store)
         if not any(objects.document(overlay, tree, scope) for tree in (entry.tree, built.tree)):
             raise UsageError(
                 f"{scope} is neither in {entry.short} nor in the metastore; {PROGRAM} catalog log"
             )
-        wanted, uncloned = _wanted(overlay, entry.tree, scope, arguments)
+        target, uncloned = _target(overlay, entry.tree, scope, arguments)
         undo = _undo(cluster, entry, arguments, store)
-        found = (*restoring.plan(overlay, built.tree, wanted, Files.of(cluster), undo), *uncloned)
-        steps = [one for one in found if one.deed is not Deed.LEAVE]
+        all_steps = (*restoring.plan(overlay, built.tree, target, Files.of(cluster), undo), *uncloned)
+        steps = [step for step in all_steps if step.operation is not Operation.LEAVE]
         with MetastoreSession(cluster) as metastore:
-            seen = Metadata(metastore, _nobody).all(steps)
-        # What was changed between the plan and this look would be taken for what the plan has seen.
+            planned = Metadata(metastore, _ignore).all(steps)
+        # A change between the two reads would be taken for the state of the plan.
         if steps:
-            later, fresh = commits.now(live.source(cluster), store)
-            if fresh.identity != built.identity:
-                _unchanged(Past(later, fresh.tree), steps, again)
-    left = [one for one in found if one.deed is Deed.LEAVE]
-    # What is asked for by its name and cannot be done is refused; what is in the way of more is said.
-    refused = next((one for one in left if wanted.scope.table and one.name == wanted.scope), None)
-    dropped = [one for one in steps if one.deed is Deed.DROP]
-    of = f"--store {arguments['store']}" if arguments["store"] else f"-i {request.path}"
-    serve = f"{PROGRAM} catalog serve {entry.short} {of}"
+            new_overlay, current = commits.current(live.source(cluster), store)
+            if current.identity != built.identity:
+                _check_unchanged(SnapshotReader(new_overlay, current.tree), steps, retry)
+    left_alone = [step for step in all_steps if step.operation is Operation.LEAVE]
+    # A table that is named by the user and cannot be restored is refused; others are reported.
+    refused = next((step for step in left_alone if target.scope.table and step.name == target.scope), None)
+    dropped = [step for step in steps if step.operation is Operation.DROP]
+    place = f"--store {arguments['store']}" if arguments["store"] else f"-i {request.path}"
+    serve = f"{PROGRAM} catalog serve {entry.short} {place}"
     return Work(
-        target=" ".join([entry.short, *named]),
+        target=" ".join([entry.short, *scope_words]),
         # A branch may move meanwhile.
         arguments={**arguments, "commit": entry.id},
-        plan=[{"deed": one.deed.name.lower(), "kind": one.kind, "name": str(one.name)} for one in steps],
-        lines=_lines(entry.short, found),
+        plan=[
+            {"deed": step.operation.name.lower(), "kind": step.kind, "name": str(step.name)} for step in steps
+        ],
+        lines=_lines(entry.short, all_steps),
         question=f"Write {counted(len(steps), 'object')} of the metastore?",
-        do=partial(_do, where, entry, seen, len(left)),
+        do=partial(_do, path, entry, planned, len(left_alone)),
         danger=f"{counted(len(dropped), 'object leaves', 'objects leave')} the catalog; files stay."
         if dropped
         else "",
@@ -90,83 +92,89 @@ def prepare(living: Living, request: Request) -> Work:
 
 
 def _undo(cluster: Cluster, entry: Entry, arguments: Mapping[str, Any], store: Store) -> Undo:
-    """Return what finds dropped files: only a commit of this cluster names what its snapshots have."""
+    """Return the function that finds dropped files, for a commit of this cluster with snapshots."""
     node = targets.machines(cluster).node
-    own = entry.facts.get("Cluster") == str(cluster.variable("lakehouse_cluster"))
-    if node is None or not own or arguments.get("rules") or arguments.get("other"):
+    is_own = entry.facts.get("Cluster") == str(cluster.variable("lakehouse_cluster"))
+    if node is None or not is_own or arguments.get("rules") or arguments.get("other"):
         return restoring.no_undo
 
     @cache
-    def past(commit: str) -> Past | None:
+    def reader(commit: str) -> SnapshotReader | None:
         try:
-            return Past(store, store.resolve(commit).tree)
+            return SnapshotReader(store, store.resolve(commit).tree)
         except LakehouseError:
-            # Of a snapshot whose commit was forgotten, or is in another form.
+            # The commit of a snapshot may be expired, or have another format.
             return None
 
-    def said(commit: str, name: Name) -> Document | None:
-        if (other := past(commit)) is None:
-            return None
-        return other.partition(name) if name.partition else other.said(name)
+    def document(commit: str, name: Name) -> Document | None:
+        snapshot = reader(commit)
+        return _document(snapshot, name) if snapshot else None
 
-    return Undeleting(node, Files.of(cluster), str(cluster.variable("lakehouse_root")), entry, said)
-
-
-def _unchanged(now: Past, steps: Sequence[Step], again: str) -> None:
-    """Return if all is as the plan has it; LakehouseError where something has been changed since."""
-    for one in steps:
-        if (now.partition(one.name) if one.name.partition else now.said(one.name)) != one.now:
-            raise LakehouseError(f"{one.name} was changed while the plan was made", again)
+    return Undeleting(node, Files.of(cluster), str(cluster.variable("lakehouse_root")), entry, document)
 
 
-def _wanted(
+def _document(reader: SnapshotReader, name: Name) -> Document | None:
+    return reader.partition(name) if name.partition else reader.document(name)
+
+
+def _check_unchanged(metastore: SnapshotReader, steps: Sequence[Step], retry: str) -> None:
+    """Return if all objects are as in the plan; LakehouseError if one has changed since."""
+    for step in steps:
+        if _document(metastore, step.name) != step.before:
+            raise LakehouseError(f"{step.name} was changed while the plan was made", retry)
+
+
+def _target(
     writer: Writer, tree: str, scope: Name, arguments: Mapping[str, Any]
-) -> tuple[Wanted, list[Step]]:
-    """Return what the metastore is to become: the commit, elsewhere or as another database if asked.
+) -> tuple[RestoreTarget, list[Step]]:
+    """Return the target state: the commit, with rewritten locations or as a clone if requested.
 
-    With what is not in that other database.
+    The steps are those of tables that a clone lacks.
     """
     rules = tuple(map(relocation.rule, arguments.get("rules", ())))
-    other = str(arguments.get("other", ""))
-    if other and (not scope.database or scope.table or scope.function):
+    clone = str(arguments.get("other", ""))
+    if clone and (not scope.database or scope.table or scope.function):
         raise UsageError("--as NAME: of one database, as in: catalog restore HEAD sales --as dev_sales")
     if rules:
         tree = relocation.moved(writer, tree, rules)
-    left: list[Step] = []
-    if other:
-        tree, left = relocation.cloned(writer, tree, scope, other)
-        scope = replace(scope, database=other)
-    return Wanted(tree, scope, bool(arguments["drop"]), shares=bool(other)), left
+    skipped: list[Step] = []
+    if clone:
+        tree, skipped = relocation.cloned(writer, tree, scope, clone)
+        scope = replace(scope, database=clone)
+    return RestoreTarget(tree, scope, bool(arguments["drop"]), shares=bool(clone)), skipped
 
 
 def _words(scope: Name, arguments: Mapping[str, Any]) -> list[str]:
-    """Return what a person typed after the commit, but for --drop."""
-    other = ["--as", str(arguments["other"])] if arguments.get("other") else []
-    rules = [word for one in arguments.get("rules", ()) for word in ("--rewrite", str(one))]
-    return [*([str(scope)] if arguments["name"] else []), *other, *rules]
+    """Return the arguments of the command after the commit, except for --drop."""
+    clone = ["--as", str(arguments["other"])] if arguments.get("other") else []
+    rules = [word for rule in arguments.get("rules", ()) for word in ("--rewrite", str(rule))]
+    return [*([str(scope)] if arguments["name"] else []), *clone, *rules]
 
 
-def _lines(commit: str, found: Sequence[Step]) -> list[str]:
-    shown = (screen.printable(str(one)) for one in found[:_SHOWN])
-    more = [f"  and {len(found) - _SHOWN} more"] if found[_SHOWN:] else []
-    files = sum(one.copy.files for one in found if one.copy)
-    what = f"{counted(files, 'dropped file comes', 'dropped files come')} back, others" if files else "files"
-    return [f"{VERB} {commit}: {what} stay as they are", *(f"  {one}" for one in shown), *more]
+def _lines(commit: str, steps: Sequence[Step]) -> list[str]:
+    """Return the lines of the plan."""
+    listed = (screen.printable(str(step)) for step in steps[:_SHOWN])
+    rest = [f"  and {len(steps) - _SHOWN} more"] if steps[_SHOWN:] else []
+    count = sum(step.copy.files for step in steps if step.copy)
+    files = f"{counted(count, 'dropped file comes', 'dropped files come')} back, others" if count else "files"
+    return [f"{VERB} {commit}: {files} stay as they are", *(f"  {line}" for line in listed), *rest]
 
 
-def _do(where: Path, entry: Entry, seen: Sequence[Seen], left: int, running: Running) -> tuple[str, ...]:
-    living, lost, commit = running.living, set[str](), entry.id
+def _do(
+    path: Path, entry: Entry, planned: Sequence[PlannedStep], left_alone: int, running: Running
+) -> tuple[str, ...]:
+    living, unsupported = running.living, set[str]()
     [host, *_] = living.having("metastore")
-    told = {"commit": commit, "plan": [str(one.step) for one in seen]}
-    hooks.run(where, hooks.PRE_RESTORE, lambda: told)
-    files = _brought([one.step for one in seen], running)
-    before = _kept(targets.machines(living.cluster), where)
+    details = {"commit": entry.id, "plan": [str(item.step) for item in planned]}
+    hooks.run(path, hooks.PRE_RESTORE, lambda: details)
+    files = _bring_files([item.step for item in planned], running)
+    before = _commit_current(targets.machines(living.cluster), path)
     running.say(f"the catalog as it is now is commit {before.short}")
     try:
         with MetastoreSession(living.cluster) as metastore:
-            metadata = Metadata(metastore, lambda name, field: lost.add(f"{name} {field}"))
+            metadata = Metadata(metastore, lambda name, field: unsupported.add(f"{name} {field}"))
             metadata.write(
-                seen,
+                planned,
                 lambda steps: running.begins(host.name, in_one_line(steps)),
                 lambda steps: running.done(host.name, in_one_line(steps)),
             )
@@ -175,47 +183,50 @@ def _do(where: Path, entry: Entry, seen: Sequence[Seen], left: int, running: Run
     except LakehouseError as error:
         ending = Ending.HALFWAY if running.changed else Ending.FAILED
         raise Stopped(ending, error.message, "") from None
-    hooks.run(where, hooks.POST_RESTORE, lambda: {**told, "before": before.id})
-    for one in sorted(lost):
-        running.say(f"{one}: is not as in the commit, the metastore takes none by Thrift")
+    hooks.run(path, hooks.POST_RESTORE, lambda: {**details, "before": before.id})
+    for field in sorted(unsupported):
+        running.say(f"{field}: is not as in the commit, the metastore takes none by Thrift")
     facts = [
-        f"{counted(len(seen), 'object written', 'objects written')}",
+        f"{counted(len(planned), 'object written', 'objects written')}",
         f"before it the catalog was {before.short}",
     ]
-    brought = [f"{counted(files, 'dropped file is', 'dropped files are')} back"] if files else []
-    return (*facts, *brought, *([f"{left} left alone"] if left else []))
+    if files:
+        facts.append(f"{counted(files, 'dropped file is', 'dropped files are')} back")
+    if left_alone:
+        facts.append(f"{left_alone} left alone")
+    return tuple(facts)
 
 
-def _brought(steps: Sequence[Step], running: Running) -> int:
-    """Have the files of dropped tables come back, before any table names them; return how many."""
+def _bring_files(steps: Sequence[Step], running: Running) -> int:
+    """Copy the files of dropped tables from snapshots, before the tables are made; return their number."""
     copies = [step.copy for step in steps if step.copy]
-    node, files = targets.machines(running.living.cluster).node, sum(one.files for one in copies)
+    node, files = targets.machines(running.living.cluster).node, sum(copy.files for copy in copies)
     if copies and node:
         [host, *_] = running.living.having("postgresql")
-        what = f"{counted(files, 'dropped file comes', 'dropped files come')} back"
-        running.begins(host.name, what)
-        running.say(what)
+        line = f"{counted(files, 'dropped file comes', 'dropped files come')} back"
+        running.begins(host.name, line)
+        running.say(line)
         undeleting.bring(node, copies)
-        running.done(host.name, what)
+        running.done(host.name, line)
     return files
 
 
-def _kept(machines: Target, where: Path) -> Entry:
-    """Return the commit with the catalog as it is now, in the history of this cluster and of no other."""
-    asked = {"author": commits.author(), "message": "before a restore", "full": False}
-    with closing(Store(where)) as store:
+def _commit_current(machines: Target, path: Path) -> Entry:
+    """Commit the current catalog to a history of this cluster, and return the commit."""
+    request = {"author": commits.author(), "message": "before a restore", "full": False}
+    with closing(Store(path)) as store:
         last = store.head()
-        own = where == machines.place or not last or last.facts.get("Cluster") == machines.name
-    with closing(Store.made(where if own else machines.place)) as store:
-        kept = committing.commit(machines, store, asked, shared=store.path == machines.place)
-        return store.commit(kept["commit"])
+        is_own = path == machines.place or not last or last.facts.get("Cluster") == machines.name
+    with closing(Store.made(path if is_own else machines.place)) as store:
+        result = committing.commit(machines, store, request, shared=store.path == machines.place)
+        return store.commit(result["commit"])
 
 
-def _nobody(*_: str) -> None:
-    """Report nothing: nothing is converted."""
+def _ignore(*_: str) -> None:
+    """Ignore fields that Thrift cannot hold: reading converts nothing."""
 
 
-def _opened(arguments: Mapping[str, Any], cluster: Cluster) -> AbstractContextManager[Store]:
+def _open_store(arguments: Mapping[str, Any], cluster: Cluster) -> AbstractContextManager[Store]:
     return (
         closing(Store(Path(arguments["store"]))) if arguments["store"] else history(targets.machines(cluster))
     )

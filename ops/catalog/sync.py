@@ -1,4 +1,4 @@
-"""The cluster's own history, which its timer writes, and the copy of it that this checkout has."""
+"""Synchronize the copy of this checkout with the cluster's own history, to which its timer commits."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from plugins.module_utils.lakehouse.checked_document import DocumentError, Optio
 
 PROGRAM = "/usr/local/sbin/lakehouse-catalog"
 _SECONDS = 900.0
-# Of what copies the rows of a table.
+# The timeout of a copy of tables.
 _COPY_SECONDS = 24 * 3600.0
-# Another command may move the same names meanwhile, but hardly so often.
+# Retries after a concurrent update of the same references.
 _TRIES = 5
 _NOT_FOUND = 127
-# Of a line of JSON: the marks of a million tables are shorter.
+# The limit of a line of JSON: the checksums of a million tables are shorter.
 _LINE_BYTES = 256 << 20
 
 
 def _name(value: Any, where: str) -> str:
-    """Return the name of a branch or of a tag: another one would be given to this copy for ever."""
+    """Check the name of a branch or a tag, since a copy never drops a name that it was sent."""
     name = checked_document.line(value, where)
     if not (name.startswith(("heads/", "tags/")) and is_name(name)):
         raise DocumentError(f"{where}: {checked_document.shown(name)} is no name of a branch or a tag")
@@ -42,7 +42,7 @@ def _name(value: Any, where: str) -> str:
 
 
 _ID = re.compile(r"[0-9a-f]{40}")
-# What each program answers: a service's account on another machine has the history, and writes this.
+# The responses of the programs, which are checked: they come from a service account on another machine.
 _COMMITTED = {
     "commit": _ID,
     "new": checked_document.flag,
@@ -78,22 +78,22 @@ _REFUSAL = {
     "usage": checked_document.flag,
 }
 
-# Runs a program of the cluster's history with what it is asked; gives its line of JSON, and what follows.
+# Runs a program of the cluster's history with a request; gives its line of JSON, and the stream behind it.
 Node = Callable[[str, Mapping[str, Any]], AbstractContextManager[tuple[bytes, IO[bytes]]]]
 
 
 def node(cluster: Cluster) -> Node | None:
-    """Return what runs the programs of a cluster's history, as its owner; None where there is none."""
+    """Return a function that runs programs of the cluster's history as its owner; None without a history."""
     if not cluster.variable("lakehouse_catalog_enabled"):
         return None
     host = cluster.active("postgresql")
-    person = str(cluster.variable("lakehouse_users")["hive"])
+    user = str(cluster.variable("lakehouse_users")["hive"])
 
     @contextmanager
-    def run(program: str, asked: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
-        script = f"cd / && exec {shlex.join(['runuser', '-u', person, '--', PROGRAM, program])}"
+    def run(program: str, request: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
+        script = f"cd / && exec {shlex.join(['runuser', '-u', user, '--', PROGRAM, program])}"
         seconds = _COPY_SECONDS if program == "bring" else _SECONDS
-        with remote.output(host, script, seconds, f"{json.dumps(asked)}\n") as (stdout, ended):
+        with remote.output(host, script, seconds, f"{json.dumps(request)}\n") as (stdout, ended):
             head = stdout.readline(_LINE_BYTES)
             if not head:
                 answer = ended()
@@ -109,74 +109,76 @@ def node(cluster: Cluster) -> Node | None:
     return run
 
 
-def told(node: Node, program: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a program answers; LakehouseError with what it refuses."""
-    with node(program, asked) as (line, _):
+def call(node: Node, program: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the response of a program; LakehouseError with its error."""
+    with node(program, request) as (line, _):
         return _document(program, line)
 
 
 def synchronize(store: Store, node: Node, say: Callable[[str], object]) -> None:
-    """Have the copy and the cluster's history hold the same; what was not yet there is brought there.
+    """Synchronize a copy and the cluster's history in both directions.
 
-    A kill leaves what the next one completes. Raises LakehouseError where the host is silent.
+    The next run completes an interrupted one. Raises LakehouseError if the host does not answer.
     """
     with store.locked():
         for _ in range(_TRIES):
-            theirs = _fetched(store, node)
-            before = exchange.met(store, theirs["id"])
-            moves = _reconciled(store, theirs["names"], before)
-            for name, other in moves.renamed.items():
-                say(f"{name} is otherwise in the cluster's history; what was here is {other}")
-            while moves.here:
-                for name, (old, new) in moves.here.items():
+            theirs = _fetch(store, node)
+            before = exchange.last_names(store, theirs["id"])
+            moves = _reconcile(store, theirs["names"], before)
+            for name, new_name in moves.renamed.items():
+                say(f"{name} has diverged from the cluster's history; the local commit is now {new_name}")
+            while moves.local:
+                for name, (old, new) in moves.local.items():
                     store.references.put(name, old, new)
-                moves = _reconciled(store, theirs["names"], before)
-            if not moves.there or not _sent(store, node, theirs["names"], moves.there):
-                exchange.meet(store, theirs["id"])
+                moves = _reconcile(store, theirs["names"], before)
+            if not moves.remote or not _send(store, node, theirs["names"], moves.remote):
+                exchange.remember_names(store, theirs["id"])
                 return
-    raise LakehouseError(f"{store.path}: others change the history all the time", "the same again")
+    raise LakehouseError(f"{store.path}: the history is being updated concurrently", "the same command")
 
 
-def _reconciled(store: Store, theirs: Mapping[str, str], before: Mapping[str, str]) -> exchange.Moves:
-    def descends(one: str, other: str) -> bool:
-        return store.descends(store.commit(one), store.commit(other))
+def _reconcile(store: Store, theirs: Mapping[str, str], before: Mapping[str, str]) -> exchange.Moves:
+    def descends(commit: str, ancestor: str) -> bool:
+        return store.descends(store.commit(commit), store.commit(ancestor))
 
     return exchange.reconcile(exchange.names(store), theirs, before, descends)
 
 
-def _fetched(store: Store, node: Node) -> dict[str, Any]:
-    """Keep what the cluster's history has and this copy has not; return what it says of itself."""
+def _fetch(store: Store, node: Node) -> dict[str, Any]:
+    """Fetch the objects that this copy lacks; return the response, with the references of the cluster."""
     with node("give", exchange.question(store)) as (line, stream):
-        said = _document("give", line)
+        response = _document("give", line)
         store.objects.read_pack(stream)
-    # An answer that ended behind its line has no pack.
-    if lacking := next((name for name, number in said["names"].items() if number not in store.objects), None):
+    # A truncated response may lack its pack.
+    references = response["names"].items()
+    if missing := next((name for name, number in references if number not in store.objects), None):
         raise LakehouseError(
-            f"{store.path}: {lacking} of the cluster's history did not come", "the same again"
+            f"{store.path}: {missing} of the cluster's history was not sent", "the same command"
         )
-    store.end_where_needed(said["ends"])
-    if said["marks"] is not None:
-        checksums.write(store, said["marks"])
-    return said
+    store.end_where_needed(response["ends"])
+    if response["marks"] is not None:
+        checksums.write(store, response["marks"])
+    return response
 
 
-def _sent(
+def _send(
     store: Store, node: Node, theirs: Mapping[str, str], moves: Mapping[str, exchange.Move]
 ) -> list[str]:
-    """Bring commits and their names to the cluster's history; return the names that others have moved."""
+    """Send commits and references to the cluster's history; return the names that have moved meanwhile."""
     pack = io.BytesIO()
     store.objects.write_pack(theirs.values(), [new for _, new in moves.values() if new], pack)
     text = base64.b64encode(pack.getvalue()).decode()
-    asked = {"moves": dict(moves), "ends": sorted(store.ends()), "pack": text}
-    return list(told(node, "take", asked)["refused"])
+    request = {"moves": dict(moves), "ends": sorted(store.ends()), "pack": text}
+    return list(call(node, "take", request)["refused"])
 
 
 def _document(program: str, line: bytes) -> dict[str, Any]:
     try:
-        said = checked_document.checked(checked_document.parse(line, program), {}, program)
-        said = checked_document.checked(said, _REFUSAL if "why" in said else _ANSWERS[program], program)
+        document = checked_document.checked(checked_document.parse(line, program), {}, program)
+        kind = _REFUSAL if "why" in document else _ANSWERS[program]
+        document = checked_document.checked(document, kind, program)
     except DocumentError as error:
         raise LakehouseError(f"the cluster's history gives no answer: {error}", f"{KIT} doctor") from None
-    if "why" in said:
-        raise (UsageError if said["usage"] else LakehouseError)(said["why"], said.get("next"))
-    return dict(said)
+    if "why" in document:
+        raise (UsageError if document["usage"] else LakehouseError)(document["why"], document.get("next"))
+    return dict(document)

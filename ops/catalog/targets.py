@@ -1,4 +1,4 @@
-"""Whose catalog a verb is about: that of the machines of an inventory, or of a stack of docker compose."""
+"""The target of a verb: the machines of an inventory, or a stack of docker compose."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _DATABASE = "postgres"
 
 @dataclass(frozen=True)
 class Target:
-    """A metastore with a history: its name, and where this checkout has the repository.
+    """A metastore with a history: its name, and the path of this checkout's repository.
 
-    `look`, `query` and `recover` are commands: they show how it is, ask its database, and bring files back.
-    `node` runs the programs of its own history, None where there is none. `written` is called when something
-    was written into the repository.
+    `look`, `query` and `recover` are commands that show its state, query its database, and restore files.
+    `node` runs the programs of its own history, None without any. `written` is called after a write to the
+    repository.
     """
 
     name: str
@@ -52,42 +52,43 @@ class Target:
 
 
 def choose(options: CatalogOptions) -> Target:
-    """Return what the options name."""
+    """Return the target that the options select."""
     if options.target == COMPOSE:
         return stack(dotenv.load(options.env_file))
     return machines(placement.read(inventory.load(options.inventory)))
 
 
 def option(options: CatalogOptions) -> str:
-    """Return how a command says that it is about the same."""
+    """Return the options of a command for the same target."""
     if options.target != COMPOSE:
         return f"-i {options.inventory}"
     env_file = ["--env-file", str(options.env_file)] if options.env_file else []
     return shlex.join(["--target", COMPOSE, *env_file])
 
 
-def only_machines(options: CatalogOptions, what: str, instead: str) -> None:
-    """Raise UsageError where a stack is meant by what only machines can."""
+def only_machines(options: CatalogOptions, feature: str, instead: str) -> None:
+    """Raise UsageError for a stack, if only machines are supported."""
     if options.target == COMPOSE:
-        raise UsageError(f"{what} is for machines, and not for a stack of docker compose", instead)
+        raise UsageError(f"{feature} is for machines, and not for a stack of docker compose", instead)
 
 
 def left_out(
     target: Target, strangers: Iterable[Sequence[str]], unversioned: Iterable[str]
 ) -> tuple[Finding, ...]:
     """Return a finding for each object of the metastore that no commit contains."""
-    unknown = (
-        Finding("catalog.left_out", Outcome.DEGRADED, where, what, target.query) for where, what in strangers
+    stranger_findings = (
+        Finding("catalog.left_out", Outcome.DEGRADED, where, reason, target.query)
+        for where, reason in strangers
     )
     fact = "a Delta table whose version cannot be had"
-    unasked = (
+    unversioned_findings = (
         Finding("catalog.unversioned", Outcome.DEGRADED, name, fact, target.look) for name in unversioned
     )
-    return (*unknown, *unasked)
+    return (*stranger_findings, *unversioned_findings)
 
 
 def machines(cluster: Cluster) -> Target:
-    """Return the machines of an inventory; the repository is a copy, if the cluster has its own history."""
+    """Return the target of an inventory; the repository is a copy if the cluster has its own history."""
     name, path = str(cluster.variable("lakehouse_cluster")), cluster.inventory.path
     psql = shlex.join(["psql", *live.login(cluster.active("postgresql")), "-c", "TABLE ..."])
     return Target(
@@ -105,14 +106,14 @@ def machines(cluster: Cluster) -> Target:
 
 
 def stack(settings: Settings) -> Target:
-    """Return a stack of docker compose, whose history is this checkout's."""
+    """Return the target of a stack of docker compose, whose history is that of this checkout."""
     database = defaults.defaults()["lakehouse_database"]
-    asked = ["-U", database["user"], "-d", database["name"], "-c", "TABLE ..."]
+    psql_options = ["-U", database["user"], "-d", database["name"], "-c", "TABLE ..."]
     return Target(
         name=f"compose-{settings.project}",
         place=history.place(settings),
         look=f"{_call(settings)} ps --all",
-        query=f"{_call(settings)} exec {_DATABASE} psql {shlex.join(asked)}",
+        query=f"{_call(settings)} exec {_DATABASE} psql {shlex.join(psql_options)}",
         # Containers have no backups.
         recover=".venv/bin/lakehouse catalog log ... --target compose",
         root=str(defaults.defaults()["lakehouse_root"]),
@@ -124,46 +125,46 @@ def stack(settings: Settings) -> Target:
 
 
 def _source(settings: Settings) -> Source:
-    """Return what reads the catalog of a stack; LakehouseError where it is another checkout's, or not up."""
+    """Return the source of a stack's catalog; LakehouseError if it is another checkout's, or not running."""
     with docker_api.connect() as client:
         owner.refuse(client, settings)
         running.require(client, settings, {_DATABASE, "namenode"})
-    found = inventory.load(settings.inventory)
-    versions = listed_versions(_files(settings, found).names)
-    return Source(f"compose-{settings.project}", _ask(settings, found), versions)
+    stack_inventory = inventory.load(settings.inventory)
+    versions = listed_versions(_files(settings, stack_inventory).names)
+    return Source(f"compose-{settings.project}", _ask(settings, stack_inventory), versions)
 
 
-def _ask(settings: Settings, found: Inventory) -> Ask:
-    """Return what asks the database of a stack, as its container's user: no password is on the way."""
-    host = endpoints.active("postgresql", found)
+def _ask(settings: Settings, stack_inventory: Inventory) -> Ask:
+    """Return a function that queries the database of a stack as its container's user, without a password."""
+    host = endpoints.active("postgresql", stack_inventory)
     call = composing.compose(settings, "exec", "--no-TTY", _DATABASE, *live.psql(host))
-    asked = local.database(call, settings.values)
+    query = local.database(call, settings.values)
 
     @contextmanager
     def ask(script: str) -> Iterator[Iterator[bytes]]:
         try:
-            with asked(script) as lines:
+            with query(script) as lines:
                 yield lines
         except LakehouseError as error:
-            # Doctor asks machines alone.
+            # Doctor supports machines only.
             error.next_command = f"{_call(settings)} ps --all"
             raise
 
     return ask
 
 
-def _files(settings: Settings, found: Inventory) -> Files:
-    """Return HDFS at the ports of this computer, which are those of the containers."""
-    place, user = settings.published, str(found.hosts[0].variables["lakehouse_users"]["hdfs"])
+def _files(settings: Settings, stack_inventory: Inventory) -> Files:
+    """Return the HDFS of a stack at its published ports."""
+    place, user = settings.published, str(stack_inventory.hosts[0].variables["lakehouse_users"]["hdfs"])
     url = endpoints.uri("namenode_http", place, settings.port("namenode_http"))
-    hdfs = WebHdfs(url, user, {host.name: place for host in found.hosts})
+    hdfs = WebHdfs(url, user, {host.name: place for host in stack_inventory.hosts})
     return Files(hdfs, f"{_call(settings)} ps --all")
 
 
 def _call(settings: Settings) -> str:
-    """Return the call of docker compose that means a stack that is there, for a person."""
+    """Return the command of docker compose for an existing stack, for messages."""
     return f"docker compose --project-name {settings.project}"
 
 
 def _nothing() -> None:
-    """Do nothing: the repository is its owner's alone."""
+    """Do nothing: no other user needs access to the repository."""

@@ -1,4 +1,4 @@
-"""Finds the files of dropped tables in the snapshots of HDFS that belong to commits."""
+"""Find the files of dropped tables in the HDFS snapshots of commits."""
 
 from __future__ import annotations
 
@@ -17,128 +17,134 @@ from lakehouse.catalog.snapshots import Snapshot
 from lakehouse.catalog.store import Entry
 from lakehouse.errors import LakehouseError
 from lakehouse.report.text import size
-from ops.catalog.sync import Node, told
+from ops.catalog.sync import Node, call
 from ops.clients import Files
 
-# Returns what a commit, by the beginning of its id, says of a table or partition; None where it has none.
-Said = Callable[[str, Name], Document | None]
-Listed = Callable[[str], Mapping[str, int]]
+# Returns the document of a table or partition in a commit, by a prefix of its id; None if it has none.
+ReadDocument = Callable[[str, Name], Document | None]
+Sizes = Callable[[str], Mapping[str, int]]
 
 
 class Undeleting:
-    """Looks for the files of a commit's tables in the snapshots of a cluster's HDFS.
+    """Searches the snapshots of a cluster's HDFS for the files of a commit's tables.
 
-    What comes back of a table is its own folder: another place may be another table's by now.
+    A copy of a table is its own folder only: another location may belong to another table by now.
     """
 
-    def __init__(self, node: Node, files: Files, root: str, entry: Entry, said: Said) -> None:
-        self._node, self._files, self._root, self._entry, self._said = node, files, root, entry, said
-        self._listed = cache(files.sizes)
+    def __init__(
+        self, node: Node, files: Files, root: str, entry: Entry, read_document: ReadDocument
+    ) -> None:
+        self._node, self._files, self._root, self._entry = node, files, root, entry
+        self._read_document = read_document
+        self._sizes = cache(files.sizes)
 
     def __call__(self, dropped: Mapping[Name, Sequence[Document]]) -> Mapping[Name, Copy | str]:
-        """Return where the files of each come from, or why from nowhere; LakehouseError: HDFS has no room."""
-        every = snapshots.known(self._files.names(f"{self._root}/.snapshot"))
-        order = snapshots.places(every, self._entry.id, self._entry.time)
-        found: dict[Name, Copy | str] = {
-            name: self._found(name, documents, order) for name, documents in dropped.items()
+        """Return the copy of each object's files, or why there is none; LakehouseError if HDFS is full."""
+        existing = snapshots.known(self._files.names(f"{self._root}/.snapshot"))
+        ordered = snapshots.places(existing, self._entry.id, self._entry.time)
+        results: dict[Name, Copy | str] = {
+            name: self._search(name, documents, ordered) for name, documents in dropped.items()
         }
-        asked = {name: one for name, one in found.items() if isinstance(one, Copy)}
-        if asked:
-            said = told(self._node, "lack", {"tables": [one.asked for one in asked.values()]})
-            for (name, copy), lack in zip(asked.items(), said["lacks"], strict=True):
-                found[name] = _counted(copy, lack)
-            _want_room([one for one in found.values() if isinstance(one, Copy)], int(said["room"]))
-        return found
+        copies = {name: result for name, result in results.items() if isinstance(result, Copy)}
+        if copies:
+            request = {"tables": [copy.request for copy in copies.values()]}
+            response = call(self._node, "lack", request)
+            for (name, copy), lack in zip(copies.items(), response["lacks"], strict=True):
+                results[name] = _counted(copy, lack)
+            possible = [result for result in results.values() if isinstance(result, Copy)]
+            _check_free_space(possible, int(response["room"]))
+        return results
 
-    def _found(self, name: Name, documents: Sequence[Document], order: Sequence[Snapshot]) -> Copy | str:
+    def _search(self, name: Name, documents: Sequence[Document], ordered: Sequence[Snapshot]) -> Copy | str:
         """Return a copy whose files are not counted yet, or why there is none."""
         table, *partitions = documents
         folder = shared_files.normal_path(str(table.get("location") or location(table)))
         if not folder.startswith(f"{self._root}/"):
             return f"snapshots are of {self._root}, and {folder} is not in it"
-        places = [str(one["location"]) for one in partitions if one.get("location")]
+        places = [str(partition["location"]) for partition in partitions if partition.get("location")]
         copies, outside = list[Copy](), list[str]()
-        for one in order:
-            if not self._is_same(one, name, table):
+        for snapshot in ordered:
+            if not self._is_same(snapshot, name, table):
                 continue
-            view = SnapshotFiles(self._files, self._listed, self._root, str(one), folder)
+            view = SnapshotFiles(self._files, self._sizes, self._root, str(snapshot), folder)
             if faults := readable.file_faults(table, view, rows=True):
                 outside += [fault.path for fault in faults if not view.has(fault.path)]
-            elif table_format(table) != "delta" or not readable.lost(table, view):
+            elif table_format(table) != "delta" or not readable.why_unreadable(table, view):
                 absent = tuple(readable.folder_faults(places, view))
-                copies.append(Copy(str(one), folder, table_format(table) != "iceberg", absent=absent))
+                exclusive = table_format(table) != "iceberg"
+                copies.append(Copy(str(snapshot), folder, exclusive, absent=absent))
                 if not absent:
                     break
         if copies:
             return min(copies, key=lambda copy: len(copy.absent))
         if outside:
             return f"only {folder} comes back, and {outside[0]} is not in it"
-        return f"no snapshot has it{_oldest(order)}"
+        return f"no snapshot has it{_oldest(ordered)}"
 
     def _is_same(self, snapshot: Snapshot, name: Name, table: Document) -> bool:
-        """Tell whether a snapshot has the files of this table, and not of another one of its name."""
+        """Return whether a snapshot has the files of this table, and not of another one of its name."""
         if table_format(table) == "iceberg" or snapshot.commit == self._entry.id[: len(snapshot.commit)]:
-            # No two metadata files of Iceberg have the same name.
+            # Names of Iceberg metadata files are unique.
             return True
-        other = self._said(snapshot.commit, name)
-        return other is not None and _identity(other) == _identity(table)
+        document = self._read_document(snapshot.commit, name)
+        return document is not None and _identity(document) == _identity(table)
 
 
 def _identity(table: Document) -> tuple[Any, ...]:
-    """Return what no two tables of a name have in common, nor two partitions."""
+    """Return the values that tell apart tables or partitions with the same name."""
     return location(table), table.get("location"), table.get(CREATED)
 
 
 def bring(node: Node, copies: Sequence[Copy]) -> None:
-    """Copy files out of snapshots; LakehouseError where one of these is gone, or HDFS has no room."""
-    told(node, "bring", {"tables": [one.asked for one in copies]})
+    """Copy files from snapshots; LakehouseError if a snapshot is gone, or HDFS is full."""
+    call(node, "bring", {"tables": [copy.request for copy in copies]})
 
 
 class SnapshotFiles:
-    """The files of HDFS as `readable.Files`: those of a folder below the root as a snapshot has them."""
+    """HDFS as `readable.Files`, in which one folder below the root has the files of a snapshot."""
 
-    def __init__(self, files: Files, listed: Listed, root: str, snapshot: str, folder: str) -> None:
-        """`listed` returns the sizes of what is in a folder by name: many files are in one."""
-        self._files, self._listed = files, listed
+    def __init__(self, files: Files, sizes: Sizes, root: str, snapshot: str, folder: str) -> None:
+        """`sizes` returns the sizes of the files in a folder by name; it is cached, for many files in one."""
+        self._files, self._sizes = files, sizes
         self._root, self._snapshot, self._folder = root, snapshot, folder
 
     def holds(self, uri: str) -> bool:
-        """Tell whether a URI belongs to HDFS."""
+        """Return whether a URI belongs to HDFS."""
         return self._files.holds(uri)
 
     def size(self, uri: str) -> int | None:
-        """Return the bytes of a file, 0 for a folder; None where there is neither."""
+        """Return the size of a file, 0 for a folder; None if there is neither."""
         folder, _, name = self.place(uri).rpartition("/")
-        return self._listed(folder).get(name)
+        return self._sizes(folder).get(name)
 
     def exists(self, uri: str) -> bool:
-        """Tell whether there is such a file or folder."""
+        """Return whether there is such a file or folder."""
         return self.size(uri) is not None
 
     def read(self, uri: str) -> bytes:
-        """Return what is in a file."""
+        """Return the content of a file."""
         return self._files.read(self.place(uri))
 
     def names(self, uri: str) -> list[str]:
         """Return the names in a folder."""
-        return list(self._listed(self.place(uri)))
+        return list(self._sizes(self.place(uri)))
 
     def has(self, uri: str) -> bool:
-        """Tell whether a URI is of the folder."""
+        """Return whether a URI is in the folder."""
         path = shared_files.normal_path(uri)
         return path == self._folder or path.startswith(f"{self._folder}/")
 
     def place(self, uri: str) -> str:
-        """Return the path of what a URI was in the snapshot."""
+        """Return the path at which a URI is read: in the snapshot for the folder."""
         path = shared_files.normal_path(uri)
-        below = path.removeprefix(f"{self._root}/")
-        return f"{self._root}/.snapshot/{self._snapshot}/{below}" if self.has(path) else path
+        relative = path.removeprefix(f"{self._root}/")
+        return f"{self._root}/.snapshot/{self._snapshot}/{relative}" if self.has(path) else path
 
 
-def _oldest(every: Sequence[Snapshot]) -> str:
-    if not every:
+def _oldest(existing: Sequence[Snapshot]) -> str:
+    if not existing:
         return "; there is none (catalog_snapshots_enabled)"
-    moment = time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(min(every).time))
+    moment = time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(min(existing).time))
     return f"; the oldest is of {moment}"
 
 
@@ -148,11 +154,12 @@ def _counted(copy: Copy, lack: Mapping[str, Any]) -> Copy | str:
     return replace(copy, files=int(lack["files"]), bytes=int(lack["bytes"]))
 
 
-def _want_room(copies: Sequence[Copy], room: int) -> None:
-    wanted = sum(one.bytes for one in copies)
-    if wanted > room:
+def _check_free_space(copies: Sequence[Copy], room: int) -> None:
+    """Raise LakehouseError if the copies need more than the free space of HDFS."""
+    needed = sum(copy.bytes for copy in copies)
+    if needed > room:
         raise LakehouseError(
-            f"the files that come back take {size(wanted)} with their replicas,"
+            f"the files that come back take {size(needed)} with their replicas,"
             f" and HDFS has {size(room)} left",
             "hdfs dfsadmin -report",
         )

@@ -1,6 +1,6 @@
-"""Writes objects of a commit into the metastore by Thrift, and never removes a file.
+"""Write objects of a commit into the metastore by Thrift, without removing any file.
 
-What is there has to be what the plan has seen: it is compared right before it is written.
+Each object is compared with the state in the plan right before it is written.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from hive_metastore.ttypes import EnvironmentContext, NoSuchObjectException
 
 from lakehouse.catalog.bindings import objects
-from lakehouse.catalog.bindings.field_reader import Lost
+from lakehouse.catalog.bindings.field_reader import ReportField
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.restoring import Deed, Step
+from lakehouse.catalog.restoring import Operation, Step
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore import Metastore
 from lakehouse.metastore.iceberg import iceberg_requests
@@ -24,36 +24,37 @@ from ops.catalog import alter, grants_and_constraints
 from plugins.module_utils.lakehouse.counting import counted
 
 _AT_ONCE = 500
-# The metastore would list every file to count it anew.
-_AS_IT_IS = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
-_KEEP_FILES, _ALONE = False, False
-Told = Callable[[Sequence[Step]], None]
+# Otherwise the metastore would list every file to update the statistics.
+_KEEP_STATISTICS = EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true"})
+# The arguments `deleteData` and `cascade` of drops.
+_KEEP_FILES, _NO_CASCADE = False, False
+Progress = Callable[[Sequence[Step]], None]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A step, and the object in Thrift's words when the plan was made; None where there was none."""
+class PlannedStep:
+    """A step, and the Thrift object when the plan was made; None without an object."""
 
     step: Step
     object: Any
 
 
 class ChangedError(LakehouseError):
-    """An object is no longer what the plan has seen."""
+    """An object has changed since the plan was made."""
 
     def __init__(self, name: Name) -> None:
         super().__init__(f"{name} has changed since the plan was made", "the same command")
 
 
 class Metadata:
-    """The metastore as a restore sees and writes it; `lost` is told what Thrift has no place for."""
+    """The metastore as a restore reads and writes it; `report_field` gets fields that Thrift cannot hold."""
 
-    def __init__(self, metastore: Metastore, lost: Lost) -> None:
-        self._metastore, self._call, self._lost = metastore, metastore.call, lost
+    def __init__(self, metastore: Metastore, report_field: ReportField) -> None:
+        self._metastore, self._call, self._report_field = metastore, metastore.call, report_field
 
-    def _one_seen(self, step: Step) -> Any:
-        """Return an object as it is now, other than a partition; None where there is none."""
+    def _read_object(self, step: Step) -> Any:
+        """Return the current object of a step, other than a partition; None without any."""
         name = step.name
         try:
             if step.kind == "database":
@@ -64,86 +65,99 @@ class Metadata:
         except NoSuchObjectException:
             return None
 
-    def _partitions_seen(self, steps: Sequence[Step]) -> list[Any]:
-        """Return partitions of one table as they are now; None for one that is not there."""
+    def _read_partitions(self, steps: Sequence[Step]) -> list[Any]:
+        """Return the current partitions of one table; None for a missing one."""
         table, names = steps[0].name, [step.name.partition for step in steps]
         try:
-            found = self._metastore.known_partitions(table.thrift_database, table.table, names)
+            partitions = self._metastore.known_partitions(table.thrift_database, table.table, names)
         except NoSuchObjectException:
             return [None] * len(steps)
-        return [found.get(name) for name in names]
+        return [partitions.get(name) for name in names]
 
-    def all(self, steps: Sequence[Step]) -> list[Seen]:
-        """Return steps with what they are about, as it is now."""
+    def all(self, steps: Sequence[Step]) -> list[PlannedStep]:
+        """Return the steps with their current objects."""
         return [
-            Seen(step, found)
-            for some in _together(steps, lambda step: step)
-            for step, found in zip(some, self._seen(some), strict=True)
+            PlannedStep(step, current)
+            for batch in _batches(steps, lambda step: step)
+            for step, current in zip(batch, self._read(batch), strict=True)
         ]
 
-    def _seen(self, steps: Sequence[Step]) -> list[Any]:
-        """Return what steps are about that are done together, as it is now."""
-        if steps[0].kind == "partition":
-            return self._partitions_seen(steps)
-        return [self._one_seen(step) for step in steps]
+    def _read(self, batch: Sequence[Step]) -> list[Any]:
+        """Return the current objects of a batch of steps."""
+        if batch[0].kind == "partition":
+            return self._read_partitions(batch)
+        return [self._read_object(step) for step in batch]
 
-    def write(self, seen: Sequence[Seen], begins: Told, told: Told) -> None:
-        """Do steps in their order, partitions of a table together; `begins` and `told` get those of one call.
+    def write(self, planned: Sequence[PlannedStep], begins: Progress, done: Progress) -> None:
+        """Do the steps in their order, in batches of partitions; `begins` and `done` get those of a batch.
 
-        Raises ChangedError before the first whose object is not what was seen, and what the metastore raises.
+        Raises ChangedError before the first step whose object has changed, and the errors of the metastore.
         """
-        for some in _together(seen, lambda one: one.step):
-            steps = [one.step for one in some]
-            there = self._seen(steps)
-            for one, now in zip(some, there, strict=True):
-                if not _same(now, one.object):
-                    raise ChangedError(one.step.name)
+        for batch in _batches(planned, lambda item: item.step):
+            steps = [item.step for item in batch]
+            objects_ = self._read(steps)
+            for item, current in zip(batch, objects_, strict=True):
+                if not _same(current, item.object):
+                    raise ChangedError(item.step.name)
             begins(steps)
             if steps[0].kind == "partition":
-                self._partitions(steps, there)
+                self._write_partitions(steps, objects_)
             else:
-                self._one(steps[0], there[0])
+                self._write_object(steps[0], objects_[0])
             for step in steps:
-                if step.deed is not Deed.DROP:
-                    grants_and_constraints.put_privileges(self._call, step, self._lost)
-            told(steps)
-        tables = [one.step for one in seen if one.step.kind == "table" and one.step.deed is not Deed.DROP]
-        grants_and_constraints.add_constraints(self._call, tables, self._lost)
+                if step.operation is not Operation.DROP:
+                    grants_and_constraints.put_privileges(self._call, step, self._report_field)
+            done(steps)
+        tables = [
+            item.step
+            for item in planned
+            if item.step.kind == "table" and item.step.operation is not Operation.DROP
+        ]
+        grants_and_constraints.add_constraints(self._call, tables, self._report_field)
 
-    def _one(self, step: Step, there: Any) -> None:
+    def _write_object(self, step: Step, current: Any) -> None:
         name, kind = step.name, "table" if step.kind == "view" else step.kind
-        if step.deed is Deed.DROP:
+        if step.operation is Operation.DROP:
             self._drop(kind, name)
             return
-        if step.deed is Deed.ALTER:
-            alter.unheard(step, self._lost)
-        if kind == "function" and alter.anew(step):
+        if step.operation is Operation.ALTER:
+            alter.report_unaltered(step, self._report_field)
+        if kind == "function" and alter.must_recreate(step):
             self._drop(kind, name)
-            step = replace(step, deed=Deed.MAKE)
-        counted = (alter.volatile(step, there),) if kind == "table" else ()
-        made = getattr(objects, kind)(name, step.then, self._lost, *counted)
-        arguments: dict[tuple[str, Deed], tuple[Any, ...]] = {
-            ("database", Deed.MAKE): ("create_database", made),
-            ("database", Deed.ALTER): ("alter_database", name.thrift_database, made),
-            ("function", Deed.MAKE): ("create_function", made),
-            ("function", Deed.ALTER): ("alter_function", name.thrift_database, name.function, made),
-            ("table", Deed.MAKE): ("create_table_with_environment_context", made, _AS_IT_IS),
+            step = replace(step, operation=Operation.MAKE)
+        volatile = (alter.kept_volatile(step, current),) if kind == "table" else ()
+        new = getattr(objects, kind)(name, step.after, self._report_field, *volatile)
+        arguments: dict[tuple[str, Operation], tuple[Any, ...]] = {
+            ("database", Operation.MAKE): ("create_database", new),
+            ("database", Operation.ALTER): ("alter_database", name.thrift_database, new),
+            ("function", Operation.MAKE): ("create_function", new),
+            ("function", Operation.ALTER): (
+                "alter_function",
+                name.thrift_database,
+                name.function,
+                new,
+            ),
+            ("table", Operation.MAKE): (
+                "create_table_with_environment_context",
+                new,
+                _KEEP_STATISTICS,
+            ),
         }
-        if (kind, step.deed) not in {*arguments, ("table", Deed.ALTER)}:
+        if (kind, step.operation) not in {*arguments, ("table", Operation.ALTER)}:
             raise LakehouseError(f"{kind} {name}: a {kind} cannot be restored", f"{PROGRAM} catalog show")
         if kind == "table":
             grants_and_constraints.drop_constraints(self._call, step)
-        if kind == "table" and step.deed is Deed.ALTER:
-            for request in iceberg_requests(made, there):
+        if kind == "table" and step.operation is Operation.ALTER:
+            for request in iceberg_requests(new, current):
                 self._call(
                     "alter_table_with_environment_context",
                     name.thrift_database,
                     name.table,
                     request,
-                    _AS_IT_IS,
+                    _KEEP_STATISTICS,
                 )
             return
-        self._call(*arguments[kind, step.deed])
+        self._call(*arguments[kind, step.operation])
 
     def _drop(self, kind: str, name: Name) -> None:
         if kind == "table":
@@ -151,53 +165,55 @@ class Metadata:
         elif kind == "function":
             self._call("drop_function", name.thrift_database, name.function)
         elif kind == "database":
-            self._call("drop_database", name.thrift_database, _KEEP_FILES, _ALONE)
+            self._call("drop_database", name.thrift_database, _KEEP_FILES, _NO_CASCADE)
 
-    def _partitions(self, some: Sequence[Step], there: Sequence[Any]) -> None:
-        first = some[0]
-        above = first.name.thrift_database, first.name.table
-        if first.deed is Deed.DROP:
-            for step in some:
-                self._call("drop_partition_by_name", *above, step.name.partition, _KEEP_FILES)
+    def _write_partitions(self, steps: Sequence[Step], current: Sequence[Any]) -> None:
+        first = steps[0]
+        table = first.name.thrift_database, first.name.table
+        if first.operation is Operation.DROP:
+            for step in steps:
+                self._call("drop_partition_by_name", *table, step.name.partition, _KEEP_FILES)
             return
-        made = [
-            objects.partition(step.name, step.then or {}, self._lost, alter.volatile(step, now))
-            for step, now in zip(some, there, strict=True)
+        partitions = [
+            objects.partition(
+                step.name, step.after or {}, self._report_field, alter.kept_volatile(step, partition)
+            )
+            for step, partition in zip(steps, current, strict=True)
         ]
-        if first.deed is Deed.MAKE:
-            self._call("add_partitions", made)
+        if first.operation is Operation.MAKE:
+            self._call("add_partitions", partitions)
         else:
-            for step in some:
-                alter.unheard(step, self._lost)
-            self._call("alter_partitions", *above, made)
+            for step in steps:
+                alter.report_unaltered(step, self._report_field)
+            self._call("alter_partitions", *table, partitions)
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Tell whether an object is as it was, but for what engines write beside it.
+def _same(current: Any, planned: Any) -> bool:
+    """Return whether an object is unchanged, except for its volatile part.
 
-    An altered table has the metastore write so into partitions whose turn comes later.
+    When a table is altered, the metastore also writes such parameters into its partitions.
     """
-    return bool(alter.meant(one) == alter.meant(other))
+    return bool(alter.without_volatile(current) == alter.without_volatile(planned))
 
 
 def in_one_line(steps: Sequence[Step]) -> str:
-    """Return steps that are done together as one line: the step, or how many of which table."""
+    """Return a batch of steps as one line: the step, or the number of partitions and their table."""
     first, last = steps[0], steps[-1]
     if len(steps) == 1:
         return str(first)
     table = replace(first.name, partition="")
-    some = counted(len(steps), "partition")
-    return f"{first.deed} {some} of {table}: {first.name.partition} to {last.name.partition}"
+    partitions = counted(len(steps), "partition")
+    return f"{first.operation} {partitions} of {table}: {first.name.partition} to {last.name.partition}"
 
 
-def _together(found: Iterable[T], step_of: Callable[[T], Step]) -> Iterator[list[T]]:
-    """Give what is about steps one by one, of a table's partitions in lists."""
+def _batches(items: Iterable[T], step_of: Callable[[T], Step]) -> Iterator[list[T]]:
+    """Give the items of steps in batches: of one item each, or of several partitions of a table."""
 
-    def key(one: T) -> tuple[Any, ...]:
-        step = step_of(one)
-        return step.deed, step.kind, step.name.path if step.kind == "partition" else step.name
+    def key(item: T) -> tuple[Any, ...]:
+        step = step_of(item)
+        return step.operation, step.kind, step.name.path if step.kind == "partition" else step.name
 
-    for _, group in groupby(found, key):
-        some = list(group)
-        for start in range(0, len(some), _AT_ONCE):
-            yield some[start : start + _AT_ONCE]
+    for _, group in groupby(items, key):
+        batch = list(group)
+        for start in range(0, len(batch), _AT_ONCE):
+            yield batch[start : start + _AT_ONCE]

@@ -69,7 +69,7 @@ def tree(writer: Writer, databases: Databases, functions: Mapping[str, Any] | No
             root.put((*place, "function", f"{name}.json"), writer.add_blob(documents.pretty(said)))
         for name, one in tables.items():
             _put(root, writer, Name("hive", database, name), one)
-    return root.made(writer)
+    return root.write(writer)
 
 
 def _put(root: build.Folder, writer: Writer, name: Name, one: Table) -> None:

@@ -10,7 +10,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol, TBinaryProtocolAcce
 from thrift.transport.TTransport import TMemoryBuffer
 
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.restoring import Deed, Step
+from lakehouse.catalog.restoring import Operation, Step
 from lakehouse.metastore import bindings
 from ops.catalog import alter, grants_and_constraints
 
@@ -28,7 +28,7 @@ def stored(*columns: str, location: str = "hdfs://lake/t", **serde: str) -> dict
     return {"storage": {"columns": found, "location": location, "serde": serde}}
 
 
-def step(kind: str, now: Any, then: Any, deed: Deed = Deed.ALTER) -> Step:
+def step(kind: str, now: Any, then: Any, deed: Operation = Operation.ALTER) -> Step:
     return Step(deed, kind, TABLE, now, then)
 
 
@@ -42,7 +42,7 @@ def step(kind: str, now: Any, then: Any, deed: Deed = Deed.ALTER) -> Step:
 )
 def test_what_was_counted_stays_as_far_as_it_is_true(then: dict[str, Any], kept: set[str]) -> None:
     there = hive.Table(parameters={**COUNTED, "mine": "1"}, lastAccessTime=3)
-    found = alter.volatile(step("table", stored("a"), then), there)
+    found = alter.kept_volatile(step("table", stored("a"), then), there)
     assert set(found.get("parameters", {})) == kept
 
 
@@ -58,7 +58,7 @@ def test_what_spark_has_counted_is_of_the_folder_that_it_knows() -> None:
 
     def kept(then: dict[str, Any]) -> set[str]:
         return set(
-            alter.volatile(step("table", spark("hdfs://lake/a", "a"), then), there).get("parameters", {})
+            alter.kept_volatile(step("table", spark("hdfs://lake/a", "a"), then), there).get("parameters", {})
         )
 
     assert kept(spark("hdfs://lake/a", "a")) == set(COUNTED)
@@ -67,21 +67,21 @@ def test_what_spark_has_counted_is_of_the_folder_that_it_knows() -> None:
 
 
 def test_what_is_made_has_nothing_counted() -> None:
-    assert alter.volatile(step("table", None, stored("a"), Deed.MAKE), None) == {}
+    assert alter.kept_volatile(step("table", None, stored("a"), Operation.MAKE), None) == {}
 
 
 def test_what_engines_write_beside_is_no_change() -> None:
     one = hive.Partition(values=["1"], parameters={"mine": "1"}, lastAccessTime=0)
     other = hive.Partition(values=["1"], parameters={"mine": "1", **COUNTED}, lastAccessTime=9)
     changed = hive.Partition(values=["1"], parameters={"mine": "2"}, lastAccessTime=0)
-    assert alter.meant(one) == alter.meant(other) != alter.meant(changed)
+    assert alter.without_volatile(one) == alter.without_volatile(other) != alter.without_volatile(changed)
     assert "numRows" in other.parameters
-    assert alter.meant(None) is None
+    assert alter.without_volatile(None) is None
 
 
 def told(kind: str, now: Any, then: Any) -> list[str]:
     lost: list[str] = []
-    alter.unheard(step(kind, now, then), lambda name, field: lost.append(f"{name} {field}"))
+    alter.report_unaltered(step(kind, now, then), lambda name, field: lost.append(f"{name} {field}"))
     return lost
 
 
@@ -94,8 +94,8 @@ def test_what_an_alter_leaves_is_told() -> None:
 
 def test_a_function_with_other_resources_is_made_anew() -> None:
     jar, other = {"resources": [["JAR", "hdfs://a"]]}, {"resources": [["JAR", "hdfs://b"]]}
-    assert alter.anew(step("function", jar, other))
-    assert not alter.anew(step("function", {**jar, "owner": "a"}, jar))
+    assert alter.must_recreate(step("function", jar, other))
+    assert not alter.must_recreate(step("function", {**jar, "owner": "a"}, jar))
 
 
 def test_a_foreign_key_to_what_has_gone_is_told_and_the_others_are_written() -> None:
@@ -119,7 +119,7 @@ def test_a_foreign_key_to_what_has_gone_is_told_and_the_others_are_written() -> 
         {"name": "two", "type": 1, "column": "a", "references": ["hive", "d", "x", "a"]},
         {"name": "two", "type": 1, "column": "b", "position": 1, "references": ["hive", "d", "x", "b"]},
     ]
-    made = step("table", None, {"constraints": rows}, Deed.MAKE)
+    made = step("table", None, {"constraints": rows}, Operation.MAKE)
     grants_and_constraints.add_constraints(call, [made], lambda name, field: lost.append(f"{name} {field}"))
     assert [one for one in calls if one[0] != "get_table"] == [
         ("add_primary_key", []),
@@ -129,7 +129,7 @@ def test_a_foreign_key_to_what_has_gone_is_told_and_the_others_are_written() -> 
         "hive.d.t foreign key gone (hive.sales.x table not found)",
         "hive.d.t foreign key other (Parent columns not unique)",
     ]
-    elsewhere = Step(Deed.MAKE, "table", Name("x", "d", "t"), None, {"constraints": rows[2:3]})
+    elsewhere = Step(Operation.MAKE, "table", Name("x", "d", "t"), None, {"constraints": rows[2:3]})
     grants_and_constraints.add_constraints(call, [elsewhere], lambda *_: None)
     assert asked[-2] == ("@x#d", "x")
 

@@ -20,7 +20,7 @@ from lakehouse.catalog.merging.trees import merge
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
 from lakehouse.catalog.reading import Stream
-from lakehouse.catalog.snapshot_reader import Past
+from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Reader, Store
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
@@ -238,7 +238,7 @@ def test_what_nobody_knows_is_named(database: Database) -> None:
         'ALTER TABLE "TBLS" ADD COLUMN "WRITE_ID" bigint;'
         "INSERT INTO \"WM_RESOURCEPLAN\" VALUES (1, 'plan', 1, 'ACTIVE', NULL)"
     )
-    assert {(one.where, one.what) for one in read(database)[1].strangers} == {
+    assert {(one.name, one.why) for one in read(database)[1].strangers} == {
         ("DATACONNECTORS", "a table that Hive Metastore 3.1.3 does not have, with rows"),
         ("TBLS.WRITE_ID", "a column that Hive Metastore 3.1.3 does not have"),
         ("WM_RESOURCEPLAN", "resource plans of HiveServer2: no commit holds them"),
@@ -438,7 +438,9 @@ def test_a_zero_among_statistics_is_known_and_nothing_is_unknown(kit: Kit, datab
     database.run('UPDATE "TAB_COL_STATS" SET "LONG_LOW_VALUE" = 0, "LONG_HIGH_VALUE" = NULL')
     kit.run("commit")
     with closing(Store(kit.store)) as store:
-        said = Past(store, store.resolve("HEAD").tree).volatile(Name("hive", "sales", "orders")) or {}
+        said = (
+            SnapshotReader(store, store.resolve("HEAD").tree).volatile(Name("hive", "sales", "orders")) or {}
+        )
     [column] = said["columns"]
     assert column["LONG_LOW_VALUE"] == 0
     assert "LONG_HIGH_VALUE" not in column

@@ -48,7 +48,7 @@ def state(store: Store) -> tuple[list[str], dict[str, str]]:
 def test_what_was_merged_for_a_stack_is_served_beside_it(store: Store) -> None:
     made = commit(store, {"d": {"t": table()}})
     for target, verb in ((shared_options.COMPOSE, "serve"), (shared_options.MACHINES, "restore")):
-        assert merging._following(MergeOptions("inv", target), made, "") == f"catalog {verb} {made.short}"
+        assert merging._next_verb(MergeOptions("inv", target), made, "") == f"catalog {verb} {made.short}"
 
 
 def test_a_merge_has_two_parents_on_a_branch_of_its_own(
@@ -83,7 +83,7 @@ def test_every_commit_that_a_merge_comes_from_is_checked(store: Store) -> None:
     path = store.path / "objects" / dev.id[:2] / dev.id[2:]
     path.unlink()
     [fault] = fsck.check(store).faults
-    assert (fault.where, dev.id in fault.what) == (dev.short, True)
+    assert (fault.path, dev.id in fault.why) == (dev.short, True)
 
 
 def test_a_branch_that_has_all_of_ours_is_taken_as_it_is_and_merged_once(
@@ -236,7 +236,7 @@ def test_a_commit_in_another_form_is_refused(store: Store, capsys: pytest.Captur
     batch = Batch(store)
     root = build.Folder()
     root.put((build.CATALOG, build.SETTINGS), batch.add_blob(documents.pretty({"format": 7})))
-    made = root.made(batch)
+    made = root.write(batch)
     batch.flush()
     with store.locked():
         store.references.add("heads/newer", store.resolve("HEAD").id)

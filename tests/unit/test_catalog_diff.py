@@ -57,7 +57,7 @@ def tree(overlay: Writer, tables: dict[str, tuple[dict[str, Any], dict[str, str]
         if lines:
             root.put((*path, build.SHAPES), overlay.add_blob(documents.pretty({"s": {"buckets": 1}})))
             build.put_lines(root.at(path), overlay, sorted(lines.items()))
-    return root.made(overlay)
+    return root.write(overlay)
 
 
 @given(TABLES, TABLES)

@@ -21,7 +21,7 @@ from lakehouse import yamlfile
 from lakehouse.catalog import build, checksums, exchange, forgetting, fsck
 from lakehouse.catalog.disk import Objects
 from lakehouse.catalog.exchange import reconcile
-from lakehouse.catalog.hosted.serving import Following
+from lakehouse.catalog.hosted.serving import FollowedCommit
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.served.handler import refused
 from lakehouse.catalog.store import Entry, Store
@@ -212,7 +212,7 @@ def test_who_was_killed_between_goes_on_with_the_next(
     ("kept", "why"),
     [
         (slice(-30), "what came is no whole pack"),
-        (slice(0), "heads/main of the cluster's history did not come"),
+        (slice(0), "heads/main of the cluster's history was not sent"),
     ],
 )
 def test_half_an_answer_moves_nothing(
@@ -304,13 +304,13 @@ def test_forgetting_that_was_killed_is_done_by_the_next(
     with closing(cluster.store()) as node:
         for day in range(1, 11):
             commit(node, f"day {day}", moment=DAY)
-        packed = Objects._synced
+        packed = Objects._sync
 
         def killed(objects: Objects, pack: Any) -> None:
             packed(objects, pack)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(Objects, "_synced", killed)
+        monkeypatch.setattr(Objects, "_sync", killed)
         with node.locked(), pytest.raises(KeyboardInterrupt):
             forgetting.forget(node, 4, 10.5 * DAY)
         monkeypatch.undo()
@@ -386,8 +386,8 @@ def test_who_wins(ours: str | None, theirs: str | None, before: str | None, expe
 
     for name in ("heads/dev", "tags/dev"):
         found = reconcile(side(name, ours), side(name, theirs), side(name, before), lambda *_: False)
-        assert found.here.get(name) == (("b", "c") if "renamed" in expected else expected.get("here"))
-        assert found.there.get(name) == expected.get("there")
+        assert found.local.get(name) == (("b", "c") if "renamed" in expected else expected.get("here"))
+        assert found.remote.get(name) == expected.get("there")
         assert bool(found.renamed) == ("renamed" in expected)
 
 
@@ -395,11 +395,11 @@ def test_main_goes_on_and_is_never_taken_away() -> None:
     main = "heads/main"
     # What both had is forgotten there, so that it cannot be seen that one comes from the other.
     away = reconcile({main: "a"}, {main: "z"}, {main: "a"}, lambda *_: False)
-    assert (away.here, away.there, away.renamed) == ({main: ("a", "z")}, {}, {})
+    assert (away.local, away.remote, away.renamed) == ({main: ("a", "z")}, {}, {})
     ahead = reconcile({main: "b"}, {main: "a"}, {main: "a"}, lambda one, other: (one, other) == ("b", "a"))
-    assert (ahead.here, ahead.there) == ({}, {main: ("a", "b")})
+    assert (ahead.local, ahead.remote) == ({}, {main: ("a", "b")})
     lost = reconcile({main: "a"}, {}, {main: "a"}, lambda *_: False)
-    assert (lost.here, lost.there) == ({}, {main: (None, "a")})
+    assert (lost.local, lost.remote) == ({}, {main: (None, "a")})
 
 
 # Prints the files of the kit's modules that the programs load.
@@ -466,13 +466,13 @@ def test_the_clock_and_a_person_commit_what_a_database_holds(
 ) -> None:
     with metastore_database.server() as database, closing(copy("mine")) as mine:
         cluster = Cluster(tmp_path / "node", psql=database.argv)
-        first = sync.told(cluster.node, "clock", {})
+        first = sync.call(cluster.node, "clock", {})
         assert (first["new"], first["counts"]["databases"]) == (True, 1)
         database.run(
             "INSERT INTO \"DBS\" VALUES (2, '', 'hdfs://lake/sales', 'sales', 'ann', 'USER', 'hive')"
         )
-        own = sync.told(cluster.node, "commit", {"author": WHO, "message": "by hand"})
-        assert sync.told(cluster.node, "clock", {})["commit"] == own["commit"]
+        own = sync.call(cluster.node, "commit", {"author": WHO, "message": "by hand"})
+        assert sync.call(cluster.node, "clock", {})["commit"] == own["commit"]
         meet(mine, cluster)
         assert subjects(mine) == ["by hand", "the first commit"]
         # The copy knows what the last commit was made of: it need not read all of it again.
@@ -482,7 +482,7 @@ def test_the_clock_and_a_person_commit_what_a_database_holds(
         # A moment later the database is gone.
         cluster.settings.write_text(cluster.settings.read_text().replace(database.name, "nowhere"))
         with pytest.raises(LakehouseError, match='database "nowhere" does not exist'):
-            sync.told(cluster.node, "clock", {})
+            sync.call(cluster.node, "clock", {})
         failed = json.loads((cluster.repository.parent / "last.json").read_text())
         assert failed["good"] == last["good"]
         assert "nowhere" in failed["why"]
@@ -501,7 +501,7 @@ def test_that_the_clock_cannot_open_its_repository_is_kept_for_those_who_look(cl
 def test_a_served_name_is_followed(cluster: Cluster) -> None:
     with closing(cluster.store()) as node:
         entry = commit_catalog(node, "one")
-        following = Following(cluster.repository, "HEAD")
+        following = FollowedCommit(cluster.repository, "HEAD")
         assert refusal(following()) == refused(entry, "drop_table")
         moved = commit_catalog(node, "two")
         assert refusal(following()) == refused(moved, "drop_table")

@@ -12,7 +12,7 @@ KEYS = {"ds": "string", "hr": "int", "day": "date", "size": "decimal(3,1)"}
 
 def holds(text: str, *, ds: str = "2026-01-31", hr: str = "7", day: str = "2026-01-31") -> bool:
     condition = filters.parse(text, KEYS)
-    return filters.wanted(condition, list(KEYS), [ds, hr, day, "1.5"])
+    return filters.matches(condition, list(KEYS), [ds, hr, day, "1.5"])
 
 
 @pytest.mark.parametrize(

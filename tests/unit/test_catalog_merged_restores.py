@@ -15,9 +15,9 @@ from lakehouse.catalog.merging.sides import Choice, Side, Three
 from lakehouse.catalog.merging.trees import merge
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
-from lakehouse.catalog.restoring import Deed, Wanted
+from lakehouse.catalog.restoring import Operation, RestoreTarget
 from lakehouse.catalog.shared_files import TablePlaces, is_plain_external
-from lakehouse.catalog.snapshot_reader import Past
+from lakehouse.catalog.snapshot_reader import SnapshotReader
 from ops.catalog.writing import Metadata
 from tests.unit.catalog_files import Complete
 from tests.unit.catalog_states import LAKE, Table, day, tree
@@ -154,8 +154,8 @@ def restored(overlay: Overlay, server: StrictMetastore, now: str, then: str) -> 
     """Make a metastore what a tree says; return what was left alone. AssertionError where Hive refuses."""
     lost: list[str] = []
     metadata = Metadata(server, lambda name, field: lost.append(f"{name}: {field}"))  # type: ignore[arg-type]
-    steps = restoring.plan(overlay, now, Wanted(then, Name(), drop=True), Complete())
-    seen = metadata.all([one for one in steps if one.deed is not Deed.LEAVE])
+    steps = restoring.plan(overlay, now, RestoreTarget(then, Name(), drop=True), Complete())
+    seen = metadata.all([one for one in steps if one.operation is not Operation.LEAVE])
     refused = ""
     try:
         metadata.write(seen, lambda _: None, lambda _: None)
@@ -164,7 +164,7 @@ def restored(overlay: Overlay, server: StrictMetastore, now: str, then: str) -> 
         refused = f"{type(error).__name__}: {getattr(error, 'message', error)}"
     assert not refused, "\n".join([refused, *map(str, steps)])
     assert lost == []
-    return [one for one in steps if one.deed is Deed.LEAVE]
+    return [one for one in steps if one.operation is Operation.LEAVE]
 
 
 def is_possible(overlay: Overlay, number: str) -> bool:
@@ -190,12 +190,12 @@ def check(overlay: Overlay, ours: str, merged: str) -> None:
     server = StrictMetastore()
     restored(overlay, server, tree(overlay, {}), ours)
     left = {step.name: step.why for step in restored(overlay, server, ours, merged)}
-    expected = {name.table for name, _ in Past(overlay, merged).every(Name())}
+    expected = {name.table for name, _ in SnapshotReader(overlay, merged).tables_in(Name())}
     there = {name for _, name in server.tables}
     # What a restore leaves alone it says: tables of Iceberg, and other partition keys.
     assert expected ^ there <= {name.table for name in left}
-    places = TablePlaces(Past(overlay, merged).every(Name()))
-    for name, said in Past(overlay, merged).every(Name()):
+    places = TablePlaces(SnapshotReader(overlay, merged).tables_in(Name()))
+    for name, said in SnapshotReader(overlay, merged).tables_in(Name()):
         users = [one.table for one in places.users(said) if one.table != name]
         assert not users or is_plain_external(said), (name, users)
 

@@ -512,7 +512,7 @@ def test_statistics_of_a_column_that_is_gone_are_gone(store: Store) -> None:
         root = build.Folder()
         root.put(path, batch.add_blob(documents.pretty(counted)))
         made = dict(batch.tree(tree(batch, {"d": {"t": said}})))
-        return build.folder(batch, made | dict(batch.tree(root.made(batch))))
+        return build.folder(batch, made | dict(batch.tree(root.write(batch))))
 
     spark_counted = "spark.sql.statistics.colStats."
     counted = {
@@ -595,7 +595,7 @@ def test_roles_and_parameters_of_a_database_are_merged_by_name(store: Store) -> 
             (("hive", "db", "d", "database.json"), {"parameters": parameters}),
         ):
             root.put((build.CATALOG, *path), batch.add_blob(documents.pretty(said)))
-        return root.made(batch)
+        return root.write(batch)
 
     trees = Three(of(["a"], k="1"), of(["a", "z"], k="1", o="1"), of(["a", "b"], k="2"))
     assert merge(batch, trees, Choice()) == Merged(of(["a", "b", "z"], k="2", o="1"), ())

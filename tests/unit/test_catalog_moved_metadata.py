@@ -23,7 +23,7 @@ def moved(uri: str) -> str:
 
 def entries(content: bytes) -> list[dict[str, Any]]:
     """What PyIceberg reads of a manifest: every field."""
-    found = manifests.named("m").fetch_manifest_entry(manifests._Contents(content), discard_deleted=False)
+    found = manifests.from_path("m").fetch_manifest_entry(manifests._Contents(content), discard_deleted=False)
     return [{"entry": entry._data[:4], "file": entry.data_file._data} for entry in found]
 
 

@@ -14,8 +14,8 @@ from lakehouse.catalog.diff import Action
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
 from lakehouse.catalog.relocation import Rule
-from lakehouse.catalog.restoring import Deed, Wanted
-from lakehouse.catalog.snapshot_reader import Past
+from lakehouse.catalog.restoring import Operation, RestoreTarget
+from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.errors import UsageError
 from tests.unit import catalog_states as states
 from tests.unit.catalog_files import Complete
@@ -49,7 +49,9 @@ def tree(overlay: Overlay) -> str:
 
 
 def said(overlay: Overlay, tree: str, database: Name, table: str) -> dict[str, Any]:
-    return dict(Past(overlay, tree).said(Name(database.catalog, database.database, table)) or {})
+    return dict(
+        SnapshotReader(overlay, tree).document(Name(database.catalog, database.database, table)) or {}
+    )
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -66,7 +68,7 @@ def test_a_clone_is_a_database_more_and_nothing_else(overlay: Overlay, tree: str
     found = list(diff.changes(overlay, tree, clone))
     assert {(one.action, one.name.database) for one in found} == {(Action.ADDED, "dev")}
     assert {one.name.table for one in found} == {"", "days", "look", "child"}
-    past = Past(overlay, clone)
+    past = SnapshotReader(overlay, clone)
     days = Name("hive", "dev", "days")
     own = Name("hive", "sales", "days")
     assert past.partitions(days) == past.partitions(own)
@@ -86,14 +88,14 @@ def test_the_files_of_a_clone_are_not_its_own(overlay: Overlay, tree: str) -> No
     assert days["storage"] == before["storage"]
     assert said(overlay, clone, DEV, "look") == said(overlay, tree, SALES, "look")
     # New tables of the clone do not land among the other's.
-    assert (Past(overlay, clone).said(DEV) or {})["location"] == "hdfs://dev"
-    assert (Past(overlay, clone).said(SALES) or {})["location"] == LAKE
+    assert (SnapshotReader(overlay, clone).document(DEV) or {})["location"] == "hdfs://dev"
+    assert (SnapshotReader(overlay, clone).document(SALES) or {})["location"] == LAKE
 
 
 def test_a_table_that_describes_itself_is_left_out_and_named(overlay: Overlay, tree: str) -> None:
     clone, [left] = relocation.cloned(overlay, tree, SALES, "dev")
     assert str(left) == "! table hive.dev.ice: two tables of iceberg on the same files"
-    assert Past(overlay, clone).tables(DEV) == ["child", "days", "look"]
+    assert SnapshotReader(overlay, clone).tables(DEV) == ["child", "days", "look"]
 
 
 def test_a_transactional_table_has_no_clone(overlay: Overlay) -> None:
@@ -101,7 +103,7 @@ def test_a_transactional_table_has_no_clone(overlay: Overlay) -> None:
     known = states.tree(overlay, {"sales": {"acid": acid, "plain": states.table()}})
     clone, [left] = relocation.cloned(overlay, known, SALES, "dev")
     assert str(left) == f"! table hive.dev.acid: {restoring.TRANSACTIONAL}"
-    assert Past(overlay, clone).tables(DEV) == ["plain"]
+    assert SnapshotReader(overlay, clone).tables(DEV) == ["plain"]
 
 
 def test_keys_of_a_clone_refer_to_the_clone(overlay: Overlay, tree: str) -> None:
@@ -130,16 +132,16 @@ def test_a_clone_needs_a_database_and_a_new_name(
 
 def test_a_clone_is_planned_like_a_restore(overlay: Overlay, tree: str) -> None:
     clone, _ = relocation.cloned(overlay, tree, SALES, "dev")
-    steps = restoring.plan(overlay, tree, Wanted(clone, DEV, shares=True), Complete())
-    assert {one.deed for one in steps} == {Deed.MAKE}
+    steps = restoring.plan(overlay, tree, RestoreTarget(clone, DEV, shares=True), Complete())
+    assert {one.operation for one in steps} == {Operation.MAKE}
     assert len(steps) == 1 + 3 + 201
-    assert restoring.plan(overlay, clone, Wanted(clone, DEV, shares=True), Complete()) == ()
+    assert restoring.plan(overlay, clone, RestoreTarget(clone, DEV, shares=True), Complete()) == ()
 
 
 def test_every_place_moves_and_what_is_beside_it_stays(overlay: Overlay, tree: str) -> None:
     made = relocation.moved(overlay, tree, [Rule(f"{LAKE}/t", f"{OTHER}/t")])
-    past = Past(overlay, made)
-    known = [one for _, one in past.every(Name())]
+    past = SnapshotReader(overlay, made)
+    known = [one for _, one in past.tables_in(Name())]
     known += [past.partition(replace(DAYS, partition=one)) or {} for one in past.partitions(DAYS)]
     found = [text for one in known for text in texts(one) if "hdfs://" in text]
     assert {text.split("/t")[0] for text in found if "/m3" not in text} == {OTHER}

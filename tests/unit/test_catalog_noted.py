@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.catalog.hosted.__main__ import _noted
+from lakehouse.catalog.hosted.__main__ import _recorded
 from lakehouse.errors import LakehouseError
 
 
@@ -17,7 +17,7 @@ def _read(path: Path) -> tuple[bool, str]:
 
 
 def _failed(path: Path, *, by_clock: bool) -> None:
-    with pytest.raises(LakehouseError), _noted(path, failures=by_clock):
+    with pytest.raises(LakehouseError), _recorded(path, failures=by_clock):
         raise LakehouseError("no database answers")
 
 
@@ -25,7 +25,7 @@ def test_a_good_commit_of_a_person_makes_up_for_a_bad_one_by_the_clock(tmp_path:
     path = tmp_path / "last.json"
     _failed(path, by_clock=True)
     assert _read(path) == (False, "no database answers")
-    with _noted(path, failures=False):
+    with _recorded(path, failures=False):
         pass
     assert _read(path) == (True, "")
 
@@ -34,7 +34,7 @@ def test_a_bad_commit_of_a_person_is_theirs_alone(tmp_path: Path) -> None:
     path = tmp_path / "last.json"
     _failed(path, by_clock=False)
     assert not path.exists()
-    with _noted(path, failures=True):
+    with _recorded(path, failures=True):
         pass
     _failed(path, by_clock=False)
     assert _read(path) == (True, "")

@@ -33,7 +33,9 @@ def parsed(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
         name: said | {"storage": {"columns": [{"name": f"c{name}", "type": "int"}]}}
         for name, said in days(*(f"{one:05}" for one in range(count))).items()
     }
-    commit = snapshot_reader.Past(overlay, tree(overlay, {"d": {"t": table(partitions=partitions)}}))
+    commit = snapshot_reader.SnapshotReader(
+        overlay, tree(overlay, {"d": {"t": table(partitions=partitions)}})
+    )
     monkeypatch.setattr(snapshot_reader, "json", counting)
     for name in commit.partitions(TABLE):
         said = commit.partition(Name("hive", "d", "t", name)) or {}

@@ -40,10 +40,10 @@ def iceberg(place: str) -> dict[str, Any]:
 def test_an_iceberg_table_needs_its_metadata_and_the_list_of_its_snapshot() -> None:
     said, content = iceberg("hdfs://c/1.metadata.json"), json.dumps(metadata()).encode()
     there = {"hdfs://c/1.metadata.json": content, "hdfs://c/list": manifest_list()}
-    assert readable.lost(said, Files(there)) == ""
-    assert readable.lost(said, Files()) == "hdfs://c/1.metadata.json is not there"
+    assert readable.why_unreadable(said, Files(there)) == ""
+    assert readable.why_unreadable(said, Files()) == "hdfs://c/1.metadata.json is not there"
     del there["hdfs://c/list"]
-    assert readable.lost(said, Files(there)) == "snapshot 7 has expired: hdfs://c/list is not there"
+    assert readable.why_unreadable(said, Files(there)) == "snapshot 7 has expired: hdfs://c/list is not there"
 
 
 def whole_table() -> dict[str, bytes]:
@@ -66,7 +66,7 @@ def paths_of_faults(*arguments: Any, rows: bool = False) -> list[str]:
 
 def test_a_whole_table_lacks_no_file() -> None:
     assert paths_of_faults(ICE, Files(whole_table()), rows=True) == []
-    assert readable.lost(ICE, Files(whole_table())) == ""
+    assert readable.why_unreadable(ICE, Files(whole_table())) == ""
 
 
 @pytest.mark.parametrize("missing", [["list"], ["m1"], ["m1", "m2"], ["d2"], ["m1", "d3"]])
@@ -110,7 +110,7 @@ def test_copies_name_what_else_is_missing() -> None:
 def test_a_damaged_file_of_an_iceberg_table_is_one_line(path: str, content: bytes, why: str) -> None:
     place = f"hdfs://c/{path}"
     files = Files(whole_table() | {place: content})
-    [line] = readable.lost(ICE, files).splitlines()
+    [line] = readable.why_unreadable(ICE, files).splitlines()
     assert f"{place} {why}" in line
     assert paths_of_faults(ICE, files) == [place]
 
@@ -118,7 +118,7 @@ def test_a_damaged_file_of_an_iceberg_table_is_one_line(path: str, content: byte
 def test_a_file_that_no_datanode_answers_for_is_one_line() -> None:
     for path in ("1.metadata.json", "list"):
         files = Files(whole_table(), unreadable=[f"hdfs://c/{path}"])
-        assert f"hdfs://c/{path} cannot be read: OPEN hdfs" in readable.lost(ICE, files)
+        assert f"hdfs://c/{path} cannot be read: OPEN hdfs" in readable.why_unreadable(ICE, files)
 
 
 def test_many_folders_are_found_by_the_listing_of_their_parents() -> None:
@@ -132,14 +132,14 @@ def test_many_folders_are_found_by_the_listing_of_their_parents() -> None:
 
 @pytest.mark.parametrize("name", ["1.metadata.json", "1.gz.metadata.json"])
 def test_metadata_in_another_file_system_is_taken_to_be_there(name: str) -> None:
-    assert readable.lost(iceberg(f"s3a://c/{name}"), Files()) == ""
+    assert readable.why_unreadable(iceberg(f"s3a://c/{name}"), Files()) == ""
     assert readable.iceberg(f"s3a://c/{name}", Files()) == {}
 
 
 def test_metadata_may_be_compressed_and_without_a_snapshot() -> None:
     place = "hdfs://c/1.gz.metadata.json"
     content = gzip.compress(json.dumps({"current-snapshot-id": -1, "snapshots": []}).encode())
-    assert readable.lost(iceberg(place), Files({place: content})) == ""
+    assert readable.why_unreadable(iceberg(place), Files({place: content})) == ""
 
 
 @pytest.mark.parametrize(
@@ -165,14 +165,14 @@ def test_a_delta_table_needs_its_log_from_a_checkpoint_on(
         "data": {"format": "delta", "version": "5"},
     }
     why = "" if gone is None else f"its log has no version {gone} any more"
-    assert readable.lost(said, Files(folders={"hdfs://c/t/_delta_log": names})) == why
+    assert readable.why_unreadable(said, Files(folders={"hdfs://c/t/_delta_log": names})) == why
 
 
 def test_a_hive_table_needs_its_folder_and_a_view_nothing() -> None:
     said = {"storage": {"location": "hdfs://c/t"}}
-    assert readable.lost(said, Files()) == "hdfs://c/t is not there"
-    assert readable.lost(said, Files(folders={"hdfs://c/t": []})) == ""
-    assert readable.lost({"type": "VIRTUAL_VIEW"}, Files()) == ""
+    assert readable.why_unreadable(said, Files()) == "hdfs://c/t is not there"
+    assert readable.why_unreadable(said, Files(folders={"hdfs://c/t": []})) == ""
+    assert readable.why_unreadable({"type": "VIRTUAL_VIEW"}, Files()) == ""
 
 
 @pytest.mark.parametrize(
@@ -188,14 +188,14 @@ def test_a_hive_table_needs_its_folder_and_a_view_nothing() -> None:
     ],
 )
 def test_a_tag_is_kept_from_now_on(age: int, tag_days: int | None, kept: int | None) -> None:
-    found = pinning.wanted(ORDERS, metadata(age=age, tag_days=tag_days), NOW, 30)
+    found = pinning.needed_tag(ORDERS, metadata(age=age, tag_days=tag_days), NOW, 30)
     said = found.statement if found else None
     tag = "ALTER TABLE iceberg.`sales`.`orders` CREATE OR REPLACE TAG `lakehouse-7` AS OF VERSION 7"
     assert said == (f"{tag} RETAIN {kept} DAYS" if kept else None)
 
 
 def test_a_table_without_a_row_needs_no_tag() -> None:
-    assert pinning.wanted(ORDERS, {"current-snapshot-id": None}, NOW, 30) is None
+    assert pinning.needed_tag(ORDERS, {"current-snapshot-id": None}, NOW, 30) is None
 
 
 @dataclass
@@ -209,9 +209,9 @@ class Lake:
 
     def __post_init__(self) -> None:
         self.monkeypatch.setattr(clients.Files, "of", lambda _: self.files)
-        self.monkeypatch.setattr(pinning, "_told", self._told)
+        self.monkeypatch.setattr(pinning, "_failed_pins", self._failed_pins)
 
-    def _told(self, _: Any, pins: list[pinning.Pin]) -> Iterator[tuple[pinning.Pin, str]]:
+    def _failed_pins(self, _: Any, pins: list[pinning.Pin]) -> Iterator[tuple[pinning.Pin, str]]:
         for one in pins:
             if why := self.failing.get(one.table.table):
                 yield one, why

@@ -10,7 +10,7 @@ import pytest
 from lakehouse.catalog import build, documents, names, restoring
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
-from lakehouse.catalog.restoring import Copy, Wanted
+from lakehouse.catalog.restoring import Copy, RestoreTarget
 from tests.unit.catalog_files import Complete
 
 ROOT = "hdfs://lake/d"
@@ -59,7 +59,7 @@ def tree(overlay: Overlay, tables: Tables, days: Collection[str] = (), *, databa
                 for day in days
             }
             build.put_lines(root.at(path), overlay, sorted(lines.items()))
-    return root.made(overlay)
+    return root.write(overlay)
 
 
 def planned(
@@ -68,7 +68,7 @@ def planned(
     overlay = Overlay(None)
     drop, days = more.pop("drop", False), more.pop("days", ())
     trees = tree(overlay, now, **more), tree(overlay, then, days)
-    wanted = Wanted(trees[1], names.parse(scope), drop)
+    wanted = RestoreTarget(trees[1], names.parse(scope), drop)
     return list(map(str, restoring.plan(overlay, trees[0], wanted, Complete(missing))))
 
 
@@ -100,13 +100,13 @@ def undone(now: Tables, then: Tables, copies: Mapping[str, Copy], days: Collecti
     trees = tree(overlay, now), tree(overlay, then, days)
     missing = {said["storage"]["location"] for said in then.values()}
     found = {names.parse(name): copy for name, copy in copies.items()}
-    wanted = Wanted(trees[1], names.parse("d"))
+    wanted = RestoreTarget(trees[1], names.parse("d"))
     return list(map(str, restoring.plan(overlay, trees[0], wanted, Complete(missing), lambda _: found)))
 
 
 def test_a_dropped_table_comes_back_out_of_a_snapshot_without_what_that_lacks() -> None:
     gone = f"{ROOT}/days/ds=2"
-    copy = Copy("s1", "/d/days", alone=True, files=3, absent=(gone,))
+    copy = Copy("s1", "/d/days", exclusive=True, files=3, absent=(gone,))
     assert undone({}, {"days": hive("days"), "one": hive("one")}, {"d.days": copy}, ["1", "2"]) == [
         "+ table hive.d.days: 3 files come back from s1",
         f"! table hive.d.one: {ROOT}/one is not there",
@@ -117,7 +117,9 @@ def test_a_dropped_table_comes_back_out_of_a_snapshot_without_what_that_lacks() 
 
 def test_no_files_come_back_into_the_folder_of_another_table() -> None:
     other = hive("other", storage=hive("one")["storage"], type="MANAGED_TABLE")
-    [line, *_] = undone({"other": other}, {"one": hive("one")}, {"d.one": Copy("s1", "/d/one", alone=True)})
+    [line, *_] = undone(
+        {"other": other}, {"one": hive("one")}, {"d.one": Copy("s1", "/d/one", exclusive=True)}
+    )
     assert line.startswith("! table hive.d.one: hive.d.other uses its files (/d/one), and ")
 
 
@@ -128,9 +130,12 @@ def test_what_holds_a_table_is_not_altered_for_it() -> None:
     root = build.Folder()
     root.put((build.CATALOG, build.SETTINGS), overlay.add_blob(build.settings()))
     root.put((build.CATALOG, "hive", "db", "d", "database.json"), overlay.add_blob(documents.pretty(changed)))
-    now = root.made(overlay)
+    now = root.write(overlay)
     found = [
-        [str(one) for one in restoring.plan(overlay, now, Wanted(then, names.parse(scope)), Complete())]
+        [
+            str(one)
+            for one in restoring.plan(overlay, now, RestoreTarget(then, names.parse(scope)), Complete())
+        ]
         for scope in ("d.one", "d")
     ]
     assert found == [["+ table hive.d.one"], ["~ database hive.d", "+ table hive.d.one"]]
@@ -200,8 +205,8 @@ def test_what_a_catalog_says_of_itself_is_left_as_it_is() -> None:
         root = build.Folder()
         root.put((build.CATALOG, build.SETTINGS), overlay.add_blob(build.settings()))
         root.put((build.CATALOG, "hive", "catalog.json"), overlay.add_blob(documents.pretty(said)))
-        trees.append(root.made(overlay))
-    wanted = Wanted(trees[1], names.Name(), True)
+        trees.append(root.write(overlay))
+    wanted = RestoreTarget(trees[1], names.Name(), True)
     found = list(map(str, restoring.plan(overlay, trees[0], wanted, Complete())))
     assert found == ["! catalog hive: what a catalog says of itself is not restored"]
 
@@ -228,9 +233,9 @@ def test_folders_of_partitions_are_looked_for_in_one_listing() -> None:
     overlay, files = Overlay(None), Complete([f"{ROOT}/days/ds=7"])
     table = {"days": hive("days")}
     now, then = tree(overlay, table), tree(overlay, table, [str(day) for day in range(100)])
-    steps = restoring.plan(overlay, now, Wanted(then, names.parse("d")), files)
+    steps = restoring.plan(overlay, now, RestoreTarget(then, names.parse("d")), files)
     assert files.asked == [f"{ROOT}/days"]
-    left = [(str(one), one.missing) for one in steps if one.deed is restoring.Deed.LEAVE]
+    left = [(str(one), one.missing) for one in steps if one.operation is restoring.Operation.LEAVE]
     place = f"{ROOT}/days/ds=7"
     assert left == [(f"! partition hive.d.days/ds=7: {place} is not there", (place,))]
 
@@ -325,11 +330,11 @@ def test_a_partition_does_not_get_the_folder_of_another_table() -> None:
 def test_a_clone_shares_the_files_of_its_tables() -> None:
     overlay = Overlay(None)
     now, then = tree(overlay, {"one": hive("one")}), tree(overlay, {"one": hive("one"), "two": hive("one")})
-    wanted = Wanted(then, names.parse("d"), shares=True)
+    wanted = RestoreTarget(then, names.parse("d"), shares=True)
     assert list(map(str, restoring.plan(overlay, now, wanted, Complete()))) == ["+ table hive.d.two"]
 
 
 def test_a_function_is_no_part_of_a_table() -> None:
     function, table = names.parse("d.f()"), names.parse("d.t")
-    assert not restoring._meant(function, table)
-    assert not restoring._meant(table, function)
+    assert not restoring._overlaps(function, table)
+    assert not restoring._overlaps(table, function)

@@ -35,7 +35,7 @@ from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.served.handler import ANSWERED, METHODS, UNSUPPORTED, Handler, refused, waits
 from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import Server
-from lakehouse.catalog.snapshot_reader import Past
+from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.metastore import model
 from lakehouse.run import ROOT
@@ -88,7 +88,10 @@ def served(history: Path) -> Iterator[Served]:
     with closing(Store(history)) as store:
         entry = store.resolve("HEAD")
         asked = Request(
-            Past(store, entry.tree), entry, lambda name, field: reports.append(f"{name}: {field}"), 7
+            SnapshotReader(store, entry.tree),
+            entry,
+            lambda name, field: reports.append(f"{name}: {field}"),
+            7,
         )
         handler = Handler(asked, reports.append)
         with Server(LOOPBACK, 0, lambda: handler) as server:
@@ -190,13 +193,13 @@ def test_what_a_client_reads_is_the_document_again(served: Served, history: Path
         return {key: value for key, value in said.items() if key not in beside}
 
     with closing(Store(history)) as store, served.connected() as client:
-        past = Past(store, served.entry.tree)
+        past = SnapshotReader(store, served.entry.tree)
         for database, names in (("sales", past.tables(Name("hive", "sales"))), ("@other#far", ["plain"])):
             found = model.database(client.get_database(database), lost)
-            assert found.document == told_elsewhere(past.said(found.name))
+            assert found.document == told_elsewhere(past.document(found.name))
             for name in names:
                 one = model.table(client.get_table(database, name), lost)
-                said = past.said(one.name) or {}
+                said = past.document(one.name) or {}
                 assert told_elsewhere(one.document) == told_elsewhere(said), name
                 assert one.format == said.get("data", {}).get("format", "view")
         for name in past.partitions(Name("hive", "sales", "orders")):
@@ -284,7 +287,7 @@ def test_what_thrift_has_no_place_for_is_told(history: Path) -> None:
     lost: list[str] = []
     with closing(Store(history)) as store:
         entry = store.resolve("HEAD")
-        past = Past(store, entry.tree)
+        past = SnapshotReader(store, entry.tree)
         handler: Any = Handler(
             Request(past, entry, lambda *words: lost.append(": ".join(words))), lost.append
         )
@@ -381,7 +384,7 @@ def test_an_object_that_is_damaged_is_one_sentence(history: Path, tmp_path: Path
     reports: list[str] = []
     with closing(Store(path)) as store:
         entry = store.resolve("HEAD")
-        past = Past(store, entry.tree)
+        past = SnapshotReader(store, entry.tree)
         handler: Any = Handler(Request(past, entry, lambda *_: None), reports.append)
         # Before the commit's first object of a table is read.
         [number] = {

@@ -32,7 +32,7 @@ def written(overlay: Overlay, lines: Lines, beside: Mapping[str, str] | None = N
     here = build.Folder()
     if lines or beside:
         build.put_lines(here, overlay, lines, beside or {})
-    return overlay.tree(here.made(overlay))
+    return overlay.tree(here.write(overlay))
 
 
 def both(found: Partitions) -> tuple[Lines, Lines]:

@@ -153,8 +153,8 @@ def test_a_damaged_object_is_named_with_its_place(store: Store, damage: str) -> 
         path.write_bytes((store.path / "objects" / content[:2] / content[2:]).read_bytes())
     with closing(Store(store.path)) as again:
         [fault] = fsck.check(again).faults
-        assert fault.where == f"{entry.short}:/catalog/f1.json"
-        assert number in fault.what
+        assert fault.path == f"{entry.short}:/catalog/f1.json"
+        assert number in fault.why
         with pytest.raises(DamagedError, match=r"lakehouse catalog fsck$"):
             again.blob(number)
 
@@ -162,7 +162,7 @@ def test_a_damaged_object_is_named_with_its_place(store: Store, damage: str) -> 
 def test_what_is_no_document_is_named(store: Store) -> None:
     entry = commit(store, "{", "{}")
     [fault] = fsck.check(store).faults
-    assert (fault.where, fault.what.startswith("is no document")) == (f"{entry.short}:/catalog/f0.json", True)
+    assert (fault.path, fault.why.startswith("is no document")) == (f"{entry.short}:/catalog/f0.json", True)
 
 
 def test_a_commit_has_many_names(store: Store) -> None:

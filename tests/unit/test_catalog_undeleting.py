@@ -81,7 +81,7 @@ def snapshot_of(answer: Copy | str) -> str:
 
 def test_the_commits_own_snapshot_has_it() -> None:
     there = kept(FIRST, f"{TABLE}/1") | kept(SECOND, f"{TABLE}/2")
-    assert found(there, HIVE) == Copy(str(FIRST), TABLE, alone=True, files=1, bytes=3)
+    assert found(there, HIVE) == Copy(str(FIRST), TABLE, exclusive=True, files=1, bytes=3)
 
 
 def test_a_table_that_was_made_anew_under_its_name_is_another_one() -> None:

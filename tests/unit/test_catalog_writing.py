@@ -10,7 +10,7 @@ import pytest
 from hive_metastore.ttypes import NoSuchObjectException, Partition
 
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.restoring import Deed, Step
+from lakehouse.catalog.restoring import Operation, Step
 from ops.catalog.writing import ChangedError, Metadata, in_one_line
 
 COUNT, CHUNK = 1_200, 500
@@ -46,12 +46,12 @@ class Server:
         self.add_partitions(found)
 
 
-def steps(deed: Deed, count: int = COUNT) -> list[Step]:
+def steps(deed: Operation, count: int = COUNT) -> list[Step]:
     found = []
     for number in range(count):
         name = Name("hive", "d", "days", f"ds={number:05}")
         then = {"name": name.partition, "values": [f"{number:05}"], "location": f"hdfs://lake/{number}"}
-        now = None if deed is Deed.MAKE else then | {"location": "hdfs://lake/elsewhere"}
+        now = None if deed is Operation.MAKE else then | {"location": "hdfs://lake/elsewhere"}
         found.append(Step(deed, "partition", name, now, then))
     return found
 
@@ -68,12 +68,12 @@ def restored(server: Server, wanted: Sequence[Step]) -> tuple[list[str], list[st
 
 
 @pytest.mark.parametrize(
-    ("deed", "writes"), [(Deed.MAKE, "add_partitions"), (Deed.ALTER, "alter_partitions")]
+    ("deed", "writes"), [(Operation.MAKE, "add_partitions"), (Operation.ALTER, "alter_partitions")]
 )
-def test_partitions_are_read_and_written_in_chunks_with_a_line_for_each(deed: Deed, writes: str) -> None:
+def test_partitions_are_read_and_written_in_chunks_with_a_line_for_each(deed: Operation, writes: str) -> None:
     server = Server()
-    if deed is Deed.ALTER:
-        restored(server, steps(Deed.MAKE))
+    if deed is Operation.ALTER:
+        restored(server, steps(Operation.MAKE))
         server.calls.clear()
     begun, done = restored(server, steps(deed))
     # When the plan is made, and right before it is written.
@@ -88,11 +88,11 @@ def test_partitions_are_read_and_written_in_chunks_with_a_line_for_each(deed: De
 
 
 def test_one_partition_is_its_own_line() -> None:
-    assert restored(Server(), steps(Deed.MAKE, 1))[1] == ["+ partition hive.d.days/ds=00000"]
+    assert restored(Server(), steps(Operation.MAKE, 1))[1] == ["+ partition hive.d.days/ds=00000"]
 
 
 def test_a_partition_that_somebody_made_meanwhile_ends_the_restore_before_its_chunk() -> None:
-    server, wanted = Server(), steps(Deed.MAKE)
+    server, wanted = Server(), steps(Operation.MAKE)
     metadata = Metadata(server, lambda *_: None)  # type: ignore[arg-type]
     seen = metadata.all(wanted)
     server.partitions["ds=00700"] = Partition(values=["00700"])
@@ -105,4 +105,4 @@ def test_partitions_of_a_table_that_is_not_there_are_not_there() -> None:
     server = Server()
     server.has_table = False
     metadata = Metadata(server, lambda *_: None)  # type: ignore[arg-type]
-    assert [one.object for one in metadata.all(steps(Deed.MAKE, 2))] == [None, None]
+    assert [one.object for one in metadata.all(steps(Operation.MAKE, 2))] == [None, None]

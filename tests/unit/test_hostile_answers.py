@@ -496,7 +496,7 @@ class OneFile:
 
 @pytest.mark.parametrize("content", METADATA, ids=short)
 def test_metadata_that_is_none_is_said_of_its_table_alone(content: bytes) -> None:
-    found = readable.lost(ICEBERG, OneFile(content))
+    found = readable.why_unreadable(ICEBERG, OneFile(content))
     assert found.startswith("hdfs://c/a.metadata.json is damaged: ")
     assert len(found) < 300
 
@@ -505,7 +505,7 @@ def test_metadata_that_unpacks_to_gigabytes_is_not_unpacked(monkeypatch: pytest.
     monkeypatch.setattr(readable, "_MOST_BYTES", 1 << 20)
     place = ICEBERG["parameters"] | {"metadata_location": "hdfs://c/a.gz.metadata.json"}
     for content in (gzip.compress(bytes(10 << 20)), gzip.compress(b"{}")[:-4], b"\x1f\x8bno gzip"):
-        assert " is damaged: " in readable.lost({"parameters": place}, OneFile(content))
+        assert " is damaged: " in readable.why_unreadable({"parameters": place}, OneFile(content))
 
 
 @pytest.mark.parametrize("version", [word for word in HOSTILE if word] + ["1e9", "\u0663", "-1"], ids=short)
@@ -515,13 +515,13 @@ def test_a_version_that_is_no_number_is_said_of_its_table_alone(version: str) ->
         "storage": {"location": "hdfs://c/a"},
         "data": {"format": "delta", "version": version},
     }
-    assert readable.lost(said, OneFile(b"")).startswith("its version is ")
+    assert readable.why_unreadable(said, OneFile(b"")).startswith("its version is ")
 
 
 def test_a_name_that_the_metastore_has_is_one_name_of_a_statement() -> None:
     metadata = {"current-snapshot-id": 7, "snapshots": [{"snapshot-id": 7, "timestamp-ms": 1}]}
     name = Name("hive", "a`; DROP TABLE x; --", "b`c")
-    made = pinning.wanted(name, metadata, 10, 1)
+    made = pinning.needed_tag(name, metadata, 10, 1)
     assert made is not None
     assert made.statement.startswith(
         "ALTER TABLE iceberg.`a``; DROP TABLE x; --`.`b``c` CREATE OR REPLACE TAG"
@@ -574,7 +574,7 @@ def test_an_answer_of_the_history_that_is_none_changes_nothing(tmp_path: Path, d
 @pytest.mark.parametrize("program", ["commit", "take"])
 def test_what_a_program_of_the_history_answers_is_checked(program: str, document: Any) -> None:
     with pytest.raises(LakehouseError, match="gives no answer"):
-        sync.told(answering(document), program, {})
+        sync.call(answering(document), program, {})
 
 
 def test_a_pack_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -597,14 +597,14 @@ def kept_by_somebody(store: Store, files: Mapping[str, bytes], moment: int = 0, 
 def test_whatever_is_in_a_history_is_a_line_of_its_check(tmp_path: Path, content: bytes) -> None:
     with closing(Store.made(tmp_path / "history")) as store, store.locked():
         kept_by_somebody(store, {"partitions.jsonl": content, "table.json": b"{"})
-        assert "table.json" in " ".join(fault.where for fault in fsck_of_history.check(store).faults)
+        assert "table.json" in " ".join(fault.path for fault in fsck_of_history.check(store).faults)
 
 
 def test_folders_in_each_other_without_end_are_a_line(tmp_path: Path) -> None:
     with closing(Store.made(tmp_path / "history")) as store, store.locked():
         kept_by_somebody(store, {"a.json": b"{}"}, deep=2000)
         [fault] = fsck_of_history.check(store).faults
-        assert "more folders in each other" in fault.what
+        assert "more folders in each other" in fault.why
 
 
 @pytest.mark.parametrize("moment", [2**62, 2**40, -1])
@@ -820,5 +820,5 @@ def test_a_program_without_an_answer_is_a_line_with_what_to_do(
     node = sync.node(cluster)
     assert node
     with pytest.raises(LakehouseError, match=said) as raised:
-        sync.told(node, "bring", {"tables": []})
+        sync.call(node, "bring", {"tables": []})
     assert following in str(raised.value.next_command)

@@ -57,7 +57,7 @@ def committed(path: Path) -> Drawn:
                 for name, said in tables.items():
                     place = (build.CATALOG, *Name("hive", "sales", name).path, build.TABLE)
                     root.put(place, batch.add_blob(documents.pretty(said)))
-                made = root.made(batch)
+                made = root.write(batch)
                 batch.flush()
                 entry = store.record(made, parent, "Ann <ann@example.org>", 1000 + number, f"step {number}")
                 changes = list(diff.changes(store, parent.tree, made)) if parent else None

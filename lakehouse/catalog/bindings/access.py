@@ -1,4 +1,4 @@
-"""Roles and privileges as Thrift has them."""
+"""Convert roles and privileges to Thrift."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from hive_metastore.ttypes import (
     RolePrincipalGrant,
 )
 
-from lakehouse.catalog.bindings.field_reader import Lost, Taken
+from lakehouse.catalog.bindings.field_reader import FieldReader, ReportField
 from lakehouse.catalog.bindings.objects import principal
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
 
 
 def privileges(
-    name: Name, said: Document, lost: Lost, values: Iterable[str] = ()
+    name: Name, document: Document, report_field: ReportField, values: Iterable[str] = ()
 ) -> Iterator[HiveObjectPrivilege]:
-    """Give who may do what with an object; `values` are those of a partition."""
+    """Give the privileges on an object; `values` are those of a partition."""
     kinds = (
         (name.partition, HiveObjectType.PARTITION),
         (name.table, HiveObjectType.TABLE),
         (name.database, HiveObjectType.DATABASE),
     )
-    kind = next((kind for word, kind in kinds if word), HiveObjectType.GLOBAL)
-    for one in said.get("privileges") or ():
-        fields = Taken(one, f"{name} privilege", lost)
+    kind = next((kind for part, kind in kinds if part), HiveObjectType.GLOBAL)
+    for row in document.get("privileges") or ():
+        fields = FieldReader(row, f"{name} privilege", report_field)
         column = fields.take("column")
         yield HiveObjectPrivilege(
             hiveObject=HiveObjectRef(
@@ -49,23 +49,23 @@ def privileges(
         fields.end()
 
 
-def roles(said: Document, lost: Lost) -> list[Role]:
+def roles(document: Document, report_field: ReportField) -> list[Role]:
     """Return the roles of a commit's access."""
-    found = []
-    for one in said.get("roles") or ():
-        fields = Taken(one, f"role {one['name']}", lost)
-        found.append(Role(fields.take("name"), fields.take("created", 0), fields.take("owner")))
+    roles = []
+    for role in document.get("roles") or ():
+        fields = FieldReader(role, f"role {role['name']}", report_field)
+        roles.append(Role(fields.take("name"), fields.take("created", 0), fields.take("owner")))
         fields.end("members")
-    return found
+    return roles
 
 
-def members(said: Document, lost: Lost) -> list[RolePrincipalGrant]:
-    """Return who is in which role."""
-    found = []
-    for role in said.get("roles") or ():
-        for one in role.get("members") or ():
-            fields = Taken(one, f"role {role['name']} member", lost)
-            found.append(
+def members(document: Document, report_field: ReportField) -> list[RolePrincipalGrant]:
+    """Return the members of all roles."""
+    grants = []
+    for role in document.get("roles") or ():
+        for member in role.get("members") or ():
+            fields = FieldReader(member, f"role {role['name']} member", report_field)
+            grants.append(
                 RolePrincipalGrant(
                     roleName=role["name"],
                     principalName=fields.take("name"),
@@ -77,10 +77,10 @@ def members(said: Document, lost: Lost) -> list[RolePrincipalGrant]:
                 )
             )
             fields.end()
-    return found
+    return grants
 
 
-def _grant(fields: Taken) -> PrivilegeGrantInfo:
+def _grant(fields: FieldReader) -> PrivilegeGrantInfo:
     return PrivilegeGrantInfo(
         privilege=fields.take("privilege"),
         createTime=fields.take("created", 0),

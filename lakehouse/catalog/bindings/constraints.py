@@ -1,8 +1,7 @@
-"""Constraints of a table as Thrift has them: a type of its own for each kind."""
+"""Convert the constraints of a table to Thrift, which has a type for each kind."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +14,7 @@ from hive_metastore.ttypes import (
     SQLUniqueConstraint,
 )
 
-from lakehouse.catalog.bindings.field_reader import Lost, Taken
+from lakehouse.catalog.bindings.field_reader import FieldReader, ReportField
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
 
@@ -36,67 +35,65 @@ class Constraints:
     check: list[SQLCheckConstraint] = field(default_factory=list)
 
 
-def constraints(name: Name, said: Document, lost: Lost) -> Constraints:
-    """Return the constraints that a table's document has; those of a key's columns in the key's order."""
-    made = Constraints()
-    listed = sorted(said.get("constraints") or (), key=lambda one: (one["name"], one.get("position", 0)))
-    for one in listed:
-        fields = Taken(one, f"{name} constraint {one['name']}", lost)
+def constraints(name: Name, document: Document, report_field: ReportField) -> Constraints:
+    """Convert the constraints of a table's document; the columns of a key are in the key's order."""
+    converted = Constraints()
+    rows = sorted(document.get("constraints") or (), key=lambda row: (row["name"], row.get("position", 0)))
+    for row in rows:
+        fields = FieldReader(row, f"{name} constraint {row['name']}", report_field)
         kind, references = fields.take("type", _PRIMARY), fields.take("references")
-        own = {
+        common = {
             "table_db": name.database,
             "table_name": name.table,
             "column_name": fields.take("column"),
             "catName": name.catalog,
             **_flags(fields.take("flags", 0)),
         }
-        called, position = fields.take("name"), fields.take("position", 0)
+        label, position = fields.take("name"), fields.take("position", 0)
         if kind == _PRIMARY:
-            made.primary_keys.append(SQLPrimaryKey(key_seq=position, pk_name=called, **own))
+            converted.primary_keys.append(SQLPrimaryKey(key_seq=position, pk_name=label, **common))
         elif kind == _FOREIGN:
-            made.foreign_keys.append(_foreign(own, called, position, references or [None] * 4, fields))
+            converted.foreign_keys.append(_foreign(common, label, position, references or [None] * 4, fields))
         elif kind == _UNIQUE:
-            made.unique.append(SQLUniqueConstraint(key_seq=position, uk_name=called, **own))
+            converted.unique.append(SQLUniqueConstraint(key_seq=position, uk_name=label, **common))
         elif kind == _NOT_NULL:
-            made.not_null.append(SQLNotNullConstraint(nn_name=called, **own))
+            converted.not_null.append(SQLNotNullConstraint(nn_name=label, **common))
         elif kind == _DEFAULT:
             value = fields.take("value")
-            made.default.append(SQLDefaultConstraint(default_value=value, dc_name=called, **own))
+            converted.default.append(SQLDefaultConstraint(default_value=value, dc_name=label, **common))
         elif kind == _CHECK:
-            made.check.append(
-                SQLCheckConstraint(check_expression=fields.take("value"), dc_name=called, **own)
+            converted.check.append(
+                SQLCheckConstraint(check_expression=fields.take("value"), dc_name=label, **common)
             )
         else:
-            lost(fields.name, f"type {kind}")
+            report_field(fields.name, f"type {kind}")
         fields.end()
-    return made
+    return converted
 
 
-def _foreign(own: dict[str, Any], called: str, position: int, to: list[Any], fields: Taken) -> SQLForeignKey:
-    flags = {key: value for key, value in own.items() if key.endswith("_cstr")}
-    catalog, database, table, column = to
-    if catalog not in {None, own["catName"]}:
-        fields.lost(fields.name, f"references of the catalog {catalog}")
+def _foreign(
+    common: dict[str, Any], name: str, position: int, references: list[Any], fields: FieldReader
+) -> SQLForeignKey:
+    flags = {key: value for key, value in common.items() if key.endswith("_cstr")}
+    catalog, database, table, column = references
+    if catalog not in {None, common["catName"]}:
+        fields.report_field(fields.name, f"references of the catalog {catalog}")
     return SQLForeignKey(
         pktable_db=database,
         pktable_name=table,
         pkcolumn_name=column,
-        fktable_db=own["table_db"],
-        fktable_name=own["table_name"],
-        fkcolumn_name=own["column_name"],
+        fktable_db=common["table_db"],
+        fktable_name=common["table_name"],
+        fkcolumn_name=common["column_name"],
         key_seq=position,
         update_rule=fields.take("on_update", 0),
         delete_rule=fields.take("on_delete", 0),
-        fk_name=called,
-        catName=own["catName"],
+        fk_name=name,
+        catName=common["catName"],
         **flags,
     )
 
 
 def _flags(number: int) -> dict[str, bool]:
-    return dict(_each(number))
-
-
-def _each(number: int) -> Iterator[tuple[str, bool]]:
-    for word, bit in (("enable", _ENABLE), ("validate", _VALIDATE), ("rely", _RELY)):
-        yield f"{word}_cstr", bool(number & bit)
+    bits = {"enable": _ENABLE, "validate": _VALIDATE, "rely": _RELY}
+    return {f"{flag}_cstr": bool(number & bit) for flag, bit in bits.items()}

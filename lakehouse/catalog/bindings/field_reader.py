@@ -1,4 +1,4 @@
-"""Takes a document apart field by field, so that what was not taken is known."""
+"""Read a document field by field, and report the fields that were not read."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import Any
 
 from lakehouse.catalog.documents import Document
 
-# What of an object Thrift cannot hold: told with the name of the object and that of the field.
-Lost = Callable[[str, str], None]
+# Reports a field that Thrift cannot hold, with the name of the object and that of the field.
+ReportField = Callable[[str, str], None]
 
 
-class Taken:
-    """A document of which each field is taken once; at the end, the rest is lost."""
+class FieldReader:
+    """A document whose fields are taken one by one; `end` reports the remaining ones as lost."""
 
-    def __init__(self, said: Document | None, name: str, lost: Lost) -> None:
-        self._left = dict(said or {})
-        self.name, self.lost = name, lost
+    def __init__(self, document: Document | None, name: str, report_field: ReportField) -> None:
+        self._remaining = dict(document or {})
+        self.name, self.report_field = name, report_field
 
-    def take(self, key: str, otherwise: Any = None) -> Any:
-        """Return the value of a field, or what is meant where the document has none."""
-        return self._left.pop(key, otherwise)
+    def take(self, key: str, default: Any = None) -> Any:
+        """Return the value of a field, or the default of a missing one."""
+        return self._remaining.pop(key, default)
 
-    def below(self, key: str) -> Taken:
-        """Return a document in the document; its rest is lost under its own name."""
-        return Taken(self._left.pop(key, None), f"{self.name} {key}".strip(), self.lost)
+    def below(self, key: str) -> FieldReader:
+        """Return a reader of a nested document, which reports with its own name."""
+        return FieldReader(self._remaining.pop(key, None), f"{self.name} {key}".strip(), self.report_field)
 
-    def each(self, key: str) -> Iterable[Taken]:
-        """Give the documents of a list."""
-        for one in self._left.pop(key, None) or ():
-            yield Taken(one, f"{self.name} {key}", self.lost)
+    def each(self, key: str) -> Iterable[FieldReader]:
+        """Give readers of the documents in a list."""
+        for document in self._remaining.pop(key, None) or ():
+            yield FieldReader(document, f"{self.name} {key}", self.report_field)
 
-    def end(self, *known: str) -> None:
-        """Tell everything that was not taken, but for `known`, which is told elsewhere."""
-        for key in sorted(self._left.keys() - set(known)):
-            self.lost(self.name, key)
-        self._left = {}
+    def end(self, *ignored: str) -> None:
+        """Report all fields that were not taken, except for `ignored` ones, which are converted elsewhere."""
+        for key in sorted(self._remaining.keys() - set(ignored)):
+            self.report_field(self.name, key)
+        self._remaining = {}

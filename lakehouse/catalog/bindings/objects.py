@@ -1,4 +1,4 @@
-"""Catalogs, databases, functions, tables and partitions as Thrift has them."""
+"""Convert catalogs, databases, functions, tables and partitions to Thrift."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from hive_metastore.ttypes import (
     Table,
 )
 
-from lakehouse.catalog.bindings.field_reader import Lost, Taken
+from lakehouse.catalog.bindings.field_reader import FieldReader, ReportField
 from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
 
-# What a commit says for itself, or where another call of the interface tells it.
+# Fields that Thrift has no place for on purpose, or that other calls of the interface return.
 _ELSEWHERE = "data", "constraints", "privileges"
 
 
-def catalog(name: Name, said: Document, lost: Lost) -> Catalog:
-    """Return a catalog."""
-    fields = Taken(said, str(name), lost)
-    made = Catalog(
+def catalog(name: Name, document: Document, report_field: ReportField) -> Catalog:
+    """Convert a catalog."""
+    fields = FieldReader(document, str(name), report_field)
+    catalog = Catalog(
         name=name.catalog, description=fields.take("description"), locationUri=fields.take("location", "")
     )
     fields.end()
-    return made
+    return catalog
 
 
-def database(name: Name, said: Document, lost: Lost) -> Database:
-    """Return a database."""
-    fields = Taken(said, str(name), lost)
-    made = Database(
+def database(name: Name, document: Document, report_field: ReportField) -> Database:
+    """Convert a database."""
+    fields = FieldReader(document, str(name), report_field)
+    database = Database(
         name=name.database,
         description=fields.take("description"),
         locationUri=fields.take("location", ""),
@@ -52,13 +52,13 @@ def database(name: Name, said: Document, lost: Lost) -> Database:
         catalogName=name.catalog,
     )
     fields.end(*_ELSEWHERE)
-    return made
+    return database
 
 
-def function(name: Name, said: Document, lost: Lost) -> Function:
-    """Return a function."""
-    fields = Taken(said, str(name), lost)
-    made = Function(
+def function(name: Name, document: Document, report_field: ReportField) -> Function:
+    """Convert a function."""
+    fields = FieldReader(document, str(name), report_field)
+    function = Function(
         functionName=name.function,
         dbName=name.database,
         className=fields.take("class"),
@@ -70,24 +70,26 @@ def function(name: Name, said: Document, lost: Lost) -> Function:
         catName=name.catalog,
     )
     fields.end()
-    return made
+    return function
 
 
-def table(name: Name, said: Document, lost: Lost, volatile: Document | None = None) -> Table:
-    """Return a table or a view, with what is `volatile` of it where that is wanted."""
-    fields, beside = Taken(said, str(name), lost), dict(volatile or {})
-    made = Table(
+def table(
+    name: Name, document: Document, report_field: ReportField, volatile: Document | None = None
+) -> Table:
+    """Convert a table or a view, with its `volatile` part if given."""
+    fields, volatile_fields = FieldReader(document, str(name), report_field), dict(volatile or {})
+    table = Table(
         tableName=name.table,
         dbName=name.database,
         catName=name.catalog,
         owner=fields.take("owner"),
         ownerType=principal(fields.take("owner_type")),
         createTime=fields.take("created", 0),
-        lastAccessTime=beside.get("last_access", 0),
+        lastAccessTime=volatile_fields.get("last_access", 0),
         retention=fields.take("retention", 0),
         sd=_storage(fields.below("storage")),
         partitionKeys=_columns(fields, "partition_keys"),
-        parameters=_parameters(fields) | beside.get("parameters", {}),
+        parameters=_parameters(fields) | volatile_fields.get("parameters", {}),
         viewOriginalText=fields.take("view_as_written"),
         viewExpandedText=fields.take("view"),
         tableType=fields.take("type"),
@@ -95,25 +97,27 @@ def table(name: Name, said: Document, lost: Lost, volatile: Document | None = No
         creationMetadata=_materialized(name, fields),
     )
     fields.end(*_ELSEWHERE)
-    return made
+    return table
 
 
-def partition(name: Name, said: Document, lost: Lost, volatile: Document | None = None) -> Partition:
-    """Return a partition whose document is whole: with what it shares with others."""
-    fields, beside = Taken(said, str(name), lost), dict(volatile or {})
+def partition(
+    name: Name, document: Document, report_field: ReportField, volatile: Document | None = None
+) -> Partition:
+    """Convert a partition, whose document includes its storage."""
+    fields, volatile_fields = FieldReader(document, str(name), report_field), dict(volatile or {})
     fields.take("name")
-    made = Partition(
+    partition = Partition(
         values=list(fields.take("values", ())),
         dbName=name.database,
         tableName=name.table,
         catName=name.catalog,
         createTime=fields.take("created", 0),
-        lastAccessTime=beside.get("last_access", 0),
+        lastAccessTime=volatile_fields.get("last_access", 0),
         sd=_storage(fields.below("storage"), fields.take("location")),
-        parameters=_parameters(fields) | beside.get("parameters", {}),
+        parameters=_parameters(fields) | volatile_fields.get("parameters", {}),
     )
     fields.end(*_ELSEWHERE)
-    return made
+    return partition
 
 
 def principal(word: str | None) -> int:
@@ -121,28 +125,28 @@ def principal(word: str | None) -> int:
     return int(PrincipalType._NAMES_TO_VALUES[word or "USER"])
 
 
-def _parameters(fields: Taken) -> dict[str, str]:
-    # Hive, too, leaves out what is null: no text can say it.
+def _parameters(fields: FieldReader) -> dict[str, str]:
+    # Without nulls, as in Hive.
     return {key: value for key, value in fields.take("parameters", {}).items() if value is not None}
 
 
-def _columns(fields: Taken, key: str) -> list[FieldSchema]:
-    found = []
-    for one in fields.each(key):
-        found.append(FieldSchema(one.take("name"), one.take("type"), one.take("comment")))
-        one.end()
-    return found
+def _columns(fields: FieldReader, key: str) -> list[FieldSchema]:
+    columns = []
+    for column in fields.each(key):
+        columns.append(FieldSchema(column.take("name"), column.take("type"), column.take("comment")))
+        column.end()
+    return columns
 
 
-def _storage(fields: Taken, location: str | None = None) -> StorageDescriptor:
+def _storage(fields: FieldReader, location: str | None = None) -> StorageDescriptor:
     serde = fields.below("serde")
-    made = StorageDescriptor(
+    descriptor = StorageDescriptor(
         cols=_columns(fields, "columns"),
         location=location or fields.take("location"),
         inputFormat=fields.take("input_format"),
         outputFormat=fields.take("output_format"),
         compressed=fields.take("compressed", False),
-        # Of a bucketed table; a commit has no number for one that is not.
+        # A commit leaves out 0, of a table without buckets.
         numBuckets=fields.take("buckets", 0),
         serdeInfo=SerDeInfo(
             name=serde.take("name"),
@@ -159,32 +163,32 @@ def _storage(fields: Taken, location: str | None = None) -> StorageDescriptor:
         skewedInfo=SkewedInfo(
             skewedColNames=list(fields.take("skewed_columns", ())),
             skewedColValues=[list(values) for values in fields.take("skewed_values", ())],
-            # Keys of a map have to be hashable, which a list is not.
+            # Keys of a map must be hashable.
             skewedColValueLocationMaps={
-                tuple(values): place for values, place in fields.take("skewed_locations", ())
+                tuple(values): folder for values, folder in fields.take("skewed_locations", ())
             },
         ),
         storedAsSubDirectories=fields.take("subdirectories", False),
     )
     serde.end()
     fields.end()
-    return made
+    return descriptor
 
 
-def _materialized(name: Name, fields: Taken) -> CreationMetadata | None:
-    """Return of what a materialized view was made; there is one at most."""
-    found: list[Mapping[str, Any]] = list(fields.take("materialized", ()))
-    for _ in found[1:]:
-        fields.lost(fields.name, "materialized: another one")
-    if not found:
+def _materialized(name: Name, fields: FieldReader) -> CreationMetadata | None:
+    """Return the creation metadata of a materialized view; Thrift holds at most one row of it."""
+    rows: list[Mapping[str, Any]] = list(fields.take("materialized", ()))
+    for _ in rows[1:]:
+        fields.report_field(fields.name, "materialized: another one")
+    if not rows:
         return None
-    # Hive names them without their catalog.
-    tables = {".".join(words[-2:]) for words in found[0].get("tables") or ()}
+    # Hive stores table names without a catalog.
+    tables = {".".join(parts[-2:]) for parts in rows[0].get("tables") or ()}
     return CreationMetadata(
         catName=name.catalog,
         dbName=name.database,
         tblName=name.table,
         tablesUsed=tables,
-        validTxnList=found[0].get("transactions"),
-        materializationTime=found[0].get("time"),
+        validTxnList=rows[0].get("transactions"),
+        materializationTime=rows[0].get("time"),
     )

@@ -1,1 +1,1 @@
-"""The cluster's own history: what runs on the host of the metastore's database, beside what commits."""
+"""The programs of the cluster's own history, on the host of the metastore's database."""

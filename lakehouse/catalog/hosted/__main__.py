@@ -1,8 +1,8 @@
 """The programs of the cluster's history: `clock` is the timer's, `commit`, `give` and `take` are for copies.
 
-These three read what they are asked as a line of JSON, and answer with one; `give` has a pack behind it.
-`lack` and `bring` do so, too: they say what tables lack of a snapshot of HDFS, and copy it out of that.
-`serve` is a metastore as of a commit, until it is ended; `waits` is whether it waits for that commit.
+These three read a request as a line of JSON, and answer with one; `give` appends a pack. So do `lack` and
+`bring`: they report which files tables lack of a snapshot of HDFS, and copy these from the snapshot.
+`serve` runs a read-only metastore of a commit; `waits` is whether it waits for that commit.
 """
 
 from __future__ import annotations
@@ -28,45 +28,45 @@ from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import LakehouseError, UsageError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
-# Of the last commit by the clock, and of a good one by a person; status and doctor read it.
+# The result of the last commit by the timer, or of a successful one by a user; status and doctor read it.
 _LAST, _BY_THE_CLOCK = "last.json", "clock"
-# A command that was killed may have left a copy at work.
+# The timeout for a copy that is still running after its command was killed.
 _COPY_SECONDS = 60.0
 
 
-def _commit(settings: Settings, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the catalog."""
-    author = str(asked.get("author") or commits.author())
+def _commit(settings: Settings, store: Store, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Commit the catalog, and create a snapshot of HDFS for the commit."""
+    author = str(request.get("author") or commits.author())
     with store.locked():
-        kept = commits.keep(
+        result = commits.keep(
             local.source(settings), store,
-            author=author, message=asked.get("message"), full=bool(asked.get("full")),
+            author=author, message=request.get("message"), full=bool(request.get("full")),
         ).json()  # fmt: skip
     if settings.has_snapshots:
-        # After the commit: what it names is in the snapshot then. An unchanged catalog may have other rows.
+        # After the commit, so that the snapshot has its files, also for an unchanged catalog with new rows.
         try:
-            kept["snapshot"] = _snapshots(settings, store, kept["commit"])
+            result["snapshot"] = _snapshots(settings, store, result["commit"])
         except LakehouseError as error:
-            made = f"the catalog is kept in commit {kept['commit'][:12]}, without a snapshot of its files"
-            raise LakehouseError(f"{made}: {error.message}", error.next_command) from error
-    return kept
+            fact = f"the catalog is kept in commit {result['commit'][:12]}, without a snapshot of its files"
+            raise LakehouseError(f"{fact}: {error.message}", error.next_command) from error
+    return result
 
 
 def _snapshots(settings: Settings, store: Store, commit: str) -> str:
-    """Make a snapshot for a commit, where one is wanted, and remove those that need not be kept."""
+    """Create a snapshot for a commit, if they are enabled, and remove expired ones; return its name."""
     warehouse = _warehouse(settings, settings.owner)
-    made = str(warehouse.make(commit)) if settings.has_snapshots else ""
+    name = str(warehouse.make(commit)) if settings.has_snapshots else ""
     with _copying(settings).open("w") as file:
-        # One that files are copied out of is needed until they are there; the next commit removes it.
+        # While files are copied from a snapshot, none is removed; the next commit does that.
         if locks.hold(file, 0):
             warehouse.forget(
                 hours=settings.snapshot_hours, days=settings.snapshot_days, served=_served(settings, store)
             )
-    return made
+    return name
 
 
 def _served(settings: Settings, store: Store) -> Entry | None:
-    """Return the commit that the cluster's service serves; None where there is no such commit yet."""
+    """Return the commit that the cluster's service serves; None if there is no such commit yet."""
     try:
         return store.resolve(settings.past_commit)
     except LakehouseError:
@@ -74,7 +74,7 @@ def _served(settings: Settings, store: Store) -> Entry | None:
 
 
 def _copying(settings: Settings) -> Path:
-    """Return the file that is locked while files are copied out of a snapshot."""
+    """Return the lock file of copies from a snapshot."""
     return Path(settings.folder) / "copying.lock"
 
 
@@ -82,66 +82,66 @@ def _warehouse(settings: Settings, user: str) -> Warehouse:
     return Warehouse(WebHdfs(settings.namenode, user), settings.root)
 
 
-def _lack(settings: Settings, _: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what tables lack, each of a snapshot, and what HDFS has left."""
+def _lack(settings: Settings, _: Store, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what each table lacks of a snapshot, and the free space of HDFS."""
     warehouse = _warehouse(settings, settings.superuser)
     return {
         "room": warehouse.room(),
-        "lacks": [warehouse.lack(**one).json() for one in asked["tables"]],
+        "lacks": [warehouse.lack(**table).json() for table in request["tables"]],
     }
 
 
-def _bring(settings: Settings, _: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy what tables lack, each of a snapshot; no snapshot goes before all of them are there."""
-    warehouse, files = _warehouse(settings, settings.superuser), 0
+def _bring(settings: Settings, _: Store, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy what each table lacks from a snapshot; meanwhile no snapshot is removed."""
+    warehouse, file_count = _warehouse(settings, settings.superuser), 0
     with _copying(settings).open("w") as file:
         if not locks.hold(file, _COPY_SECONDS):
             raise LakehouseError("another copy out of a snapshot is at work", "the same command")
-        for one in asked["tables"]:
-            lack = warehouse.lack(**one)
+        for table in request["tables"]:
+            lack = warehouse.lack(**table)
             if lack.stranger:
-                raise LakehouseError(f"{lack.stranger} is not in {one['snapshot']}", "the same command")
-            warehouse.bring(one["snapshot"], lack)
-            files += len(lack.files)
-    return {"files": files}
+                raise LakehouseError(f"{lack.stranger} is not in {table['snapshot']}", "the same command")
+            warehouse.bring(table["snapshot"], lack)
+            file_count += len(lack.files)
+    return {"files": file_count}
 
 
-def _give(_: Settings, store: Store, asked: Mapping[str, Any]) -> None:
+def _give(_: Settings, store: Store, request: Mapping[str, Any]) -> None:
     with store.locked():
-        exchange.give(store, asked, sys.stdout.buffer)
+        exchange.give(store, request, sys.stdout.buffer)
 
 
-def _take(_: Settings, store: Store, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _take(_: Settings, store: Store, request: Mapping[str, Any]) -> dict[str, Any]:
     with store.locked():
-        return {"refused": exchange.take(store, asked, io.BytesIO(base64.b64decode(asked["pack"])))}
+        return {"refused": exchange.take(store, request, io.BytesIO(base64.b64decode(request["pack"])))}
 
 
 def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the catalog, and forget what is too old."""
-    kept = _commit(settings, store, {})
+    """Commit the catalog, and remove commits older than the retention."""
+    result = _commit(settings, store, {})
     with store.locked():
-        kept["forgotten"] = forgetting.forget(store, settings.keep_days, time.time())
+        result["forgotten"] = forgetting.forget(store, settings.keep_days, time.time())
     if not settings.has_snapshots:
-        # Those of before: the next time does it where HDFS does not answer now.
+        # Remove earlier snapshots; if HDFS does not answer, the next run does it.
         with suppress(LakehouseError):
-            _snapshots(settings, store, kept["commit"])
-    return kept
+            _snapshots(settings, store, result["commit"])
+    return result
 
 
 @contextmanager
-def _noted(path: Path, *, failures: bool) -> Iterator[None]:
-    """Keep when a block was good last for those who look and, with `failures`, why it has failed."""
+def _recorded(path: Path, *, failures: bool) -> Iterator[None]:
+    """Write the time of the last success of a block to a file and, with `failures`, the error."""
     try:
-        good = json.loads(path.read_bytes())["good"]
+        last_success = json.loads(path.read_bytes())["good"]
     except (OSError, ValueError, KeyError):
-        good = None
+        last_success = None
     try:
         yield
     except Exception as error:
-        # Also what was not foreseen: without it the last one would seem to be good.
+        # Unexpected errors too: otherwise the last run would seem to have succeeded.
         if failures:
             why = " ".join(str(error).split()) or type(error).__name__
-            files.write(path, json.dumps({"good": good, "why": why}))
+            files.write(path, json.dumps({"good": last_success, "why": why}))
         raise
     files.write(path, json.dumps({"good": time.time(), "why": ""}))
 
@@ -154,7 +154,7 @@ def _serve(settings: Settings, _: Store, __: Mapping[str, Any]) -> None:
 
 
 def _waits(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, Any]:
-    """Say why nothing is served yet; LakehouseError where something should be."""
+    """Return why no commit is served yet; LakehouseError if there is one to serve."""
     try:
         entry = store.resolve(settings.past_commit)
     except LakehouseError as error:
@@ -162,7 +162,8 @@ def _waits(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
     raise LakehouseError(f"{settings.past_commit} is commit {entry.short}, and it is not served")
 
 
-_ASKED = {"commit", "give", "take", "lack", "bring"}
+# The programs that read a request.
+_WITH_REQUEST = {"commit", "give", "take", "lack", "bring"}
 _PROGRAMS = {
     "lack": _lack,
     "bring": _bring,
@@ -176,7 +177,7 @@ _PROGRAMS = {
 
 
 def main() -> int:
-    """Run one of them; 0, or 1 where it has failed, with a document that says why."""
+    """Run a program; return 0, or 1 after an error, which is printed as JSON."""
     parser = argparse.ArgumentParser(prog="lakehouse-catalog", description=__doc__)
     parser.add_argument("--settings", required=True)
     parser.add_argument("program", choices=_PROGRAMS)
@@ -184,21 +185,23 @@ def main() -> int:
     os.umask(0o077)
     try:
         settings = load(arguments.settings)
-        asked = json.loads(sys.stdin.readline()) if arguments.program in _ASKED else {}
-        # A good commit of a person makes up for a bad one by the clock; a bad one is the person's alone.
+        request = json.loads(sys.stdin.readline()) if arguments.program in _WITH_REQUEST else {}
+        # Successes of users and of the timer are recorded, and failures of the timer alone.
         last, by_clock = Path(settings.folder) / _LAST, arguments.program == _BY_THE_CLOCK
-        noted = (
-            _noted(last, failures=by_clock) if by_clock or arguments.program == "commit" else nullcontext()
+        record = (
+            _recorded(last, failures=by_clock) if by_clock or arguments.program == "commit" else nullcontext()
         )
-        with noted, closing(Store.made(settings.repository)) as store:
-            answer = _PROGRAMS[arguments.program](settings, store, asked)
+        with record, closing(Store.made(settings.repository)) as store:
+            response = _PROGRAMS[arguments.program](settings, store, request)
     except (LakehouseError, OSError) as error:
-        said = error.message if isinstance(error, LakehouseError) else str(error)
-        after = error.next_command if isinstance(error, LakehouseError) else None
-        answer = {"why": " ".join(said.split()), "next": after, "usage": isinstance(error, UsageError)}
-    if answer is not None:
-        sys.stdout.write(f"{json.dumps(answer)}\n")
-    return int(answer is not None and "why" in answer)
+        message = error.message if isinstance(error, LakehouseError) else str(error)
+        next_command = error.next_command if isinstance(error, LakehouseError) else None
+        response = {
+            "why": " ".join(message.split()), "next": next_command, "usage": isinstance(error, UsageError),
+        }  # fmt: skip
+    if response is not None:
+        sys.stdout.write(f"{json.dumps(response)}\n")
+    return int(response is not None and "why" in response)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Where everything is, as the role has written it."""
+"""The settings of the cluster's history, which the role writes."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Settings:
-    """The cluster's name, the folder of its history, and how its database and HDFS are asked."""
+    """The cluster's name, the folder of its history, and the access to its database and HDFS."""
 
     cluster: str
     folder: str
     keep_days: int
-    # psql with all that it needs to reach the metastore's database.
+    # The command line of psql for the metastore's database.
     psql: list[str]
     namenode: str
     superuser: str
-    # Above all tables in HDFS: whose it is, and how many hours and days its snapshots are kept; 0 makes none.
+    # The folder of HDFS above all tables, its owner, and the retention of its snapshots; 0 disables them.
     root: str
     owner: str
     snapshot_hours: int
     snapshot_days: int
-    # What is served, and where.
+    # The commit of the read-only metastore, and its address.
     past_commit: str
     past_address: str
     past_port: int
 
     @property
     def has_snapshots(self) -> bool:
-        """Whether HDFS makes a snapshot with each commit."""
+        """Whether each commit has a snapshot of HDFS."""
         return bool(self.snapshot_hours or self.snapshot_days)
 
     @property
     def repository(self) -> Path:
-        """Where the repository is."""
+        """The path of the repository."""
         return Path(self.folder) / "catalog.git"
 
 

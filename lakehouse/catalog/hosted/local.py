@@ -1,4 +1,4 @@
-"""The catalog, read on the host of its database."""
+"""Read the catalog on the host of its database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plugins.module_utils.lakehouse.webhdfs import NoPathError, WebHdfs, WebHdfs
 
 
 def source(settings: Settings) -> Source:
-    """Return what reads the catalog of the cluster that this host is of."""
+    """Return the source of the catalog of this host's cluster."""
     hdfs = WebHdfs(settings.namenode, settings.superuser)
 
     def names(uri: str) -> list[str]:
@@ -24,7 +24,7 @@ def source(settings: Settings) -> Source:
         try:
             return [] if path is None else hdfs.names(path)
         except NoPathError:
-            # The maker of a table says where it is: that must not keep the others out of the history.
+            # The creator of a table chooses its location: an invalid one must not block the commit.
             return []
         except WebHdfsError as error:
             raise LakehouseError(str(error), f"{PROGRAM} status") from error
@@ -33,16 +33,16 @@ def source(settings: Settings) -> Source:
 
 
 def database(psql: list[str], environment: Mapping[str, str] | None = None) -> Ask:
-    """Return what runs scripts by psql here, as the current user, with an environment beside our own."""
+    """Return a function that runs scripts with psql on this host, as the current user."""
 
     @contextmanager
     def ask(script: str) -> Iterator[Iterator[bytes]]:
-        with tempfile.TemporaryFile() as given:
-            given.write(script.encode())
-            given.seek(0)
+        with tempfile.TemporaryFile() as script_file:
+            script_file.write(script.encode())
+            script_file.seek(0)
             with subprocess.Popen(
                 [*psql, "-f", "-"],
-                stdin=given,
+                stdin=script_file,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(environment or {})},

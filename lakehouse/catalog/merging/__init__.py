@@ -1,1 +1,1 @@
-"""Two states of a catalog become one, by what each has changed since a state that both come from. Pure."""
+"""Three-way merge of two states of a catalog and their common base. Pure."""

@@ -1,4 +1,4 @@
-"""What engines have counted by column, in a merge: nothing is left of columns that the table has not."""
+"""Column statistics in a merge: those of columns that the merged table lacks are removed."""
 
 from __future__ import annotations
 
@@ -13,44 +13,47 @@ _OF_COLUMN = "spark.sql.statistics.colStats."
 
 
 def without_columns(writer: Writer, trees: Three[str | None], tree: str) -> str:
-    """Return a merged tree without statistics of columns that one side counted and the other one dropped.
+    """Return a merged tree without the statistics of columns that the other side has dropped.
 
-    Those of partitions stay: a restore brings back none, and a client asks for columns that are there.
+    Those of partitions stay: a restore writes none, and clients request existing columns only.
     """
-    both = changed(writer, trees.base, trees.ours) & changed(writer, trees.base, trees.theirs)
+    names = changed(writer, trees.base, trees.ours) & changed(writer, trees.base, trees.theirs)
     merged = Catalog(writer, tree)
     number = writer.tree(tree).get(build.STATISTICS)
     patch, paths = build.Folder(), []
-    for name in (one for one in both if one.table):
-        path = (*name.path, build.TABLE)
-        counted, said = merged.document(name, build.STATISTICS), merged.document(name)
-        if counted and said and (left := _left(counted, _names(said))) != counted:
+    for table in (name for name in names if name.table):
+        path = (*table.path, build.TABLE)
+        statistics, document = merged.document(table, build.STATISTICS), merged.document(table)
+        if not statistics or not document:
+            continue
+        remaining = _of_columns(statistics, _column_names(document))
+        if remaining != statistics:
             paths.append(path)
-            if left:
-                patch.put(path, writer.add_blob(pretty(left)))
+            if remaining:
+                patch.put(path, writer.add_blob(pretty(remaining)))
     if not paths:
         return tree
-    stays = replaced(writer, Three(None, number, patch.made(writer)), paths)
-    found = {**writer.tree(tree), build.STATISTICS: stays}
-    return build.folder(writer, {part: one for part, one in found.items() if one})
+    new_number = replaced(writer, Three(None, number, patch.write(writer)), paths)
+    parts = {**writer.tree(tree), build.STATISTICS: new_number}
+    return build.folder(writer, {part: part_number for part, part_number in parts.items() if part_number})
 
 
-def _names(said: Document) -> set[str]:
-    return {str(one["name"]).lower() for one in said.get("storage", {}).get("columns") or ()}
+def _column_names(table: Document) -> set[str]:
+    return {str(column["name"]).lower() for column in table.get("storage", {}).get("columns") or ()}
 
 
-def _left(counted: Document, columns: set[str]) -> Document:
-    """Return statistics of these columns alone."""
-    rows = [one for one in counted.get("columns") or () if str(one.get("COLUMN_NAME")).lower() in columns]
+def _of_columns(statistics: Document, columns: set[str]) -> Document:
+    """Return the statistics of these columns, and those of the table."""
+    rows = [row for row in statistics.get("columns") or () if str(row.get("COLUMN_NAME")).lower() in columns]
     parameters = {
-        key: value for key, value in (counted.get("parameters") or {}).items() if _is_of(key, columns)
+        key: value for key, value in (statistics.get("parameters") or {}).items() if _is_of(key, columns)
     }
-    return without_nothing({**counted, "columns": rows, "parameters": parameters})
+    return without_nothing({**statistics, "columns": rows, "parameters": parameters})
 
 
 def _is_of(parameter: str, columns: set[str]) -> bool:
     if not parameter.startswith(_OF_COLUMN):
         return True
-    # Such as colStats.<column>.min: a name may have dots.
+    # Such as colStats.<column>.min, in which the name of the column may contain dots.
     column = parameter.removeprefix(_OF_COLUMN).rpartition(".")[0]
     return column.lower() in columns

@@ -1,4 +1,4 @@
-"""Parts of one tree in place of those of another one."""
+"""Replace parts of a tree by those of another one."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from lakehouse.catalog.store import Writer
 
 
 def replaced(writer: Writer, ids: Three[str | None], places: Collection[tuple[str, ...]]) -> str | None:
-    """Return our folder with what theirs has at these places; None where nothing is left."""
+    """Return our folder with the entries of theirs at these paths; None if it is empty then."""
     if not places:
         return ids.ours
     if () in places:
         return ids.theirs
     folders = ids.each(lambda number: writer.tree(number) if number else {})
-    below: dict[str, list[tuple[str, ...]]] = {}
-    for word, *rest in places:
-        below.setdefault(word, []).append(tuple(rest))
-    made = dict(folders.ours)
-    for word, rests in below.items():
-        number = replaced(writer, at(folders, word, None), rests)
+    by_name: dict[str, list[tuple[str, ...]]] = {}
+    for name, *tail in places:
+        by_name.setdefault(name, []).append(tuple(tail))
+    merged = dict(folders.ours)
+    for name, tails in by_name.items():
+        number = replaced(writer, at(folders, name, None), tails)
         if number:
-            made[word] = number
+            merged[name] = number
         else:
-            made.pop(word, None)
-    return build.folder(writer, made) if made else None
+            merged.pop(name, None)
+    return build.folder(writer, merged) if merged else None

@@ -1,4 +1,4 @@
-"""What a merge compares, which side it takes where asked to, and what it cannot decide."""
+"""The inputs of a merge, the choice of a side, and conflicts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ K = TypeVar("K")
 
 
 class Side(StrEnum):
-    """One of two states that become one."""
+    """One of the two states to merge."""
 
     OURS = "ours"
     THEIRS = "theirs"
 
 
 class Three(NamedTuple, Generic[T_co]):
-    """Something as it was in the state that both come from, and as it is in each."""
+    """A value in the common base, and on each side."""
 
     base: T_co
     ours: T_co
@@ -32,31 +32,31 @@ class Three(NamedTuple, Generic[T_co]):
 
     @property
     def apart(self) -> bool:
-        """Tell whether each side has changed it, and not to the same."""
+        """Whether both sides have changed the value, and differ."""
         return self.ours != self.theirs and self.base not in (self.ours, self.theirs)
 
     @property
     def clean(self) -> T_co:
-        """What it becomes where they are not apart: what the side made of it that has changed it."""
+        """The merged value, if the sides are not `apart`: that of the side that has changed it."""
         return self.theirs if self.ours == self.base else self.ours
 
     def of(self, side: Side | None) -> T_co:
-        """Return what it is on a side; ours where none is said."""
+        """Return the value of a side; ours for None."""
         return self.theirs if side is Side.THEIRS else self.ours
 
     def each(self, work: Callable[[T_co], S]) -> Three[S]:
-        """Return what is made of each."""
+        """Apply a function to each of the values."""
         return Three(work(self.base), work(self.ours), work(self.theirs))
 
 
-def at(three: Three[Mapping[K, T]], key: K, nothing: S) -> Three[T | S]:
-    """Return what each has under a key."""
-    return Three(*(one.get(key, nothing) for one in three))
+def at(three: Three[Mapping[K, T]], key: K, default: S) -> Three[T | S]:
+    """Return the values of a key."""
+    return Three(*(mapping.get(key, default) for mapping in three))
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How to decide: which side has conflicts, and whether a new state of a table's files is a change."""
+    """The options of a merge: the side that wins conflicts, and whether a new state of files is a change."""
 
     side: Side | None = None
     data: bool = True
@@ -64,9 +64,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Clash:
-    """A field of a document that each side has changed, and not to the same; None where it is not there.
+    """A field of a document that both sides have changed to different values; None for a missing value.
 
-    `why` is of one in which the sides do not fit together, though each has changed something else.
+    `why` is the reason of an inconsistency between different changes of the sides.
     """
 
     field: str
@@ -76,7 +76,7 @@ class Clash:
 
 @dataclass(frozen=True)
 class Conflict:
-    """A clash with the name of its object: `field` is the object's kind where one side has dropped it."""
+    """A clash with the name of its object; its `field` is the object's kind if one side has dropped it."""
 
     kind: str
     name: Name
@@ -85,14 +85,14 @@ class Conflict:
     def __str__(self) -> str:
         field, values = self.clash.field, self.clash.values
         base, ours, theirs = values.each(lambda value: text.value(field, value))
-        # A name may hold whatever its engine lets it.
+        # Names may contain control characters.
         where = text.printable(f"{str(self.name) or self.kind}: {field}")
         if self.clash.why:
             return f"{where}: {text.printable(self.clash.why)}"
         return f"{where}: ours {ours}, theirs {theirs} (base {base})"
 
     def json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the conflict for JSON."""
         return {
             "kind": self.kind, **self.name.json(), "field": self.clash.field, **self.clash.values._asdict(),
             **({"why": self.clash.why} if self.clash.why else {}),

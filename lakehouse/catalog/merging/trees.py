@@ -1,4 +1,4 @@
-"""Trees of two commits become one: what only one side has changed is taken as it is, and never read."""
+"""Merge the trees of two commits; the parts that only one side has changed are copied without reading."""
 
 from __future__ import annotations
 
@@ -17,99 +17,104 @@ from lakehouse.catalog.merging.partitions import NAMES, Partitions
 from lakehouse.catalog.merging.references import Misfit
 from lakehouse.catalog.merging.sides import Choice, Clash, Conflict, Side, T, Three, at
 from lakehouse.catalog.names import Name, plain
-from lakehouse.catalog.snapshot_reader import Past
+from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Writer
 
 Ids = Three[str | None]
 Files = Mapping[str, str]
 _KEYS = "partition_keys"
-# Makes one of what both sides have under a name in a folder.
-Below = Callable[[str, Ids], str | None]
+# Merges an entry of a folder, by its name and ids.
+MergeEntry = Callable[[str, Ids], str | None]
 
 
 @dataclass(frozen=True)
 class Merged:
-    """A tree, and what neither side alone decides: the tree has there what was chosen, or else ours."""
+    """A merged tree, and its conflicts, for which it has the chosen side, or else ours."""
 
     tree: str
     conflicts: tuple[Conflict, ...]
 
 
 def merge(writer: Writer, trees: Three[str | None], choice: Choice) -> Merged:
-    """Return the tree that two commits' trees become; no base is one in which there was nothing.
+    """Merge the trees of two commits; the base is None for an empty one.
 
-    Raises LakehouseError for one that was made in another form.
+    Raises LakehouseError for a tree in an unsupported format.
     """
     for tree in trees:
         if tree:
-            Past(writer, tree)
+            SnapshotReader(writer, tree)
     walk = _Walk(writer, trees, choice)
     roots = trees.each(walk.entries)
     catalog = walk.catalogs(at(roots, build.CATALOG, None))
-    statistics = replaced(writer, at(roots, build.STATISTICS, None), walk.taken)
-    found = {build.CATALOG: catalog, build.STATISTICS: statistics}
-    tree = build.folder(writer, {name: number for name, number in found.items() if number})
-    tree, unfit = _fitting(writer, trees, tree, choice.side or Side.OURS)
+    statistics = replaced(writer, at(roots, build.STATISTICS, None), walk.paths_of_theirs)
+    parts = {build.CATALOG: catalog, build.STATISTICS: statistics}
+    tree = build.folder(writer, {name: number for name, number in parts.items() if number})
+    tree, inconsistencies = _without_misfits(writer, trees, tree, choice.side or Side.OURS)
     tree = counted.without_columns(writer, trees, tree)
-    conflicts = sorted((*walk.conflicts, *unfit), key=lambda one: (one.name, one.clash.field))
+    conflicts = sorted(
+        (*walk.conflicts, *inconsistencies), key=lambda conflict: (conflict.name, conflict.clash.field)
+    )
     return Merged(tree, tuple(conflicts))
 
 
-def _fitting(writer: Writer, trees: Three[str | None], tree: str, side: Side) -> tuple[str, list[Conflict]]:
-    """Return a merged tree whose objects fit together, and what did not: that is as a side has it."""
+def _without_misfits(
+    writer: Writer, trees: Three[str | None], tree: str, side: Side
+) -> tuple[str, list[Conflict]]:
+    """Return a consistent merged tree, which has inconsistent objects from a side, and their conflicts."""
     conflicts: list[Conflict] = []
-    done: set[Name] = set()
-    while found := references.misfits(writer, trees, tree):
-        names = {name for one in found for name in one.names}
+    replaced_names: set[Name] = set()
+    while misfits := references.misfits(writer, trees, tree):
+        names = {name for misfit in misfits for name in misfit.names}
         if not conflicts:
-            conflicts = [_unfit(_kind(one.name), one) for one in found]
-        if names <= done:
+            conflicts = [_inconsistency(_kind(misfit.name), misfit) for misfit in misfits]
+        if names <= replaced_names:
             break
-        done |= names
-        tree = _as_on(writer, tree, trees.of(side), names)
+        replaced_names |= names
+        tree = _with_objects_of(writer, tree, trees.of(side), names)
     return tree, conflicts
 
 
-def _unfit(kind: str, one: Misfit) -> Conflict:
-    return Conflict(kind, one.name, Clash(one.field, Three(None, None, None), one.why))
+def _inconsistency(kind: str, misfit: Misfit) -> Conflict:
+    return Conflict(kind, misfit.name, Clash(misfit.field, Three(None, None, None), misfit.why))
 
 
 def _kind(name: Name) -> str:
     return "table" if name.table else "function" if name.function else "database"
 
 
-def _as_on(writer: Writer, tree: str, side: str | None, names: Collection[Name]) -> str:
-    """Return a tree in which some objects, with their statistics, are as in another one."""
-    here, other = (references.Catalog(writer, one) for one in (tree, side))
-    # An object whose database one of the two does not have comes and goes with that.
-    above = {name: Name(name.catalog, name.database) for name in names}
+def _with_objects_of(writer: Writer, tree: str, side: str | None, names: Collection[Name]) -> str:
+    """Return a tree with some objects, and their statistics, of another tree."""
+    catalogs = [references.Catalog(writer, number) for number in (tree, side)]
+    # If one of the trees lacks the database of an object, the whole database is replaced.
+    databases = {name: Name(name.catalog, name.database) for name in names}
     paths = {
-        (name if here.has(above[name]) and other.has(above[name]) else above[name]).path for name in names
+        (name if all(catalog.has(databases[name]) for catalog in catalogs) else databases[name]).path
+        for name in names
     }
     roots = Three[Files]({}, writer.tree(tree), writer.tree(side) if side else {})
-    found = {
+    parts = {
         part: replaced(writer, at(roots, part, None), paths) for part in (build.CATALOG, build.STATISTICS)
     }
-    return build.folder(writer, {part: number for part, number in found.items() if number})
+    return build.folder(writer, {part: number for part, number in parts.items() if number})
 
 
 @dataclass
 class _Walk:
-    """Goes down three trees at once, into what both sides have changed."""
+    """Merges three trees recursively, reading the parts that both sides have changed."""
 
     writer: Writer
     trees: Three[str | None]
     choice: Choice
     conflicts: list[Conflict] = field(default_factory=list)
-    # Where the merged tree has what theirs has, and ours has not: statistics go with that.
-    taken: list[tuple[str, ...]] = field(default_factory=list)
+    # The paths at which the merged tree has the entry of theirs: their statistics are copied too.
+    paths_of_theirs: list[tuple[str, ...]] = field(default_factory=list)
 
     def catalogs(self, ids: Ids) -> str | None:
         """Merge the folder `catalog/`; return its id."""
         return self._folder((), ids, self._top)
 
     def entries(self, number: str | None) -> Files:
-        """Return a folder; an empty one for none."""
+        """Return the entries of a folder; none for None."""
         return self.writer.tree(number) if number else {}
 
     def _top(self, file: str, ids: Ids) -> str | None:
@@ -118,79 +123,81 @@ class _Walk:
         return self._document("access" if file == build.ACCESS else "format", Name(), ids)
 
     def _catalog(self, name: Name, ids: Ids) -> str | None:
-        def database(file: str, one: Ids) -> str | None:
-            return self._object(replace(name, database=plain(file)), one, self._database)
+        def database(file: str, database_ids: Ids) -> str | None:
+            return self._object(replace(name, database=plain(file)), database_ids, self._database)
 
         return self._parts("catalog", name, ids, {"db": database})
 
     def _database(self, name: Name, ids: Ids) -> str | None:
-        def table(file: str, one: Ids) -> str | None:
-            return self._object(replace(name, table=plain(file)), one, self._table)
+        def table(file: str, table_ids: Ids) -> str | None:
+            return self._object(replace(name, table=plain(file)), table_ids, self._table)
 
-        def function(file: str, one: Ids) -> str | None:
-            own = replace(name, function=plain(file.removesuffix(".json")))
-            return self._object(own, one, partial(self._document, "function"))
+        def function(file: str, function_ids: Ids) -> str | None:
+            function_name = replace(name, function=plain(file.removesuffix(".json")))
+            return self._object(function_name, function_ids, partial(self._document, "function"))
 
         return self._parts("database", name, ids, {"table": table, "function": function})
 
     def _table(self, name: Name, ids: Ids) -> str | None:
         files = ids.each(self.entries)
-        said = at(files, build.TABLE, None).each(self._said)
-        partitions = files.each(lambda own: {file: own[file] for file in NAMES if file in own})
-        if clash := _other_keys(said, partitions):
+        tables = at(files, build.TABLE, None).each(self._read_document)
+        partitions = files.each(lambda side: {file: side[file] for file in NAMES if file in side})
+        if clash := _key_clash(tables, partitions):
             return self._chosen(Conflict("table", name, clash), ids)
         document = self._document("table", name, at(files, build.TABLE, None))
 
-        def decide(partition: str, one: Three[Document | None]) -> Document | None:
-            return self._partition(replace(name, partition=partition), one)
+        def decide(partition: str, sides: Three[Document | None]) -> Document | None:
+            return self._partition(replace(name, partition=partition), sides)
 
-        made = (
+        entries = (
             Partitions(self.writer, partitions, decide).merged()
             if partitions.apart
             else {file: (build.is_folder(file), number) for file, number in partitions.clean.items()}
         )
-        return self.writer.add_tree(made | ({build.TABLE: (False, document)} if document else {}))
+        return self.writer.add_tree(entries | ({build.TABLE: (False, document)} if document else {}))
 
-    def _partition(self, name: Name, said: Three[Document | None]) -> Document | None:
-        if said.ours is None or said.theirs is None:
-            return self._dropped(name, said)
-        found, clashes = documents.merged(said, self.choice)
-        self.conflicts += [Conflict("partition", name, one) for one in clashes]
-        unfit = references.of_partition(name, Three(said.base or {}, said.ours, said.theirs), found)
-        self.conflicts += [_unfit("partition", one) for one in unfit]
-        return said.of(self.choice.side) if unfit else found
+    def _partition(self, name: Name, sides: Three[Document | None]) -> Document | None:
+        if sides.ours is None or sides.theirs is None:
+            return self._dropped(name, sides)
+        merged, clashes = documents.merged(sides, self.choice)
+        self.conflicts += [Conflict("partition", name, clash) for clash in clashes]
+        misfits = references.of_partition(name, Three(sides.base or {}, sides.ours, sides.theirs), merged)
+        self.conflicts += [_inconsistency("partition", misfit) for misfit in misfits]
+        return sides.of(self.choice.side) if misfits else merged
 
-    def _object(self, name: Name, ids: Ids, inside: Callable[[Name, Ids], str | None]) -> str | None:
-        """Merge what may be gone on one side, and be another one on the other."""
+    def _object(self, name: Name, ids: Ids, merge_both: Callable[[Name, Ids], str | None]) -> str | None:
+        """Merge an object that both sides have; otherwise one side has dropped it."""
         if ids.ours and ids.theirs:
-            return inside(name, ids)
+            return merge_both(name, ids)
         return self._dropped(name, ids)
 
     def _document(self, kind: str, name: Name, ids: Ids) -> str | None:
         if not self._is_open(ids):
             return ids.clean
-        said = ids.each(self._said)
-        found, clashes = documents.merged(said, self.choice)
-        own = "view" if kind == "table" and table_format(found) == "view" else kind
-        self.conflicts += [Conflict(own, name, one) for one in clashes]
-        return self.writer.add_blob(pretty(found))
+        merged, clashes = documents.merged(ids.each(self._read_document), self.choice)
+        shown_kind = "view" if kind == "table" and table_format(merged) == "view" else kind
+        self.conflicts += [Conflict(shown_kind, name, clash) for clash in clashes]
+        return self.writer.add_blob(pretty(merged))
 
     def _dropped(self, name: Name, values: Three[T | None]) -> T | None:
-        """Return what becomes of an object that one side has dropped, and the other one has changed."""
-        told = [
-            "dropped" if value is None else screen.summary([one for one in changes if name.holds(one.name)])
+        """Resolve an object that one side has dropped, and the other one has changed."""
+        summaries = [
+            "dropped"
+            if value is None
+            else screen.summary([change for change in changes if name.holds(change.name)])
             for value, changes in zip(values[1:], self._changes, strict=True)
         ]
-        if "" in told:
-            # It was made again as it was.
+        if "" in summaries:
+            # The other side has dropped it and created it again, without a difference.
             return None
-        # One side says of it that it was removed, and so what it was.
-        kind = next((one.kind for side in self._changes for one in side if one.name == name), "object")
-        return self._chosen(Conflict(kind, name, Clash(kind, Three("there", *told))), values)
+        # The changes of one side have its removal, with its kind.
+        kinds = (change.kind for side in self._changes for change in side if change.name == name)
+        kind = next(kinds, "object")
+        return self._chosen(Conflict(kind, name, Clash(kind, Three("there", *summaries))), values)
 
     @cached_property
     def _changes(self) -> tuple[list[Change], list[Change]]:
-        """What each side has changed."""
+        """The changes of each side."""
         base, *sides = self.trees
         ours, theirs = (list(diff.changes(self.writer, base, side)) if side else [] for side in sides)
         return ours, theirs
@@ -199,45 +206,45 @@ class _Walk:
         self.conflicts.append(conflict)
         return values.of(self.choice.side)
 
-    def _parts(self, kind: str, name: Name, ids: Ids, inside: Mapping[str, Below]) -> str | None:
-        """Merge the folder of an object: its document, and folders of what is in it."""
+    def _parts(self, kind: str, name: Name, ids: Ids, merge_child: Mapping[str, MergeEntry]) -> str | None:
+        """Merge the folder of an object: its document, and the folders of its children."""
 
-        def part(file: str, one: Ids) -> str | None:
+        def part(file: str, part_ids: Ids) -> str | None:
             if build.is_folder(file):
-                return self._folder((*name.path, file), one, inside[file])
-            return self._document(kind, name, one)
+                return self._folder((*name.path, file), part_ids, merge_child[file])
+            return self._document(kind, name, part_ids)
 
         return self._folder(name.path, ids, part)
 
-    def _folder(self, place: tuple[str, ...], ids: Ids, below: Below) -> str | None:
-        """Merge folders name by name, those that only one side has changed unread; None for an empty one."""
+    def _folder(self, path: tuple[str, ...], ids: Ids, merge_entry: MergeEntry) -> str | None:
+        """Merge folders entry by entry; None for an empty one."""
         folders = ids.each(self.entries)
-        made: dict[str, str] = {}
-        for file in sorted({name for one in folders for name in one}):
-            one = at(folders, file, None)
-            number = below(file, one) if self._is_open(one) else one.clean
+        merged: dict[str, str] = {}
+        for file in sorted({name for folder in folders for name in folder}):
+            entry_ids = at(folders, file, None)
+            number = merge_entry(file, entry_ids) if self._is_open(entry_ids) else entry_ids.clean
             if number:
-                made[file] = number
-            if one.ours != number == one.theirs:
-                self.taken.append((*place, file))
-        return build.folder(self.writer, made) if made else None
+                merged[file] = number
+            if entry_ids.ours != number == entry_ids.theirs:
+                self.paths_of_theirs.append((*path, file))
+        return build.folder(self.writer, merged) if merged else None
 
     def _is_open(self, ids: Ids) -> bool:
-        """Tell whether it takes a look into an object to know what it becomes."""
-        # Of what theirs alone has changed, ours still has the state of the files.
+        """Return whether an entry has to be read for the merge."""
+        # Without `data`, an object that only theirs has changed keeps our state of the files.
         return ids.apart or (not self.choice.data and None not in ids and ids.theirs != ids.ours == ids.base)
 
-    def _said(self, number: str | None) -> Document | None:
+    def _read_document(self, number: str | None) -> Document | None:
         return dict(json.loads(self.writer.blob(number))) if number else None
 
 
-def _other_keys(said: Three[Document | None], partitions: Three[Files]) -> Clash | None:
-    """Return the clash of a table that has other keys on one side, and other partitions on the other one."""
-    keys = said.each(lambda one: [(key["name"], key["type"]) for key in (one or {}).get(_KEYS, ())])
+def _key_clash(tables: Three[Document | None], partitions: Three[Files]) -> Clash | None:
+    """Return the clash of a table with other keys on one side, and other partitions on the other one."""
+    keys = tables.each(lambda table: [(key["name"], key["type"]) for key in (table or {}).get(_KEYS, ())])
     if keys.ours == keys.theirs:
         return None
-    # Every change of partitions was made by the side that has changed the keys.
+    # Without a clash, all changes of partitions are of the side that has changed the keys.
     states = Three(*zip(keys, partitions, strict=True))
-    if said.base is not None and not states.apart:
+    if tables.base is not None and not states.apart:
         return None
-    return Clash(_KEYS.replace("_", " "), said.each(lambda one: (one or {}).get(_KEYS)))
+    return Clash(_KEYS.replace("_", " "), tables.each(lambda table: (table or {}).get(_KEYS)))

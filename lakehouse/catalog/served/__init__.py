@@ -1,1 +1,1 @@
-"""A commit as a metastore: what it answers to each call of Hive's Thrift interface."""
+"""A read-only metastore of a commit, with Hive's Thrift interface."""

@@ -1,4 +1,4 @@
-"""Answers about roles and privileges, and about the server itself."""
+"""Handlers of calls about roles and privileges, and about the server itself."""
 
 from __future__ import annotations
 
@@ -28,51 +28,55 @@ from lakehouse.catalog.partition_names import name as partition_name
 from lakehouse.catalog.served.request import Request, place
 from plugins.module_utils.lakehouse.counting import counted
 
-# What clients ask a metastore about itself before they ask for more.
+# The settings of a metastore that clients read.
 _SETTINGS = {
-    # Spark sends conditions on keys that are no text only where this is set: they are understood.
+    # Spark sends conditions on keys of other types than text only with this setting.
     "hive.metastore.try.direct.sql": "true",
     "hive.metastore.try.direct.sql.ddl": "true",
 }
 
 
-class Others(Request):
-    """What belongs to no table."""
+class AccessHandlers(Request):
+    """The calls that are not about a table or database."""
 
     def get_role_names(self) -> list[str]:
-        return [one.roleName for one in access.roles(self.past.access(), self.lost)]
+        return [role.roleName for role in access.roles(self.reader.access(), self.report_field)]
 
     def list_roles(self, person: str, kind: int) -> list[Role]:
         granted = {
-            one.roleName
-            for one in access.members(self.past.access(), self.lost)
-            if (one.principalName, one.principalType) == (person, kind)
+            member.roleName
+            for member in access.members(self.reader.access(), self.report_field)
+            if (member.principalName, member.principalType) == (person, kind)
         }
-        return [one for one in access.roles(self.past.access(), self.lost) if one.roleName in granted]
+        return [
+            role for role in access.roles(self.reader.access(), self.report_field) if role.roleName in granted
+        ]
 
     def get_principals_in_role(self, request: GetPrincipalsInRoleRequest) -> GetPrincipalsInRoleResponse:
-        members = access.members(self.past.access(), self.lost)
-        return GetPrincipalsInRoleResponse([one for one in members if one.roleName == request.roleName])
+        members = access.members(self.reader.access(), self.report_field)
+        return GetPrincipalsInRoleResponse(
+            [member for member in members if member.roleName == request.roleName]
+        )
 
     def get_role_grants_for_principal(
         self, request: GetRoleGrantsForPrincipalRequest
     ) -> GetRoleGrantsForPrincipalResponse:
-        wanted = request.principal_name, request.principal_type
-        members = access.members(self.past.access(), self.lost)
+        principal = request.principal_name, request.principal_type
+        members = access.members(self.reader.access(), self.report_field)
         return GetRoleGrantsForPrincipalResponse(
-            [one for one in members if (one.principalName, one.principalType) == wanted]
+            [member for member in members if (member.principalName, member.principalType) == principal]
         )
 
     def list_privileges(
-        self, person: str | None, kind: int | None, asked: HiveObjectRef
+        self, person: str | None, kind: int | None, reference: HiveObjectRef
     ) -> list[HiveObjectPrivilege]:
-        name = self._object(asked)
-        values = asked.partValues or []
+        name = self._object(reference)
+        values = reference.partValues or []
         return [
-            one
-            for one in access.privileges(name, self._said(name), self.lost, values)
-            if (not person or (one.principalName, one.principalType) == (person, kind))
-            and (asked.columnName or None) == one.hiveObject.columnName
+            privilege
+            for privilege in access.privileges(name, self._document(name), self.report_field, values)
+            if (not person or (privilege.principalName, privilege.principalType) == (person, kind))
+            and (reference.columnName or None) == privilege.hiveObject.columnName
         ]
 
     def getMetaConf(self, key: str) -> str:
@@ -80,19 +84,19 @@ class Others(Request):
             raise MetaException(f"{key} is no setting of a commit")
         return _SETTINGS[key]
 
-    def get_config_value(self, key: str | None, otherwise: str) -> str:
-        return _SETTINGS.get(key or "", otherwise)
+    def get_config_value(self, key: str | None, default: str) -> str:
+        return _SETTINGS.get(key or "", default)
 
     def set_ugi(self, user: str, groups: list[str] | None) -> list[str]:
-        # Every user may read: no client is asked for more than a name.
+        # Every user may read, so clients need not authenticate.
         return [*(groups or [])] or [user]
 
     def get_current_notificationEventId(self) -> CurrentNotificationEventId:
-        said = self.entry.facts.get("Event", "")
-        return CurrentNotificationEventId(int(said) if said.isdecimal() else 0)
+        event = self.entry.facts.get("Event", "")
+        return CurrentNotificationEventId(int(event) if event.isdecimal() else 0)
 
-    # Nothing changes what a lock would guard. Iceberg takes one before its change, and asks for it
-    # minutes long: it is the change that is refused, at once.
+    # A commit never changes, so locks need no state. Iceberg takes one before its change, and retries for
+    # minutes without it: instead, the change itself is refused.
 
     def lock(self, _: Any) -> LockResponse:
         return LockResponse(lockid=1, state=LockState.ACQUIRED)
@@ -113,7 +117,7 @@ class Others(Request):
         return f"Hive Metastore as of commit {self.entry.short}"
 
     def getVersion(self) -> str:
-        # Of the interface, as the metastore of Hive 3 says it.
+        # The version of the interface, as in the metastore of Hive 3.
         return "3.0"
 
     def getStatus(self) -> int:
@@ -129,23 +133,25 @@ class Others(Request):
         return self.began
 
     def shutdown(self) -> None:
-        """Do nothing: a client of Hive says this where it ends, and means itself."""
+        """Do nothing: Hive's clients call this when they end."""
 
-    def _object(self, asked: HiveObjectRef) -> Name:
-        above = place(asked.dbName, asked.catName)
-        if asked.objectType == HiveObjectType.GLOBAL:
+    def _object(self, reference: HiveObjectRef) -> Name:
+        database = place(reference.dbName, reference.catName)
+        if reference.objectType == HiveObjectType.GLOBAL:
             return Name()
-        if asked.objectType == HiveObjectType.DATABASE:
-            return above
-        own = Name(above.catalog or DEFAULT_CATALOG, above.database, (asked.objectName or "").lower())
-        if not asked.partValues:
-            return own
-        keys = [one["name"] for one in self.table(own).get("partition_keys", ())]
-        if len(keys) != len(asked.partValues):
-            raise MetaException(f"{own} has {counted(len(keys), 'partition key')}")
-        return Name(own.catalog, own.database, own.table, partition_name(keys, asked.partValues))
+        if reference.objectType == HiveObjectType.DATABASE:
+            return database
+        table = Name(
+            database.catalog or DEFAULT_CATALOG, database.database, (reference.objectName or "").lower()
+        )
+        if not reference.partValues:
+            return table
+        keys = [key["name"] for key in self.table(table).get("partition_keys", ())]
+        if len(keys) != len(reference.partValues):
+            raise MetaException(f"{table} has {counted(len(keys), 'partition key')}")
+        return Name(table.catalog, table.database, table.table, partition_name(keys, reference.partValues))
 
-    def _said(self, name: Name) -> Document:
+    def _document(self, name: Name) -> Document:
         if not name.catalog:
-            return self.past.access()
-        return (self.past.partition(name) if name.partition else self.past.said(name)) or {}
+            return self.reader.access()
+        return (self.reader.partition(name) if name.partition else self.reader.document(name)) or {}

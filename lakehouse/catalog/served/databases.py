@@ -1,4 +1,4 @@
-"""Answers about catalogs, databases and functions."""
+"""Handlers of calls about catalogs, databases and functions."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from lakehouse.catalog.served.request import Request, matching, place
 
 
 class Databases(Request):
-    """What has no rows."""
+    """The calls about catalogs, databases and functions."""
 
     def get_catalogs(self) -> GetCatalogsResponse:
-        return GetCatalogsResponse(self.past.catalogs())
+        return GetCatalogsResponse(self.reader.catalogs())
 
     def get_catalog(self, request: GetCatalogRequest) -> GetCatalogResponse:
         name = Name(request.name.lower())
-        said = self.past.said(name)
-        if said is None:
+        document = self.reader.document(name)
+        if document is None:
             raise NoSuchObjectException(f"no catalog {name}")
-        return GetCatalogResponse(objects.catalog(name, said, self.lost))
+        return GetCatalogResponse(objects.catalog(name, document, self.report_field))
 
     def get_all_databases(self) -> list[str]:
         return self.get_databases(None)
 
     def get_databases(self, pattern: str | None) -> list[str]:
-        asked = place(pattern)
-        return matching(self.past.databases(asked.catalog), asked.database)
+        name = place(pattern)
+        return matching(self.reader.databases(name.catalog), name.database)
 
     def get_database(self, name: str) -> Database:
         return self._database(place(name))
@@ -47,29 +47,29 @@ class Databases(Request):
         return self._database(place(request.name, request.catalogName))
 
     def get_functions(self, database: str, pattern: str | None) -> list[str]:
-        return matching(self.past.functions(place(database)), pattern)
+        return matching(self.reader.functions(place(database)), pattern)
 
     def get_function(self, database: str, name: str) -> Function:
-        above = place(database)
-        return self._function(Name(above.catalog, above.database, function=name.lower()))
+        parent = place(database)
+        return self._function(Name(parent.catalog, parent.database, function=name.lower()))
 
     def get_all_functions(self) -> GetAllFunctionsResponse:
         return GetAllFunctionsResponse([self._function(name) for name in self._functions()])
 
     def _functions(self) -> Iterator[Name]:
-        for catalog in self.past.catalogs():
-            for database in self.past.databases(catalog):
-                for one in self.past.functions(Name(catalog, database)):
-                    yield Name(catalog, database, function=one)
+        for catalog in self.reader.catalogs():
+            for database in self.reader.databases(catalog):
+                for function in self.reader.functions(Name(catalog, database)):
+                    yield Name(catalog, database, function=function)
 
     def _database(self, name: Name) -> Database:
-        said = self.past.said(name) if name.database else None
-        if said is None:
+        document = self.reader.document(name) if name.database else None
+        if document is None:
             raise NoSuchObjectException(f"{name} database not found")
-        return objects.database(name, said, self.lost)
+        return objects.database(name, document, self.report_field)
 
     def _function(self, name: Name) -> Function:
-        said = self.past.said(name)
-        if said is None:
+        document = self.reader.document(name)
+        if document is None:
             raise NoSuchObjectException(f"{name} function not found")
-        return objects.function(name, said, self.lost)
+        return objects.function(name, document, self.report_field)

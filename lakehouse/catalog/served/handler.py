@@ -1,7 +1,6 @@
-"""All answers in one object, as the bindings' processor wants it. What is no answer is refused.
+"""All methods of the interface in one object for the bindings' processor; others than reads are refused.
 
-The refusals are made of the bindings' interface: a call that is new there is refused until a developer writes
-an answer to it.
+The methods come from the bindings' interface, so a new one is refused until it gets a handler.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from hive_metastore import ThriftHiveMetastore
 from hive_metastore.ttypes import MetaException
 from thrift.Thrift import TApplicationException, TException, TType
 
-from lakehouse.catalog.served.access_handlers import Others
+from lakehouse.catalog.served.access_handlers import AccessHandlers
 from lakehouse.catalog.served.databases import Databases
 from lakehouse.catalog.served.partitions import Partitions
 from lakehouse.catalog.served.request import Request
@@ -24,12 +23,12 @@ from lakehouse.catalog.served.tables import Tables
 from lakehouse.catalog.store import Entry
 from lakehouse.errors import LakehouseError
 
-# Says on the server's own screen what went wrong there.
+# Logs an error of the server.
 Report = Callable[[str], None]
 METHODS = tuple(name for name in dir(ThriftHiveMetastore.Iface) if not name.startswith("_"))
 
 
-GROUPS = Databases, Tables, Partitions, Statistics, Others
+GROUPS = Databases, Tables, Partitions, Statistics, AccessHandlers
 ANSWERED = {method: group for group in GROUPS for method in METHODS if hasattr(group, method)}
 _READ = ("get", "show_", "isPartition")
 _READ_TOO = {
@@ -38,9 +37,9 @@ _READ_TOO = {
     "translate_table_dryrun",
     "validate_resource_plan",
 }
-# It takes the lock.
+# Methods with the name of a read that change something: this one takes a lock.
 _CHANGES = {"get_lock_materialization_rebuild"}
-# Readings without an answer; docs/catalog-history.md lists them.
+# Reads without a handler; docs/catalog-history.md lists them.
 UNSUPPORTED = frozenset(
     method
     for method in METHODS
@@ -49,21 +48,23 @@ UNSUPPORTED = frozenset(
 
 
 class Handler:
-    """Each method of the interface, by the answer that there is, or by a refusal."""
+    """All methods of the interface: those of the handlers, and refusals."""
 
-    def __init__(self, asked: Request, report: Report) -> None:
+    def __init__(self, request: Request, report: Report) -> None:
         groups = {
-            group: group(asked.past, asked.entry, asked.lost, asked.began, asked.locations)
+            group: group(
+                request.reader, request.entry, request.report_field, request.began, request.locations
+            )
             for group in GROUPS
         }
         for method in METHODS:
             group = ANSWERED.get(method)
-            answer = getattr(groups[group], method) if group else _refusal(asked.entry, method)
+            answer = getattr(groups[group], method) if group else _refusal(request.entry, method)
             setattr(self, method, _guarded(method, answer, report))
 
 
 def refused(entry: Entry, method: str) -> str:
-    """Return the sentence with which a call is refused: a reading without an answer, or a change."""
+    """Return the message of a refused call: a read without a handler, or a change."""
     if method in UNSUPPORTED:
         return f"this metastore serves commit {entry.short}; it does not support reading by {method}"
     return f"this metastore serves commit {entry.short} read-only; {method} is refused"
@@ -77,7 +78,7 @@ def _refusal(entry: Entry, method: str) -> Callable[..., Any]:
 
 
 def _guarded(method: str, answer: Callable[..., Any], report: Report) -> Callable[..., Any]:
-    """Return the answer, whose errors are such as the interface declares for its method."""
+    """Return a handler that raises only errors which the interface declares for its method."""
     declared = _declared(method)
 
     @wraps(answer)
@@ -87,35 +88,35 @@ def _guarded(method: str, answer: Callable[..., Any], report: Report) -> Callabl
         except declared:
             raise
         except TException as error:
-            said = str(getattr(error, "message", None) or error)
+            message = str(getattr(error, "message", None) or error)
         except LakehouseError as error:
-            said = error.message
+            message = error.message
             report(f"{method}: {error}")
         except Exception as error:  # noqa: BLE001 -- a client gets one line, whatever it was
-            said = f"{method} cannot be answered: {type(error).__name__}: {error}"
-            report(said)
+            message = f"{method} cannot be answered: {type(error).__name__}: {error}"
+            report(message)
         if waits(method):
-            raise _said(declared, said)
+            raise _declared_error(declared, message)
         return None
 
     return guarded
 
 
-def _said(declared: tuple[type[Exception], ...], text: str) -> Any:
+def _declared_error(declared: tuple[type[Exception], ...], text: str) -> Any:
     if MetaException in declared:
         return MetaException(text)
     return TApplicationException(TApplicationException.INTERNAL_ERROR, text)
 
 
 def _declared(method: str) -> tuple[type[Exception], ...]:
-    """Return the errors that a method may raise; none where no client waits for an answer."""
+    """Return the errors that a method may raise; none for a `oneway` call."""
     name = f"{method}_result"
     result = getattr(ThriftHiveMetastore, name, None) or getattr(FacebookService, name, None)
-    fields = [one for one in getattr(result, "thrift_spec", ()) if one]
+    fields = [field for field in getattr(result, "thrift_spec", ()) if field]
     return tuple(field[3][0] for field in fields if field[0] > 0 and field[1] == TType.STRUCT)
 
 
 def waits(method: str) -> bool:
-    """Tell whether a client waits for an answer: `oneway` calls have none."""
+    """Return whether a client waits for an answer: not for `oneway` calls."""
     name = f"{method}_result"
     return hasattr(ThriftHiveMetastore, name) or hasattr(FacebookService, name)

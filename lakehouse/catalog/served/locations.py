@@ -1,7 +1,7 @@
-"""Where engines find the files of a commit's tables: in HDFS as it is now, or in a snapshot of it.
+"""The locations of the files of a commit's tables: live in HDFS, or in a snapshot.
 
-The commit's own snapshot has the rows of then. Without one, engines read the files that are still there, and
-those of the snapshots before and after the commit.
+The commit's own snapshot has its rows. Without one, engines read the files that still exist, and those of the
+snapshots before and after the commit.
 """
 
 from __future__ import annotations
@@ -28,95 +28,97 @@ _TABLES = 1024
 
 
 class Locations(Protocol):
-    """Where the files of tables and partitions are."""
+    """The locations of the files of tables and partitions."""
 
     def table(self, name: Name, document: Document, partitions: Callable[[], Document | None]) -> Document:
-        """Return the document of a table, with the places of its files; MetaException where they are gone.
+        """Return the document of a table with its current locations; MetaException if its files are gone.
 
-        `partitions` returns the document of its first partition, None where it has none.
+        `partitions` returns the document of its first partition, None without any.
         """
 
     def partitions(self, table: Document, documents: Sequence[Document]) -> list[Document]:
-        """Return the documents of some partitions of a table, with the places of their files."""
+        """Return the documents of some partitions of a table with their current locations."""
 
 
 class LiveLocations:
-    """The places that the commit says."""
+    """The locations in the commit."""
 
     def table(self, _: Name, document: Document, __: Callable[[], Document | None]) -> Document:
-        """Return the document as it is."""
+        """Return the document unchanged."""
         return document
 
     def partitions(self, _: Document, documents: Sequence[Document]) -> list[Document]:
-        """Return the documents as they are."""
+        """Return the documents unchanged."""
         return list(documents)
 
 
 class SnapshotLocations:
-    """The places in HDFS or its snapshots, looked for when a table is asked for."""
+    """The locations in HDFS or its snapshots, searched when a table is requested."""
 
     def __init__(
         self, hdfs_root: HdfsRoot, copies: MetadataCopies, entry: Entry, report: Callable[[str], object]
     ) -> None:
-        """`report` gets a line for each table whose files are gone, and when HDFS is silent."""
+        """`report` gets a line for each table whose files are gone, and if HDFS does not answer."""
         self._hdfs_root, self._copies, self._entry, self._report = hdfs_root, copies, entry, report
         self._live = hdfs_root.view()
-        # No file of Iceberg changes, once it is there.
+        # Files of Iceberg never change.
         self._manifest_list = lru_cache(_TABLES)(self._read_manifest_list)
         self._manifests = lru_cache(_TABLES)(self._read_manifests)
         self._lock = Lock()
         self._reported: set[str] = set()
 
     def table(self, name: Name, document: Document, partitions: Callable[[], Document | None]) -> Document:
-        """Return the document of a table, with the places of its files; MetaException where they are gone."""
+        """Return the document of a table with its current locations; MetaException if its files are gone."""
         try:
             if table_format(document) == "iceberg":
                 return self._iceberg(name, document)
             return self._folder(name, document, partitions)
         except NoAnswerError as error:
-            # What is served needs the repository alone.
+            # The catalog can be served without HDFS.
             self._say(f"DEGRADED catalog.files locations are as in the commit: {error}")
             return document
         except (LakehouseError, WebHdfsError) as error:
             raise self._refused(name, str(getattr(error, "message", error))) from error
 
     def partitions(self, table: Document, documents: Sequence[Document]) -> list[Document]:
-        """Return the documents of some partitions of a table, with the places of their files."""
+        """Return the documents of some partitions of a table with their current locations."""
         if table_format(table) in {"iceberg", "view"}:
             return list(documents)
         try:
             views = self._views()
             if views[0].snapshot:
-                # Made for the commit: it has what that names, and many partitions need no look.
-                return [_placed(one, views[0]) for one in documents]
-            return self._found(documents, views)
+                # The commit's own snapshot has all its files, so many partitions need no check.
+                return [_placed(document, views[0]) for document in documents]
+            return self._located(documents, views)
         except NoAnswerError as error:
             self._say(f"DEGRADED catalog.files locations are as in the commit: {error}")
             return list(documents)
         except WebHdfsError as error:
             raise MetaException(str(error)) from error
 
-    def _found(self, documents: Sequence[Document], views: Sequence[View]) -> list[Document]:
-        """Return partitions, each with its place in the first view that has it; else as it is."""
-        places = {
-            str(one["location"]): one
-            for one in documents
-            if one.get("location") and self._hdfs_root.below(str(one["location"])) is not None
-        }
-        chosen: dict[str, View] = {}
-        left = list(places)
+    def _located(self, documents: Sequence[Document], views: Sequence[View]) -> list[Document]:
+        """Return partitions with their location in the first view that has it, or else unchanged."""
+        locations = (str(document["location"]) for document in documents if document.get("location"))
+        missing = [
+            location for location in dict.fromkeys(locations) if self._hdfs_root.below(location) is not None
+        ]
+        view_of: dict[str, View] = {}
         for view in views:
-            if left:
-                missing = set(view.missing(left))
-                chosen |= dict.fromkeys((one for one in left if one not in missing), view)
-                left = [one for one in left if one in missing]
+            if missing:
+                missing_in_view = set(view.missing(missing))
+                view_of |= dict.fromkeys(
+                    (location for location in missing if location not in missing_in_view), view
+                )
+                missing = [location for location in missing if location in missing_in_view]
         return [
-            _placed(one, chosen[place]) if (place := str(one.get("location"))) in chosen else one
-            for one in documents
+            _placed(document, view_of[location])
+            if (location := str(document.get("location"))) in view_of
+            else document
+            for document in documents
         ]
 
     def _folder(self, name: Name, document: Document, partitions: Callable[[], Document | None]) -> Document:
-        """Return the document of a table whose files are what its folder holds."""
+        """Return the document of a table that consists of the files in its folder."""
         place = readable.folder(document)
         if place is None or self._hdfs_root.below(place) is None:
             return document
@@ -124,14 +126,14 @@ class SnapshotLocations:
         if view is not None:
             return _placed(document, view)
         if document.get("partition_keys") and table_format(document) == "hive":
-            # A table of Hive needs no folder of its own if its partitions have theirs elsewhere.
+            # A table of Hive needs no folder if its partitions are outside of it.
             first = partitions()
             if first is None or not str(first.get("location")).startswith(f"{place}/"):
                 return document
-        raise self._refused(name, self._gone(place))
+        raise self._refused(name, self._not_found(place))
 
     def _iceberg(self, name: Name, document: Document) -> Document:
-        """Return the document of an Iceberg table: its files do not change, so those of now come first."""
+        """Return the document of an Iceberg table; its files never change, so the live ones come first."""
         pointer = str(document["parameters"]["metadata_location"])
         if self._hdfs_root.below(pointer) is None:
             return document
@@ -145,10 +147,10 @@ class SnapshotLocations:
                 why = why or error.message
                 continue
             return document if not view.snapshot else self._copied(name, document, view)
-        raise self._refused(name, self._gone(pointer) + (f" ({why})" if why else ""))
+        raise self._refused(name, self._not_found(pointer) + (f" ({why})" if why else ""))
 
     def _copied(self, name: Name, document: Document, view: View) -> Document:
-        """Return the document of an Iceberg table whose metadata leads into a snapshot."""
+        """Return the document of an Iceberg table with a copy of its metadata that points into a snapshot."""
         parameters = document["parameters"]
         try:
             copy = self._copies.get(str(parameters["metadata_location"]), view)
@@ -162,7 +164,7 @@ class SnapshotLocations:
         return {**document, "parameters": {**parameters, "metadata_location": copy}}
 
     def _missing(self, pointer: str, view: View) -> str:
-        """Return a metadata file, manifest list or manifest that a view lacks; empty where it has all."""
+        """Return a metadata file, manifest list or manifest that a view lacks; empty if it has all."""
         if view.missing([pointer]):
             return pointer
         manifest_lists = self._manifest_list(pointer, view)
@@ -170,45 +172,47 @@ class SnapshotLocations:
         return missing[0] if missing else ""
 
     def _read_manifest_list(self, pointer: str, view: View) -> tuple[str, ...]:
-        """Return the URI of the manifest list that a metadata file names; none before the first row."""
+        """Return the URI of the manifest list of the current snapshot; none before the first row."""
         try:
             current = readable.snapshot(readable.parse_metadata(view.read(pointer)))
         except ValueError as error:
             raise LakehouseError(f"{pointer} is damaged: {error}") from error
         if current is None:
             return ()
-        if not isinstance(listed := current.get("manifest-list"), str):
+        if not isinstance(manifest_list := current.get("manifest-list"), str):
             raise LakehouseError(f"{pointer} names no manifest list")
-        return (listed,)
+        return (manifest_list,)
 
     def _read_manifests(self, manifest_lists: tuple[str, ...], view: View) -> tuple[str, ...]:
         """Return the URIs of the manifests of a manifest list."""
-        found: list[str] = []
-        for listed in manifest_lists:
+        manifests: list[str] = []
+        for manifest_list in manifest_lists:
             try:
-                found += moved_metadata.manifests(view.read(listed))
+                manifests += moved_metadata.manifests(view.read(manifest_list))
             except avro.DamagedAvroError as error:
-                raise LakehouseError(f"{listed} is damaged: {error}") from error
-        return tuple(found)
+                raise LakehouseError(f"{manifest_list} is damaged: {error}") from error
+        return tuple(manifests)
 
     def _views(self) -> list[View]:
-        """Return where files may be: the commit's own snapshots, the newest first, now, and others."""
-        order = self._order()
-        own = [one for one in order if one.commit == self._entry.id[: len(one.commit)]]
+        """Return the views to search: the commit's own snapshots, the newest first, live, and the others."""
+        ordered = self._ordered_snapshots()
+        of_commit = [
+            snapshot for snapshot in ordered if snapshot.commit == self._entry.id[: len(snapshot.commit)]
+        ]
         return [
-            *map(self._hdfs_root.view, own),
+            *map(self._hdfs_root.view, of_commit),
             self._live,
-            *(self._hdfs_root.view(one) for one in order if one not in own),
+            *(self._hdfs_root.view(snapshot) for snapshot in ordered if snapshot not in of_commit),
         ]
 
     def _iceberg_views(self) -> Iterator[View]:
         yield self._live
-        yield from map(self._hdfs_root.view, self._order())
+        yield from map(self._hdfs_root.view, self._ordered_snapshots())
 
-    def _order(self) -> list[snapshots.Snapshot]:
+    def _ordered_snapshots(self) -> list[snapshots.Snapshot]:
         return snapshots.places(self._hdfs_root.snapshots(), self._entry.id, self._entry.time)
 
-    def _gone(self, place: str) -> str:
+    def _not_found(self, place: str) -> str:
         return f"{place} is not there, and no snapshot of the history has it"
 
     def _refused(self, name: Name, why: str) -> MetaException:
@@ -224,20 +228,20 @@ class SnapshotLocations:
 
 
 def _placed(document: Document, view: View) -> Document:
-    """Return the document of a table or partition, with its places as a view has them."""
-    placed = dict(document)
+    """Return the document of a table or partition with its locations in a view."""
+    located = dict(document)
     if document.get("location"):
-        placed["location"] = view.uri(str(document["location"]))
+        located["location"] = view.uri(str(document["location"]))
     storage: Mapping[str, Any] = document.get("storage") or {}
     if storage:
         serde = storage.get("serde") or {}
         parameters = serde.get("parameters") or {}
-        changed = dict(storage)
+        new_storage = dict(storage)
         if storage.get("location"):
-            changed["location"] = view.uri(str(storage["location"]))
+            new_storage["location"] = view.uri(str(storage["location"]))
         if parameters.get("path"):
-            changed["serde"] = {
+            new_storage["serde"] = {
                 **serde, "parameters": {**parameters, "path": view.uri(str(parameters["path"]))},
             }  # fmt: skip
-        placed["storage"] = changed
-    return placed
+        located["storage"] = new_storage
+    return located

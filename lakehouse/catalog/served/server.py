@@ -1,4 +1,4 @@
-"""The port at which a commit is a metastore: a thread for each client, Thrift's binary protocol."""
+"""The Thrift server of a commit: a thread for each client, binary protocol."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ _BUFFER = 64 * 1024
 
 @dataclass(frozen=True)
 class Limits:
-    """What clients may take of the server: they are strangers, and each one holds a thread and memory."""
+    """The limits of clients, which are not trusted: each one holds a thread and memory."""
 
     clients: int = 100
-    # Between two calls. Engines connect anew where a connection has ended.
+    # The timeout between two calls. Engines reconnect after a closed connection.
     idle_seconds: float = 600
-    # In which a call that has begun arrives, and in which some of an answer is taken.
+    # The timeout in which a call arrives completely, and in which a part of an answer is received.
     call_seconds: float = 60
-    # Of one call, whatever it says of its own length, and of one list or map in it: a call for the metadata
-    # of 100,000 partitions is shorter.
+    # The size of one call, whatever length it announces, and of one list or map in it: a call for the
+    # metadata of 100,000 partitions is shorter.
     bytes: int = 8 * 1024**2
     elements: int = 100_000
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """Listens from the start, and answers while it serves."""
+    """Listens once created, and answers in `serve_forever`."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -55,11 +55,11 @@ class Server(socketserver.ThreadingTCPServer):
         limits: Limits = Limits(),
         report: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """LakehouseError where it cannot listen there. `handler` is asked for what answers a new client.
+        """Raise LakehouseError if it cannot listen there. `handler` returns the handler for a new client.
 
-        `report` gets a line when more clients come than ``limits`` allow: their connections are closed.
+        `report` gets a line if more clients connect than `limits` allows: their connections are closed.
         """
-        # The processor tells every refusal with its traceback otherwise.
+        # Otherwise the processor logs every refusal with its traceback.
         logging.getLogger().addHandler(logging.NullHandler())
         self.handler, self.limits = handler, limits
         self._report = report
@@ -72,12 +72,12 @@ class Server(socketserver.ThreadingTCPServer):
 
     @property
     def place(self) -> str:
-        """Where clients find it, as they write it."""
+        """The address for clients."""
         host, port = str(self.server_address[0]), int(self.server_address[1])
         return f"thrift://[{host}]:{port}" if ":" in host else f"thrift://{host}:{port}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start the client's thread; close the connection where there are as many as may be."""
+        """Start the client's thread; close the connection beyond the limit of clients."""
         if not self._free.acquire(blocking=False):
             if not self._is_full:
                 clients = counted(self.limits.clients, "client is", "clients are")
@@ -93,14 +93,14 @@ class Server(socketserver.ThreadingTCPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve the client in its thread, and make room for the next one."""
+        """Serve the client in its thread, and release its slot."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a client that speaks something else, or went away."""
+        """Ignore clients that use another protocol, or that have disconnected."""
 
 
 class _Client(socketserver.BaseRequestHandler):
@@ -108,7 +108,7 @@ class _Client(socketserver.BaseRequestHandler):
     request: socket.socket
 
     def handle(self) -> None:
-        """Answer one call after the other, until the client is gone, silent or beyond a limit."""
+        """Answer calls until the client disconnects, is idle for too long, or exceeds a limit."""
         self.request.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         limits = self.server.limits
@@ -127,9 +127,9 @@ class _Client(socketserver.BaseRequestHandler):
 
 
 class _Wire(TTransportBase):  # type: ignore[misc] # Thrift is not typed
-    """A client's socket, which gives no more bytes of a call, and waits for them no longer, than it may.
+    """A client's socket with the limits of size and time of a call.
 
-    Memory is taken for what has arrived, and never for what a length announces.
+    Memory is allocated for received bytes only, never for an announced length.
     """
 
     def __init__(self, connection: socket.socket, limits: Limits) -> None:
@@ -137,24 +137,24 @@ class _Wire(TTransportBase):  # type: ignore[misc] # Thrift is not typed
         self.await_call()
 
     def await_call(self) -> None:
-        """Begin to count: the next byte is the first of a call."""
+        """Reset the limits: the next byte is the first of a call."""
         self._arrived, self._until = 0, 0.0
 
     def isOpen(self) -> bool:
         return True
 
     def open(self) -> None:
-        """It was opened by the client."""
+        """Do nothing: the client has connected."""
 
     def close(self) -> None:
-        """It is closed by the server."""
+        """Do nothing: the server closes the socket."""
 
     def read(self, size: int) -> bytes:
-        """Return at most so many bytes; TTransportException beyond a limit, and at the end."""
-        left = self._until - time.monotonic() if self._arrived else self._limits.idle_seconds
-        if left <= 0:
+        """Return at most `size` bytes; TTransportException beyond a limit, and at the end."""
+        timeout = self._until - time.monotonic() if self._arrived else self._limits.idle_seconds
+        if timeout <= 0:
             raise TTransportException(TTransportException.TIMED_OUT, "the call does not arrive")
-        self._connection.settimeout(left)
+        self._connection.settimeout(timeout)
         received = self._connection.recv(min(size, _BUFFER))
         if not received:
             raise TTransportException(TTransportException.END_OF_FILE, "the client is gone")
@@ -166,10 +166,10 @@ class _Wire(TTransportBase):  # type: ignore[misc] # Thrift is not typed
         return received
 
     def write(self, answer: bytes) -> None:
-        """Send it all; TimeoutError where the client takes none of it for long."""
+        """Send all data; TimeoutError if the client does not receive it."""
         self._connection.settimeout(self._limits.call_seconds)
         for start in range(0, len(answer), _BUFFER):
             self._connection.sendall(answer[start : start + _BUFFER])
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Do nothing: writes are not buffered."""

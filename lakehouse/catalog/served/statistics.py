@@ -1,4 +1,4 @@
-"""Answers about statistics of columns: those that the commit has."""
+"""Handlers of calls about column statistics."""
 
 from __future__ import annotations
 
@@ -19,44 +19,48 @@ from lakehouse.catalog.served.request import Request, table
 
 
 class Statistics(Request):
-    """What planners of queries ask."""
+    """The calls about column statistics, for query planners."""
 
     def get_table_column_statistics(self, database: str, name: str, column: str) -> ColumnStatistics:
-        own = table(database, name)
-        self.table(own)
-        return self._of_one(own, self.past.volatile(own), column)
+        table_name = table(database, name)
+        self.table(table_name)
+        return self._of_one(table_name, self.reader.volatile(table_name), column)
 
     def get_table_statistics_req(self, request: TableStatsRequest) -> TableStatsResult:
-        own = table(request.dbName, request.tblName, request.catName)
-        self.table(own)
-        return TableStatsResult(statistics.columns(own, self.past.volatile(own), request.colNames, self.lost))
+        table_name = table(request.dbName, request.tblName, request.catName)
+        self.table(table_name)
+        return TableStatsResult(
+            statistics.columns(
+                table_name, self.reader.volatile(table_name), request.colNames, self.report_field
+            )
+        )
 
     def get_partition_column_statistics(
         self, database: str, name: str, partition: str, column: str
     ) -> ColumnStatistics:
-        own = table(database, name)
-        self.table(own)
-        named = Name(own.catalog, own.database, own.table, partition)
-        return self._of_one(named, self.past.volatile_partition(named), column)
+        table_name = table(database, name)
+        self.table(table_name)
+        partition_name = Name(table_name.catalog, table_name.database, table_name.table, partition)
+        return self._of_one(partition_name, self.reader.volatile_partition(partition_name), column)
 
     def get_partitions_statistics_req(self, request: PartitionsStatsRequest) -> PartitionsStatsResult:
-        own = table(request.dbName, request.tblName, request.catName)
-        self.table(own)
-        found = {}
+        table_name = table(request.dbName, request.tblName, request.catName)
+        self.table(table_name)
+        by_partition = {}
         for partition in request.partNames:
-            named = Name(own.catalog, own.database, own.table, partition)
-            said = self.past.volatile_partition(named)
-            if listed := statistics.columns(named, said, request.colNames, self.lost):
-                found[partition] = listed
-        return PartitionsStatsResult(found)
+            partition_name = Name(table_name.catalog, table_name.database, table_name.table, partition)
+            volatile = self.reader.volatile_partition(partition_name)
+            if columns := statistics.columns(partition_name, volatile, request.colNames, self.report_field):
+                by_partition[partition] = columns
+        return PartitionsStatsResult(by_partition)
 
     def get_aggr_stats_for(self, request: PartitionsStatsRequest) -> AggrStats:
-        # Sums over partitions are a server's estimate, and nothing that was in the metastore.
+        # Aggregates over partitions are an estimate of the server, and not part of a commit.
         self.table(table(request.dbName, request.tblName, request.catName))
         return AggrStats(colStats=[], partsFound=0)
 
-    def _of_one(self, name: Name, said: Document | None, column: str) -> ColumnStatistics:
-        found = statistics.columns(name, said, [column], self.lost)
-        if not found:
+    def _of_one(self, name: Name, volatile: Document | None, column: str) -> ColumnStatistics:
+        columns = statistics.columns(name, volatile, [column], self.report_field)
+        if not columns:
             raise NoSuchObjectException(f"{name} has no statistics of column {column}")
-        return statistics.described(name, said, found)
+        return statistics.described(name, volatile, columns)

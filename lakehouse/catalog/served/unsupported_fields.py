@@ -1,4 +1,4 @@
-"""What of a commit no client can see, since Thrift has no place for it."""
+"""Report the fields of a commit that Thrift cannot hold, and clients cannot see."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from threading import Lock
 
 
-class Told:
-    """Says once what of the commit no client can see, since Thrift has no place for it."""
+class UnsupportedFields:
+    """Reports each field that Thrift cannot hold once."""
 
-    def __init__(self, say: Callable[[str], object]) -> None:
-        self._say = say
-        self._known: set[tuple[str, str]] = set()
+    def __init__(self, report: Callable[[str], object]) -> None:
+        self._report = report
+        self._reported: set[tuple[str, str]] = set()
         self._lock = Lock()
 
     def __call__(self, name: str, field: str) -> None:
-        """Say it, unless it was said."""
+        """Report a field of an object, unless it was reported before."""
         with self._lock:
-            if (name, field) in self._known:
+            if (name, field) in self._reported:
                 return
-            self._known.add((name, field))
-        self._say(f"DEGRADED catalog.left_out {name}: {field}: Thrift has no place for it")
+            self._reported.add((name, field))
+        self._report(f"DEGRADED catalog.left_out {name}: {field}: Thrift has no place for it")

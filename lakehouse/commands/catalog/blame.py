@@ -18,7 +18,7 @@ def command(name: str, commit: str, options: CatalogOptions) -> int:
     """
     with opened(options) as (store, target):
         entry = store.resolve(commit)
-        scope, _ = objects.found(store, entry, name)
+        scope, _ = objects.resolve(store, entry, name)
         values = objects.blame(store, store.history(entry.id), scope)
         if not options.as_json:
             say(

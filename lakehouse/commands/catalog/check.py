@@ -6,7 +6,7 @@ from lakehouse import commands, shared_options
 from lakehouse.catalog import objects, readable
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.snapshot_reader import Past
+from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.shared_options import CatalogOptions
 from ops.catalog import targets
 from ops.catalog.repository import end, opened, say
@@ -28,12 +28,12 @@ def command(commit: str, name: str | None, options: CatalogOptions) -> int:
     """
     with opened(options) as (store, target):
         entry = store.resolve(commit)
-        scope = objects.found(store, entry, name)[0] if name else Name()
-        tables = list(Past(store, entry.tree).every(scope))
+        scope = objects.resolve(store, entry, name)[0] if name else Name()
+        tables = list(SnapshotReader(store, entry.tree).tables_in(scope))
     chosen = targets.choose(options)
     files = chosen.files()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        reasons = list(pool.map(lambda table: readable.lost(table[1], files), tables))
+        reasons = list(pool.map(lambda table: readable.why_unreadable(table[1], files), tables))
     findings = tuple(
         Finding("catalog.lost", Outcome.DEGRADED, str(table), why, chosen.recover)
         for (table, _), why in zip(tables, reasons, strict=True)

@@ -7,7 +7,7 @@ from lakehouse import commands, inventory, shared_options
 from lakehouse.catalog import commits, diff
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.snapshot_reader import Past
+from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Store
 from lakehouse.errors import UsageError
 from lakehouse.shared_options import CatalogOptions
@@ -51,15 +51,15 @@ def command(
     source = chosen.source()
     with closing(Store.made(options.store or chosen.place)) as store:
         if cluster and pin:
-            overlay, built = commits.now(source, store)
-            pinned = pinning.pin(cluster, Past(overlay, built.tree).every(Name()), pin)
+            overlay, built = commits.current(source, store)
+            pinned = pinning.pin(cluster, SnapshotReader(overlay, built.tree).tables_in(Name()), pin)
         details = {"author": name, "message": message, "full": full}
         result = committing.commit(chosen, store, details, shared=not options.store)
         entry = store.commit(result["commit"])
         parent = store.commit(entry.parents[0]) if result["new"] and entry.parents else None
         changes = list(diff.changes(store, parent.tree, entry.tree)) if parent else []
         if cluster and pin:
-            committed = Past(store, entry.tree).every(Name())
+            committed = SnapshotReader(store, entry.tree).tables_in(Name())
             unpinned = pinning.pin_rest(cluster, pinned, committed, pin)
     if not options.store:
         chosen.written()

@@ -51,9 +51,9 @@ def command(
             label = after.short
         else:
             chosen = targets.choose(options)
-            overlay, built = commits.now(chosen.source(), store)
+            overlay, built = commits.current(chosen.source(), store)
             changes = list(diff.changes(overlay, before.tree, built.tree, look))
-            strangers = [[fault.where, fault.what] for fault in built.strangers]
+            strangers = [[fault.name, fault.why] for fault in built.strangers]
             findings = targets.left_out(chosen, strangers, built.unversioned)
             label = "now"
     if expect and changes:

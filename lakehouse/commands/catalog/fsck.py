@@ -17,7 +17,7 @@ def command(options: CatalogOptions) -> int:
         report = fsck.check(store)
         next_command = f"git --git-dir {store.path} fsck"
         findings = tuple(
-            Finding("catalog.damaged", Outcome.DOWN, fault.where, fault.what, next_command)
+            Finding("catalog.damaged", Outcome.DOWN, fault.path, fault.why, next_command)
             for fault in report.faults
         )
         facts = (

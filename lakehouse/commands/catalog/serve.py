@@ -18,8 +18,8 @@ from lakehouse.catalog.served.locations import LiveLocations, Locations, Snapsho
 from lakehouse.catalog.served.metadata_copies import MetadataCopies
 from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import COMMAND, Server
-from lakehouse.catalog.served.unsupported_fields import Told
-from lakehouse.catalog.snapshot_reader import Past
+from lakehouse.catalog.served.unsupported_fields import UnsupportedFields
+from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Entry
 from lakehouse.errors import LakehouseError
 from lakehouse.interruption import raised, terminated
@@ -43,9 +43,9 @@ def command(commit: str, address: str, port: int, options: CatalogOptions) -> in
     """
     with raised(terminated, [signal.SIGTERM]), opened(options) as (store, target), ExitStack() as stack:
         entry = store.resolve(commit)
-        past = Past(store, entry.tree)
+        reader = SnapshotReader(store, entry.tree)
         locations = stack.enter_context(_locations(options, entry))
-        request = Request(past, entry, Told(output.progress), int(time.time()), locations)
+        request = Request(reader, entry, UnsupportedFields(output.progress), int(time.time()), locations)
         handler = Handler(request, output.progress)
         with Server(address, port, lambda: handler, report=output.progress) as server:
             _say(options, server, entry, target)

@@ -21,7 +21,7 @@ def command(commit: str, name: str | None, options: CatalogOptions) -> int:
     with opened(options) as (store, target):
         entry = store.resolve(commit)
         if name:
-            scope, values = objects.found(store, entry, name)
+            scope, values = objects.resolve(store, entry, name)
             if not options.as_json:
                 say([json.dumps(values, ensure_ascii=False, sort_keys=True, indent=2)])
             facts = (str(scope), f"in {entry.short}")
