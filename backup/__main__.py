@@ -1,6 +1,6 @@
-"""The programs of a backup, by their names; each prints a document of JSON: a value, or why there is none.
+"""The programs of a backup, by name; each prints a JSON document with a value, or with the error.
 
-Above it `database backup` prints the rows of the catalog, a document on each line.
+`database backup` prints the rows of the catalog before it, a document on each line.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from typing import Any
 from backup import database, manifest, reconcile, run, selection, serve, verify
 from backup.config import BackupError, BackupUsageError, Settings, load
 from backup.manifest import Backup
-from backup.selection import Chosen
+from backup.selection import Selection
 from plugins.module_utils.lakehouse.checked_document import DocumentError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
-# Of the last run, good or not; status and doctor read it.
+# The result of the last run, success or failure; status and doctor read it.
 _LAST = "last.json"
 _WAIT_SECONDS = 600.0
 
 
 def _run(settings: Settings, _: argparse.Namespace) -> Any:
-    """Make a backup; what came of it is kept for those who look."""
+    """Make a backup and record its result in last.json, also while it runs."""
     last: dict[str, Any] = {"began": time.time(), "why": "it was interrupted"}
     settings.state.mkdir(exist_ok=True)
     path = settings.state / _LAST
     _keep(path, last | manifest.standing(settings))
     try:
-        # Before it, so that it fetches again what was found damaged.
+        # Verification comes first: the backup then fetches damaged files again.
         with run.alone(settings):
             verify.regularly(settings)
-        made = run.run(settings)
+        document = run.run(settings)
     except Exception as error:
-        # Also what was not foreseen: without it the run would seem to be at work.
+        # Any exception: without a reason the record describes a run in progress.
         why = " ".join(str(error).split()) or type(error).__name__
         _keep(path, last | manifest.standing(settings) | {"why": why, "ended": time.time()})
         raise
     _keep(path, last | manifest.standing(settings) | {"why": "", "ended": time.time()})
-    return made
+    return document
 
 
 def _keep(path: Path, document: Any) -> None:
@@ -54,35 +54,35 @@ def _keep(path: Path, document: Any) -> None:
         new.write_text(text, encoding="utf-8")
         new.replace(path)
     except OSError:
-        # On a full disk the file that is there has room for a few words.
+        # On a full disk the existing file has room for a short document.
         new.unlink(missing_ok=True)
         path.write_text(text, encoding="utf-8")
 
 
 def _note_standing(settings: Settings) -> None:
-    """Tell status and doctor which backup is the newest good one by now."""
+    """Record the newest good backup for status and doctor."""
     path = settings.state / _LAST
     with suppress(OSError, ValueError):
         _keep(path, json.loads(path.read_text(encoding="utf-8")) | manifest.standing(settings))
 
 
 def _database(settings: Settings, arguments: argparse.Namespace) -> Any:
-    """Answer the repository's host, whose words sshd hands on."""
+    """Run the database program that the repository's host names; sshd passes its command."""
     words = arguments.words or os.environ.get("SSH_ORIGINAL_COMMAND", "").split()
     return database.answer(settings, words, sys.stdout)
 
 
-def _chosen(backup: Backup, arguments: argparse.Namespace) -> Chosen | None:
-    """Return what is asked for: a table or a database, None for all of it."""
+def _selection(backup: Backup, arguments: argparse.Namespace) -> Selection | None:
+    """Return the selected table or database; None for the whole backup."""
     if not (arguments.table or arguments.database):
         return None
     return selection.choose(backup, arguments.table, arguments.database)
 
 
 def _verify(settings: Settings, arguments: argparse.Namespace) -> Any:
-    """Say what is wrong with a backup or a part of it; of a good one what it has."""
+    """Return the problems of a backup or a part of it, or the contents of a good one."""
     backup = manifest.find(settings, arguments.name)
-    part = _chosen(backup, arguments)
+    part = _selection(backup, arguments)
     problems = verify.part(settings, backup, part) if part else verify.verify(settings, backup)
     _note_standing(settings)
     if problems:
@@ -90,15 +90,15 @@ def _verify(settings: Settings, arguments: argparse.Namespace) -> Any:
     if part is None:
         needed = reconcile.needed(settings, backup, keep=arguments.keep) if arguments.room else {}
         return {"problems": [], **backup.manifest, **needed}
-    known = {key: backup.manifest[key] for key in ("name", "cluster")}
-    return {"problems": [], **known, **part.json(), "room": selection.room(settings, backup, part)}
+    identity = {key: backup.manifest[key] for key in ("name", "cluster")}
+    return {"problems": [], **identity, **part.json(), "room": selection.room(settings, backup, part)}
 
 
 def _reconcile(settings: Settings, arguments: argparse.Namespace) -> Any:
-    """Make HDFS what it was, or bring the files of a table or a database back."""
+    """Restore HDFS to the state of a backup, or the files of a table or a database."""
     backup = manifest.find(settings, arguments.name)
-    part = _chosen(backup, arguments)
-    # One that was interrupted may still be at work.
+    part = _selection(backup, arguments)
+    # An interrupted restore may still be running.
     with run.alone(settings, _WAIT_SECONDS):
         if part is not None:
             return selection.bring(settings, backup, part, arguments.into)
@@ -110,13 +110,13 @@ def _shown(settings: Settings, arguments: argparse.Namespace) -> Any:
 
 
 def _compare(settings: Settings, arguments: argparse.Namespace) -> Any:
-    """Say which tables Spark reads otherwise now than the manifest has them."""
+    """Return the tables that Spark reads differently from the manifest."""
     backup = manifest.find(settings, arguments.name)
-    part = _chosen(backup, arguments)
-    known = backup.tables if part is None else selection.named(part, arguments.named)
-    # A backup that begins empties the folder of Spark.
+    part = _selection(backup, arguments)
+    expected_tables = backup.tables if part is None else selection.named(part, arguments.named)
+    # A starting backup empties Spark's folder.
     with run.alone(settings, _WAIT_SECONDS):
-        return {"differences": run.differences(settings, known)}
+        return {"differences": run.differences(settings, expected_tables)}
 
 
 def _serve(settings: Settings, arguments: argparse.Namespace) -> Any:
@@ -125,13 +125,15 @@ def _serve(settings: Settings, arguments: argparse.Namespace) -> Any:
 
 
 def _list(settings: Settings, _: argparse.Namespace) -> Any:
-    return [{"name": one.name, "problems": one.damage.problems} for one in manifest.finished(settings)]
+    return [
+        {"name": backup.name, "problems": backup.damage.problems} for backup in manifest.finished(settings)
+    ]
 
 
 _FLAG, _TEXT, _NEEDED = {"action": "store_true"}, {"default": ""}, {"required": True}
 _NAME: dict[str, dict[str, Any]] = {"name": {"nargs": "?", "default": ""}}
 _PART = _NAME | {"--table": _TEXT, "--database": _TEXT}
-# Each with what it takes.
+# Each with its arguments.
 _PROGRAMS: dict[str, tuple[Callable[..., Any], dict[str, dict[str, Any]]]] = {
     "run": (_run, {}),
     "database": (_database, {"words": {"nargs": "*"}}),
@@ -154,15 +156,15 @@ _PROGRAMS: dict[str, tuple[Callable[..., Any], dict[str, dict[str, Any]]]] = {
 
 
 def main() -> int:
-    """Run one of them; 0, or 1 where it has failed."""
+    """Run a program; return 0, or 1 if it failed."""
     parser = argparse.ArgumentParser(prog="lakehouse-backup", description=__doc__)
     parser.add_argument("--settings", required=True)
     programs = parser.add_subparsers(required=True)
-    for name, (program, taken) in _PROGRAMS.items():
-        one = programs.add_parser(name)
-        one.set_defaults(program=program)
-        for word, how in taken.items():
-            one.add_argument(word, **how)
+    for name, (program, parameters) in _PROGRAMS.items():
+        subparser = programs.add_parser(name)
+        subparser.set_defaults(program=program)
+        for flag, options in parameters.items():
+            subparser.add_argument(flag, **options)
     arguments = parser.parse_args()
     try:
         answer = {"value": arguments.program(load(arguments.settings), arguments)}

@@ -1,4 +1,4 @@
-"""What the role has written for these programs."""
+"""The settings that the role writes for these programs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plugins.module_utils.lakehouse.backup_manifest import NAME
 
 
 class BackupError(Exception):
-    """What is wrong and where, in one line."""
+    """A failure of these programs: the object and the reason, in one line."""
 
 
 class BackupUsageError(BackupError):
@@ -38,7 +38,7 @@ class Settings:
     checkpoint_folder: str
     spark_submit: tuple[str, ...]
     spark_user: str
-    # After how many days a run reads every byte of all backups; 0 is never.
+    # Days between two runs that read every byte of all backups; 0 is never.
     verify_days: int = 0
 
     @property
@@ -48,7 +48,7 @@ class Settings:
 
     @property
     def state(self) -> Path:
-        """The folder of what is no backup: the lock, and what came of the last run."""
+        """The folder of the lock and of the result of the last run."""
         return Path(self.folder) / "state"
 
     @property
@@ -60,11 +60,11 @@ class Settings:
 def load(path: str) -> Settings:
     """Read the role's file; BackupError where it is missing or of another release."""
     try:
-        found: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-        for key, value in found.items():
+        document: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+        for key, value in document.items():
             if isinstance(value, list):
-                found[key] = tuple(value)
-        return Settings(**found)
+                document[key] = tuple(value)
+        return Settings(**document)
     except (OSError, ValueError, TypeError) as error:
         raise BackupError(f"{path}: {error}") from error
 

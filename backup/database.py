@@ -1,11 +1,11 @@
-"""PostgreSQL's side of a backup: runs as its own user on its host, and answers with JSON.
+"""PostgreSQL's side of a backup: runs as its own user on its host, and returns JSON.
 
-The moment T0 is exact: while the catalog's tables are locked against writers, a restore point is made and the
-snapshot begins from which they are read. A restore to that point has these tables and no others. The lock
+T0 is exact: while the catalog's tables are locked against writers, a restore point is created and the
+snapshot begins from which they are read. A restore to that point has exactly these tables. The lock
 belongs to a savepoint, so that it ends before the tables are read, however long that takes.
 
-Two sessions do it. The metastore's role locks and reads its tables; the superuser, who alone may make a
-restore point, makes it in the database `postgres`, in which no other role can have made a function.
+Two sessions are used. The metastore's role locks and reads its tables; the superuser, which alone may create
+a restore point, does so in the database `postgres`, in which no other role can have created a function.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from backup.config import BackupError, Settings, checked
 
 STANZA = "lakehouse"
 _SECONDS = 10
-# A writer that comes while the lock is waited for waits as well: for so long at the most, and then it has its
-# turn before the next attempt.
+# While this session waits for the lock, new writers wait behind it: this long at most. They run before the
+# next attempt.
 _LOCK_MILLISECONDS = 500
 _ATTEMPTS = 60
 _PAUSE_SECONDS = 1.0
-# PostgreSQL's code for a lock that was not to be had.
+# PostgreSQL's code for a lock that was not available.
 _BUSY = "55P03"
-# What psql prints when the tables are locked; no document is a line like this.
+# psql prints this line when the tables are locked; no document equals it.
 _LOCKED = "@@lakehouse locked"
 # The first query of a transaction that reads repeatably begins its snapshot: it comes after the lock.
 _LOCK = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ",
     f"SET LOCAL lock_timeout = '{_LOCK_MILLISECONDS}ms'",
-    # The lock ends with its session where that is left alone for longer than the other session may take.
+    # The lock ends with its session, which times out after the other session's own timeout.
     f"SET LOCAL idle_in_transaction_session_timeout = '{3 * _SECONDS}s'",
     "SET LOCAL jit = off",
     "SAVEPOINT unlocked",
@@ -60,10 +60,10 @@ SELECT json_build_object('lsn', pg_create_restore_point('{name}')::text,
 
 
 def answer(settings: Settings, words: Sequence[str], out: IO[str]) -> object:
-    """Return what one of the four questions of the repository's host has for an answer.
+    """Run one of the four commands of the repository's host and return its result.
 
     `backup NAME`, `info`, `verify` and `expire COUNT`; the first writes the rows of the catalog to `out`, one
-    document of JSON on each line. Raises BackupError for any other, and where one fails.
+    JSON document on each line. Raises BackupError for any other command, and where a command fails.
     """
     match list(words):
         case ["backup", name]:
@@ -82,15 +82,15 @@ def answer(settings: Settings, words: Sequence[str], out: IO[str]) -> object:
 
 
 def back_up(settings: Settings, name: str, out: IO[str]) -> Mapping[str, Any]:
-    """Copy the database, make the restore point, wait until it is archived; return what is known of it.
+    """Copy the database, create the restore point, wait until it is archived; return label and restore point.
 
     Writes the catalog at the restore point to `out`, a row on each line.
     """
     _pgbackrest("backup", "--type=full", "--no-expire-auto", f"--annotation=lakehouse={name}")
     moment = _at_t0(settings, name, out)
-    # It switches the WAL and waits until that segment is in the repository: T0 is before it.
+    # `check` switches the WAL and waits until that segment, which follows T0, is in the repository.
     _pgbackrest("check")
-    [last] = [one for one in info() if one["annotation"].get("lakehouse") == name]
+    [last] = [backup for backup in info() if backup["annotation"].get("lakehouse") == name]
     return {"label": last["label"], "restore_point": name, **moment}
 
 
@@ -98,8 +98,12 @@ def info() -> list[dict[str, Any]]:
     """Return the backups of PostgreSQL that are in the repository, the oldest first."""
     [stanza] = json.loads(_pgbackrest("info", "--output=json")) or [{"backup": []}]
     return [
-        {"label": one["label"], "annotation": one.get("annotation", {}), "bytes": one["info"]["size"]}
-        for one in stanza["backup"]
+        {
+            "label": backup["label"],
+            "annotation": backup.get("annotation", {}),
+            "bytes": backup["info"]["size"],
+        }
+        for backup in stanza["backup"]
     ]
 
 
@@ -116,14 +120,14 @@ def _at_t0(settings: Settings, name: str, out: IO[str]) -> dict[str, Any]:
 
 
 def _attempt(settings: Settings, name: str, out: IO[str]) -> dict[str, Any] | None:
-    """Do it once; None where the tables could not be locked in time, and nothing was written."""
+    """Try once; None where the tables could not be locked in time, and nothing was written."""
     moment: dict[str, Any] | None = None
     with tempfile.TemporaryFile("w+") as errors, _session(settings, errors) as session:
         assert session.stdin  # noqa: S101 -- both pipes were asked for
         assert session.stdout  # noqa: S101
         if session.stdout.readline() == f"{_LOCKED}\n":
             moment = json.loads(_point(settings, name))
-        # A session that has ended says in `errors` why.
+        # A session that has ended has logged the reason in `errors`.
         with suppress(BrokenPipeError):
             if moment is not None:
                 session.stdin.write(";\n".join([*_READ, ""]))
@@ -134,12 +138,12 @@ def _attempt(settings: Settings, name: str, out: IO[str]) -> dict[str, Any] | No
             out.write(catalog.row(line))
         session.wait()
         errors.seek(0)
-        said = errors.read()
+        log = errors.read()
     if moment is not None and not session.returncode:
         return moment
-    if moment is None and _BUSY in said:
+    if moment is None and _BUSY in log:
         return None
-    raise BackupError(f"the catalog's tables in database {settings.database}: {_complaint(_full(said))}")
+    raise BackupError(f"the catalog's tables in database {settings.database}: {_complaint(_full(log))}")
 
 
 def _session(settings: Settings, errors: IO[str]) -> subprocess.Popen[str]:
@@ -171,13 +175,13 @@ def _pgbackrest(command: str, *options: str) -> str:
 
 
 def _run(argv: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    done = subprocess.run(
+    process = subprocess.run(
         argv, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
         env={**os.environ, **(environment or {})},
     )  # fmt: skip
-    if done.returncode:
-        raise BackupError(f"{argv[0]} {argv[-1]}: {_complaint(_full(done.stdout + done.stderr))}")
-    return done.stdout
+    if process.returncode:
+        raise BackupError(f"{argv[0]} {argv[-1]}: {_complaint(_full(process.stdout + process.stderr))}")
+    return process.stdout
 
 
 def _full(text: str) -> list[str]:

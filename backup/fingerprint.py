@@ -1,8 +1,8 @@
 """Rows and checksum of each table, as Spark reads it: a Spark program of its own, for `spark-submit`.
 
-The checksum is the sum over all rows of the CRC-32 of their values as text, so the order of rows is of no
-matter, and Trino finds the same number (ops/backup/engines.py). Values that engines print differently are
-made alike: a real number counts in thousandths, a time in whole seconds; lists and structures are left out.
+The checksum is the sum over all rows of the CRC-32 of their values as text, so the order of rows does not
+matter, and Trino computes the same number (ops/backup/engines.py). Values that engines print differently are
+normalized: a real number to thousandths, a time to whole seconds; lists and structures are excluded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# Kind of a value by the beginning of its type in Spark's words.
+# Kind of a value by the beginning of its Spark type.
 _KINDS = {
     "string": "text", "varchar": "text", "char": "text",
     "tinyint": "whole", "smallint": "whole", "int": "whole", "bigint": "whole", "boolean": "whole",
@@ -31,9 +31,11 @@ _TEXT = {
 
 
 def kinds(types: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the columns of a checksum with the kind of their values."""
-    found = ((name, _KINDS.get(kind.partition("(")[0].removesuffix("_ntz"))) for name, kind in types)
-    return [(name, kind) for name, kind in found if kind]
+    """Return the columns that a checksum covers with the kind of their values."""
+    columns = (
+        (name, _KINDS.get(spark_type.partition("(")[0].removesuffix("_ntz"))) for name, spark_type in types
+    )
+    return [(name, kind) for name, kind in columns if kind]
 
 
 def expression(columns: Sequence[tuple[str, str]]) -> str:
@@ -44,7 +46,7 @@ def expression(columns: Sequence[tuple[str, str]]) -> str:
 
 
 def source(table: dict[str, Any]) -> str:
-    """Return the SQL that names a table as it was, or as the catalog has it now."""
+    """Return the SQL that names a table at its version, or as the catalog has it now."""
     database, name = (str(table[key]).replace("`", "``") for key in ("database", "name"))
     if table["now"]:
         catalog = "iceberg" if table["format"] == "iceberg" else "spark_catalog"
@@ -58,7 +60,7 @@ def source(table: dict[str, Any]) -> str:
 
 
 def count(spark: Any, table: dict[str, Any]) -> dict[str, Any]:
-    """Return what is known of one table."""
+    """Return rows, checksum and checksum columns of a table."""
     if table["format"] == "iceberg" and table["version"] is None and not table["now"]:
         return {"rows": 0, "checksum": 0, "columns": []}
     frame = spark.sql(f"SELECT * FROM {source(table)}")  # noqa: S608 -- the catalog's own
@@ -68,24 +70,24 @@ def count(spark: Any, table: dict[str, Any]) -> dict[str, Any]:
     return {"rows": int(row[0]), "checksum": int(row[1]), "columns": columns}
 
 
-def main(asked: str, told: str) -> None:
-    """Read tables from a file, write what is known of each to another; one unreadable hides no other."""
+def main(input_path: str, output_path: str) -> None:
+    """Read tables from a file, write the result of each to another; an unreadable table has an error."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 -- with Spark
 
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     spark = SparkSession.builder.appName("backup").getOrCreate()
 
-    def one(table: dict[str, Any]) -> dict[str, Any]:
+    def count_table(table: dict[str, Any]) -> dict[str, Any]:
         try:
             return count(spark.newSession(), table)
-        except Exception as error:  # noqa: BLE001 -- Spark's own have no common class; it is told
+        except Exception as error:  # noqa: BLE001 -- Spark's own have no common class; it is returned
             return {"unknown": " ".join(str(error).split())[:300]}
 
-    tables = json.loads(Path(asked).read_text(encoding="utf-8"))
+    tables = json.loads(Path(input_path).read_text(encoding="utf-8"))
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(one, tables))
-    Path(told).write_text(json.dumps(found), encoding="utf-8")
+        results = list(pool.map(count_table, tables))
+    Path(output_path).write_text(json.dumps(results), encoding="utf-8")
     spark.stop()
 
 

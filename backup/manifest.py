@@ -1,4 +1,4 @@
-"""A finished backup: its folder, its manifest, and what it is made of."""
+"""A finished backup: its folder, its manifest, and its parts."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ from plugins.module_utils.lakehouse.checked_document import DocumentError
 SCHEMA = 1
 _MANIFEST, _SUM, _TREE, _DAMAGED = "manifest.json", "manifest.sha256", "tree.jsonl", "damaged.json"
 _CATALOG = "catalog.jsonl"
-# Of a backup that was made before the rows of a catalog had lines of their own.
+# Of backups made before the catalog had one row per line.
 _WHOLE_CATALOG = "catalog.json"
 
 
 @dataclass(frozen=True)
 class Damage:
-    """What verifications have found: paths of damaged files of the copy, and every problem, a line each."""
+    """The findings of verifications: paths of damaged files of the copy, and every problem, a line each."""
 
     files: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
     def __or__(self, other: Damage) -> Damage:
-        """Return what either has, each once."""
-        return Damage(*map(_both, (self.files, self.problems), (other.files, other.problems)))
+        """Return the union of both."""
+        return Damage(*map(_union, (self.files, self.problems), (other.files, other.problems)))
 
     def without(self, paths: Iterable[str]) -> Damage:
-        """Return what is left of it once these files of the copy are as they were."""
-        mended = set(paths)
-        lines = {backup_manifest.problem(path) for path in mended}
+        """Return the remaining damage when these files of the copy are intact."""
+        intact = set(paths)
+        lines = {backup_manifest.problem(path) for path in intact}
         return Damage(
-            tuple(path for path in self.files if path not in mended),
+            tuple(path for path in self.files if path not in intact),
             tuple(line for line in self.problems if line not in lines),
         )
 
 
-def _both(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*one, *other)))
+def _union(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*left, *right)))
 
 
 @dataclass(frozen=True)
 class Backup:
-    """A backup by its folder; one without a manifest was never finished."""
+    """A backup by its folder; a backup without a manifest is unfinished."""
 
     folder: Path
 
@@ -78,22 +78,22 @@ class Backup:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """Everything but the list of files; BackupError where a byte of it is another one."""
+        """The manifest, without the list of files; BackupError if its checksum does not match."""
         path = self.folder / _MANIFEST
         try:
-            known = _read(self.folder / _SUM).strip()
-            if copying.sha256(path) != known:
+            checksum = _read(self.folder / _SUM).strip()
+            if copying.sha256(path) != checksum:
                 raise BackupError(f"{path} is not as it was written")
-            found = backup_manifest.manifest(checked_document.parse(_read(path), _MANIFEST))
+            document = backup_manifest.manifest(checked_document.parse(_read(path), _MANIFEST))
         except (OSError, ValueError) as error:
             raise BackupError(f"{path}: {error}") from error
-        if found["name"] != self.name:
-            raise BackupError(f"{path} is the manifest of {found['name']}")
-        return found
+        if document["name"] != self.name:
+            raise BackupError(f"{path} is the manifest of {document['name']}")
+        return document
 
     @cached_property
     def entries(self) -> Mapping[str, tree.Entry]:
-        """The tree of HDFS; BackupError where a byte of its list is another one."""
+        """The tree of HDFS; BackupError if the checksum of its list does not match."""
         path = self.folder / _TREE
         try:
             if copying.sha256(path) != self.manifest["parts"].get(_TREE):
@@ -105,10 +105,10 @@ class Backup:
     def catalog(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Give databases, tables and partitions as the catalog had them at T0, each with its kind.
 
-        A partition names its database and table, and comes after them. BackupError where a byte is another
-        one, or where the backup has no catalog.
+        A partition names its database and table, and comes after them. BackupError if the checksum does not
+        match, or if the backup has no catalog.
         """
-        [part] = [one for one in (_CATALOG, _WHOLE_CATALOG) if one in self.manifest["parts"]] or [""]
+        [part] = [name for name in (_CATALOG, _WHOLE_CATALOG) if name in self.manifest["parts"]] or [""]
         if not part:
             raise BackupError(f"{self.name} was made before a table could be restored alone")
         path = self.folder / part
@@ -120,7 +120,7 @@ class Backup:
             raise BackupError(f"{path}: {error}") from error
 
     def rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Give the rows of the catalog while no manifest has its checksum; DocumentError for a wrong one."""
+        """Give the rows of the catalog without comparing its checksum; DocumentError for an invalid row."""
         with (self.folder / _CATALOG).open(encoding="utf-8") as lines:
             while line := lines.readline(backup_manifest.LINE_BYTES):
                 yield backup_manifest.catalog_row(checked_document.parse(line, _CATALOG))
@@ -132,18 +132,18 @@ class Backup:
 
     @property
     def damage(self) -> Damage:
-        """What is known to be damaged; a note of it that cannot be read is damage, too."""
+        """The recorded damage; an unreadable record counts as damage."""
         path = self.folder / _DAMAGED
         if not path.is_file():
             return Damage()
         try:
-            known = backup_manifest.damage(checked_document.parse(_read(path), _DAMAGED))
+            document = backup_manifest.damage(checked_document.parse(_read(path), _DAMAGED))
         except (OSError, ValueError) as error:
             return Damage(problems=(f"{path}: {error}",))
-        return Damage(tuple(known["files"]), tuple(known["problems"]))
+        return Damage(tuple(document["files"]), tuple(document["problems"]))
 
     def record(self, damage: Damage) -> None:
-        """Keep what a verification found: all of it or, on a disk that is full, what was known before."""
+        """Record the damage; on a full disk the earlier record stays whole."""
         path = self.folder / _DAMAGED
         new = path.with_name(f"{path.name}.new")
         write(new, json.dumps({"files": damage.files, "problems": damage.problems}))
@@ -155,14 +155,14 @@ class Backup:
 
     @contextmanager
     def catalog_file(self) -> Iterator[IO[str]]:
-        """Give the file for the rows of the catalog; they are on the disk when the block ends."""
+        """Give the file for the rows of the catalog; the end of the block syncs it."""
         with (self.folder / _CATALOG).open("w", encoding="utf-8") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
 
     def finish(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest with the checksums of all but the copy, whose are in the list."""
+        """Write the manifest with the checksums of all parts; those of the copy are in the list of files."""
         parts = [path for path in self.folder.rglob("*") if path.is_file() and self.files not in path.parents]
         sums = {str(path.relative_to(self.folder)): copying.sha256(path) for path in sorted(parts)}
         document = json.dumps({"schema": SCHEMA, **manifest, "parts": sums}, indent=1)
@@ -173,7 +173,7 @@ class Backup:
         os.sync()
 
     def clear(self) -> None:
-        """Remove all that it holds; the manifest first, so that half of it is never taken for a whole."""
+        """Remove the contents, the manifest first: an incomplete backup never counts as finished."""
         (self.folder / _MANIFEST).unlink(missing_ok=True)
         for path in self.folder.iterdir():
             if path.is_dir() and not path.is_symlink():
@@ -188,7 +188,7 @@ class Backup:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a file that is no longer than any of these is; ValueError for one that is."""
+    """Return the text of a file; DocumentError above the limit of size."""
     if path.stat().st_size > checked_document.MOST_BYTES:
         raise DocumentError(f"longer than {checked_document.MOST_BYTES >> 20} MiB")
     return path.read_text(encoding="utf-8")
@@ -196,16 +196,16 @@ def _read(path: Path) -> str:
 
 def _rows_of(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give the rows of a catalog that is one document."""
-    known = backup_manifest.catalog(checked_document.parse(text, _WHOLE_CATALOG))
-    yield from (("database", one) for one in known["databases"])
-    for table in known["tables"]:
+    catalog = backup_manifest.catalog(checked_document.parse(text, _WHOLE_CATALOG))
+    yield from (("database", database) for database in catalog["databases"])
+    for table in catalog["tables"]:
         yield "table", table
-        of = {"database": table["database"], "table": table["name"]}
-        yield from (("partition", {**of, **one}) for one in table["partitions"])
+        table_name = {"database": table["database"], "table": table["name"]}
+        yield from (("partition", {**table_name, **partition}) for partition in table["partitions"])
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that is on the disk when this returns."""
+    """Write a file and sync it to the disk."""
     with path.open("w", encoding="utf-8") as stream:
         stream.write(text)
         stream.flush()
@@ -226,7 +226,7 @@ def finished(settings: Settings) -> list[Backup]:
 
 
 def standing(settings: Settings) -> dict[str, Any]:
-    """Return the newest backup that is not known to be damaged, empty for none, and the damaged after it."""
+    """Return the newest backup without recorded damage, empty for none, and the damaged ones after it."""
     damaged = list[str]()
     for backup in reversed(finished(settings)):
         if not backup.damage.problems:
@@ -236,8 +236,8 @@ def standing(settings: Settings) -> dict[str, Any]:
 
 
 def find(settings: Settings, name: str) -> Backup:
-    """Return a finished backup, or the newest for no name; BackupUsageError where there is none."""
-    found = [backup for backup in finished(settings) if not name or backup.name == checked(name)]
-    if not found:
+    """Return the named finished backup, or the newest for an empty name; BackupUsageError for none."""
+    backups = [backup for backup in finished(settings) if not name or backup.name == checked(name)]
+    if not backups:
         raise BackupUsageError(f"there is no backup {name}".rstrip() + f" in {settings.backups}")
-    return found[-1]
+    return backups[-1]

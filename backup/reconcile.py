@@ -1,4 +1,4 @@
-"""Makes a tree of HDFS what it was in a backup. Nothing is deleted: what is too much is set aside."""
+"""Restore a tree of HDFS to the state of a backup. Nothing is deleted: extra files are moved aside."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from plugins.module_utils.lakehouse.webhdfs import TIMEOUT_SECONDS, WebHdfs, Web
 
 _AT_ONCE = 4
 _NO_ROOT = "does not exist"
-# The first and the last line of what fsck lists.
+# The first and the last line of fsck's list.
 _LISTED = re.compile(r"^Cookie:\t(?P<cookie>\d+)$.* CORRUPT files$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done: paths to set aside, then folders to make, then files to write."""
+    """The changes in their order: paths to move aside, folders to create, files to write."""
 
     aside: tuple[str, ...]
     folders: tuple[Entry, ...]
@@ -33,23 +33,24 @@ class Plan:
 
 
 def plan(
-    wanted: Mapping[str, Entry], there: Mapping[str, Entry], lost: frozenset[str], *, keep: bool
+    expected: Mapping[str, Entry], present: Mapping[str, Entry], corrupt: frozenset[str], *, keep: bool
 ) -> Plan:
-    """Compare trees; `lost` are unreadable files. With `keep`, what is there and readable stays."""
+    """Compare trees; `corrupt` files are unreadable. With `keep`, readable files that exist stay."""
     different = {
         path
-        for path, entry in there.items()
-        if path in wanted
+        for path, entry in present.items()
+        if path in expected
         and (
-            entry.directory != wanted[path].directory or (not keep and entry.content != wanted[path].content)
+            entry.directory != expected[path].directory
+            or (not keep and entry.content != expected[path].content)
         )
     }
-    extra = set() if keep else {path for path in there if path not in wanted}
-    aside = (different | extra | (lost & there.keys())) - {""}
-    # With a folder goes what is in it.
-    gone = {path for path in there if not aside.isdisjoint(upwards(path))}
+    extra = set() if keep else {path for path in present if path not in expected}
+    aside = (different | extra | (corrupt & present.keys())) - {""}
+    # A folder is moved with its contents.
+    moved = {path for path in present if not aside.isdisjoint(upwards(path))}
     tops = sorted(path for path in aside if aside.isdisjoint(upwards(path)[:-1]))
-    missing = [entry for path, entry in sorted(wanted.items()) if path not in there or path in gone]
+    missing = [entry for path, entry in sorted(expected.items()) if path not in present or path in moved]
     return Plan(
         aside=tuple(tops),
         folders=tuple(entry for entry in missing if entry.directory),
@@ -60,25 +61,25 @@ def plan(
 def reconcile(
     settings: Settings, backup: Backup, only: tuple[str, ...], *, keep: bool, into: str = ""
 ) -> dict[str, Any]:
-    """Make HDFS what it was, below the paths `only` or everywhere; return counts, and where the rest is.
+    """Restore HDFS below the paths `only`, or everywhere; return counts, and the place of files moved aside.
 
-    What is in the one folder `only` can come back in another one: `into`.
+    `into` is another folder for the contents of a single folder `only`.
     """
     hdfs = _hdfs(settings)
     if hdfs.status(settings.root) is None:
         hdfs.call("PUT", "MKDIRS", settings.root)
-    wanted, tops, sources = below(backup.entries, only), only, dict[str, str]()
+    expected, tops, sources = below(backup.entries, only), only, dict[str, str]()
     if into:
         [old] = only
-        sources = {into + path.removeprefix(old): path for path in wanted}
-        wanted = {path: replace(wanted[source], path=path) for path, source in sources.items()}
+        sources = {into + path.removeprefix(old): path for path in expected}
+        expected = {path: replace(expected[source], path=path) for path, source in sources.items()}
         tops = (into,)
     make(settings, backup, tuple(top.rpartition("/")[0] for top in tops))
-    there = _there(settings, hdfs, tops)
-    what = plan(wanted, there, _lost(settings), keep=keep)
-    place = _set_aside(settings, hdfs, what.aside) if what.aside else ""
+    present = _present(settings, hdfs, tops)
+    changes = plan(expected, present, _corrupt_files(settings), keep=keep)
+    place = _set_aside(settings, hdfs, changes.aside) if changes.aside else ""
     staging = _staging(settings, hdfs)
-    for folder in what.folders:
+    for folder in changes.folders:
         staging.make(_path(settings, folder.path), folder)
 
     def write(entry: Entry) -> None:
@@ -86,25 +87,25 @@ def reconcile(
             staging.put(_path(settings, entry.path), stream, entry)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        list(pool.map(write, what.files))
-    made = {folder.path for folder in what.folders}
-    for path, entry in wanted.items():
-        if entry.directory and path not in made and entry != there[path]:
-            own(hdfs, inode(there[path]), entry)
-    written = sum(entry.length for entry in what.files)
-    return {"written": len(what.files), "bytes": written, "aside": len(what.aside), "place": place}
+        list(pool.map(write, changes.files))
+    created = {folder.path for folder in changes.folders}
+    for path, entry in expected.items():
+        if entry.directory and path not in created and entry != present[path]:
+            own(hdfs, inode(present[path]), entry)
+    written = sum(entry.length for entry in changes.files)
+    return {"written": len(changes.files), "bytes": written, "aside": len(changes.aside), "place": place}
 
 
 def missing(settings: Settings, backup: Backup, only: tuple[str, ...], *, keep: bool) -> tuple[Entry, ...]:
-    """Return the files below the paths `only` that `reconcile` would write: HDFS lacks them."""
-    there = _there(settings, _hdfs(settings), only)
-    return plan(below(backup.entries, only), there, _lost(settings), keep=keep).files
+    """Return the files below the paths `only` that HDFS lacks and `reconcile` would write."""
+    present = _present(settings, _hdfs(settings), only)
+    return plan(below(backup.entries, only), present, _corrupt_files(settings), keep=keep).files
 
 
 def needed(settings: Settings, backup: Backup, *, keep: bool) -> dict[str, int | None]:
-    """Return the bytes that a restore of all files writes, with every replica: into nothing, and now.
+    """Return the bytes that a restore of all files writes, with every replica: into an empty HDFS, and now.
 
-    Now is None where HDFS does not answer: its image may come out of the backup, and find its blocks again.
+    Now is None where HDFS does not respond: an image from the backup may find its blocks on the DataNodes.
     """
     try:
         lacking = room(missing(settings, backup, (), keep=keep))
@@ -114,15 +115,15 @@ def needed(settings: Settings, backup: Backup, *, keep: bool) -> dict[str, int |
 
 
 def below(entries: Mapping[str, Entry], tops: tuple[str, ...]) -> dict[str, Entry]:
-    """Return the entries of some folders with what is in them; all where none is named."""
+    """Return the entries of some folders and their contents; all entries where no folder is named."""
     if not tops:
         return dict(entries)
-    known = set(tops)
-    return {path: entry for path, entry in entries.items() if not known.isdisjoint(upwards(path))}
+    folders = set(tops)
+    return {path: entry for path, entry in entries.items() if not folders.isdisjoint(upwards(path))}
 
 
 def make(settings: Settings, backup: Backup, folders: Iterable[str]) -> None:
-    """Make folders as they were, with those above them; one that is there stays as it is."""
+    """Create folders and their parents as in the backup; existing folders stay unchanged."""
     hdfs = _hdfs(settings)
     staging = _staging(settings, hdfs)
     for path in sorted({path for folder in folders if folder for path in upwards(folder)}):
@@ -131,55 +132,55 @@ def make(settings: Settings, backup: Backup, folders: Iterable[str]) -> None:
             staging.make(_path(settings, path), entry)
 
 
-def _there(settings: Settings, hdfs: WebHdfs, tops: tuple[str, ...]) -> dict[str, Entry]:
-    """Return what HDFS has now, in some folders or everywhere."""
+def _present(settings: Settings, hdfs: WebHdfs, tops: tuple[str, ...]) -> dict[str, Entry]:
+    """Return the current entries of HDFS, in some folders or everywhere."""
     if not tops:
         return tree.walk(hdfs, settings.root, settings.left_out)
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     for top in tops:
         if hdfs.status(_path(settings, top)) is not None:
-            walked = tree.walk(hdfs, _path(settings, top)).values()
-            found |= {
+            folder_entries = tree.walk(hdfs, _path(settings, top)).values()
+            entries |= {
                 path: replace(entry, path=path)
-                for entry in walked
+                for entry in folder_entries
                 if (path := f"{top}/{entry.path}".rstrip("/"))
             }
-    return found
+    return entries
 
 
 def _path(settings: Settings, path: str) -> str:
     return f"{settings.root}/{path}".rstrip("/")
 
 
-def _lost(settings: Settings) -> frozenset[str]:
-    """Return the files of which HDFS has lost a block; BackupError where it does not list all of them."""
-    prefix, lost, cookie = f"{settings.root}/", set[str](), ""
+def _corrupt_files(settings: Settings) -> frozenset[str]:
+    """Return the files with a corrupt block; BackupError where HDFS does not list all of them."""
+    prefix, corrupt, cookie = f"{settings.root}/", set[str](), ""
     while True:
-        text = _corrupt(settings, cookie)
+        text = _fsck(settings, cookie)
         if text.rstrip().endswith(_NO_ROOT):
             return frozenset()
-        # A NameNode that is not ready answers as well, and names none.
-        if not (found := _LISTED.search(text)):
+        # A NameNode that is not ready responds, too, without any file.
+        if not (header := _LISTED.search(text)):
             raise BackupError(f"hdfs fsck does not list what is corrupt: {' '.join(text.split())[-200:]}")
         lines = (line.partition("\t") for line in text.splitlines() if line.startswith("blk_"))
         paths = [path.strip() for _, _, path in lines]
-        lost |= {path.removeprefix(prefix) for path in paths if path.startswith(prefix)}
-        # One answer has a hundred at the most (dfs.namenode.max-corrupt-file-blocks-returned).
-        if not paths or found["cookie"] == cookie:
-            return frozenset(lost)
-        cookie = found["cookie"]
+        corrupt |= {path.removeprefix(prefix) for path in paths if path.startswith(prefix)}
+        # A response has at most 100 files (dfs.namenode.max-corrupt-file-blocks-returned).
+        if not paths or header["cookie"] == cookie:
+            return frozenset(corrupt)
+        cookie = header["cookie"]
 
 
-def _corrupt(settings: Settings, cookie: str) -> str:
-    """Return what the NameNode lists after a cookie, which is empty at first."""
+def _fsck(settings: Settings, cookie: str) -> str:
+    """Return the NameNode's list of corrupt files after a cookie; empty begins it."""
     address = (
         f"{settings.namenode}/fsck?ugi={settings.superuser}&path={settings.root}"
         f"&user.name={settings.superuser}&listcorruptfileblocks=1"
     )
     after = f"&startblockafter={cookie}" if cookie else ""
     try:
-        with urlopen(address + after, timeout=TIMEOUT_SECONDS * 4) as answer:  # noqa: S310 -- the NameNode's
-            return str(answer.read().decode())
+        with urlopen(address + after, timeout=TIMEOUT_SECONDS * 4) as response:  # noqa: S310 -- the NameNode's
+            return str(response.read().decode())
     except (OSError, urllib.error.URLError) as error:
         raise BackupError(f"hdfs fsck: {error}") from error
 

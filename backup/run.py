@@ -1,6 +1,6 @@
-"""Makes a backup: the database at T0, HDFS at T1 after it, the copy, and a manifest that ties them.
+"""Make a backup: the database at T0, HDFS at T1 after it, the copy, and a manifest that ties them.
 
-Never the other way round: a catalog that is newer than the files names some that do not exist.
+The order matters: a catalog that is newer than the files would name some that do not exist.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfs, WebHdfsError
 
 _SPARE_BYTES = 256 << 20
-# What a write says on a disk, or in a quota, without room.
+# Errors of a write to a full disk, or beyond a quota.
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _PAUSE_SECONDS = 0.5
 _COUNT_SECONDS = 3600
 _DATABASE_SECONDS = 6 * 3600
-# Of what another host says in the place of an answer.
-_SAID = 1000
+# The longest error message that is passed on from another host.
+_MESSAGE_LENGTH = 1000
 
 
 class Clock:
-    """How long each phase of a run has lasted."""
+    """The duration of each phase of a run."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -46,15 +46,14 @@ class Clock:
 
     def past(self, phase: str) -> None:
         """End a phase."""
-        now = time.monotonic()
-        self.seconds[phase], self._last = round(now - self._last, 1), now
+        end = time.monotonic()
+        self.seconds[phase], self._last = round(end - self._last, 1), end
 
 
 def run(settings: Settings) -> dict[str, Any]:
     """Make a backup and remove those beyond retention; return its manifest.
 
-    Raises BackupError where it could not be finished: then nothing of it is left, and every earlier one is as
-    it was.
+    Raises BackupError where it fails: then its copy is removed, and every earlier backup is unchanged.
     """
     with alone(settings), _whole_or_nothing(settings):
         began, hdfs = time.time(), WebHdfs(settings.namenode, settings.superuser)
@@ -72,17 +71,17 @@ def run(settings: Settings) -> dict[str, Any]:
             database = backup_manifest.database(ask(settings, "backup", backup.name, rows=rows))
         clock.past("database")
         at = _snapshot(settings, hdfs, backup.name)
-        with ThreadPoolExecutor(1) as beside:
-            image = beside.submit(_image, settings, backup)
+        with ThreadPoolExecutor(1) as pool:
+            image = pool.submit(_image, settings, backup)
             entries, fetched = _copy(settings, hdfs, backup)
             clock.past("files")
             image.result()
             clock.past("image after the files")
         backup.write_tree(entries)
         shutil.copy2(settings.configuration, backup.folder)
-        found = _tables(settings, backup, entries)
+        described_tables = _tables(settings, backup, entries)
         clock.past("rows")
-        written = {
+        document = {
             "name": backup.name,
             "cluster": settings.cluster,
             "began": began,
@@ -93,64 +92,64 @@ def run(settings: Settings) -> dict[str, Any]:
             "bytes": sum(entry.length for entry in entries.values()) + int(database["bytes"]),
             "fetched": fetched,
             "files": sum(not entry.directory for entry in entries.values()),
-            "tables": [table.json() for table in found],
+            "tables": [table.json() for table in described_tables],
         }
-        backup.finish(written)
+        backup.finish(document)
         _retain(settings, hdfs)
-        return written
+        return document
 
 
 def ask(settings: Settings, *words: str, rows: IO[str] | None = None) -> Any:
-    """Return what PostgreSQL's host answers; BackupError with its own words where it cannot.
+    """Run a command on PostgreSQL's host and return its result; BackupError with its error message.
 
-    The answer is the last line; what is above it is written to `rows`, which takes no more than the longest
-    file of a backup has.
+    The result is the last line; the lines before it are written to `rows`, up to the size of the longest file
+    of a backup.
     """
     last, room = "", checked_document.MOST_BYTES
     with tempfile.TemporaryFile("w+") as errors, subprocess.Popen(
         [*settings.database_ssh, " ".join(words)],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True,
-    ) as asked:  # fmt: skip
-        limit = Timer(_DATABASE_SECONDS, asked.kill)
+    ) as process:  # fmt: skip
+        limit = Timer(_DATABASE_SECONDS, process.kill)
         limit.start()
         try:
-            assert asked.stdout  # noqa: S101 -- a pipe was asked for
-            while line := asked.stdout.readline(backup_manifest.LINE_BYTES):
+            assert process.stdout  # noqa: S101 -- a pipe was asked for
+            while line := process.stdout.readline(backup_manifest.LINE_BYTES):
                 room -= len(line)
                 if room < 0 or len(line) == backup_manifest.LINE_BYTES:
-                    asked.kill()
+                    process.kill()
                     raise BackupError("PostgreSQL's host answers with more than a backup holds")
                 if rows and last:
                     rows.write(last)
                 last = line
-            asked.wait()
+            process.wait()
         finally:
             limit.cancel()
         errors.seek(0)
-        said = errors.read(_SAID)
+        log = errors.read(_MESSAGE_LENGTH)
     try:
         answer = dict(checked_document.parse(last, "the answer"))
     except (ValueError, TypeError):
         answer = {}
     # The last line of a connection that was cut is a row, which may have any keys.
-    if "value" in answer and not asked.returncode:
+    if "value" in answer and not process.returncode:
         return answer["value"]
     if set(answer) == {"why"}:
-        raise BackupError(checked_document.printable(str(answer["why"])[:_SAID]))
-    why = checked_document.printable(" ".join((said or last).split())[:_SAID])
-    raise BackupError(f"PostgreSQL's host does not answer: {why or f'exit {asked.returncode}'}")
+        raise BackupError(checked_document.printable(str(answer["why"])[:_MESSAGE_LENGTH]))
+    why = checked_document.printable(" ".join((log or last).split())[:_MESSAGE_LENGTH])
+    raise BackupError(f"PostgreSQL's host does not answer: {why or f'exit {process.returncode}'}")
 
 
 def in_repository(settings: Settings) -> list[str]:
     """Return the labels of PostgreSQL's backups, the oldest first."""
-    return [one["label"] for one in backup_manifest.backups(ask(settings, "info"))]
+    return [backup["label"] for backup in backup_manifest.backups(ask(settings, "info"))]
 
 
 @contextmanager
 def alone(settings: Settings, seconds: float = 0.0) -> Iterator[None]:
-    """Hold the repository: two backups at once would take each other for unfinished.
+    """Hold the repository's lock: each of two concurrent backups would remove the other as unfinished.
 
-    BackupError where another holds it for longer than so many seconds.
+    BackupError where another process holds it for longer than `seconds`.
     """
     for folder in (settings.backups, settings.state):
         folder.mkdir(parents=True, exist_ok=True)
@@ -169,7 +168,7 @@ def alone(settings: Settings, seconds: float = 0.0) -> Iterator[None]:
 
 @contextmanager
 def _whole_or_nothing(settings: Settings) -> Iterator[None]:
-    """Remove what a failed run has copied, at once: half a copy may be what fills the disk."""
+    """Remove the copy of a failed run at once: it may be what fills the disk."""
     try:
         yield
     except Exception as error:
@@ -188,28 +187,28 @@ def _forget_unfinished(settings: Settings, hdfs: WebHdfs) -> None:
     for backup in list(manifest.all_of(settings)):
         if not backup.finished:
             backup.clear()
-            # Its folder names the snapshot to the next command.
+            # Otherwise the next command reads the snapshot's name from this folder.
             if _drop_snapshot(settings, hdfs, backup.name):
                 backup.remove()
 
 
-def _want_room(settings: Settings, wanted: int) -> None:
+def _want_room(settings: Settings, size: int) -> None:
     free = shutil.disk_usage(settings.folder).free
-    if free < wanted + _SPARE_BYTES:
+    if free < size + _SPARE_BYTES:
         raise BackupError(
-            f"{settings.folder} has {free >> 20} MiB left and needs {(wanted + _SPARE_BYTES) >> 20} MiB"
+            f"{settings.folder} has {free >> 20} MiB left and needs {(size + _SPARE_BYTES) >> 20} MiB"
         )
 
 
 def _snapshot(settings: Settings, hdfs: WebHdfs, name: str) -> float:
-    """Make the snapshot of HDFS; return T1."""
+    """Create the snapshot of HDFS; return T1."""
     hdfs.call("PUT", "ALLOWSNAPSHOT", settings.root)
     hdfs.call("PUT", "CREATESNAPSHOT", settings.root, snapshotname=name)
     return time.time()
 
 
 def _drop_snapshot(settings: Settings, hdfs: WebHdfs, name: str) -> bool:
-    """Drop a snapshot, which may never have been made; return whether HDFS has answered."""
+    """Delete a snapshot, if it exists; return whether HDFS has responded."""
     try:
         hdfs.call("DELETE", "DELETESNAPSHOT", settings.root, snapshotname=name)
     except NoAnswerError:
@@ -220,20 +219,22 @@ def _drop_snapshot(settings: Settings, hdfs: WebHdfs, name: str) -> bool:
 
 
 def _image(settings: Settings, backup: Backup) -> None:
-    """Have the edit log merged into an image that is newer than the snapshot, and keep it."""
+    """Merge the edit log into an image that is newer than the snapshot, and copy it."""
     folder = Path(settings.checkpoint_folder)
     for old in folder.glob("*"):
         shutil.rmtree(old)
-    done = subprocess.run(
+    process = subprocess.run(
         settings.checkpoint, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
         env={**os.environ, "HADOOP_USER_NAME": settings.superuser},
     )  # fmt: skip
     images = sorted(path for path in (folder / "current").glob("fsimage_*") if not path.suffix)
-    if done.returncode or not images:
+    if process.returncode or not images:
         lines = [
-            line for line in (done.stderr + done.stdout).splitlines() if "ERROR" in line or "xception" in line
+            line
+            for line in (process.stderr + process.stdout).splitlines()
+            if "ERROR" in line or "xception" in line
         ]
-        raise BackupError(f"no image of the NameNode: {' '.join(lines[:1]) or f'exit {done.returncode}'}")
+        raise BackupError(f"no image of the NameNode: {' '.join(lines[:1]) or f'exit {process.returncode}'}")
     backup.namenode.mkdir()
     for path in (images[-1], images[-1].with_name(f"{images[-1].name}.md5"), folder / "current" / "VERSION"):
         shutil.copy2(path, backup.namenode)
@@ -241,108 +242,116 @@ def _image(settings: Settings, backup: Backup) -> None:
 
 def _copy(settings: Settings, hdfs: WebHdfs, backup: Backup) -> tuple[dict[str, tree.Entry], int]:
     source = f"{settings.root}/.snapshot/{backup.name}"
-    wanted = tree.walk(hdfs, source, settings.left_out)
+    entries = tree.walk(hdfs, source, settings.left_out)
     finished = manifest.finished(settings)
-    # What is known to be damaged is in none of them as it was: the same file is linked into many.
-    bad = {path for one in finished for path in one.damage.files}
+    # A damaged file is excluded in every earlier backup: they share it as hard links.
+    damaged_paths = {path for earlier_backup in finished for path in earlier_backup.damage.files}
     earlier: Mapping[str, tree.Entry] = {}
     folder = backup.files
-    for one in reversed(finished):
+    for earlier_backup in reversed(finished):
         with suppress(BackupError):
-            earlier = {path: entry for path, entry in one.entries.items() if path not in bad}
-            folder = one.files
+            earlier = {
+                path: entry for path, entry in earlier_backup.entries.items() if path not in damaged_paths
+            }
+            folder = earlier_backup.files
             break
     new = [
         entry
-        for path, entry in wanted.items()
+        for path, entry in entries.items()
         if entry.identity != getattr(earlier.get(path), "identity", None)
     ]
     _want_room(settings, sum(entry.length for entry in new))
-    return copying.copy(hdfs, source, wanted, backup.files, earlier, folder)
+    return copying.copy(hdfs, source, entries, backup.files, earlier, folder)
 
 
 def _tables(settings: Settings, backup: Backup, entries: Mapping[str, tree.Entry]) -> list[tables.Table]:
     inside = tables.Inside(settings.root, backup.files, entries)
-    found = [tables.describe(row, inside) for kind, row in backup.rows() if kind == "table"]
+    described = [tables.describe(row, inside) for kind, row in backup.rows() if kind == "table"]
     if inside.problems:
-        more = f" and {len(inside.problems) - 1} more" if inside.problems[1:] else ""
-        raise BackupError(f"{inside.problems[0]}{more}")
-    known = _counted_before(settings)
-    found = [
+        rest = f" and {len(inside.problems) - 1} more" if inside.problems[1:] else ""
+        raise BackupError(f"{inside.problems[0]}{rest}")
+    earlier = _counted_before(settings)
+    described = [
         replace(table, rows=old.rows, checksum=old.checksum, columns=old.columns)
-        if (old := known.get((str(table), table.state)))
+        if (old := earlier.get((str(table), table.state)))
         else table
-        for table in found
+        for table in described
     ]
-    asked = [table for table in found if table.format != "view" and table.rows is None]
-    counted = dict(zip(map(str, asked), _count(settings, asked), strict=True)) if asked else {}
+    uncounted = [table for table in described if table.format != "view" and table.rows is None]
+    results = dict(zip(map(str, uncounted), _count(settings, uncounted), strict=True)) if uncounted else {}
     return [
-        replace(table, **{**said, "columns": tuple(map(tuple, said.get("columns", ())))})
-        if (said := counted.get(str(table)))
+        replace(table, **{**result, "columns": tuple(map(tuple, result.get("columns", ())))})
+        if (result := results.get(str(table)))
         else table
-        for table in found
+        for table in described
     ]
 
 
 def _counted_before(settings: Settings) -> dict[tuple[str, str], tables.Table]:
-    """Return the tables of earlier backups by name and state: what has not changed is not counted again."""
-    known: dict[tuple[str, str], tables.Table] = {}
+    """Return the counted tables of earlier backups by name and state; unchanged tables keep their counts."""
+    counted_tables: dict[tuple[str, str], tables.Table] = {}
     for backup in manifest.all_of(settings):
         if backup.finished:
             with suppress(BackupError):
-                known |= {
+                counted_tables |= {
                     (str(table), table.state): table for table in backup.tables if table.rows is not None
                 }
-    return known
+    return counted_tables
 
 
-def _count(settings: Settings, asked: Sequence[tables.Table], *, now: bool = False) -> list[dict[str, Any]]:
-    """Return rows and checksum of tables as Spark reads them; where it cannot, each is unknown and why."""
-    # Spark's own local folder belongs to its user, who could exchange what the keeper's Python imports there.
+def _count(
+    settings: Settings, uncounted: Sequence[tables.Table], *, now: bool = False
+) -> list[dict[str, Any]]:
+    """Return rows and checksum of tables as Spark reads them; on failure, the reason for each table."""
+    # Spark's own local folder belongs to its user, which could replace modules that Python imports there.
     local = settings.state / "spark"
     local.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=local) as work:
-        question, answer = Path(folder) / "asked.json", Path(folder) / "told.json"
-        question.write_text(json.dumps([table.json() | {"now": now} for table in asked]), encoding="utf-8")
+        input_file, output_file = Path(folder) / "input.json", Path(folder) / "output.json"
+        input_file.write_text(
+            json.dumps([table.json() | {"now": now} for table in uncounted]), encoding="utf-8"
+        )
         program = Path(__file__).with_name("fingerprint.py")
         try:
-            done = subprocess.run(
-                [*settings.spark_submit, str(program), str(question), str(answer)],
+            process = subprocess.run(
+                [*settings.spark_submit, str(program), str(input_file), str(output_file)],
                 capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=_COUNT_SECONDS,
                 cwd="/",
                 env={**os.environ, "HADOOP_USER_NAME": settings.spark_user, "SPARK_LOCAL_DIRS": work},
             )  # fmt: skip
-            return list(json.loads(answer.read_text(encoding="utf-8")))
+            return list(json.loads(output_file.read_text(encoding="utf-8")))
         except subprocess.TimeoutExpired:
             why = f"Spark did not count in {_COUNT_SECONDS} s"
         except (OSError, ValueError):
-            lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"exit {done.returncode}"]
+            lines = [line for line in process.stderr.splitlines() if line.strip()] or [
+                f"exit {process.returncode}"
+            ]
             why = f"Spark did not count: {lines[-1]}"
-        return [{"unknown": why}] * len(asked)
+        return [{"unknown": why}] * len(uncounted)
 
 
-def differences(settings: Settings, known: Sequence[tables.Table]) -> list[str]:
-    """Return a line for each table that Spark reads otherwise now than a manifest says, or not at all."""
-    asked = [table for table in known if table.rows is not None]
-    found = _count(settings, asked, now=True) if asked else []
+def differences(settings: Settings, expected_tables: Sequence[tables.Table]) -> list[str]:
+    """Return a line for each table that Spark reads differently from the manifest, or not at all."""
+    counted_tables = [table for table in expected_tables if table.rows is not None]
+    results = _count(settings, counted_tables, now=True) if counted_tables else []
     return [
-        f"{table}: Spark finds {said.get('rows')} rows, checksum {said.get('checksum')} "
-        f"({table.rows}, {table.checksum}) {said.get('unknown', '')}".rstrip()
-        for table, said in zip(asked, found, strict=True)
-        if (said.get("rows"), said.get("checksum")) != (table.rows, table.checksum)
+        f"{table}: Spark finds {result.get('rows')} rows, checksum {result.get('checksum')} "
+        f"({table.rows}, {table.checksum}) {result.get('unknown', '')}".rstrip()
+        for table, result in zip(counted_tables, results, strict=True)
+        if (result.get("rows"), result.get("checksum")) != (table.rows, table.checksum)
     ]
 
 
 def _retain(settings: Settings, hdfs: WebHdfs) -> None:
-    """Remove what is beyond retention, and every snapshot but the newest: it keeps blocks on disks."""
+    """Remove backups beyond retention, and every snapshot but the newest: snapshots keep blocks on disks."""
     finished = manifest.finished(settings)
     for backup in finished[:-1]:
         _drop_snapshot(settings, hdfs, backup.name)
     for backup in finished[: -settings.keep]:
         backup.remove()
     labels = in_repository(settings)
-    kept = (backup.manifest["database"]["label"] for backup in finished[-settings.keep :])
-    # PostgreSQL's part of a run that was never finished counts too: only what is older than all we keep goes.
-    # A repository that was made anew has not all of them.
-    oldest = next((labels.index(label) for label in kept if label in labels), 0)
+    kept_labels = (backup.manifest["database"]["label"] for backup in finished[-settings.keep :])
+    # PostgreSQL's part of an unfinished run counts, too: only backups older than all retained ones expire.
+    # A repository that was created again lacks some of them.
+    oldest = next((labels.index(label) for label in kept_labels if label in labels), 0)
     ask(settings, "expire", str(len(labels) - oldest))

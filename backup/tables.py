@@ -1,4 +1,4 @@
-"""The tables of a catalog as a manifest names them, each with what makes it readable."""
+"""The tables of a catalog as rows of a manifest, each with the metadata that readers need."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Table:
     """A table at T0. `metadata` is a path in HDFS; `state` is the same as long as the table's content is.
 
     `version` is Iceberg's snapshot or Delta's version. `rows` and `checksum` are None where they were not
-    counted, and why is in `unknown`; `columns` are those of the checksum, each with the kind of its
+    counted, with the reason in `unknown`; `columns` are those of the checksum, each with the kind of its
     values.
     """
 
@@ -48,7 +48,7 @@ class Table:
 
 @dataclass
 class Inside:
-    """What a copy of a root holds, to look a table up in."""
+    """The contents of a copy of HDFS, and the problems of tables in it."""
 
     root: str
     folder: Path
@@ -56,14 +56,14 @@ class Inside:
     problems: list[str] = field(default_factory=list)
 
     def relative(self, uri: str) -> str | None:
-        """Return the path below the root of a URI of HDFS; None for what is elsewhere."""
+        """Return the path of a URI of HDFS below the root; None if it is elsewhere."""
         path = path_of(uri)
         if path == self.root:
             return ""
         return path.removeprefix(f"{self.root}/") if path and path.startswith(f"{self.root}/") else None
 
     def below(self, folder: str) -> Iterator[Entry]:
-        """Give the files of a folder and of those in it."""
+        """Give the files below a folder."""
         return (
             entry
             for path, entry in self.entries.items()
@@ -73,11 +73,11 @@ class Inside:
 
 def read(row: Mapping[str, Any]) -> Table:
     """Return the table of a row of a manifest."""
-    return Table(**{**row, "columns": tuple(tuple(each) for each in row["columns"])})
+    return Table(**{**row, "columns": tuple(tuple(column) for column in row["columns"])})
 
 
 def describe(row: Mapping[str, Any], inside: Inside) -> Table:
-    """Return a table of the catalog, as `backup/catalog.py` has read it; what is not inside is a problem."""
+    """Return a table of a row of `backup/catalog.py`; metadata outside the copy is a problem."""
     parameters = row["parameters"] or {}
     name: dict[str, Any] = {"database": row["database"], "name": row["name"]}
     if row["type"] == "VIRTUAL_VIEW":
@@ -92,8 +92,8 @@ def describe(row: Mapping[str, Any], inside: Inside) -> Table:
     return _hive(name, location, inside)
 
 
-def _missing(name: Mapping[str, str], what: str, inside: Inside) -> None:
-    inside.problems.append(f"{name['database']}.{name['name']}: {what} is not in the backup")
+def _missing(name: Mapping[str, str], path: str, inside: Inside) -> None:
+    inside.problems.append(f"{name['database']}.{name['name']}: {path} is not in the backup")
 
 
 def _iceberg(name: dict[str, Any], location: str, metadata: str, inside: Inside) -> Table:
@@ -102,9 +102,9 @@ def _iceberg(name: dict[str, Any], location: str, metadata: str, inside: Inside)
         _missing(name, metadata or "its metadata", inside)
     else:
         content = (inside.folder / path).read_bytes()
-        said = json.loads(gzip.decompress(content) if ".gz.metadata" in path else content)
-        version = said.get("current-snapshot-id")
-        # -1 and nothing at all are a table without any write.
+        document = json.loads(gzip.decompress(content) if ".gz.metadata" in path else content)
+        version = document.get("current-snapshot-id")
+        # -1, or no snapshot, is a table without any write.
         version = None if version in (None, -1) else int(version)
     return Table(
         **name, format="iceberg", location=location, metadata=metadata, version=version, state=metadata
@@ -114,7 +114,7 @@ def _iceberg(name: dict[str, Any], location: str, metadata: str, inside: Inside)
 def _delta(name: dict[str, Any], location: str, inside: Inside) -> Table:
     path = inside.relative(location)
     log = list(inside.below(f"{path}/_delta_log")) if path is not None else []
-    versions = [int(found[1]) for entry in log if (found := _COMMIT.search(entry.path))]
+    versions = [int(commit[1]) for entry in log if (commit := _COMMIT.search(entry.path))]
     if not versions:
         _missing(name, f"{location}/_delta_log", inside)
     return Table(

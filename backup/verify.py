@@ -1,4 +1,4 @@
-"""Looks whether a backup could be restored, without restoring it, and notes what it finds."""
+"""Verify backups without restoring them, and record their damage."""
 
 from __future__ import annotations
 
@@ -13,57 +13,57 @@ from backup.config import BackupError, Settings, made_at
 from backup.copying import Inode
 from backup.manifest import Backup, Damage
 from backup.run import ask, in_repository
-from backup.selection import Chosen, files
+from backup.selection import Selection, files
 from backup.tree import Entry
 from plugins.module_utils.lakehouse.backup_manifest import problem
 
 _BACKUP = re.compile(r"backup: (\S+), status: (.+?), total")
 _INVALID = re.compile(r"(?:missing|checksum invalid|size invalid|other): ([1-9]\d*)")
-# When everything was read last.
+# The time of the last verification of all backups.
 _VERIFIED = "verified.json"
 _DAY = 86400
-# By how much a timer may be early.
+# A timer may elapse this much early.
 _SLACK_SECONDS = 3600
 
 
 class _Repository:
-    """PostgreSQL's part of all backups: asked once, and what its host does not answer is no damage."""
+    """PostgreSQL's part of all backups, verified once; BackupError where its host does not respond."""
 
     def __init__(self, settings: Settings) -> None:
         self._labels = in_repository(settings)
-        said = ask(settings, "verify")
-        self._said = str(said.get("said")) if isinstance(said, dict) else ""
+        result = ask(settings, "verify")
+        self._output = str(result.get("said")) if isinstance(result, dict) else ""
 
     def problems(self, label: str) -> list[str]:
         if label not in self._labels:
             return [f"postgresql {label} is not in pgBackRest's repository"]
-        return judge(self._said, label)
+        return judge(self._output, label)
 
 
 def verify(settings: Settings, backup: Backup) -> list[str]:
-    """Return what is wrong with a backup, a line each; none where it is good.
+    """Return the problems of a backup, a line each; none of a good one.
 
-    It is noted with this backup, and with the others that have the same damaged file. Raises BackupError
-    where PostgreSQL's host does not answer.
+    The damage is recorded in this backup, and in the others that share the damaged file. Raises BackupError
+    where PostgreSQL's host does not respond.
     """
-    damage = _whole(settings, backup, _Repository(settings), {})
+    damage = _damage(settings, backup, _Repository(settings), {})
     backup.record(damage)
-    _note_others(settings, backup, damage.files)
+    _record_shared(settings, backup, damage.files)
     return list(damage.problems)
 
 
-def part(settings: Settings, backup: Backup, chosen: Chosen) -> list[str]:
-    """Return what is wrong with the files of a table or a database, and note it: nothing else is read."""
-    entries = {entry.path: entry for entry in files(settings, backup, chosen)}
-    damage, known = _of_files(copying.damaged(backup.files, entries.values())), backup.damage
-    if damage.files or known.problems:
-        backup.record(known.without(entries) | damage)
-        _note_others(settings, backup, damage.files)
+def part(settings: Settings, backup: Backup, selection: Selection) -> list[str]:
+    """Return and record the problems of the files of a table or a database; no other file is read."""
+    entries = {entry.path: entry for entry in files(settings, backup, selection)}
+    damage, recorded = _of_files(copying.damaged(backup.files, entries.values())), backup.damage
+    if damage.files or recorded.problems:
+        backup.record(recorded.without(entries) | damage)
+        _record_shared(settings, backup, damage.files)
     return list(damage.problems)
 
 
 def regularly(settings: Settings) -> None:
-    """Verify all backups, if that was not done for `verify_days`; what several link to is read once."""
+    """Verify all backups every `verify_days`; a file that several share is read once."""
     backups, path = manifest.finished(settings), settings.state / _VERIFIED
     if not settings.verify_days or not backups:
         return
@@ -74,24 +74,24 @@ def regularly(settings: Settings) -> None:
         return
     repository, sums = _Repository(settings), dict[Inode, str]()
     for backup in backups:
-        backup.record(_whole(settings, backup, repository, sums))
+        backup.record(_damage(settings, backup, repository, sums))
     manifest.write(path, json.dumps({"at": time.time()}))
 
 
-def _whole(settings: Settings, backup: Backup, repository: _Repository, sums: dict[Inode, str]) -> Damage:
-    """Return what is damaged of a backup; `sums` are checksums of files that were read before."""
+def _damage(settings: Settings, backup: Backup, repository: _Repository, sums: dict[Inode, str]) -> Damage:
+    """Return the damage of a backup; `sums` are checksums of files that were read before."""
     try:
-        known, entries = backup.manifest, backup.entries
+        document, entries = backup.manifest, backup.entries
     except BackupError as error:
         return Damage(problems=(str(error),))
     parts = [
         f"{path} is not as it was written"
-        for path, digest in known["parts"].items()
+        for path, digest in document["parts"].items()
         if not (backup.folder / path).is_file() or copying.sha256(backup.folder / path) != digest
     ]
-    found = _of_files(copying.damaged(backup.files, entries.values(), sums))
-    others = [*_tables(settings, backup, entries), *repository.problems(str(known["database"]["label"]))]
-    return Damage(problems=tuple(parts)) | found | Damage(problems=tuple(others))
+    file_damage = _of_files(copying.damaged(backup.files, entries.values(), sums))
+    problems = [*_tables(settings, backup, entries), *repository.problems(str(document["database"]["label"]))]
+    return Damage(problems=tuple(parts)) | file_damage | Damage(problems=tuple(problems))
 
 
 def _of_files(paths: Iterable[str]) -> Damage:
@@ -99,15 +99,15 @@ def _of_files(paths: Iterable[str]) -> Damage:
     return Damage(damaged, tuple(map(problem, damaged)))
 
 
-def _note_others(settings: Settings, backup: Backup, paths: Iterable[str]) -> None:
-    """Note damaged files with the other backups that have them: an unchanged file is one file of several."""
-    for other in manifest.finished(settings):
-        if other.name == backup.name:
+def _record_shared(settings: Settings, backup: Backup, paths: Iterable[str]) -> None:
+    """Record damaged files in the other backups that share them as hard links."""
+    for sharing_backup in manifest.finished(settings):
+        if sharing_backup.name == backup.name:
             continue
         with suppress(BackupError):
-            shared = [entry for path in paths if (entry := other.entries.get(path))]
-            if damage := copying.damaged(other.files, shared):
-                other.record(other.damage | _of_files(damage))
+            shared = [entry for path in paths if (entry := sharing_backup.entries.get(path))]
+            if damage := copying.damaged(sharing_backup.files, shared):
+                sharing_backup.record(sharing_backup.damage | _of_files(damage))
 
 
 def _tables(settings: Settings, backup: Backup, entries: Mapping[str, Entry]) -> list[str]:
@@ -118,16 +118,18 @@ def _tables(settings: Settings, backup: Backup, entries: Mapping[str, Entry]) ->
     return [f"{table}: {table.metadata} is not in the backup" for table in outside]
 
 
-def judge(said: str, label: str) -> list[str]:
-    """Return what `pgbackrest verify` says against a backup: it exits with 0 whatever it found."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def judge(output: str, label: str) -> list[str]:
+    """Return the problems of a backup in the output of `pgbackrest verify`, whose exit code is always 0."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     if "status: ok" in lines:
         return []
-    found = [
-        line for line in lines if (hit := _BACKUP.search(line)) and (hit[1] == label and hit[2] != "valid")
+    problems = [
+        line
+        for line in lines
+        if (match := _BACKUP.search(line)) and (match[1] == label and match[2] != "valid")
     ]
-    found += [line for line in lines if line.startswith("archiveId:") and _INVALID.search(line)]
-    known = any(line.startswith("status: error") for line in lines)
-    if not known and not found:
+    problems += [line for line in lines if line.startswith("archiveId:") and _INVALID.search(line)]
+    failed = any(line.startswith("status: error") for line in lines)
+    if not failed and not problems:
         return [f"postgresql: pgbackrest verify says {' '.join(lines) or 'nothing'}"]
-    return [f"postgresql {line}" for line in found] or [f"postgresql {' '.join(lines)}"]
+    return [f"postgresql {line}" for line in problems] or [f"postgresql {' '.join(lines)}"]
