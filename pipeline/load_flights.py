@@ -12,7 +12,7 @@ from pipeline import parsing
 from pipeline.results import REJECTED, Written
 from pipeline.sources import SOURCES, Source
 
-# A table says what it was made from, and how. The mark is part of the commit that writes the rows.
+# The property with a table's source and parser. The commit that writes the rows sets it.
 MARK = "lakehouse.source"
 
 
@@ -37,11 +37,11 @@ TARGETS = (
 
 
 class HeaderError(Exception):
-    """A file begins with other columns than its source: what was found and what was expected."""
+    """The header of a file differs from the columns of its source."""
 
 
 def load(spark: SparkSession, landing: str, warehouse: str) -> Iterator[Written]:
-    """Load every file of the folder `landing`; databases are made below the URI `warehouse`."""
+    """Load every file of the folder `landing`; databases are created below the URI `warehouse`."""
     for target in TARGETS:
         location = f"{warehouse}/{target.folder}"
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {target.catalog}.{target.database} LOCATION '{location}'")
@@ -68,7 +68,7 @@ def _load(spark: SparkSession, source: Source, path: str) -> Iterator[Written]:
 
 
 def checksum(spark: SparkSession, path: str) -> str:
-    """Return what identifies the content of a file: HDFS keeps checksums, so nothing is read."""
+    """Return the checksum of a file, which HDFS stores: its content is not read."""
     jvm = spark.sparkContext._jvm
     location = jvm.org.apache.hadoop.fs.Path(path)
     file_system = location.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
@@ -83,14 +83,14 @@ def _mark(spark: SparkSession, table: str) -> str | None:
 
 
 def _check_header(lines: DataFrame, source: Source, path: str) -> None:
-    first = lines.first()
-    found = first[0] if first else ""
-    if found != source.header:
-        raise HeaderError(f"{path} begins with {found!r}; expected {source.header!r}")
+    first_line = lines.first()
+    header = first_line[0] if first_line else ""
+    if header != source.header:
+        raise HeaderError(f"{path} begins with {header!r}; expected {source.header!r}")
 
 
 def _set_aside(spark: SparkSession, rejected: DataFrame, source: Source) -> None:
-    """Replace what earlier runs set aside of this source: done first, so that no row is in neither place."""
+    """Replace the rejected rows of earlier runs. This comes first, so that no row is lost in between."""
     spark.sql(f"DELETE FROM {REJECTED} WHERE source = '{source.name}'")
     rejected.writeTo(REJECTED).append()
 

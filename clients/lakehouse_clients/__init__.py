@@ -22,9 +22,8 @@ __all__ = ["ClientError", "Lake", "Settings", "connect"]
 def connect(settings: str | os.PathLike[str] | Settings | None = None, user: str | None = None) -> Lake:
     """Return the lakehouse of this machine: on a client node, and on the control machine in the repository.
 
-    `settings` is another file of settings, or the settings themselves; `user` is who asks (default:
-    HADOOP_USER_NAME, else the file's, else this process's user). Nothing is contacted yet. Raises ClientError
-    without settings, and for a second user in one process.
+    `settings` is another file of settings, or the settings themselves; `user` is the user of the requests
+    (default: HADOOP_USER_NAME, else the file's, else this process's user). No connection is opened yet.
+    Raises ClientError without settings, and for a second user in one process.
     """
-    given = settings if isinstance(settings, Settings) else _settings.load(settings, user)
-    return _lake.connect(given)
+    return _lake.connect(settings if isinstance(settings, Settings) else _settings.load(settings, user))

@@ -1,8 +1,8 @@
-"""Conditions on Iceberg tables that mean to a scan, a delete and an overwrite what they mean in SQL.
+"""Conditions on Iceberg tables that scan, delete and overwrite evaluate as SQL does.
 
 PyIceberg evaluates one condition in three ways, by a file's statistics, by its partition and row by row, and
 the three differ where a value is NULL or NaN: a delete removes rows that a scan with its condition does not
-return. Here each comparison names NULL and NaN, which leaves nothing to differ about.
+return. Here each comparison names NULL and NaN, so that the three agree.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def exact(condition: str | BooleanExpression) -> BooleanExpression:
 
     A comparison with NULL is not TRUE, nor is its negation. NaN equals no number, is neither smaller nor
     larger than one, and differs from all: as in Trino. Raises ClientError for a text that PyIceberg cannot
-    read, or reads otherwise than SQL.
+    parse, or parses differently from SQL.
 
     >>> str(exact("not k = 'a'")) == str(exact("k != 'a'"))
     True
@@ -47,14 +47,14 @@ def exact(condition: str | BooleanExpression) -> BooleanExpression:
 
 
 def read(text: str) -> BooleanExpression:
-    """Return PyIceberg's expression for a text; ClientError unless PyIceberg reads it as SQL does."""
-    for found in _TEXTS.finditer(text):
-        if "\\" in found["text"]:
+    """Return PyIceberg's expression for a text; ClientError unless PyIceberg parses it as SQL does."""
+    for literal in _TEXTS.finditer(text):
+        if "\\" in literal["text"]:
             raise ClientError(
                 f"the condition {text!r} has a backslash, which PyIceberg takes for an escape only at times",
                 "write '' for a quote, or build it of pyiceberg.expressions: EqualTo('column', value)",
             )
-        if found["like"] and "_" in found["text"]:
+        if literal["like"] and "_" in literal["text"]:
             raise ClientError(
                 f"the condition {text!r} has LIKE with _, which is no wildcard to PyIceberg",
                 "write = for the text itself; for a pattern use lake.sql, Spark or Trino",
@@ -80,7 +80,7 @@ def _true(condition: BooleanExpression) -> BooleanExpression:
 
 
 def _not_true(condition: BooleanExpression) -> BooleanExpression:
-    """Return when the negation of a condition is TRUE."""
+    """Return the condition under which the negation of a condition is TRUE."""
     match condition:
         case And(left=left, right=right):
             return Or(_not_true(left), _not_true(right))
@@ -91,16 +91,16 @@ def _not_true(condition: BooleanExpression) -> BooleanExpression:
         case IsNull() | NotNull() | IsNaN() | NotNaN() | EqualTo() | In() | NotEqualTo() | NotIn():
             return _true(~condition)
         case UnboundPredicate(term=term):
-            # x <= 1 is not all that x > 1 leaves: there is NaN.
+            # The complement of x > 1 is x <= 1 or NaN.
             return And(NotNull(term=term), Or(_true(~condition), IsNaN(term=term)))
     return ~condition
 
 
 def _comparison(leaf: UnboundPredicate) -> BooleanExpression:
-    """Return when a comparison is TRUE. On columns without NaN, PyIceberg drops the part about it."""
+    """Return the condition under which a comparison is TRUE. Without NaN, PyIceberg drops its part."""
     term = leaf.term
     match leaf:
-        # A delete keeps NaN of every column whose NaN no part of its condition names.
+        # A delete keeps rows with NaN in a column unless its condition names NaN of that column.
         case IsNull():
             return Or(leaf, And(NotNull(term=term), IsNaN(term=term), NotNaN(term=term)))
         case NotNull():

@@ -1,4 +1,4 @@
-"""The errors that a person can mend."""
+"""Errors that users can fix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thrift.Thrift import TException
 
 # HDFS's refusal, as each library quotes it: in a Java trace, in a Rust error, in a MetaException.
 _DENIED = re.compile(r'user=(?P<user>[^,\s]+), access=(?P<access>\w+), inode=\\*"(?P<place>[^"\\]+)')
-_DEEDS = {"WRITE": "write", "READ": "read"}
+_ACTIONS = {"WRITE": "write", "READ": "read"}
 
 
 class ClientError(Exception):
@@ -24,22 +24,22 @@ class DeniedError(ClientError):
 
 
 def denial(text: str, group: str) -> DeniedError | None:
-    """Return HDFS's refusal in one line, wherever in `text` it stands; None if there is none.
+    """Return the refusal of HDFS in `text`, in one line; None if there is none.
 
     >>> str(denial('... Permission denied: user=ada, access=WRITE, inode="/lake/t":spark ...', "members"))
     'ada may not write /lake/t; next: ask as a member of the group members (getent group members)'
     """
-    if not (found := _DENIED.search(text)):
+    if not (refusal := _DENIED.search(text)):
         return None
-    deed = next((word for access, word in _DEEDS.items() if access in found["access"]), "pass")
+    action = next((word for access, word in _ACTIONS.items() if access in refusal["access"]), "pass")
     return DeniedError(
-        f"{found['user']} may not {deed} {found['place']}",
+        f"{refusal['user']} may not {action} {refusal['place']}",
         f"ask as a member of the group {group} (getent group {group})",
     )
 
 
 def metastore_refusal(error: BaseException) -> ClientError | None:
-    """Return what the metastore answered in one line, or that it did not; None if the error is another's."""
+    """Return the metastore's error, or its silence, in one line; None for errors of other libraries."""
     if not isinstance(error, TException):
         return None
     words = " ".join(str(getattr(error, "message", None) or error).split())
@@ -51,10 +51,10 @@ def metastore_refusal(error: BaseException) -> ClientError | None:
 
 
 class refusals_in_one_line:  # noqa: N801 (it is called as a function is)
-    """Raise ClientError in place of whatever a library makes of a refusal of HDFS or of the metastore.
+    """Raise ClientError in place of a library's error for a refusal by HDFS or the metastore.
 
-    A class, because a generator of `contextmanager` sets the traceback of each exception, and Thrift's refuse
-    that: their own words would be lost.
+    A class, because a generator of `contextmanager` sets the traceback of each exception, which Thrift's do
+    not allow: their message would be lost.
     """
 
     def __init__(self, group: str) -> None:
@@ -64,9 +64,9 @@ class refusals_in_one_line:  # noqa: N801 (it is called as a function is)
         """Begin."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> Literal[False]:
-        """Raise the refusal in one line; let everything else pass. A panic of Rust is no Exception."""
+        """Raise a refusal in one line, and propagate any other error. A panic of Rust is no Exception."""
         if error is None or isinstance(error, ClientError):
             return False
-        if refused := denial(str(error), self.group) or metastore_refusal(error):
-            raise refused from None
+        if refusal := denial(str(error), self.group) or metastore_refusal(error):
+            raise refusal from None
         return False

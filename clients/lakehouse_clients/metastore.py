@@ -1,4 +1,4 @@
-"""Rows of the Hive Metastore that PyIceberg does not speak of: Delta tables."""
+"""Rows of the Hive Metastore for Delta tables, which PyIceberg does not support."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def row(client: Any, name: Name) -> Any:
 
 
 def format_of(parameters: dict[str, str]) -> str | None:
-    """Return `iceberg` or `delta` by what the engines write into a table's parameters; None: neither."""
+    """Return `iceberg` or `delta` by the parameters that engines write; None for other tables."""
     kind = (parameters.get("spark.sql.sources.provider") or parameters.get("table_type") or "").lower()
     return kind if kind in FORMATS else None
 
@@ -34,8 +34,7 @@ def format_of(parameters: dict[str, str]) -> str | None:
 def formats(client: Any, database: str) -> dict[str, str]:
     """Return the Iceberg and Delta tables of a database with their formats."""
     rows = client.get_table_objects_by_name(database, client.get_all_tables(database))
-    found = {each.tableName: format_of(each.parameters) for each in rows}
-    return {name: kind for name, kind in found.items() if kind}
+    return {table.tableName: kind for table in rows if (kind := format_of(table.parameters))}
 
 
 def new_table_path(client: Any, name: Name) -> str:
@@ -50,7 +49,7 @@ def new_table_path(client: Any, name: Name) -> str:
 
 
 def delta_row(name: Name, path: str, owner: str) -> Row:
-    """Return the row by which Spark and Trino know a Delta table; its columns stand in its log alone."""
+    """Return the row by which Spark and Trino identify a Delta table; its columns are only in its log."""
     return Row(
         tableName=name.table,
         dbName=name.database,

@@ -10,7 +10,7 @@ from lakehouse_clients.errors import ClientError
 
 FORMATS = ("iceberg", "delta")
 _NAME = re.compile(rf"(?P<format>{'|'.join(FORMATS)})\.(?P<database>\w+)\.(?P<table>\w+)")
-# What a query may hold beside names: text, quoted names and comments, in which nothing is a name.
+# Text, quoted names and comments of a query, which contain no names of tables.
 _TOKENS = re.compile(
     rf"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|(?<![\w.])(?P<name>{_NAME.pattern})(?![\w.]*\()",
     flags=re.DOTALL,
@@ -28,15 +28,15 @@ class Name:
     @classmethod
     def parse(cls, text: str) -> Name:
         """Read `iceberg.database.table` or `delta.database.table`; ClientError for anything else."""
-        if found := _NAME.fullmatch(text):
-            return cls(found["format"], found["database"], found["table"])
+        if match := _NAME.fullmatch(text):
+            return cls(match["format"], match["database"], match["table"])
         raise ClientError(
             f"{text!r} is not a table's name", "write iceberg.database.table or delta.database.table"
         )
 
     @property
     def identifier(self) -> tuple[str, str]:
-        """Database and table, as the metastore knows them."""
+        """Database and table, as the metastore names them."""
         return self.database, self.table
 
     def __str__(self) -> str:
@@ -44,14 +44,15 @@ class Name:
 
 
 def require_columns_of_hive(table: Name, columns: Iterable[str]) -> None:
-    """Raise ClientError if two columns differ in capitals alone, which the metastore and SQL take for one."""
-    seen: dict[str, str] = {}
+    """Raise ClientError if two columns differ only in case, which the metastore and SQL ignore."""
+    columns_by_name: dict[str, str] = {}
     for column in columns:
-        if other := seen.get(column.lower()):
+        if same_column := columns_by_name.get(column.lower()):
             raise ClientError(
-                f"{table}: the columns {other} and {column} are one to the metastore and to SQL", "rename one"
+                f"{table}: the columns {same_column} and {column} are one to the metastore and to SQL",
+                "rename one",
             )
-        seen[column.lower()] = column
+        columns_by_name[column.lower()] = column
 
 
 def split_query(query: str) -> tuple[str, list[Name]]:
@@ -60,15 +61,15 @@ def split_query(query: str) -> tuple[str, list[Name]]:
     >>> split_query("SELECT t.x FROM delta.db.t AS t -- not delta.db.u")[0]
     'SELECT t.x FROM "delta.db.t" AS t -- not delta.db.u'
     """
-    found: dict[str, Name] = {}
+    tables: dict[str, Name] = {}
 
-    def quoted(match: re.Match[str]) -> str:
+    def quote_name(match: re.Match[str]) -> str:
         if match["name"] is None:
-            if known := _NAME.fullmatch(match[0][1:-1] if match[0].startswith('"') else ""):
-                found[known[0]] = Name.parse(known[0])
+            if quoted_name := _NAME.fullmatch(match[0][1:-1] if match[0].startswith('"') else ""):
+                tables[quoted_name[0]] = Name.parse(quoted_name[0])
             return match[0]
         name = Name(match["format"], match["database"], match["table"])
-        found[str(name)] = name
+        tables[str(name)] = name
         return f'"{name}"{match["name"].removeprefix(str(name))}'
 
-    return _TOKENS.sub(quoted, query), list(found.values())
+    return _TOKENS.sub(quote_name, query), list(tables.values())

@@ -1,4 +1,4 @@
-"""What a client must know of the cluster: one small JSON file, on a node or on the control machine."""
+"""The settings of clients: a small JSON file, on a node or on the control machine."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ class Settings:
 def load(path: str | os.PathLike[str] | None = None, user: str | None = None) -> Settings:
     """Read the settings: `path`, else $LAKEHOUSE_CLIENT, else build/endpoints.json of the control machine.
 
-    The user is the given one, else $HADOOP_USER_NAME, else the file's, else who runs this. Raises ClientError
-    if there is no such file or it lacks something.
+    The user is the argument, else $HADOOP_USER_NAME, else the file's, else the user of this process. Raises
+    ClientError if there is no such file or a key is missing.
     """
-    place = Path(path or os.environ.get(VARIABLE) or os.environ.get(ENDPOINTS_VARIABLE) or ENDPOINTS)
+    file = Path(path or os.environ.get(VARIABLE) or os.environ.get(ENDPOINTS_VARIABLE) or ENDPOINTS)
     try:
-        data = json.loads(place.read_text(encoding="utf-8"))
+        data = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ClientError(
-            f"{place}: no such file",
+            f"{file}: no such file",
             f"on a client node run lakehouse-python; outside of the repository set {ENDPOINTS_VARIABLE} "
             f"to its {ENDPOINTS}, which make lakehouse writes",
         ) from None
     except (OSError, ValueError) as error:
-        raise ClientError(f"{place}: cannot be read: {error}", f"less {place}") from None
-    named = user or os.environ.get(USER_VARIABLE)
+        raise ClientError(f"{file}: cannot be read: {error}", f"less {file}") from None
+    user_name = user or os.environ.get(USER_VARIABLE)
     try:
-        return from_endpoints(data, named) if "namenode" in data else from_node(data, named)
+        return from_endpoints(data, user_name) if "namenode" in data else from_node(data, user_name)
     except (KeyError, TypeError, AttributeError) as error:
-        raise ClientError(f"{place}: lacks {error}", "let the playbook write it again") from None
+        raise ClientError(f"{file}: lacks {error}", "let the playbook write it again") from None
 
 
 def from_node(data: Mapping[str, Any], user: str | None) -> Settings:
@@ -75,8 +75,8 @@ def from_endpoints(data: Mapping[str, Any], user: str | None) -> Settings:
     """Return the settings of a machine outside of the cluster, where the nodes' names mean nothing.
 
     The NameNode is named by its address, and DataNodes are reached by theirs, which is the Hadoop client's
-    default; those of docker compose by their names, for their addresses are Docker's affair. Who runs this is
-    unknown to the cluster, so that the user is Spark's unless another is named.
+    default; those of docker compose by their names, because Docker assigns their addresses. The cluster need
+    not have an account for the user of this process, so that the default user is Spark's.
     """
     name, machine = data["nameservice"], data["namenode"]["host"]
     return Settings(

@@ -42,84 +42,88 @@ class _ExactScan(BaseScan):
     """
 
     def filter(self: _Scan, expr: str | BooleanExpression) -> _Scan:
-        """Return this scan with a condition more."""
+        """Return this scan with an additional condition."""
         return super().filter(exact(expr))
 
     def to_arrow(self, dictionary_columns: tuple[str, ...] = ()) -> pa.Table:
         """Return all rows as PyIceberg does."""
         if not self._meets_nan():
-            return super().to_arrow(**_given(dictionary_columns))  # type: ignore[safe-super]
+            return super().to_arrow(**_options(dictionary_columns))  # type: ignore[safe-super]
         tables = list(self._rows(dictionary_columns)) or [self._arrow_schema().empty_table()]
         return pa.concat_tables(tables, promote_options="permissive")
 
     def to_arrow_batch_reader(self, dictionary_columns: tuple[str, ...] = ()) -> pa.RecordBatchReader:
         """Return a stream of all rows as PyIceberg does."""
         if not self._meets_nan():
-            return super().to_arrow_batch_reader(**_given(dictionary_columns))  # type: ignore[misc]
+            return super().to_arrow_batch_reader(**_options(dictionary_columns))  # type: ignore[misc]
         schema = self._arrow_schema()
         batches = (batch for rows in self._rows(()) for batch in rows.cast(schema).to_batches())
         return pa.RecordBatchReader.from_batches(schema, batches)
 
-    def _whole_schema(self) -> Schema:
+    def _table_schema(self) -> Schema:
         return self.update(selected_fields=("*",)).projection()  # type: ignore[attr-defined, no-any-return]
 
     def _arrow_schema(self) -> pa.Schema:
         return schema_to_pyarrow(self.projection(), include_field_ids=False)  # type: ignore[attr-defined]
 
     def _columns_of_condition(self) -> list[NestedField]:
-        schema = self._whole_schema()
+        schema = self._table_schema()
         ids = extract_field_ids(bind(schema, self.row_filter, self.case_sensitive))
-        return [schema.find_field(each) for each in ids]
+        return [schema.find_field(field_id) for field_id in ids]
 
     def _meets_nan(self) -> bool:
         return any(
-            isinstance(each.field_type, FloatType | DoubleType) for each in self._columns_of_condition()
+            isinstance(column.field_type, FloatType | DoubleType) for column in self._columns_of_condition()
         )
 
     def _rows(self, dictionary_columns: tuple[str, ...]) -> Iterator[pa.Table]:
         """Yield the rows of each batch for which the condition is TRUE."""
-        whole, projected = self._whole_schema(), self.projection()  # type: ignore[attr-defined]
-        read = projected
+        table_schema, projected = self._table_schema(), self.projection()  # type: ignore[attr-defined]
+        read_schema = projected
         if "*" not in self.selected_fields:
-            ids = [each.field_id for each in self._columns_of_condition()]
-            names = [name for each in ids if (name := whole.find_column_name(each))]
-            read = whole.select(*self.selected_fields, *names, case_sensitive=self.case_sensitive)
-        condition = expression_to_pyarrow(bind(read, self.row_filter, self.case_sensitive), read)
+            ids = [column.field_id for column in self._columns_of_condition()]
+            names = [name for field_id in ids if (name := table_schema.find_column_name(field_id))]
+            read_schema = table_schema.select(
+                *self.selected_fields, *names, case_sensitive=self.case_sensitive
+            )
+        condition = expression_to_pyarrow(
+            bind(read_schema, self.row_filter, self.case_sensitive), read_schema
+        )
         scan = ArrowScan(
             self.table_metadata,
             self.io,
-            read,
+            read_schema,
             _ALL,
             self.case_sensitive,
             dictionary_columns=dictionary_columns,
         )
         tasks: Any = self.plan_files()
-        left = self.limit
+        remaining = self.limit
         for batch in scan.to_record_batches(tasks):
             rows = (
                 pa.Table.from_batches([batch])
                 .filter(condition)
-                .select([each.name for each in projected.fields])
+                .select([column.name for column in projected.fields])
             )
-            if left is not None:
-                rows = rows.slice(0, left)
-                left -= len(rows)
+            if remaining is not None:
+                rows = rows.slice(0, remaining)
+                remaining -= len(rows)
             if len(rows):
                 yield rows
-            if left == 0:
+            if remaining == 0:
                 return
 
 
-def _given(dictionary_columns: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def _options(dictionary_columns: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Return the options of a scan of PyIceberg: that of appended rows has none."""
     return {"dictionary_columns": dictionary_columns} if dictionary_columns else {}
 
 
 class _Residuals(ResidualEvaluator):
-    """What a partition leaves to be asked of its rows."""
+    """The condition that remains to be evaluated on the rows of a partition."""
 
     def residual_for(self, partition_data: Record) -> BooleanExpression:
-        """Return the whole condition where PyIceberg cannot compare: it asks whether NULL is smaller."""
+        """Return the whole condition where PyIceberg fails to compare a value with NULL."""
         try:
             return super().residual_for(partition_data)
         except TypeError:
@@ -153,13 +157,13 @@ class AppendScan(_ExactScan, IncrementalAppendScan):
 
 
 class _ExactConditions(Transaction):
-    """A transaction that deletes and overwrites what a scan with the same condition returns."""
+    """A transaction that deletes and overwrites the rows that a scan with the same condition returns."""
 
     def _scan(self, row_filter: str | BooleanExpression = _ALL, case_sensitive: bool = True) -> DataScan:
         return _as(Scan, super()._scan(row_filter, case_sensitive))
 
     def delete(self, delete_filter: str | BooleanExpression, *arguments: Any, **options: Any) -> None:
-        """Delete the rows for which the condition is TRUE; `overwrite` comes through here too."""
+        """Delete the rows for which the condition is TRUE; `overwrite` calls this, too."""
         super().delete(exact(delete_filter), *arguments, **options)
 
     def upsert(
@@ -185,7 +189,7 @@ class Table(PyIcebergTable):
 
     @classmethod
     def of(cls, table: PyIcebergTable) -> Table:
-        """Return a table that PyIceberg has made as one of these."""
+        """Return a table of PyIceberg as one of this class."""
         return cls(
             table.name(), table.metadata, table.metadata_location, table.io, table.catalog, table.config
         )

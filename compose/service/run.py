@@ -1,4 +1,4 @@
-"""The verb ``run``: become the daemon of a rendered unit file."""
+"""The verb ``run``: execute the daemon of a rendered unit file."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def load(name: str) -> Unit:
     """Read the unit file."""
     path = FOLDER / f"{name}.service"
     if not path.is_file():
-        known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.service"))) or "none"
-        raise RefusedError(f"there is no {path}", f"name one of these: {known}; or mount the rendered files")
+        names = ", ".join(sorted(file.stem for file in FOLDER.glob("*.service"))) or "none"
+        raise RefusedError(f"there is no {path}", f"name one of these: {names}; or mount the rendered files")
     try:
         return parse(path.read_text(encoding="utf-8"))
     except RefusedError as error:

@@ -1,4 +1,4 @@
-"""What a rendered unit file of systemd says about a process, as far as our templates can say it.
+"""The process of a rendered unit file of systemd, for the directives that the templates use.
 
 References: systemd.service(5), "Command lines"; systemd.exec(5), "Environment"; systemd.syntax(7), "Quoting".
 """
@@ -41,23 +41,26 @@ class Unit:
         program, *arguments = self.command
         expanded = [program]
         for argument in arguments:
-            if whole := WHOLE_WORD.fullmatch(argument):
-                expanded += words(environment.get(whole[1], ""))
+            if variable := WHOLE_WORD.fullmatch(argument):
+                expanded += words(environment.get(variable[1], ""))
             else:
                 expanded.append(
                     REFERENCE.sub(
-                        lambda found: "$" if found["dollar"] else environment.get(found["name"], ""), argument
+                        lambda reference: (
+                            "$" if reference["dollar"] else environment.get(reference["name"], "")
+                        ),
+                        argument,
                     )
                 )
         return expanded
 
 
 def parse(text: str) -> Unit:
-    """Read a unit file; raise RefusedError for what only systemd can do."""
+    """Parse a unit file; RefusedError for directives that only systemd implements."""
     settings = _service(text)
-    others = sorted(name for name in settings if name.startswith(("ExecStartP", "ExecCondition")))
-    if others:
-        raise RefusedError(f"{', '.join(others)}: only systemd runs that", "leave it out for containers")
+    unsupported = sorted(name for name in settings if name.startswith(("ExecStartP", "ExecCondition")))
+    if unsupported:
+        raise RefusedError(f"{', '.join(unsupported)}: only systemd runs that", "leave it out for containers")
     commands = settings.get("ExecStart", [])
     if len(commands) != 1:
         raise RefusedError(f"{len(commands)} lines ExecStart= where one is needed")
@@ -76,8 +79,8 @@ def parse(text: str) -> Unit:
 
 
 def words(text: str) -> list[str]:
-    """Split a line at blanks outside of quotes, and take quotes and escapes away."""
-    found: list[str] = []
+    """Split a line at blanks outside of quotes, and remove quotes and escapes."""
+    result: list[str] = []
     position, open_word = 0, False
     while position < len(text):
         token = TOKEN.match(text, position)
@@ -86,12 +89,12 @@ def words(text: str) -> list[str]:
         if token["blank"] is None:
             part = ESCAPE.sub(_unescaped, token[token.lastgroup or 0])
             if open_word:
-                found[-1] += part
+                result[-1] += part
             else:
-                found.append(part)
+                result.append(part)
         open_word = token["blank"] is None
         position = token.end()
-    return found
+    return result
 
 
 def _unescaped(escape: re.Match[str]) -> str:
@@ -103,17 +106,17 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Print ``%%`` as one percent sign; what else systemd would put in place of a letter is unknown here."""
-    for found in PERCENT.finditer(text):
-        if found[1] != "%":
+    """Replace ``%%`` by one percent sign; RefusedError for specifiers, which only systemd resolves."""
+    for specifier in PERCENT.finditer(text):
+        if specifier[1] != "%":
             raise RefusedError(
-                f"{found[0]} in {text} is known to systemd alone", "write its value into the inventory"
+                f"{specifier[0]} in {text} is known to systemd alone", "write its value into the inventory"
             )
     return text.replace("%%", "%")
 
 
 def _service(text: str) -> dict[str, list[str]]:
-    """Return the lines of [Service] by name; an empty one takes back those before it."""
+    """Return the lines of [Service] by name; an empty value resets the list."""
     settings: dict[str, list[str]] = {}
     section = ""
     for line in text.replace("\\\n", " ").splitlines():

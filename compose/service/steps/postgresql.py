@@ -1,7 +1,7 @@
 """A data directory of PostgreSQL with its roles and databases.
 
-A new one is made in a subfolder, with everything in it, and moved into place when it is complete: what an
-interrupted run leaves behind is thrown away or finished by the next.
+A new one is initialised in a subfolder and moved into place when it is complete: after an interrupted run
+the next one removes or finishes it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ansible.module_utils.lakehouse.refused import RefusedError
 from service import spec
 
 MAKING, MADE = ".lakehouse-making", ".lakehouse-made"
-# A mount point's own folder, and what we make.
+# A mount point's own folder, and those of this module.
 IGNORED = {"lost+found", MAKING, MADE}
 VERSION_FILE, LOCK_FILE = "PG_VERSION", "postmaster.pid"
 LOG_LINES = 20
@@ -33,33 +33,34 @@ IS_CATALOG = "select to_regclass('public.\"DBS\"') is not null"
 
 
 def apply(parameters: dict[str, Any]) -> str:
-    """Make the directory where there is none; make and mend roles and databases."""
+    """Initialise a missing data directory; create and correct roles and databases."""
     if os.geteuid() == 0:
         raise RefusedError("PostgreSQL does not run as root", "set user: postgres in compose.yaml")
     data = Path(parameters["data"])
     logins = _logins(parameters)
     refuse_foreign(data, parameters["version"])
-    done = []
+    actions = []
     if not (data / VERSION_FILE).exists() and not (data / MADE).exists():
-        done = [f"initialised version {parameters['version']} in {data}", *_make(data, parameters, logins)]
+        actions = [f"initialised version {parameters['version']} in {data}", *_make(data, parameters, logins)]
     _adopt(data)
-    if done:
-        return "; ".join(done)
-    # A second server would destroy the data, and a process of another container cannot be seen from here.
+    if actions:
+        return "; ".join(actions)
+    # A second server would destroy the data, and the processes of other containers are invisible here.
     if (data / LOCK_FILE).exists():
         return f"left alone: a server runs on {data}, or was killed"
     return "; ".join(_databases(Path(parameters["bin"]), data, parameters, logins))
 
 
 def refuse_foreign(data: Path, version: str) -> None:
-    """Raise RefusedError for a directory of another version, or for something else's."""
+    """Raise RefusedError for a directory of another version, or with files that are not PostgreSQL's."""
     for place in (data, data / MADE):
         if (place / VERSION_FILE).exists():
-            found = (place / VERSION_FILE).read_text(encoding="utf-8").strip()
-            if found != version:
+            present = (place / VERSION_FILE).read_text(encoding="utf-8").strip()
+            if present != version:
                 raise RefusedError(
-                    f"{data} is a volume of PostgreSQL {found}, the image has {version}; nothing was touched",
-                    f"dump it with an image of PostgreSQL {found}, or remove the volume",
+                    f"{data} is a volume of PostgreSQL {present}, the image has {version};"
+                    " nothing was touched",
+                    f"dump it with an image of PostgreSQL {present}, or remove the volume",
                 )
             return
     strangers = [entry.name for entry in data.iterdir() if entry.name not in IGNORED] if data.is_dir() else []
@@ -71,11 +72,11 @@ def refuse_foreign(data: Path, version: str) -> None:
 
 
 class Session:
-    """One database of the server, as its owner: a function that was made there gets no more rights."""
+    """A session in a database as its owner, so that functions there get no other privileges."""
 
     def __init__(self, server: Server, name: str) -> None:
-        asked = f"select pg_get_userbyid(datdba) from pg_database where datname = {literal(name)}"  # noqa: S608 -- quoted
-        self.server, self.name, self.owner = server, name, server.admin(asked)
+        query = f"select pg_get_userbyid(datdba) from pg_database where datname = {literal(name)}"  # noqa: S608 -- quoted
+        self.server, self.name, self.owner = server, name, server.admin(query)
 
     def run(self, sql: str) -> str:
         """Return the statement's output."""
@@ -85,11 +86,11 @@ class Session:
 def left_behind(
     server: Server, logins: list[dict[str, Any]], forsaken: Collection[str]
 ) -> RefusedError | None:
-    """Return why the metastore must not begin a second catalog: another one of this server holds data."""
-    there = server.admin(DATABASES).splitlines()
-    new = [login["name"] for login in logins if not login.get("read_only") and login["name"] not in there]
+    """Return the refusal of a second catalog while another database of this server holds a catalog."""
+    databases = server.admin(DATABASES).splitlines()
+    new = [login["name"] for login in logins if not login.get("read_only") and login["name"] not in databases]
     desired = {login["name"] for login in logins}
-    for old in (name for name in there if new and name not in desired and name not in forsaken):
+    for old in (name for name in databases if new and name not in desired and name not in forsaken):
         session = Session(server, old)
         used = uses(session) if session.run(IS_CATALOG) == "t" else []
         if used:
@@ -116,27 +117,27 @@ def _make(data: Path, parameters: dict[str, Any], logins: list[dict[str, Any]]) 
     programs, making = Path(parameters["bin"]), data / MAKING
     data.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(making, ignore_errors=True)
-    # Authentication is what the rendered pg_hba.conf says; these are for a server that would not find it.
+    # The rendered pg_hba.conf configures authentication; these apply to a server without it.
     _run(
         programs / "initdb", "--pgdata", str(making), "--auth-local=peer", "--auth-host=scram-sha-256",
         *parameters["initdb"],
     )  # fmt: skip
     with (making / "postgresql.conf").open("a", encoding="utf-8") as stream:
         stream.writelines(f"{line}\n" for line in parameters["settings"])
-    done = _databases(programs, making, parameters, logins)
+    actions = _databases(programs, making, parameters, logins)
     making.rename(data / MADE)
-    return done
+    return actions
 
 
 def _adopt(data: Path) -> None:
-    """Move what was made into the directory itself, which may be a mount point; its version comes last."""
-    made = data / MADE
-    if not made.exists():
+    """Move the files into the directory itself, which may be a mount point; the version file comes last."""
+    source = data / MADE
+    if not source.exists():
         return
     data.chmod(0o700)
-    for entry in sorted(made.iterdir(), key=lambda entry: entry.name == VERSION_FILE):
+    for entry in sorted(source.iterdir(), key=lambda entry: entry.name == VERSION_FILE):
         entry.rename(data / entry.name)
-    made.rmdir()
+    source.rmdir()
 
 
 def _databases(
@@ -144,19 +145,19 @@ def _databases(
 ) -> list[str]:
     with _server(programs, data, parameters) as server:
         refusal = left_behind(server, logins, parameters.get("forsaken", []))
-        done = [] if refusal else [(login["name"], apply_login(server, login)) for login in logins]
+        changes = [] if refusal else [(login["name"], apply_login(server, login)) for login in logins]
     if refusal:
         raise refusal
-    return [f"{name}: {', '.join(statements)}" for name, statements in done if statements]
+    return [f"{name}: {', '.join(statements)}" for name, statements in changes if statements]
 
 
 @contextmanager
 def _server(programs: Path, data: Path, parameters: dict[str, Any]) -> Iterator[Server]:
-    """A server that only this machine can reach, as long as it is needed; its log is part of a refusal."""
+    """Run a server that only this machine can reach; its log is part of a refusal."""
     port = parameters["port"]
     with tempfile.TemporaryDirectory(prefix="postgresql-") as sockets:
         log, rules = Path(sockets) / "log", Path(sockets) / "pg_hba.conf"
-        # No other user reaches the sockets in this folder; a database of another name has no rule of its own.
+        # No other user can open the sockets in this folder; databases of other names have no rules.
         rules.write_text("local all all trust\n" + _text(parameters["rules"]), encoding="utf-8")
         overrides = {
             "listen_addresses": "127.0.0.1",
@@ -188,8 +189,8 @@ def _text(path: str) -> str:
 
 
 def _run(program: Path, *arguments: str) -> None:
-    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False, cwd="/")
-    if done.returncode:
-        lines = (done.stderr + done.stdout).strip().splitlines()
-        what = lines[-1] if lines else f"exit code {done.returncode}"
-        raise RefusedError(f"{program.name}: {what}", "read the lines below", lines[-LOG_LINES:])
+    process = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False, cwd="/")
+    if process.returncode:
+        lines = (process.stderr + process.stdout).strip().splitlines()
+        message = lines[-1] if lines else f"exit code {process.returncode}"
+        raise RefusedError(f"{program.name}: {message}", "read the lines below", lines[-LOG_LINES:])
