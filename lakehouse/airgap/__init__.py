@@ -1,6 +1,6 @@
-"""Installing without a network: a bundle is one file with everything, written where there is one.
+"""Installation without a network: a bundle is an archive of all files, written on a machine with one.
 
-Nothing in it is trusted for being in it: `scripts/unpack-bundle` compares each file with what this checkout
+The contents are not trusted: `scripts/unpack-bundle` compares each file with the checksums that this checkout
 has locked or Debian has signed. Not to be confused with the support bundle, `ops.bundle`.
 """
 
@@ -24,9 +24,9 @@ ARTIFACTS, WHEELS, CONTROL, NODES = "artifacts", "wheels", "debian/control", "de
 
 
 def folder() -> Path | None:
-    """Return where the bundle in use is unpacked, after every file was compared; None where none is in use.
+    """Return the folder of the unpacked bundle, after every file was compared; None without a bundle.
 
-    Raises LakehouseError, with the file that is not what it should be.
+    Raises LakehouseError with the first file whose checksum does not match.
     """
     bundle = os.environ.get(VARIABLE)
     return _unpacked(bundle) if bundle else None
@@ -34,38 +34,38 @@ def folder() -> Path | None:
 
 @cache
 def _unpacked(bundle: str) -> Path:
-    done = subprocess.run(
+    process = subprocess.run(
         [ROOT / "scripts" / "unpack-bundle", bundle], capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        said, _, command = done.stderr.strip().rpartition("\n")[2].partition("; next: ")
-        raise LakehouseError(said.removeprefix("bundle: "), command)
-    return Path(done.stdout.strip())
+    if process.returncode:
+        message, _, command = process.stderr.strip().rpartition("\n")[2].partition("; next: ")
+        raise LakehouseError(message.removeprefix("bundle: "), command)
+    return Path(process.stdout.strip())
 
 
 def sources(unpacked: Path) -> list[str]:
-    """Return the apt sources of the nodes' packages, for who copies them into another file system."""
+    """Return the apt sources of the nodes' packages, for copying them into another file system."""
     lines = (unpacked / "apt" / "nodes" / "sources.list").read_text(encoding="utf-8").splitlines()
     return [line.replace(" file:/", " copy:/") for line in lines]
 
 
 def located(printed: str, repositories: Iterable[str]) -> dict[str, Path]:
-    """Return where a package lies below its repository, by the name that apt gives it.
+    """Return the path of each package below its repository, by apt's name for it.
 
-    `printed` is what `apt-get --print-uris` says: the quoted URI, the name, size and hash of each. It may be
-    another machine's: LakehouseError for a name or a path that leads out of where packages are.
+    `printed` is the output of `apt-get --print-uris`: the quoted URI, the name, size and hash of each. It may
+    come from another machine: LakehouseError for a name or a path outside of the repository.
     """
     roots = tuple(f"{root.rstrip('/')}/" for root in repositories)
-    found = {}
+    paths = {}
     for line in printed.splitlines():
         if line.startswith("'"):
             address, name = [*line.replace("'", "").split(), "", ""][:2]
             root = next((root for root in roots if address.startswith(root)), address)
             try:
-                found[_name(name)] = Path(_path(unquote(address.removeprefix(root))))
+                paths[_name(name)] = Path(_path(unquote(address.removeprefix(root))))
             except DocumentError as error:
                 raise LakehouseError(str(error), "apt-get --print-uris install, on that machine") from None
-    return found
+    return paths
 
 
 def _path(path: str) -> str:
@@ -81,20 +81,20 @@ def _name(name: str) -> str:
 
 
 def pack_packages(unpacked: Path, printed: str, place: str, target: Path) -> int:
-    """Write the packages that a node needs into an archive, by their path below `place`; return how many.
+    """Write the packages that a node needs into an archive, by their path below `place`; return their number.
 
-    `printed` is what apt there says with --print-uris. Raises LakehouseError where the bundle lacks one.
+    `printed` is the node's output of --print-uris. Raises LakehouseError if the bundle lacks a package.
     """
-    wanted = sorted(located(printed, [f"file:{place}"]).values())
+    paths = sorted(located(printed, [f"file:{place}"]).values())
     with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as archive:
-        for path in wanted:
+        for path in paths:
             file = unpacked / "content" / NODES / path
             if not file.is_file():
                 raise LakehouseError(
                     f"{path.name} is not in the bundle", "make bundle, with this version of the kit"
                 )
             archive.add(file, str(path), filter=_of_root)
-    return len(wanted)
+    return len(paths)
 
 
 def _of_root(info: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -1,4 +1,4 @@
-"""The Debian packages of a bundle: all that apt would install on a machine that has nothing."""
+"""The Debian packages of a bundle: those that apt would install on an empty machine."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lakehouse.errors import LakehouseError
 from lakehouse.nodes import apt
 from plugins.module_utils.lakehouse.counting import counted
 
-# What every Debian has. Whatever a machine lacks of it, or has in an older version, is there.
+# The packages of every Debian, for machines that lack some or have older versions.
 BASE = ("?essential", "?priority(required)", "apt")
-# apt keeps an index as the mirror sent it, and so as Debian's signature knows it.
+# apt stores indexes compressed as the mirror sends them: Debian's signature has that checksum.
 _AS_SENT = ("KeepCompressed=true", "KeepCompressedAs=xz")
 _INDEX = "$(REPO_URI)|$(RELEASE)|$(METAKEY)|$(FILENAME)"
 _HELPER = "/usr/lib/apt/apt-helper"
@@ -36,10 +36,10 @@ class Index:
 
 
 def collect(suite: str, packages: Iterable[str], target: Path, log: Log) -> None:
-    """Make a repository of these packages and all they need in `target`, from this computer's mirrors.
+    """Write a repository of these packages and their dependencies to `target`, from this computer's mirrors.
 
-    `dists/` holds indexes and signatures as they are on the mirror, `pool/` what is wanted alone.
-    Raises LakehouseError where apt knows no mirror of this release of Debian, or a package cannot be had.
+    `dists/` holds indexes and signatures as they are on the mirror, `pool/` only these packages.
+    Raises LakehouseError if apt has no mirror of this release of Debian, or a package cannot be downloaded.
     """
     lines = apt.sources(suite)
     if not lines:
@@ -47,32 +47,32 @@ def collect(suite: str, packages: Iterable[str], target: Path, log: Log) -> None
             f"this computer's apt knows no mirror of Debian {suite}; a bundle is written on Debian", _UPDATE
         )
     with tempfile.TemporaryDirectory() as folder:
-        asking = _Apt(Path(folder), lines, log)
-        asking.run("update", "--error-on=any")
-        indexes = asking.indexes()
+        apt_get = _Apt(Path(folder), lines, log)
+        apt_get.run("update", "--error-on=any")
+        indexes = apt_get.indexes()
         for index in indexes:
             _keep_index(index, target)
-        wanted = ("install", "--yes", "--no-install-recommends", *BASE, *packages)
-        found = airgap.located(
-            asking.answer(*wanted, "--print-uris"), [index.repository for index in indexes]
+        install = ("install", "--yes", "--no-install-recommends", *BASE, *packages)
+        paths = airgap.located(
+            apt_get.output(*install, "--print-uris"), [index.repository for index in indexes]
         )
-        asking.run(*wanted, "--download-only")
-        for name, path in found.items():
+        apt_get.run(*install, "--download-only")
+        for name, path in paths.items():
             (target / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(asking.archives / name, target / path)
-        log(f"{counted(len(found), 'package')} of Debian {suite}")
+            shutil.move(apt_get.archives / name, target / path)
+        log(f"{counted(len(paths), 'package')} of Debian {suite}")
 
 
 class _Apt:
-    """apt with sources, lists and archives of its own, that believes that nothing is installed."""
+    """apt with its own sources, lists, archives, and an empty list of installed packages."""
 
     def __init__(self, folder: Path, lines: Iterable[str], log: Log) -> None:
         self._folder, self._log = folder, log
         self.archives = folder / "archives"
-        for each in (self.archives / "partial", folder / "lists" / "partial"):
-            each.mkdir(parents=True)
+        for path in (self.archives / "partial", folder / "lists" / "partial"):
+            path.mkdir(parents=True)
         (folder / "status").touch()
-        # Nothing but the lists of packages.
+        # Only the lists of packages, no translations.
         text = "".join(f"{line.replace('deb ', 'deb [target=Packages lang=none] ', 1)}\n" for line in lines)
         (folder / "sources.list").write_text(text, encoding="utf-8")
         settings = {
@@ -92,7 +92,7 @@ class _Apt:
         self._options = [word for option in options for word in ("-o", option)]
 
     def run(self, *words: str) -> None:
-        """Run apt-get; LakehouseError with the line of its output that matters."""
+        """Run apt-get; LakehouseError with the first error of its output."""
         log = self._folder / f"{words[0]}.log"
         tool = Tool(
             "apt", ("apt-get", "--quiet", *self._options, *words), {"LC_ALL": "C.UTF-8"}, log, explain, ""
@@ -100,18 +100,18 @@ class _Apt:
         for failure in tools.run([tool], self._log):
             raise failure.error()
 
-    def answer(self, *words: str) -> str:
-        """Return what apt-get says on its standard output."""
-        done = subprocess.run(
+    def output(self, *words: str) -> str:
+        """Return the standard output of apt-get."""
+        process = subprocess.run(
             ["apt-get", *self._options, *words], capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            raise explain(done.stderr).error()
-        return done.stdout
+        if process.returncode:
+            raise explain(process.stderr).error()
+        return process.stdout
 
     def indexes(self) -> list[Index]:
         """Return the lists of packages that were read."""
-        rows = self.answer("indextargets", "--format", _INDEX, "Created-By: Packages").splitlines()
+        rows = self.output("indextargets", "--format", _INDEX, "Created-By: Packages").splitlines()
         return [
             Index(uri, release, path, Path(file))
             for uri, release, path, file in (row.split("|") for row in rows)
@@ -119,9 +119,9 @@ class _Apt:
 
 
 def _keep_index(index: Index, target: Path) -> None:
-    """Move a list of packages and copy the signed file that names it, which apt keeps beside it.
+    """Move a list of packages and copy the signed file that lists it, which apt stores beside it.
 
-    apt goes on with the list as text: in a compressed one it would look up each package from the beginning.
+    apt gets the list as text in its place: lookups in a compressed one begin at its start each time.
     """
     release = target / "dists" / index.release
     path = release / f"{index.path}{index.file.name.rpartition('Packages')[2]}"
@@ -135,7 +135,7 @@ def _keep_index(index: Index, target: Path) -> None:
 
 
 def explain(output: str) -> Failure:
-    """Find the one line that matters in what apt says."""
+    """Return the first error in the output of apt."""
     lines = [line.removeprefix("E: ") for line in output.splitlines() if line.startswith("E: ")]
-    said = lines or [line for line in output.splitlines() if line.strip()] or ["no output"]
-    return Failure(f"apt: {said[0].strip()}", _UPDATE, transient="Failed to fetch" in output)
+    messages = lines or [line for line in output.splitlines() if line.strip()] or ["no output"]
+    return Failure(f"apt: {messages[0].strip()}", _UPDATE, transient="Failed to fetch" in output)

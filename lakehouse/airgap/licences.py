@@ -1,4 +1,4 @@
-"""Under which licence each file of a bundle is, as far as the file or versions.yml says."""
+"""The licence of each file of a bundle, from the file itself or from versions.yml."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ DEBIAN = "see usr/share/doc/*/copyright in the package"
 
 
 def of_python(file: Path) -> str:
-    """Return what a wheel or a source archive of PyPI says of itself: SPDX where it does, else its words."""
-    said = _metadata(file)
-    if expression := said.get("License-Expression"):
+    """Return the licence in the metadata of a wheel or source archive: SPDX if present, else its text."""
+    metadata = _metadata(file)
+    if expression := metadata.get("License-Expression"):
         return expression
     classified = [
         value.rpartition(" :: ")[2]
-        for value in said.get_all("Classifier", [])
+        for value in metadata.get_all("Classifier", [])
         if value.startswith(_CLASSIFIER)
     ]
     if classified:
         return " OR ".join(classified)
-    # Some put the whole text there.
-    text = said.get("License", "").strip()
+    # Some packages have the whole licence text there.
+    text = metadata.get("License", "").strip()
     return text if text and "\n" not in text else UNKNOWN
 
 

@@ -1,4 +1,4 @@
-"""Write a bundle: fetch all that an installation needs, and put it into one archive."""
+"""Write a bundle: fetch the files of an installation into an archive."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from lakehouse.report import text as numbers
 from plugins.module_utils.lakehouse.counting import counted
 
 LOCK = "requirements/runtime.lock"
-# What install the control machine's packages, and know which.
+# The scripts that install the control machine's packages, and list them.
 _INSTALLERS = ("scripts/bootstrap", "scripts/ensure-docker")
 SCHEMA = 1
 
 
 def write(bill: Manifest, names: Collection[str], cache: Cache, target: Path, log: tools.Log) -> str:
-    """Write the bundle of these components to `target`, whole or not at all; return a line about it.
+    """Write the bundle of these components to `target` atomically; return a line about it.
 
     Raises LakehouseError where something cannot be fetched, or the disk is full.
     """
@@ -54,12 +54,12 @@ def write(bill: Manifest, names: Collection[str], cache: Cache, target: Path, lo
         ):
             side.result()
         files = {str(path.relative_to(work)): path for path in sorted(work.rglob("*")) if path.is_file()}
-        known = {}
+        artifact_licences = {}
         for name in names:
             for artifact in bill.component(name).artifacts:
                 path = f"{airgap.ARTIFACTS}/{artifact.coordinate.path}"
-                files[path], known[path] = cache.file(artifact), artifact.licence
-        texts = {"LICENCES": _licences(files, known), "bundle.json": _about(bill, names)}
+                files[path], artifact_licences[path] = cache.file(artifact), artifact.licence
+        texts = {"LICENCES": _licences(files, artifact_licences), "bundle.json": _about(bill, names)}
         size = pack(files, texts, target)
     seconds = time.monotonic() - started
     return f"{target}; {counted(len(files) + len(texts), 'file')}, {numbers.size(size)}, {seconds:.0f} s"
@@ -68,7 +68,7 @@ def write(bill: Manifest, names: Collection[str], cache: Cache, target: Path, lo
 def pack(files: Mapping[str, Path], texts: Mapping[str, str], target: Path) -> int:
     """Write an archive of files and texts by their path in it, checksums first; return its bytes.
 
-    It is not compressed: what is in it is. Raises LakehouseError where the disk is full.
+    It is not compressed: its files are. Raises LakehouseError where the disk is full.
     """
     part = target.with_name(f".{target.name}.part")
     needed = sum(path.stat().st_size for path in files.values())
@@ -102,13 +102,11 @@ def pack(files: Mapping[str, Path], texts: Mapping[str, str], target: Path) -> i
 
 def control_packages() -> list[str]:
     """Return the Debian packages that the scripts install on a control machine which lacks all of them."""
-    said = [
-        subprocess.run(
-            [run.ROOT / script, "--packages"], check=True, capture_output=True, text=True
-        ).stdout.split()
+    outputs = (
+        subprocess.run([run.ROOT / script, "--packages"], check=True, capture_output=True, text=True).stdout
         for script in _INSTALLERS
-    ]
-    return [package for each in said for package in each]
+    )
+    return [package for output in outputs for package in output.split()]
 
 
 def node_packages(bill: Manifest) -> list[str]:
@@ -117,7 +115,7 @@ def node_packages(bill: Manifest) -> list[str]:
 
 
 def _wheels(target: Path, log: tools.Log) -> None:
-    """Fetch what the control machine's Python environment is made of, for a Python like this one."""
+    """Fetch the packages of the control machine's Python environment, for this version of Python."""
     target.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as folder:
         for failure in tools.run([pypi.download_locked(run.ROOT / LOCK, Path(folder), target)], log):
@@ -129,12 +127,12 @@ def _codename() -> str:
     return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
 
 
-def _licences(files: Mapping[str, Path], known: Mapping[str, str]) -> str:
+def _licences(files: Mapping[str, Path], artifact_licences: Mapping[str, str]) -> str:
     """Return a line for each file: its path and its licence."""
     lines = []
     for path, file in sorted(files.items()):
-        if path in known:
-            lines.append(f"{path}  {known[path]}")
+        if path in artifact_licences:
+            lines.append(f"{path}  {artifact_licences[path]}")
         elif path.startswith(f"{airgap.WHEELS}/"):
             lines.append(f"{path}  {licences.of_python(file)}")
         elif file.suffix == ".deb":
@@ -143,7 +141,7 @@ def _licences(files: Mapping[str, Path], known: Mapping[str, str]) -> str:
 
 
 def _about(bill: Manifest, names: Collection[str]) -> str:
-    """Return what a person wants to know of a bundle. Nothing is decided by it: nothing vouches for it."""
+    """Return the description of a bundle for users. No program relies on it: it is not verified."""
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=run.ROOT, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Fetch the files of `versions.yml` with Maven and pip into the cache, and let nothing unverified in."""
+"""Fetch the files of `versions.yml` with Maven and pip into the cache, after verifying each."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ def cache_dir() -> Cache:
 
 
 def fetch(manifest: Manifest, components: Iterable[str], cache: Cache, log: tools.Log) -> None:
-    """Make the cache hold every file of these components.
+    """Fetch the files of these components that the cache lacks.
 
-    Warm, it compares sizes and times with the index and starts no process. Otherwise Maven and pip run side
-    by side into a staging folder, or a bundle that is in use is read, and a file is moved into the cache only
-    if its sha256 is the one in `versions.yml`. Raises LakehouseError for whatever a person can mend; good
-    files stay, so that the next run asks for the rest alone.
+    With a warm cache it compares sizes and times with the index and starts no process. Otherwise Maven and
+    pip run concurrently into a staging folder, or the configured bundle is read, and a file is moved into the
+    cache only if its sha256 is the one in `versions.yml`. Raises LakehouseError for failures that users can
+    fix; verified files stay, so that the next run fetches only the others.
     """
     started = time.monotonic()
     layers = [layer for name in components for layer in manifest.component(name).layers]
     by_path = {item.coordinate.path: item for layer in layers for item in layer.artifacts}
     pythons = {item: layer.wheels for layer in layers if layer.wheels for item in layer.artifacts}
-    wanted = list(by_path.values())
+    required = list(by_path.values())
     with translated_disk_errors(cache.root):
-        if cache.missing(wanted):
+        if cache.missing(required):
             with cache.exclusive(log):
                 if bundle := airgap.folder():
-                    _take(cache.missing(wanted), bundle, cache)
+                    _take(cache.missing(required), bundle, cache)
                 else:
-                    _fetch_missing(cache.missing(wanted), pythons, cache, log)
-    size = sum(artifact.size for artifact in wanted)
-    log(f"{counted(len(wanted), 'file')} ({size >> 20} MB) verified in {time.monotonic() - started:.1f} s")
+                    _fetch_missing(cache.missing(required), pythons, cache, log)
+    size = sum(artifact.size for artifact in required)
+    log(f"{counted(len(required), 'file')} ({size >> 20} MB) verified in {time.monotonic() - started:.1f} s")
 
 
 def _take(missing: list[Artifact], bundle: Path, cache: Cache) -> None:
-    """Take files out of an unpacked bundle: as other names of the same, for it lies on the cache's disk."""
+    """Link files of an unpacked bundle, which is on the cache's disk, into the cache."""
     with cache.staging() as staging:
         for artifact in missing:
             source = bundle / "content" / airgap.ARTIFACTS / artifact.coordinate.path
@@ -68,7 +68,7 @@ def _take(missing: list[Artifact], bundle: Path, cache: Cache) -> None:
 def _fetch_missing(
     missing: list[Artifact], pythons: Mapping[Artifact, str], cache: Cache, log: tools.Log
 ) -> None:
-    if not missing:  # another process fetched them while this one waited
+    if not missing:  # another process has fetched all files while this one waited
         return
     from_pypi = [artifact for artifact in missing if artifact.coordinate.is_pypi]
     from_maven = [artifact for artifact in missing if not artifact.coordinate.is_pypi]
@@ -83,10 +83,10 @@ def _fetch_missing(
             log(f"fetching {counted(len(from_pypi), 'file')} ({_size(from_pypi) >> 20} MB) with pip")
             downloads += _from_pypi(from_pypi, pythons, staging)
         failures = tools.run(downloads, log)
-        wrong = cache.adopt(missing, staging)
+        faults = cache.adopt(missing, staging)
         _keep_logs(staging, cache)
-        if wrong:
-            raise _rejected(wrong, staging, log)
+        if faults:
+            raise _rejection(faults, staging, log)
     if failures:
         raise failures[0].error()
     if absent := cache.missing(missing):
@@ -105,15 +105,15 @@ def _from_pypi(
             yield pypi.download(hashes, staging, staging)
 
 
-def _rejected(wrong: dict[Artifact, str], staging: Path, log: tools.Log) -> LakehouseError:
-    """Make Maven forget the files with other content, or they would come back, and return the error."""
-    if from_maven := [item.coordinate for item in wrong if not item.coordinate.is_pypi]:
+def _rejection(faults: dict[Artifact, str], staging: Path, log: tools.Log) -> LakehouseError:
+    """Remove the rejected files from Maven's repository, which downloads them again; return the error."""
+    if from_maven := [item.coordinate for item in faults if not item.coordinate.is_pypi]:
         for failure in tools.run([maven.forget(from_maven, staging)], log):
             log(failure.message)
-    artifact, fault = next(iter(wrong.items()))
-    others = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    artifact, fault = next(iter(faults.items()))
+    count = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     return LakehouseError(
-        f"{artifact.coordinate}: {fault}{others}; the file was thrown away",
+        f"{artifact.coordinate}: {fault}{count}; the file was thrown away",
         f"{FETCH_COMMAND}; if it happens again, the mirror serves another file than versions.yml names",
     )
 

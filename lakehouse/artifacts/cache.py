@@ -19,10 +19,10 @@ LOCK_WAIT_SECONDS = 1800.0
 
 
 class Cache:
-    """Files under one root: `artifacts/` (verified before they got in), `releases/`, and a staging folder.
+    """Files under one root: `artifacts/` (verified before they are added), `releases/`, a staging folder.
 
-    What was read is sealed, outside of the cache, so that a warm one is checked without reading gigabytes; a
-    file that does not look like its seal is read again, and so is every file of a cache from elsewhere.
+    Verified files are sealed, outside of the cache, so that a warm one is checked without reading gigabytes.
+    A file that differs from its seal is read again, and so is every file of a cache from another computer.
     """
 
     def __init__(self, root: Path) -> None:
@@ -36,37 +36,37 @@ class Cache:
         return self._artifacts / artifact.coordinate.path
 
     def missing(self, artifacts: list[Artifact]) -> list[Artifact]:
-        """Those that are not in the cache with the right content; a damaged file is removed on the way."""
-        known, read = self.seals.known(), dict[str, Seal]()
-        missing = [artifact for artifact in artifacts if not self._holds(artifact, known, read)]
-        self.seals.add(read)
+        """Return the artifacts that the cache lacks; damaged files are removed."""
+        seals, new_seals = self.seals.known(), dict[str, Seal]()
+        missing = [artifact for artifact in artifacts if not self._holds(artifact, seals, new_seals)]
+        self.seals.add(new_seals)
         return missing
 
     def adopt(self, artifacts: list[Artifact], staging: Path) -> dict[Artifact, str]:
-        """Move staged files with the right content into the cache; return what is wrong with the others.
+        """Move staged files with the right checksum into the cache; return the faults of the others.
 
-        Files that were not delivered at all are in neither group.
+        Files that were not delivered are in neither group.
         """
-        wrong = {}
-        read = {}
+        faults = {}
+        new_seals = {}
         for artifact in artifacts:
             staged = staging / artifact.coordinate.path
             if not staged.exists():
                 continue
             if fault := _fault(artifact, staged):
-                wrong[artifact] = fault
+                faults[artifact] = fault
                 staged.unlink()
                 continue
             target = self.file(artifact)
             target.parent.mkdir(parents=True, exist_ok=True)
             staged.replace(target)
-            read[self.seals.key(target)] = Seal(look(target), artifact.sha256)
-        self.seals.add(read)
-        return wrong
+            new_seals[self.seals.key(target)] = Seal(look(target), artifact.sha256)
+        self.seals.add(new_seals)
+        return faults
 
     @contextmanager
     def exclusive(self, log: Log) -> Iterator[None]:
-        """Hold the cache against other processes; wait for the one that holds it, but not for ever."""
+        """Hold the lock of the cache; wait for another process that holds it, with a timeout."""
         with translated_disk_errors(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
         used = f"{self.root} is in use by another process"
@@ -79,7 +79,7 @@ class Cache:
 
     @contextmanager
     def staging(self) -> Iterator[Path]:
-        """Yield an empty folder on the cache's disk; what an interrupted run left in it goes first."""
+        """Yield an empty folder on the cache's disk; files of an interrupted run are removed."""
         folder = self.root / "staging"
         shutil.rmtree(folder, ignore_errors=True)
         with translated_disk_errors(self.root):
@@ -98,24 +98,24 @@ class Cache:
                 "free some space, or point LAKEHOUSE_CACHE to a larger disk",
             )
 
-    def _holds(self, artifact: Artifact, known: Mapping[str, Seal], read: dict[str, Seal]) -> bool:
-        """Whether the file is there with the right content; one that had to be read is added to `read`."""
+    def _holds(self, artifact: Artifact, seals: Mapping[str, Seal], new_seals: dict[str, Seal]) -> bool:
+        """Whether the file exists with the right content; a file that was read is added to `new_seals`."""
         file = self.file(artifact)
         if not file.exists():
             return False
-        key, seen = self.seals.key(file), look(file)
-        if known.get(key) == Seal(seen, artifact.sha256):
+        key, status = self.seals.key(file), look(file)
+        if seals.get(key) == Seal(status, artifact.sha256):
             return True
         if _fault(artifact, file):
             file.unlink(missing_ok=True)
             return False
-        read[key] = Seal(seen, artifact.sha256)
+        new_seals[key] = Seal(status, artifact.sha256)
         return True
 
 
 @contextmanager
 def translated_disk_errors(place: Path) -> Iterator[None]:
-    """Turn a full, read-only or forbidden disk into one line; other errors pass."""
+    """Raise LakehouseError for a full, read-only or forbidden disk; other errors propagate."""
     try:
         yield
     except OSError as error:
@@ -132,7 +132,7 @@ def translated_disk_errors(place: Path) -> Iterator[None]:
 
 
 def _fault(artifact: Artifact, file: Path) -> str | None:
-    """Say in a few words what is wrong with the content of a file."""
+    """Return what is wrong with the content of a file, in a few words."""
     size = file.stat().st_size
     if size < artifact.size:
         return f"truncated: {size} of {counted(artifact.size, 'byte')}"

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from lakehouse.artifacts.coordinates import Coordinate
 
-# What POM authors write, to SPDX; matched in this order against "name url" in lower case.
+# Licence names in POMs, and their SPDX; matched in this order against "name url" in lower case.
 _SPDX = (
     (r"cddl.*gpl", "CDDL-1.1 OR GPL-2.0-only WITH Classpath-exception-2.0"),
     (
@@ -31,7 +31,7 @@ _SPDX = (
 
 
 class UnknownLicenceError(Exception):
-    """A POM and its parents say nothing that maps to SPDX; the text is what they say."""
+    """The licence of a POM and its parents does not map to SPDX; the message is its text."""
 
 
 def of(coordinate: Coordinate, repository: Path) -> str:
@@ -44,8 +44,8 @@ def of(coordinate: Coordinate, repository: Path) -> str:
         project = ET.parse(pom).getroot()  # noqa: S314 (Maven read the same file just before)
         for element in project.iter():
             element.tag = element.tag.rpartition("}")[2]
-        if found := project.findall("licenses/license"):
-            texts = [f"{item.findtext('name', '')} {item.findtext('url', '')}".strip() for item in found]
+        if licences := project.findall("licenses/license"):
+            texts = [f"{item.findtext('name', '')} {item.findtext('url', '')}".strip() for item in licences]
             return " OR ".join(dict.fromkeys(_spdx(text) for text in texts))
         parent = project.find("parent")
         if parent is None:
@@ -56,7 +56,7 @@ def of(coordinate: Coordinate, repository: Path) -> str:
 
 
 def of_wheel(file: Path) -> str:
-    """Return the licence that a wheel states: as expression, classifier or text."""
+    """Return the licence in the metadata of a wheel: expression, classifier or text."""
     with zipfile.ZipFile(file) as wheel:
         place = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
         metadata = message_from_bytes(wheel.read(place))

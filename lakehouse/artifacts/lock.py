@@ -20,8 +20,8 @@ MARKER = "# LOCK: written by `lakehouse artifacts lock`; do not edit below this 
 def lock(path: Path, cache: Cache, log: tools.Log, root: Path | None = None) -> None:
     """Rewrite everything below the LOCK line of `path`; the same roots give the same bytes.
 
-    `root` is where the sources are that it names, its own folder unless given.
-    The registries are trusted at this moment: review the difference before it is committed.
+    `root` is the folder of its sources, by default its own folder.
+    The registries are trusted at this moment: review the difference before you commit it.
     """
     bill = manifest.load(path, locked=False, root=root)
     with cache.exclusive(log), cache.staging() as staging:
@@ -75,9 +75,9 @@ def _lock_component(
             log(f"resolving {component.name} {component.version} with pip")
             folder = staging / f"{component.name}-{layer.name}"
             _run(pypi.resolve_wheels(layer.roots, layer.wheels, folder, folder), log)
-            found = {wheel: folder / wheel.path for wheel in pypi.wheels(folder)}
-            files |= found
-            layer_of |= dict.fromkeys(found, layer.name)
+            wheels = {wheel: folder / wheel.path for wheel in pypi.wheels(folder)}
+            files |= wheels
+            layer_of |= dict.fromkeys(wheels, layer.name)
     rest = next((layer.name for layer in maven_layers if layer.closure), None)
     layers: dict[str, list[Artifact]] = {layer.name: [] for layer in component.layers}
     for coordinate, file in sorted(files.items()):

@@ -29,7 +29,7 @@ def lock_command(path: Path | str) -> str:
 
 @dataclass(frozen=True)
 class Artifact:
-    """One file from Maven or PyPI: where it comes from, what it must be, and under which licence (SPDX)."""
+    """A file from Maven or PyPI: its coordinate, checksum, size and licence (SPDX)."""
 
     coordinate: Coordinate
     sha256: str
@@ -59,9 +59,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class Component:
-    """What is installed together as one release, with the Java that runs it (None: no Java).
+    """The parts of one release, with the Java that runs it (None: no Java).
 
-    `profile` is the smallest one that it belongs to.
+    `profile` is the smallest profile with this component.
     """
 
     name: str
@@ -77,12 +77,12 @@ class Component:
 
     @property
     def contents(self) -> tuple[Artifact, ...]:
-        """The files of which something is in the release: all but a compiler."""
+        """The files that contribute to the release: all but a compiler."""
         return tuple(item for layer in self.layers if not layer.sources for item in layer.artifacts)
 
     @property
     def digest(self) -> str:
-        """Sha256 over everything that decides the content of the release, computable without the files."""
+        """Sha256 over the inputs that determine the content of the release; computed without its files."""
         content = {
             "component": self.name,
             "version": self.version,
@@ -104,29 +104,30 @@ class Component:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two versions that depend on each other, and the combinations that were run together."""
+    """Two versions that depend on each other, and their tested combinations."""
 
     of: tuple[str, str]
     allowed: tuple[tuple[str, str], ...]
-    known: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     def finding(self, versions: Mapping[str, str]) -> str | None:
-        """One line if `versions` holds a combination that is not allowed, else None."""
+        """Return a line if `versions` holds a combination that is not allowed, else None."""
         first, second = self.of
         if first not in versions or second not in versions:
             return None
-        one, two = versions[first], versions[second]
-        if any(_matches(one, a) and _matches(two, b) for a, b in self.allowed):
+        version, partner = versions[first], versions[second]
+        if any(_matches(version, a) and _matches(partner, b) for a, b in self.allowed):
             return None
         reason = next(
-            (why for pattern, why in self.known.items() if _matches(one, pattern)), "never tested together"
+            (why for pattern, why in self.reasons.items() if _matches(version, pattern)),
+            "never tested together",
         )
-        if ones := [a for a, b in self.allowed if _matches(two, b)]:
-            return f"{first} {one} with {second} {two}: {reason}; allowed: {', '.join(ones)}"
-        if twos := [b for a, b in self.allowed if _matches(one, a)]:
-            return f"{second} {two} with {first} {one}: {reason}; allowed: {', '.join(twos)}"
-        both = ", ".join(f"{first} {a} with {second} {b}" for a, b in self.allowed)
-        return f"{first} {one} with {second} {two}: {reason}; allowed: {both}"
+        if allowed := [a for a, b in self.allowed if _matches(partner, b)]:
+            return f"{first} {version} with {second} {partner}: {reason}; allowed: {', '.join(allowed)}"
+        if allowed := [b for a, b in self.allowed if _matches(version, a)]:
+            return f"{second} {partner} with {first} {version}: {reason}; allowed: {', '.join(allowed)}"
+        combinations = ", ".join(f"{first} {a} with {second} {b}" for a, b in self.allowed)
+        return f"{first} {version} with {second} {partner}: {reason}; allowed: {combinations}"
 
 
 @dataclass(frozen=True)
@@ -149,12 +150,12 @@ class Manifest:
     licences: Mapping[str, str]
 
     def component(self, name: str) -> Component:
-        """Return the component of that name; LakehouseError names the known ones."""
+        """Return a component by its name; LakehouseError lists the components for any other name."""
         try:
             return self.components[name]
         except KeyError:
-            known = ", ".join(sorted(self.components))
-            raise LakehouseError(f"{self.path.name}: no component {name!r}; known: {known}") from None
+            names = ", ".join(sorted(self.components))
+            raise LakehouseError(f"{self.path.name}: no component {name!r}; known: {names}") from None
 
     def artifacts(self) -> Iterator[Artifact]:
         """Every file of every component."""
@@ -163,10 +164,10 @@ class Manifest:
 
 
 def load(path: Path, *, locked: bool = True, root: Path | None = None) -> Manifest:
-    """Read `versions.yml`, or another file of its kind; `root` is where the sources are that it names.
+    """Read `versions.yml`, or another file of its kind; `root` is the folder of its sources.
 
-    With `locked=False` the layers have no artifacts: so the lock command reads it before it resolves them.
-    Raises LakehouseError with the place of the mistake.
+    With `locked=False` the layers have no artifacts: the lock command reads the file before it resolves them.
+    Raises LakehouseError with the place of a mistake.
     """
     try:
         data = yamlfile.read(path)
@@ -179,7 +180,7 @@ def load(path: Path, *, locked: bool = True, root: Path | None = None) -> Manife
 
 
 def pair_findings(pairs: tuple[Pair, ...], versions: Mapping[str, str]) -> list[str]:
-    """One line for each combination of `versions` that was not run together; an empty list is good news."""
+    """Return a line for each combination of `versions` that was not tested."""
     return [finding for pair in pairs if (finding := pair.finding(versions))]
 
 
@@ -265,8 +266,12 @@ class _Reader:
             section = self._section(entry, f"{where}[{index}]", {"coordinate", "sha256", "bytes", "licence"})
             coordinate = self._coordinate(section["coordinate"], f"{where}[{index}]")
             artifacts.append(Artifact(coordinate, section["sha256"], section["bytes"], section["licence"]))
-        held = {_project(artifact.coordinate) if wheels else artifact.coordinate for artifact in artifacts}
-        if missing := [str(root) for root in roots if (_project(root) if wheels else root) not in held]:
+        locked_roots = {
+            _project(artifact.coordinate) if wheels else artifact.coordinate for artifact in artifacts
+        }
+        if missing := [
+            str(root) for root in roots if (_project(root) if wheels else root) not in locked_roots
+        ]:
             raise LakehouseError(
                 f"{self.path.name}: {where} does not hold {', '.join(missing)}",
                 lock_command(self.path),
@@ -281,7 +286,7 @@ class _Reader:
         return Pair(
             of=(first, second),
             allowed=tuple((str(a), str(b)) for a, b in section["allowed"]),
-            known=self._strings(section.get("known", {}), f"{where}.known"),
+            reasons=self._strings(section.get("known", {}), f"{where}.known"),
         )
 
     def _coordinate(self, text: str, where: str) -> Coordinate:
@@ -315,8 +320,8 @@ class _Reader:
                 raise self._error(where, f"{key}: {item!r} must be quoted: versions are text, not numbers")
         return value
 
-    def _error(self, where: str, what: str) -> LakehouseError:
-        return LakehouseError(f"{self.path.name}: {where} {what}")
+    def _error(self, where: str, problem: str) -> LakehouseError:
+        return LakehouseError(f"{self.path.name}: {where} {problem}")
 
 
 def _project(coordinate: Coordinate) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Which versions a component is made of, and which of them a release on a node has. Pure."""
+"""The versions in a component, and in its release on a node. Pure functions."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ class Part:
 
 def names(bill: Mapping[str, Any]) -> dict[str, set[str]]:
     """Return the names of versions by the component whose release changes with them."""
-    found: dict[str, set[str]] = {name: {name} for name in bill["components"]}
+    versions: dict[str, set[str]] = {name: {name} for name in bill["components"]}
     for component, _, text in _sources(bill):
-        found[component] |= set(_VERSION.findall(text))
-    return found
+        versions[component] |= set(_VERSION.findall(text))
+    return versions
 
 
 def parts(bill: Mapping[str, Any]) -> dict[str, tuple[Part, ...]]:
-    """Return what tells versions by the name of a file: the layers that are copied into a folder."""
-    found: dict[str, list[Part]] = {name: [] for name in bill["components"]}
+    """Return the parts whose file names contain a version: those of layers copied into a folder."""
+    parts_by_component: dict[str, list[Part]] = {name: [] for name in bill["components"]}
     for component, layer, text in _sources(bill):
         version, words = _VERSION.search(text), text.split(":")
         if version is None or "into" not in layer or "compile" in layer or len(words) < len("gav"):
             continue
         artifact = ".+".join(map(re.escape, _PLACEHOLDER.split(words[1])))
         file = re.compile(rf"{artifact}-(\d[\w.]*?)(-[a-z]+)?\.jar")
-        found[component].append(Part(version[1], layer["into"], file))
-    return {component: tuple(those) for component, those in found.items()}
+        parts_by_component[component].append(Part(version[1], layer["into"], file))
+    return {component: tuple(items) for component, items in parts_by_component.items()}
 
 
-def installed(known: Iterable[Part], component: str, release: str, files: Iterable[str]) -> dict[str, str]:
-    """Return the versions in a release, from its name and the files (`folder/name`) that lie in it."""
-    found = {component: release.rpartition("-")[0]}
-    there = [path.rpartition("/") for path in files]
-    for part in known:
-        for folder, _, name in there:
+def installed(parts: Iterable[Part], component: str, release: str, files: Iterable[str]) -> dict[str, str]:
+    """Return the versions in a release, from its name and its files (`folder/name`)."""
+    versions = {component: release.rpartition("-")[0]}
+    paths = [path.rpartition("/") for path in files]
+    for part in parts:
+        for folder, _, name in paths:
             if folder == part.folder and (match := part.file.fullmatch(name)):
-                found.setdefault(part.name, match[1])
-    return found
+                versions.setdefault(part.name, match[1])
+    return versions
 
 
 def _sources(bill: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], str]]:

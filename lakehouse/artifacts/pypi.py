@@ -70,9 +70,9 @@ def _wheels_for(python: str) -> list[str]:
 
 
 def explain(output: str) -> Failure:
-    """Find the one line that matters in the output of a failed run.
+    """Return the decisive line in the output of a failed run.
 
-    None of the failures asks for another attempt: pip itself has already made several.
+    No failure is retried: pip itself has already retried.
     """
     if "No space left on device" in output:
         return Failure("disk full: pip could not write a file", "df -h and free some space")
@@ -83,14 +83,14 @@ def explain(output: str) -> Failure:
             ".venv/bin/lakehouse artifacts fetch; if it happens again, "
             "the index serves another file than versions.yml",
         )
-    if broken := re.findall(r"after connection broken by '(.+)': (/\S*)", output):
-        reason, place = broken[-1]
+    if retries := re.findall(r"after connection broken by '(.+)': (/\S*)", output):
+        reason, place = retries[-1]
         return Failure(f"pip could not reach its index for {place}: {reason}", _CHECK_NETWORK)
-    if failed := re.search(r"^\W*(Download failed .+)$", output, flags=re.MULTILINE):
-        return Failure(f"pip: {failed[1]}", _CHECK_NETWORK)
+    if download_error := re.search(r"^\W*(Download failed .+)$", output, flags=re.MULTILINE):
+        return Failure(f"pip: {download_error[1]}", _CHECK_NETWORK)
     lines = re.findall(r"^ERROR: (.+)$", output, flags=re.MULTILINE) or output.split("\n")
-    said = [line.strip() for line in lines if line.strip()] or ["no output"]
-    return Failure(f"pip failed: {said[-1]}", "check versions.yml and the index (pip config list)")
+    messages = [line.strip() for line in lines if line.strip()] or ["no output"]
+    return Failure(f"pip failed: {messages[-1]}", "check versions.yml and the index (pip config list)")
 
 
 def _tool(lines: list[str], workdir: Path, destination: Path, *options: str) -> Tool:

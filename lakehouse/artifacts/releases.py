@@ -164,12 +164,14 @@ def _members(
 
 
 def _compiled(component: Component, layer: Layer, cache: Cache, log: Callable[[str], None]) -> _Member:
-    """Return the jar of a layer's sources, compiled against the jars of the layers above."""
+    """Return the jar of a layer's sources, compiled against the jars of the layers before it."""
     assert layer.sources is not None  # noqa: S101 (the caller asked)
-    above = component.layers[: component.layers.index(layer)]
+    earlier_layers = component.layers[: component.layers.index(layer)]
     with cache.staging() as staging:
         classpath: list[Path] = []
-        for member in (item for other in above for item in _members(component, other, cache, log)):
+        for member in (
+            item for earlier in earlier_layers for item in _members(component, earlier, cache, log)
+        ):
             if member.path.suffix == ".jar":
                 classpath.append(staging / f"{len(classpath)}-{member.path.name}")
                 classpath[-1].write_bytes(member.stream.read())

@@ -55,10 +55,10 @@ class Seals:
         self._file = state / f"cache-{hashlib.sha256(bytes(root.resolve())).hexdigest()[:16]}.json"
 
     def known(self) -> dict[str, Seal]:
-        """All seals; none where nothing was read."""
+        """Return all seals; an unreadable file has none."""
         try:
             entries = json.loads(self._file.read_text("utf-8"))
-            return {key: Seal(Look(*seen), sha256) for key, (seen, sha256) in entries.items()}
+            return {key: Seal(Look(*look), sha256) for key, (look, sha256) in entries.items()}
         except (OSError, ValueError, AttributeError, TypeError):
             return {}  # they only save time: without them every file is read once
 

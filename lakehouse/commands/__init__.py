@@ -44,16 +44,16 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line; click.UsageError where two options exclude each other."""
-        rest = super().parse_args(ctx, args)
+        remaining = super().parse_args(ctx, args)
         for names in self.exclusive:
-            given = [
+            options = [
                 param.opts[0]
                 for param in self.params
                 if param.name in names and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
             ]
-            if given[1:]:
-                raise click.UsageError(f"{' and '.join(given)} exclude each other", ctx)
-        return rest
+            if options[1:]:
+                raise click.UsageError(f"{' and '.join(options)} exclude each other", ctx)
+        return remaining
 
     def invoke(self, ctx: click.Context) -> int:
         """Run the command and return its exit code."""
@@ -87,9 +87,9 @@ class Folder(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options of the group, which are defaults of its commands: `catalog -i PATH log`."""
-        rest = super().parse_args(ctx, args)
+        remaining = super().parse_args(ctx, args)
         ctx.default_map = dict.fromkeys(self.list_commands(ctx), ctx.params)
-        return rest
+        return remaining
 
     def list_commands(self, _: click.Context) -> list[str]:
         """Return the names, sorted."""

@@ -1,4 +1,4 @@
-"""What would keep the stack from starting, found before anything is started: one line each."""
+"""Preconditions of the stack, checked before it starts: a line for each failure."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def profiles(settings: Settings) -> list[str]:
 
 
 def ports(settings: Settings) -> list[str]:
-    """Check that every port is one, stands there once, and is none that its container has for itself."""
+    """Check that every port is valid, unique, and not an internal port of its container."""
     lines = []
     owner: dict[int, str] = {}
-    taken = {
+    container_ports = {
         (variable, port): service.name
         for service in services.chosen(settings.profiles)
         for variable in service.ports
-        for port in service.own
+        for port in service.exposed
     }
     for variable, value in settings.ports.items():
         if not value.isdecimal() or not LOWEST_PORT <= int(value) <= HIGHEST_PORT:
@@ -62,7 +62,7 @@ def ports(settings: Settings) -> list[str]:
         port = int(value)
         if (first := owner.setdefault(port, variable)) != variable:
             lines.append(f"{variable} is {port}, as {first} is; next: change one of them in {settings.file}")
-        if service := taken.get((variable, port)):
+        if service := container_ports.get((variable, port)):
             lines.append(
                 f"{variable} is {port}, which {service} has inside; next: change it in {settings.file}"
             )
@@ -83,30 +83,30 @@ def address(settings: Settings, is_free: Callable[[str, int], bool]) -> list[str
     ]
 
 
-def busy(settings: Settings, held: Iterable[int], is_free: Callable[[str, int], bool]) -> list[str]:
-    """Check that no other program holds a port that is needed; those in `held` are the stack's own."""
+def busy(settings: Settings, own_ports: Iterable[int], is_free: Callable[[str, int], bool]) -> list[str]:
+    """Check that no other program uses a required port; `own_ports` are those of the running stack."""
     where = settings.values["BIND_ADDRESS"]
     needed = {variable for service in services.chosen(settings.profiles) for variable in service.ports}
     return [
         f"port {value} of {variable} is busy on {where}; next: ss -ltnp 'sport = :{value}' shows"
         f" who holds it, or change {variable} in {settings.file}"
         for variable, value in settings.ports.items()
-        if variable in needed and int(value) not in held and not is_free(where, int(value))
+        if variable in needed and int(value) not in own_ports and not is_free(where, int(value))
     ]
 
 
 def memory(settings: Settings, total_mb: int) -> list[str]:
-    """Check that Docker's machine has the memory of everything that is to run."""
-    wanted, least = services.memory_mb(settings.profiles), services.memory_mb(["core"])
-    # What a machine of 8 GiB shows is a little less.
-    enough = total_mb / 0.95
-    if wanted <= enough:
+    """Check that Docker's machine has the memory of the services of the profiles."""
+    required, least = services.memory_mb(settings.profiles), services.memory_mb(["core"])
+    # A machine of 8 GiB reports a little less.
+    available = total_mb / 0.95
+    if required <= available:
         return []
     smaller = (
-        f", or: COMPOSE_PROFILES=core DATANODES=1 make compose-up ({least} MB)" if least <= enough else ""
+        f", or: COMPOSE_PROFILES=core DATANODES=1 make compose-up ({least} MB)" if least <= available else ""
     )
     return [
-        f"Docker has {total_mb} MB of memory, the profiles {', '.join(settings.profiles)} need {wanted} MB;"
+        f"Docker has {total_mb} MB of memory, the profiles {', '.join(settings.profiles)} need {required} MB;"
         f" next: give Docker more{smaller}"
     ]
 
@@ -123,8 +123,8 @@ def refuse(client: docker.DockerClient, settings: Settings) -> None:
 
 
 def _held(client: docker.DockerClient, settings: Settings) -> set[int]:
-    found = running.containers(client, settings)
-    return {port for container in found for port in published(container.attrs)}
+    containers = running.containers(client, settings)
+    return {port for container in containers for port in published(container.attrs)}
 
 
 def published(attributes: Mapping[str, object]) -> set[int]:

@@ -95,13 +95,13 @@ FOLDERS = {
 
 
 def needed(profiles: Collection[str]) -> tuple[Family, ...]:
-    """Return the families that services of these profiles run, with their parents, in the order to build."""
-    run = {service.image for service in services.chosen(profiles)}
-    wanted = {family.name for family in FAMILIES if family.repository in run}
+    """Return the families of the services of these profiles, with their parents, in build order."""
+    repositories = {service.image for service in services.chosen(profiles)}
+    names = {family.name for family in FAMILIES if family.repository in repositories}
     for family in reversed(FAMILIES):
-        if family.name in wanted and family.parent:
-            wanted.add(family.parent)
-    return tuple(family for family in FAMILIES if family.name in wanted)
+        if family.name in names and family.parent:
+            names.add(family.parent)
+    return tuple(family for family in FAMILIES if family.name in names)
 
 
 def components(profiles: Collection[str]) -> list[str]:
@@ -131,23 +131,22 @@ class ImageRequest:
 def ensure(
     client: docker.DockerClient, bill: Manifest, cache: Cache, request: ImageRequest, log: Log
 ) -> None:
-    """Build the images that this Docker does not have, and give them the tag.
-
-    Raises LakehouseError with the build's last words.
-    """
-    wanted = needed(request.profiles)
-    # In the base itself nothing runs.
-    tagged = {family.name: f"{family.repository}:{request.tag}" for family in wanted if family.parent}
-    kept = {} if request.moves else {name: tag for name, tag in tagged.items() if _is_there(client, tag)}
-    if kept:
-        log(f"used as they are: {', '.join(kept.values())}")
-    if kept == tagged:
+    """Build and tag the images that Docker lacks; LakehouseError with the last lines of a failed build."""
+    families = needed(request.profiles)
+    # The base itself runs no service.
+    tags = {family.name: f"{family.repository}:{request.tag}" for family in families if family.parent}
+    current_tags = (
+        {} if request.moves else {name: tag for name, tag in tags.items() if _is_there(client, tag)}
+    )
+    if current_tags:
+        log(f"used as they are: {', '.join(current_tags.values())}")
+    if current_tags == tags:
         return
     references: dict[str, str] = {}
-    for family in wanted:
+    for family in families:
         parent = references[family.parent] if family.parent else _base(client, request, bill, log)
         references[family.name] = _ensure(client, Context(family, parent, bill, cache), log)
-        if family.name in tagged.keys() - kept.keys():
+        if family.name in tags.keys() - current_tags.keys():
             client.api.tag(references[family.name], family.repository, request.tag)
 
 
@@ -184,25 +183,25 @@ class Context:
         packages = {name: self.bill.debian.packages[key] for name, key in self.family.arguments.items()}
         versions = {f"{name}_VERSION": self.bill.versions[key] for name, key in self.family.arguments.items()}
         accounts = " ".join(user.account for user in catalogue.load().users.values())
-        wanted = {parent: self.parent, "ACCOUNTS": accounts, **packages, **versions}
-        return {name: value for name, value in wanted.items() if f"ARG {name}\n" in self.dockerfile}
+        values = {parent: self.parent, "ACCOUNTS": accounts, **packages, **versions}
+        return {name: value for name, value in values.items() if f"ARG {name}\n" in self.dockerfile}
 
     @property
     def files(self) -> dict[str, bytes]:
         """Small files by their path in the context."""
-        found = {}
+        contents = {}
         for folder in self.family.folders:
             for target, source in FOLDERS[folder].items():
-                whole = ROOT / source
-                for path in [whole] if whole.is_file() else sorted(whole.rglob("*.py")):
-                    place = Path(folder) / target / path.relative_to(whole)
-                    found[place.as_posix()] = path.read_bytes()
+                source_path = ROOT / source
+                for path in [source_path] if source_path.is_file() else sorted(source_path.rglob("*.py")):
+                    place = Path(folder) / target / path.relative_to(source_path)
+                    contents[place.as_posix()] = path.read_bytes()
         if "kit" in self.family.folders:
-            found["kit/usr/local/bin/lakehouse-service"] = _LAUNCHER.encode()
-            found["kit/usr/share/lakehouse/sbom.cdx.json"] = sbom.document(
+            contents["kit/usr/local/bin/lakehouse-service"] = _LAUNCHER.encode()
+            contents["kit/usr/share/lakehouse/sbom.cdx.json"] = sbom.document(
                 self.bill, self._contained()
             ).encode()
-        return found
+        return contents
 
     @property
     def archives(self) -> dict[str, Path]:
@@ -277,16 +276,16 @@ def _build(client: docker.DockerClient, context: Context, reference: str) -> Non
             forcerm=True,
             decode=True,
         )
-        said: list[str] = []
+        output: list[str] = []
         for line in lines:
-            said += str(line.get("stream", "")).strip().splitlines()
+            output += str(line.get("stream", "")).strip().splitlines()
             if "error" in line:
-                raise _failed(reference, [*said, str(line["error"]).strip()])
+                raise _failed(reference, [*output, str(line["error"]).strip()])
 
 
-def _failed(reference: str, said: list[str]) -> LakehouseError:
-    last = " | ".join(text for text in said[-4:] if text)
-    command = next(command for words, command in _NEXT.items() if re.search(words, "\n".join(said)))
+def _failed(reference: str, output: list[str]) -> LakehouseError:
+    last = " | ".join(text for text in output[-4:] if text)
+    command = next(command for pattern, command in _NEXT.items() if re.search(pattern, "\n".join(output)))
     return LakehouseError(f"the image {reference} cannot be built: {last}", command)
 
 

@@ -26,27 +26,27 @@ def unknown(entry: str) -> list[str]:
 
 
 def command(settings: Settings) -> str:
-    """Return the call that writes these names; sudo keeps nothing of the environment."""
-    said = {
+    """Return the command that writes these names; sudo removes the environment, so it has the variables."""
+    variables = {
         DATANODES_VARIABLE: "3" if THREE_DATANODES in settings.profiles else "",
         "ENV_FILE": "" if settings.file == DEFAULT_FILE else str(settings.file),
         "BIND_ADDRESS": "" if settings.published == LOOPBACK else settings.published,
     }
-    given = [f"{name}={value}" for name, value in said.items() if value]
-    return " ".join(["sudo make compose-names", *given])
+    assignments = [f"{name}={value}" for name, value in variables.items() if value]
+    return " ".join(["sudo make compose-names", *assignments])
 
 
 def block(text: str, entry: str) -> str:
     """Return the text of a hosts file with the line between two marks, or without the block."""
-    kept, before = [], ""
+    lines, previous = [], ""
     for line in text.splitlines():
-        # One line stands between the marks: if the second was cut away, what follows is kept.
-        if line not in (_BEGIN, _END) and before != _BEGIN:
-            kept.append(line)
-        before = line
+        # One line is between the marks: if the second mark is missing, the lines after it stay.
+        if line not in (_BEGIN, _END) and previous != _BEGIN:
+            lines.append(line)
+        previous = line
     if entry:
-        kept += [_BEGIN, entry, _END]
-    return "\n".join(kept) + "\n"
+        lines += [_BEGIN, entry, _END]
+    return "\n".join(lines) + "\n"
 
 
 def write(entry: str, path: Path = HOSTS) -> None:

@@ -28,25 +28,26 @@ _PATIENCE = 300
 
 
 def version() -> tuple[int, ...] | None:
-    """Version of `docker compose`, None where Docker does not know it (or has version 1, another program)."""
+    """Return the version of `docker compose`; None if Docker lacks it, or has version 1 only."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["docker", "compose", "version", "--short"], capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
         return None
-    numbers = re.match(r"v?(\d+)\.(\d+)", done.stdout.strip())
-    return tuple(map(int, numbers.groups())) if done.returncode == 0 and numbers else None
+    numbers = re.match(r"v?(\d+)\.(\d+)", process.stdout.strip())
+    return tuple(map(int, numbers.groups())) if process.returncode == 0 and numbers else None
 
 
 def ensure(client: docker.DockerClient, suite: str, log: Callable[[str], None]) -> None:
-    """Ensure that docker compose is there; raises LakehouseError with the way to get it where that fails."""
-    found = version()
-    if found and found >= OLDEST:
+    """Install docker compose if it is missing; LakehouseError with the packages to install if that fails."""
+    installed = version()
+    if installed and installed >= OLDEST:
         return
-    if found:
+    if installed:
         raise LakehouseError(
-            f"docker compose is {'.'.join(map(str, found))} (expected {'.'.join(map(str, OLDEST))} or newer)",
+            f"docker compose is {'.'.join(map(str, installed))}"
+            f" (expected {'.'.join(map(str, OLDEST))} or newer)",
             "upgrade the package docker-compose-plugin, docker-compose-v2 or docker-compose",
         )
     log("installing docker compose for this user")

@@ -1,4 +1,4 @@
-"""Which services of the stack run, and whether those that were asked for do."""
+"""The running services of the stack, compared with those of its profiles."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _LAST_LINES = 50
 
 
 def wanted(settings: Settings) -> set[str]:
-    """Return the services of the profiles that were chosen."""
+    """Return the services of the selected profiles."""
     return {service.name for service in services.chosen(settings.profiles)}
 
 
 def require(client: docker.DockerClient, settings: Settings, services: Collection[str] | None = None) -> None:
-    """Raise LakehouseError with those of these services that do not run; of all, unless they are named."""
-    found = containers(client, settings)
+    """Raise LakehouseError with the services, or those of the profiles, that do not run."""
+    running = containers(client, settings)
     needed = wanted(settings) if services is None else set(services)
-    missing = sorted(needed - {container.labels[SERVICE_LABEL] for container in found})
+    missing = sorted(needed - {container.labels[SERVICE_LABEL] for container in running})
     if missing:
-        what = ", ".join(missing) if found else "the stack"
-        raise LakehouseError(f"{settings.project}: {what} does not run", "make compose-up")
+        stopped = ", ".join(missing) if running else "the stack"
+        raise LakehouseError(f"{settings.project}: {stopped} does not run", "make compose-up")
 
 
 def stop_others(client: docker.DockerClient, settings: Settings, log: Callable[[str], None]) -> None:
@@ -46,12 +46,15 @@ def stop_others(client: docker.DockerClient, settings: Settings, log: Callable[[
 
 
 def refusals(client: docker.DockerClient, settings: Settings) -> list[str]:
-    """Return what the containers that failed said is wrong, and what to do: one line each."""
+    """Return the error lines, each with its next command, in the logs of failed containers."""
     label = f"{PROJECT_LABEL}={settings.project}"
-    found = client.containers.list(all=True, filters={"label": label}, ignore_removed=True)
-    failed = [each for each in found if each.attrs["State"]["ExitCode"] or each.attrs["RestartCount"]]
-    said = (each.logs(tail=_LAST_LINES).decode(errors="replace").splitlines() for each in failed)
-    return sorted({line for lines in said for line in lines if _NEXT in line})
+    failed = [
+        container
+        for container in client.containers.list(all=True, filters={"label": label}, ignore_removed=True)
+        if container.attrs["State"]["ExitCode"] or container.attrs["RestartCount"]
+    ]
+    logs = (container.logs(tail=_LAST_LINES).decode(errors="replace") for container in failed)
+    return sorted({line for log in logs for line in log.splitlines() if _NEXT in line})
 
 
 def containers(client: docker.DockerClient, settings: Settings) -> list[Container]:

@@ -1,4 +1,4 @@
-"""What compose/compose.yaml says of the services that profiles choose."""
+"""The services of compose/compose.yaml, by profile."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _PORT = re.compile(r"\$\{(\w+_PORT)\b")
 
 @dataclass(frozen=True)
 class Service:
-    """A service that runs: the image's name without its tag, the limit of memory in MiB, and its ports.
+    """A service: the image's name without its tag, the limit of memory in MiB, and its ports.
 
-    `ports` are variables, for they are this computer's too; `own` are the fixed numbers.
+    `ports` are the variables of published ports; `exposed` are fixed numbers inside the container.
     """
 
     name: str
     image: str
     memory_mb: int
     ports: frozenset[str]
-    own: frozenset[int]
+    exposed: frozenset[int]
 
 
 def chosen(profiles: Collection[str]) -> tuple[Service, ...]:
-    """Return the services that run with these profiles."""
+    """Return the services of these profiles."""
     services = yamlfile.read(FOLDER / "compose.yaml")["services"]
     return tuple(
         Service(

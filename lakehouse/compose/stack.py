@@ -1,4 +1,4 @@
-"""The stack itself: rendered, started, asked, stopped."""
+"""Start and stop the stack."""
 
 from __future__ import annotations
 
@@ -76,20 +76,19 @@ def render(phases: Phases, settings: Settings) -> None:
 
 
 def up(phases: Phases, settings: Settings) -> None:
-    """Start the stack, and wait until every service has answered; LakehouseError says which did not.
+    """Start the stack and wait until every service is ready; LakehouseError with those that are not.
 
-    What runs is started anew where the configuration is not the one that it was started with: a daemon reads
-    it once.
+    A changed configuration recreates the running containers: a daemon reads it only when it starts.
     """
-    wanted, started = digest(settings.rendered), settings.rendered / STARTED_WITH
-    restart = not started.is_file() or started.read_text(encoding="utf-8") != wanted
+    configuration_digest, started = digest(settings.rendered), settings.rendered / STARTED_WITH
+    restart = not started.is_file() or started.read_text(encoding="utf-8") != configuration_digest
     with docker_api.connect() as client:
         running.stop_others(client, settings, phases.log)
     if history.SERVICE in running.wanted(settings):
         history.made(settings)
     with phases.phase("compose"):
         _start(settings, *(["--force-recreate"] if restart else []))
-    started.write_text(wanted, encoding="utf-8")
+    started.write_text(configuration_digest, encoding="utf-8")
 
 
 def mirror(source: Path, target: Path) -> None:
@@ -147,16 +146,17 @@ def down(settings: Settings, *, volumes: bool = False) -> None:
 
 
 def forget(settings: Settings) -> None:
-    """Remove the passwords and the history of a stack without data, and the configuration that holds them.
+    """Remove the passwords, the history and the configuration of a stack without data.
 
-    Raises LakehouseError if a volume is left, which docker compose does not mind.
+    Raises LakehouseError if a volume remains, which docker compose ignores.
     """
     with docker_api.connect() as client:
-        left = client.volumes.list(filters={"label": f"{PROJECT_LABEL}={settings.project}"})
-    if left:
+        volumes = client.volumes.list(filters={"label": f"{PROJECT_LABEL}={settings.project}"})
+    if volumes:
         raise LakehouseError(
-            f"{settings.project}: another container uses {left[0].name}: it stays, and the passwords with it",
-            f"docker ps --all --filter volume={left[0].name}",
+            f"{settings.project}: another container uses {volumes[0].name}:"
+            " it stays, and the passwords with it",
+            f"docker ps --all --filter volume={volumes[0].name}",
         )
     for folder in (settings.state, settings.rendered):
         if folder.exists():
@@ -176,6 +176,6 @@ def _start(settings: Settings, *arguments: str) -> None:
             lines = running.refusals(client, settings)
         if lines:
             raise LakehouseError("\n".join(lines)) from error
-        said = _log(settings).read_text(encoding="utf-8").strip().splitlines()
-        last = said[-1] if said else "it said nothing"
+        lines = _log(settings).read_text(encoding="utf-8").strip().splitlines()
+        last = lines[-1] if lines else "its log is empty"
         raise LakehouseError(f"docker compose up failed: {last}", checks.advice(settings)) from error
