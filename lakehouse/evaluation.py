@@ -21,25 +21,25 @@ _WHOLE = frozenset({"hostvars", "vars"})
 
 def evaluated(value: Any, templar: Templar, variables: Mapping[str, Any]) -> Any:
     """Return the value with its templates evaluated; AnsibleError says why one cannot be."""
-    known = dict(variables)
-    _settle(value, templar, known, set(_WHOLE))
-    return templar.copy_with_new_env(available_variables=known).template(value)
+    results = dict(variables)
+    _settle(value, templar, results, set(_WHOLE))
+    return templar.copy_with_new_env(available_variables=results).template(value)
 
 
-def _settle(value: Any, templar: Templar, known: dict[str, Any], seen: set[str]) -> None:
-    """Put results in the place of the variables that the templates in ``value`` name."""
+def _settle(value: Any, templar: Templar, results: dict[str, Any], visited: set[str]) -> None:
+    """Replace the variables that the templates in ``value`` name by their results."""
     for name in _names(value):
-        if name in seen or name not in known:
+        if name in visited or name not in results:
             continue
-        seen.add(name)
-        if next(_names(known[name]), None) is None:
+        visited.add(name)
+        if next(_names(results[name]), None) is None:
             continue
-        _settle(known[name], templar, known, seen)
+        _settle(results[name], templar, results, visited)
         try:
-            known[name] = templar.copy_with_new_env(available_variables=known).template(known[name])
+            results[name] = templar.copy_with_new_env(available_variables=results).template(results[name])
         except AnsibleError:
-            # The word may be a key and no variable, or stand in a branch that is not taken: it stays as it
-            # was, and a template that does take it gets the error.
+            # The name may be a key and no variable, or in a branch that is not evaluated: the variable keeps
+            # its template, and a template that does evaluate it gets the error.
             continue
 
 

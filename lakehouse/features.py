@@ -1,4 +1,4 @@
-"""What a table carries that another engine reads wrongly or not at all: pure functions over its metadata."""
+"""Features of tables that another engine reads wrongly or not at all: pure functions over metadata."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Risk:
     engines: tuple[str, ...] = ()
 
     def of(self, names: Sequence[str]) -> Risk:
-        """Return the risk with the names of what it is about, as many as a line shows."""
+        """Return the risk with the names of its columns or values, as many as fit a line."""
         if not names:
             return self
-        shown = [name if len(name) <= _SHOWN_LETTERS else f"{name[:_SHOWN_LETTERS]}..." for name in names]
-        more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-        return replace(self, feature=f"{self.feature}: {', '.join(shown[:_SHOWN_NAMES])}{more}")
+        labels = [name if len(name) <= _SHOWN_LETTERS else f"{name[:_SHOWN_LETTERS]}..." for name in names]
+        remainder = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+        return replace(self, feature=f"{self.feature}: {', '.join(labels[:_SHOWN_NAMES])}{remainder}")
 
 
 def predicted(risks: Sequence[Risk], engine: str) -> set[str]:
@@ -112,23 +112,23 @@ def delta_risks(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> lis
 
     `metadata` holds `schemaString` (JSON already parsed, under `schema`) and `configuration`.
     """
-    # A checkpoint is a table of columns: what a legacy protocol lacks is null there, not absent.
+    # A checkpoint is a table of columns: fields that a legacy protocol lacks are null there, not absent.
     readers, writers = protocol.get("readerFeatures") or (), protocol.get("writerFeatures") or ()
     if int(protocol.get("minReaderVersion") or 1) > _READER_VERSION:
         return [_NEW_PROTOCOL]
     features = {*readers, *writers}
     configuration = metadata.get("configuration") or {}
     fields = list(_fields(metadata.get("schema", {})))
-    found = [risk for name, risk in _DELTA_FEATURES.items() if name in features]
+    risks = [risk for name, risk in _DELTA_FEATURES.items() if name in features]
     widened = [path for path, field in fields if field.get("metadata", {}).get("delta.typeChanges")]
     if widened or features & {"typeWidening", "typeWidening-preview"}:
-        found.append(_WIDENED.of(widened))
+        risks.append(_WIDENED.of(widened))
     if configuration.get("delta.columnMapping.mode", "none") != "none":
-        found.append(_MAPPED)
+        risks.append(_MAPPED)
     if fine := [path for path, field in fields if field.get("type") == "timestamp"]:
-        found.append(_MILLISECONDS.of(fine))
+        risks.append(_MILLISECONDS.of(fine))
     unknown = sorted(set(readers) - _DELTA_HARMLESS)
-    return found + [
+    return risks + [
         Risk(name, REFUSED, "engines refuse a reader feature that they do not know",
              "https://github.com/delta-io/delta/blob/master/PROTOCOL.md#table-features", newer=True)
         for name in unknown
@@ -136,13 +136,13 @@ def delta_risks(protocol: Mapping[str, Any], metadata: Mapping[str, Any]) -> lis
 
 
 def _fields(kind: Any, path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield every field of a Delta schema with its dotted path, those inside of other fields too."""
+    """Yield every field of a Delta schema, nested ones included, with its dotted path."""
     if not isinstance(kind, Mapping):
         return
     for field in kind.get("fields", ()):
-        here = f"{path}{field['name']}"
-        yield here, field
-        yield from _fields(field["type"], f"{here}.")
+        field_path = f"{path}{field['name']}"
+        yield field_path, field
+        yield from _fields(field["type"], f"{field_path}.")
     for part in ("elementType", "keyType", "valueType"):
         inner = kind.get(part)
         if isinstance(inner, str):

@@ -1,4 +1,4 @@
-"""What of a table an engine reads wrongly or not at all, by what the metastore knows: pure functions."""
+"""Features of tables that an engine reads wrongly or not at all: pure functions over metastore rows."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class HiveTable:
 
 def type_risks(columns: Sequence[tuple[str, str]]) -> list[Risk]:
     """Judge the types of any table's columns, which Trino parses before it knows the table's format."""
-    wrong = [f"{name} ({why})" for name, kind in columns if (why := hive_types.unreadable(kind))]
-    return [_TYPES.of(wrong)] if wrong else []
+    unreadable = [f"{name} ({why})" for name, kind in columns if (why := hive_types.unreadable(kind))]
+    return [_TYPES.of(unreadable)] if unreadable else []
 
 
 def hive_risks(table: HiveTable) -> list[Risk]:
@@ -128,15 +128,15 @@ def _lists(columns: Sequence[tuple[str, str]]) -> Iterator[Risk]:
 
 
 def _of_spark(table: HiveTable) -> Iterator[Risk]:
-    """Compare what Spark has noted of a table that it made with the metastore's columns."""
+    """Compare the columns in the properties of a table that Spark created with those of the metastore."""
     if list(table.columns) == _STAND_IN:
         yield _SPARK_ONLY
         return
-    noted = _noted_columns(table.parameters)
-    if noted is None:
+    spark_columns = _noted_columns(table.parameters)
+    if spark_columns is None:
         return
-    now = {name.lower() for name, _ in (*table.columns, *table.keys)}
-    if different := sorted(noted ^ now):
+    current_columns = {name.lower() for name, _ in (*table.columns, *table.keys)}
+    if different := sorted(spark_columns ^ current_columns):
         yield _ALTERED.of(different)
 
 

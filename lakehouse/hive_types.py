@@ -127,13 +127,13 @@ class _Parser:
 
 
 def _tokens(name: str) -> list[str]:
-    found: list[str] = []
+    tokens: list[str] = []
     for letter in name:
-        if found and _is_word(letter) and _is_word(found[-1][-1]):
-            found[-1] += letter
+        if tokens and _is_word(letter) and _is_word(tokens[-1][-1]):
+            tokens[-1] += letter
         else:
-            found.append(letter)
-    return found
+            tokens.append(letter)
+    return tokens
 
 
 def _is_word(letter: str) -> bool:

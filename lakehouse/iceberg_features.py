@@ -1,4 +1,4 @@
-"""What of an Iceberg table an engine reads wrongly or not at all: pure functions over its metadata."""
+"""Features of Iceberg tables that an engine reads wrongly or not at all: pure functions over metadata."""
 
 from __future__ import annotations
 
@@ -152,46 +152,47 @@ def is_known(metadata: Mapping[str, Any]) -> bool:
 
 
 def iceberg_risks(metadata: Mapping[str, Any], live: Live) -> list[Risk]:
-    """Judge an Iceberg table by its metadata file and by what its current snapshot consists of."""
+    """Judge an Iceberg table by its metadata file and the files of its current snapshot."""
     if not is_known(metadata):
         return [replace(_NEW_FORMAT, feature=f"format-version {format_version(metadata)}")]
-    found = [_FORMAT_V3] if format_version(metadata) > _SHARED_FORMAT else []
+    risks = [_FORMAT_V3] if format_version(metadata) > _SHARED_FORMAT else []
     if int(_summary(metadata).get("total-equality-deletes", 0)):
-        found.append(_EQUALITY_DELETES)
+        risks.append(_EQUALITY_DELETES)
     fields = list(_fields(_schema(metadata)))
     ids = {field.id for field in fields}
     if dropped := _dropped_sources(metadata, live.all_specs, ids):
         engines = (TRINO, FLINK) if _dropped_sources(metadata, live.specs, ids) else (TRINO,)
-        found.append(replace(_DROPPED_SOURCE.of(dropped), engines=engines))
+        risks.append(replace(_DROPPED_SOURCE.of(dropped), engines=engines))
     if times := [field.path for field in fields if field.type == "time"]:
-        found += [_TIME_IN_SPARK.of(times), _TIME_IN_FLINK.of(times)]
-    return found + list(_of_imported(metadata, live))
+        risks += [_TIME_IN_SPARK.of(times), _TIME_IN_FLINK.of(times)]
+    return risks + list(_of_imported(metadata, live))
 
 
 def snapshot(metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the current snapshot of a metadata file; None where it has none."""
     current = metadata.get("current-snapshot-id")
-    snapshots = {one["snapshot-id"]: one for one in metadata.get("snapshots") or ()}
-    found: Mapping[str, Any] | None = snapshots.get(current)
-    return found
+    snapshots: Mapping[Any, Mapping[str, Any]] = {
+        row["snapshot-id"]: row for row in metadata.get("snapshots") or ()
+    }
+    return snapshots.get(current)
 
 
 def name_mapping(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
-    """Return the entries of the name mapping; None where the table has none, ValueError where it is none."""
+    """Return the entries of the name mapping, None without one; ValueError if it is not a list."""
     text = (metadata.get("properties") or {}).get(NAME_MAPPING)
     if text is None:
         return None
-    found = json.loads(text)
-    if not isinstance(found, list):
+    entries = json.loads(text)
+    if not isinstance(entries, list):
         raise ValueError(f"{NAME_MAPPING} is no list")  # noqa: TRY004 -- of the table, not of a caller
-    return found
+    return entries
 
 
 def capitals(
     columns: Mapping[str, Any], mapping: Sequence[Mapping[str, Any]], path: str = ""
 ) -> Iterator[str]:
-    """Give the paths of columns (by name, with those in each) that a name mapping has in another case."""
-    mapped = {str(name): one for one in mapping for name in one.get("names") or ()}
+    """Give the paths of columns, nested ones included, whose case differs from the name mapping."""
+    mapped = {str(name): entry for entry in mapping for name in entry.get("names") or ()}
     folded = {name.casefold() for name in mapped}
     for name, inner in columns.items():
         if name in mapped:
@@ -208,13 +209,13 @@ def _of_imported(metadata: Mapping[str, Any], live: Live) -> Iterator[Risk]:
     if NAME_MAPPING not in (metadata.get("properties") or {}):
         yield from (_UNMAPPED_IN_TRINO, _UNMAPPED)
         return
-    columns = frozenset().union(*(one.columns for one in live.imported))
-    lost = sorted({path for one in live.imported for path in one.capitals})
-    times = sorted({path for one in live.imported for path in one.int96})
+    columns = frozenset().union(*(file.columns for file in live.imported))
+    unmapped = sorted({path for file in live.imported for path in file.capitals})
+    times = sorted({path for file in live.imported for path in file.int96})
     reused = sorted(columns & _used_again(metadata))
-    if lost:
-        yield _CAPITALS.of(lost)
-        yield _CAPITALS_IN_PYTHON.of(lost)
+    if unmapped:
+        yield _CAPITALS.of(unmapped)
+        yield _CAPITALS_IN_PYTHON.of(unmapped)
     if times:
         yield _INT96.of(times)
     yield _REUSED.of(reused) if reused else _IMPORTED
@@ -248,16 +249,16 @@ def _sources(field: Mapping[str, Any]) -> set[int]:
 
 
 def _summary(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (snapshot(metadata) or {}).get("summary") or {}
-    return found
+    summary: Mapping[str, Any] = (snapshot(metadata) or {}).get("summary") or {}
+    return summary
 
 
 def _schema(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the current schema, wherever the version of the format has it."""
+    """Return the current schema, in format version 1 or later."""
     current = metadata.get("current-schema-id", 0)
-    schemas = {one.get("schema-id", 0): one for one in metadata.get("schemas") or ()}
-    found: Mapping[str, Any] = schemas.get(current) or metadata.get("schema") or {}
-    return found
+    schemas = {schema.get("schema-id", 0): schema for schema in metadata.get("schemas") or ()}
+    current_schema: Mapping[str, Any] = schemas.get(current) or metadata.get("schema") or {}
+    return current_schema
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Signals that end a program raise an exception, and not where it would be dropped."""
+"""Raise an exception for signals that end a program, at a point where Python propagates it."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ _AGAIN_SECONDS = 0.002
 
 @contextmanager
 def raised(error: Callable[[], BaseException], ends: Iterable[signal.Signals]) -> Iterator[None]:
-    """Have these signals raise an error meanwhile; one that is ignored, as behind nohup, stays so.
+    """Raise an error for these signals within the block; ignored signals, as under nohup, stay ignored.
 
-    Python drops what is raised within a finalizer (https://docs.python.org/3/reference/datamodel.html), and
-    each of Ansible's templates has one: of Ctrl-C while they are evaluated, one in thirty was lost. There,
-    the signal comes again a moment later. So it does within `__exit__`, which Ansible takes for a fault of
-    its own where it was not completed.
+    Python ignores exceptions in finalizers (https://docs.python.org/3/reference/datamodel.html), and each
+    template of Ansible has one: one in thirty Ctrl-C during their evaluation was lost. There, and in
+    `__exit__`, whose interruption Ansible reports as its own fault, a timer soon repeats the signal.
     """
 
     def handle(_: int, frame: FrameType | None) -> None:
-        names = list(_functions(frame))
-        if "__del__" in names or names[:1] == ["__exit__"]:
+        functions = list(_functions(frame))
+        if "__del__" in functions or functions[:1] == ["__exit__"]:
             signal.signal(signal.SIGALRM, handle)
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
         else:
             raise error()
 
-    before = {one: signal.getsignal(one) for one in ends}
-    heard = {one: handler for one, handler in before.items() if handler != signal.SIG_IGN}
-    for one in heard:
-        signal.signal(one, handle)
+    previous = {number: signal.getsignal(number) for number in ends}
+    handled = {number: handler for number, handler in previous.items() if handler != signal.SIG_IGN}
+    for number in handled:
+        signal.signal(number, handle)
     try:
         yield
     finally:
-        for one, handler in heard.items():
-            signal.signal(one, handler)
+        for number, handler in handled.items():
+            signal.signal(number, handler)
 
 
 def terminated() -> SystemExit:

@@ -144,14 +144,14 @@ def _vault_secrets() -> Any:
     return CLI.setup_vault_secrets(DataLoader(), vault_ids=DEFAULT_VAULT_IDENTITY_LIST, auto_prompt=False)
 
 
-def _host(host: AnsibleHost, variables: VariableManager, loader: DataLoader) -> Host:
-    raw = defaults.completed(variables.get_vars(host=host, include_hostvars=False))
-    own = Variables(host.name, raw, loader)
+def _host(host: AnsibleHost, manager: VariableManager, loader: DataLoader) -> Host:
+    raw = defaults.completed(manager.get_vars(host=host, include_hostvars=False))
+    variables = Variables(host.name, raw, loader)
     return Host(
         name=host.name,
-        address=str(own.get("ansible_host", "")),
+        address=str(variables.get("ansible_host", "")),
         groups=frozenset(group.name for group in host.get_groups()) - _IMPLIED_GROUPS,
-        variables=own,
+        variables=variables,
     )
 
 

@@ -1,4 +1,4 @@
-"""What a run in check mode would have changed by now, so that a later task can say what follows from it."""
+"""Paths that a run in check mode would have changed, for later tasks that depend on them."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ FACT = "lakehouse_pending"
 
 def remembered(result: dict[str, Any], paths: Sequence[str], variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return a task's result with these paths added to the host's fact, which playbooks/site.yml hands on."""
-    known = variables.get("ansible_facts", {}).get(FACT, [])
-    return result | {"ansible_facts": {FACT: [*known, *paths]}}
+    pending_paths = variables.get("ansible_facts", {}).get(FACT, [])
+    return result | {"ansible_facts": {FACT: [*pending_paths, *paths]}}

@@ -12,7 +12,7 @@ from ansible.template import Templar
 from lakehouse import endpoints, services
 from lakehouse.errors import LakehouseError
 
-# Variables that probes are made of. They are the same on all hosts.
+# Variables of probes. They are the same on all hosts.
 SHARED = (
     "hdfs_replication",
     "lakehouse_ports",
@@ -26,7 +26,7 @@ PROFILE = "lakehouse_profile"
 
 @dataclass(frozen=True)
 class Host:
-    """A host of the play. Of all hosts most are counted and never asked: an address is read on demand."""
+    """A host of the play. Most hosts are only counted: an address is read on demand."""
 
     name: str
     groups: frozenset[str]
@@ -41,19 +41,19 @@ class Host:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The play's hosts by group, and the one that is worked on. Preflight refuses those in maintenance."""
+    """The play's hosts by group, and the current one. Preflight refuses hosts in maintenance mode."""
 
-    here: Host
+    host: Host
     groups: Mapping[str, tuple[Host, ...]]
     away: frozenset[str] = frozenset()
 
     def active(self, service: str) -> Host:
-        """Return the host of a service that serves clients; LakehouseError where the play has none."""
-        wanted = endpoints.service(service)
-        return endpoints.first(wanted, self.running(wanted.groups[0]))
+        """Return the host of a service that serves clients; LakehouseError if the play has none."""
+        row = endpoints.service(service)
+        return endpoints.first(row, self.running(row.groups[0]))
 
     def running(self, group: str) -> tuple[Host, ...]:
-        """Return the hosts of a group; none where the profile leaves its services out."""
+        """Return the hosts of a group; none if the profile excludes its services."""
         return self.groups.get(group, ())
 
     serving = running

@@ -1,7 +1,7 @@
-"""Which profile a cluster has: what was asked for once holds until something else is asked for.
+"""The profile of a cluster: a run with PROFILE= sets it for the runs after it.
 
-The inventory reads it from `.state/<cluster>/profile` where the environment says nothing. So a later run
-without PROFILE= neither brings engines up that were left out, nor leaves some out that run.
+Without that variable the inventory reads it from `.state/<cluster>/profile`, so that a later run neither
+starts excluded engines nor excludes running ones.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ CORE, FULL = services.CORE, services.FULL
 
 
 def of(path: str) -> str:
-    """Return the profile of an inventory: what is asked for now, else what was, else what its files say."""
+    """Return the profile of an inventory: of the environment, else recorded, else of its files."""
     return str(inventory.load(path).hosts[0].variables.get("lakehouse_profile", FULL))
 
 
 def remember(path: str, profile: str | None = None) -> str | None:
-    """Keep the profile that is asked for; return a line for the person if an earlier one goes on or ends."""
-    kept, asked = _file(path), profile or os.environ.get(VARIABLE)
-    before = kept.read_text(encoding="utf-8").strip() if kept.exists() else None
-    if not asked:
-        return f"profile {before}, as before; PROFILE={_other(before)} changes it" if before else None
-    if asked == before or (before is None and asked == FULL):
+    """Record the requested profile; return a line for the user if an earlier one continues or is replaced."""
+    file, requested = _file(path), profile or os.environ.get(VARIABLE)
+    recorded = file.read_text(encoding="utf-8").strip() if file.exists() else None
+    if not requested:
+        return f"profile {recorded}, as before; PROFILE={_other(recorded)} changes it" if recorded else None
+    if requested == recorded or (recorded is None and requested == FULL):
         return None
-    kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    kept.touch(mode=0o600)
-    kept.write_text(f"{asked}\n", encoding="utf-8")
-    return f"profile {asked} instead of {before or FULL}, from now on"
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.touch(mode=0o600)
+    file.write_text(f"{requested}\n", encoding="utf-8")
+    return f"profile {requested} instead of {recorded or FULL}, from now on"
 
 
 def _other(profile: str) -> str:
@@ -39,5 +39,5 @@ def _other(profile: str) -> str:
 
 
 def _file(path: str) -> Path:
-    found = inventory.load(path)
-    return state.folder(found.path, str(found.hosts[0].variables["lakehouse_cluster"])) / "profile"
+    source = inventory.load(path)
+    return state.folder(source.path, str(source.hosts[0].variables["lakehouse_cluster"])) / "profile"

@@ -48,13 +48,13 @@ class Cluster(Protocol):
 
 
 def ready(service: Service, *, alone: bool) -> tuple[Ready, ...]:
-    """Return what a service is asked before work on the next host begins.
+    """Return the readiness questions of a service, for the time before work on the next host begins.
 
-    With `alone` no question whose answer depends on processes that may not run yet: on a first converge they
-    are started later, and in an upgrade their leader refuses another version.
+    `alone` excludes questions that depend on processes which may not run yet: a first converge starts them
+    later, and in an upgrade their leader refuses another version.
     """
-    left_out = services.JOINED if alone else services.ALONE
-    return tuple(question for question in service.ready if question.asked != left_out)
+    excluded = services.JOINED if alone else services.ALONE
+    return tuple(question for question in service.ready if question.asked != excluded)
 
 
 def probes(cluster: Cluster, service: Service, questions: Iterable[Ready], host: Host) -> Iterator[Probe]:
@@ -94,25 +94,25 @@ def _endpoint(cluster: Cluster, service: Service, port: str, host: Host) -> Endp
 
 
 def _place(cluster: Cluster, service: Service, port: str, host: Host) -> Probe:
-    asked = _endpoint(cluster, service, port, host)
-    return {"host": asked.address, "port": asked.port}
+    endpoint = _endpoint(cluster, service, port, host)
+    return {"host": endpoint.address, "port": endpoint.port}
 
 
 def _http(cluster: Cluster, service: Service, question: Ready, host: Host) -> Probe:
-    asked = _endpoint(cluster, service, question.port, host)
+    endpoint = _endpoint(cluster, service, question.port, host)
     expected: Mapping[str, Any] = {
         "equals": question.equals,
         "among": question.among and list(question.among),
         "at_least": question.at_least,
     }
     if question.hosts:
-        # A host in maintenance may run: a boot starts its units.
+        # Units of a host in maintenance mode may run: a boot starts them.
         expected = {"at_least" if cluster.away else "equals": len(cluster.serving(question.hosts))}
     fields = {"path": question.value, **expected}
     return {
         "kind": "http",
-        "url": f"{asked.uri}{question.path}",
-        **({"authority": host.variables[AUTHORITY]} if endpoints.listener(asked.listener).tls else {}),
+        "url": f"{endpoint.uri}{question.path}",
+        **({"authority": host.variables[AUTHORITY]} if endpoints.listener(endpoint.listener).tls else {}),
         **{name: value for name, value in fields.items() if value is not None},
     }
 

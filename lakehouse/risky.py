@@ -1,4 +1,4 @@
-"""Which tables of a cluster another engine reads wrongly: the metastore and HDFS are asked."""
+"""Tables of a cluster that another engine reads wrongly, from the metastore and HDFS."""
 
 from __future__ import annotations
 
@@ -68,25 +68,26 @@ class Finding:
 
 
 def find(endpoints: Path) -> list[Finding]:
-    """Ask the cluster of `endpoints.json` for its risky tables; LakehouseError says what did not answer."""
+    """Return the risky tables of the cluster of `endpoints.json`; LakehouseError if a service fails."""
     data = record.load(endpoints, "make lakehouse")
-    known, files = _asked(data, _catalog), _files(data)
-    # Each table is a handful of small requests that mostly wait.
+    catalog, files = _asked(data, _catalog), _files(data)
+    # Each table takes a few small requests, which mostly wait.
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         judged = pool.map(
-            lambda table: judge(table, files, known.partitions.get(_name(table), ())), known.tables
+            lambda table: judge(table, files, catalog.partitions.get(_name(table), ())), catalog.tables
         )
-        return [one for found in judged for one in found] + shared_locations(known.databases, known.tables)
+        findings = [finding for table_findings in judged for finding in table_findings]
+    return findings + shared_locations(catalog.databases, catalog.tables)
 
 
 def of_table(endpoints: Path, database: str, name: str) -> list[Finding]:
-    """Return the risks of one table of the cluster, but for its location's; LakehouseError as `find`."""
+    """Return the risks of a table of the cluster, without that of its location; LakehouseError as `find`."""
     data = record.load(endpoints, "make lakehouse")
-    known = _asked(data, lambda client: _of(client, [], client.get_table_objects_by_name(database, [name])))
+    catalog = _asked(data, lambda client: _of(client, [], client.get_table_objects_by_name(database, [name])))
     return [
         finding
-        for table in known.tables
-        for finding in judge(table, _files(data), known.partitions.get(_name(table), ()))
+        for table in catalog.tables
+        for finding in judge(table, _files(data), catalog.partitions.get(_name(table), ()))
     ]
 
 
@@ -139,37 +140,39 @@ def _columns(fields: Sequence[Any] | None) -> list[tuple[str, str]]:
 
 
 def shared_locations(databases: Sequence[Any], tables: Sequence[Any]) -> list[Finding]:
-    """Return a finding for each table or database whose location equals or lies in another one's."""
-    known = [
+    """Return a finding for each table or database whose location equals or is below another's."""
+    every_place = [
         place
-        for one in databases
-        for place in places(one.name, "", {"parameters": one.parameters or {}}, [one.locationUri])
+        for database in databases
+        for place in places(
+            database.name, "", {"parameters": database.parameters or {}}, [database.locationUri]
+        )
     ]
-    for one in tables:
-        document = {"type": one.tableType, "parameters": one.parameters or {}}
-        properties = (one.sd.serdeInfo.parameters if one.sd and one.sd.serdeInfo else None) or {}
-        locations = [one.sd.location if one.sd else None, properties.get("path")]
-        known += places(one.dbName, one.tableName, document, locations)
-    return [_overlap(*pair) for pair in overlaps(known)]
+    for table in tables:
+        document = {"type": table.tableType, "parameters": table.parameters or {}}
+        properties = (table.sd.serdeInfo.parameters if table.sd and table.sd.serdeInfo else None) or {}
+        locations = [table.sd.location if table.sd else None, properties.get("path")]
+        every_place += places(table.dbName, table.tableName, document, locations)
+    return [_overlap(*pair) for pair in overlaps(every_place)]
 
 
-def _overlap(place: Place, other: Place) -> Finding:
+def _overlap(place: Place, outer: Place) -> Finding:
     name = f"{place.database}.{place.table}" if place.table else place.database
-    relation = "is" if place.path == other.path else "lies in"
-    consequence = f"{place.path} {relation} the location of {other}: to drop one removes files of the other"
+    relation = "is" if place.path == outer.path else "lies in"
+    consequence = f"{place.path} {relation} the location of {outer}: to drop one removes files of the other"
     action = f"copy one to a location of its own, or set {SHARED}=true (docs/limits.md)"
     kind = (format_of(place.document["parameters"]) or "hive") if place.table else "database"
     return Finding(name, kind, Risk("location", LOST, consequence, action))
 
 
 def summary(findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each finding; effects that many tables have without harm yet share a line each."""
+    """Return a line for each finding; effects that are harmless so far share a line for all their tables."""
     lines = [str(finding) for finding in findings if finding.risk.effect not in _SHARED_LINES]
     shared: dict[tuple[str, str, str], set[str]] = {}
-    for one in findings:
-        if one.risk.effect in _SHARED_LINES:
-            kind = one.risk.effect, one.risk.consequence, one.risk.link
-            shared.setdefault(kind, set()).add(one.table)
+    for finding in findings:
+        if finding.risk.effect in _SHARED_LINES:
+            kind = finding.risk.effect, finding.risk.consequence, finding.risk.link
+            shared.setdefault(kind, set()).add(finding.table)
     lines += [
         printable(f"{effect}: {consequence}: {', '.join(sorted(tables))}; {link}")
         for (effect, consequence, link), tables in shared.items()
@@ -239,17 +242,20 @@ def _catalog(client: Any) -> _Catalog:
 
 
 def _of(client: Any, databases: list[Any], tables: list[Any]) -> _Catalog:
-    of_hive = [one for one in tables if one.partitionKeys and format_of(one.parameters or {}) is None]
-    return _Catalog(databases, tables, {_name(one): _partitions(client, one) for one in of_hive})
+    hive_tables = [
+        table for table in tables if table.partitionKeys and format_of(table.parameters or {}) is None
+    ]
+    partitions = {_name(table): _partitions(client, table) for table in hive_tables}
+    return _Catalog(databases, tables, partitions)
 
 
 def _partitions(client: Any, table: Any) -> Sequence[str] | UnreadableError:
-    """Return names of partitions, with one for each key that is null somewhere; or why they are unknown."""
+    """Return names of partitions, with one for each key that is null somewhere; or the error."""
     try:
-        found = list(client.get_partition_names(table.dbName, table.tableName, _PARTITIONS))
-        if len(found) < _PARTITIONS:
-            return found
-        return found + [
+        names = list(client.get_partition_names(table.dbName, table.tableName, _PARTITIONS))
+        if len(names) < _PARTITIONS:
+            return names
+        return names + [
             name
             for values in _nulls(len(table.partitionKeys))
             for name in client.get_partition_names_ps(table.dbName, table.tableName, values, 1)

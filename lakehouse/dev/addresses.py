@@ -56,7 +56,7 @@ class Line:
 def rules() -> tuple[Rule, ...]:
     """Return the rules; the schemes are those of the catalogue's protocols and listeners."""
     schemes = {scheme for pair in services.PROTOCOLS.values() for scheme in pair if scheme}
-    schemes |= {one.uri_scheme for one in services.load().listeners.values() if one.uri_scheme}
+    schemes |= {listener.uri_scheme for listener in services.load().listeners.values() if listener.uri_scheme}
     of_scheme = "|".join(map(re.escape, sorted(schemes)))
     yaml = tuple(suffix for suffix in _SCANNED if suffix != ".py")
     return (
@@ -87,35 +87,35 @@ def rules() -> tuple[Rule, ...]:
     )
 
 
-def broken(path: str, text: str, known: Iterable[Rule]) -> Iterator[Line]:
-    """Give each line of a file that breaks a rule, with the first that it breaks."""
-    own = [rule for rule in known if path.endswith(rule.suffixes)]
+def broken(path: str, text: str, rules: Iterable[Rule]) -> Iterator[Line]:
+    """Give each line of a file that breaks a rule, with the first broken rule."""
+    file_rules = [rule for rule in rules if path.endswith(rule.suffixes)]
     for number, line in enumerate(map(str.strip, text.splitlines()), 1):
-        rule = next((rule for rule in own if rule.pattern.search(line)), None)
+        rule = next((rule for rule in file_rules if rule.pattern.search(line)), None)
         if rule and not line.startswith("#"):
             yield Line(path, number, line, rule)
 
 
 def lines(root: Path) -> list[Line]:
     """Return the lines of a checkout that break a rule, by file."""
-    known = rules()
+    every_rule = rules()
     return [
         line
         for path in sorted(ratchet.files(root, _SCANNED, _SKIPPED))
         if path.as_posix() not in LIBRARY
-        for line in broken(path.as_posix(), (root / path).read_text(encoding="utf-8"), known)
+        for line in broken(path.as_posix(), (root / path).read_text(encoding="utf-8"), every_rule)
     ]
 
 
-def compare(found: Iterable[Line], record: Iterable[str]) -> tuple[list[Line], Counter[str]]:
-    """Return the lines that the record lacks, and the entries of it that are gone."""
-    left, new = Counter(record), []
-    for line in found:
-        if left[line.entry]:
-            left[line.entry] -= 1
+def compare(lines: Iterable[Line], record: Iterable[str]) -> tuple[list[Line], Counter[str]]:
+    """Return the lines that the record lacks, and its entries without a line."""
+    unused, new = Counter(record), []
+    for line in lines:
+        if unused[line.entry]:
+            unused[line.entry] -= 1
         else:
             new.append(line)
-    return new, +left
+    return new, +unused
 
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
@@ -128,8 +128,8 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
         )
         for line in new
     )
-    left = sorted((Counter(record) - mended).elements())
-    return RECORD.settle(root, arguments, faults, mended.total(), left)
+    remaining = sorted((Counter(record) - mended).elements())
+    return RECORD.settle(root, arguments, faults, mended.total(), remaining)
 
 
 if __name__ == "__main__":

@@ -41,10 +41,10 @@ def idle_memory_mib(inventory: str) -> dict[str, int]:
         MEMORY,
     ]
     output = run.logged(argv, run.LOGS / "memory.log")
-    found = re.findall(r"^(\S+) \| \S+ \| rc=0 >>\n(\d+)", output, re.MULTILINE)
-    if len(found) != len(load(inventory).hosts):
+    sizes = re.findall(r"^(\S+) \| \S+ \| rc=0 >>\n(\d+)", output, re.MULTILINE)
+    if len(sizes) != len(load(inventory).hosts):
         raise LakehouseError("the memory of some nodes is unknown", f"less {run.LOGS / 'memory.log'}")
-    return {host: int(kib) >> 10 for host, kib in found}
+    return {host: int(kib) >> 10 for host, kib in sizes}
 
 
 def measure(inventory: str, typed: str | None = None) -> int:
@@ -87,17 +87,17 @@ def measure(inventory: str, typed: str | None = None) -> int:
 
 
 def compare_with_stock(timer: Phases) -> tuple[bool, dict[str, float]]:
-    """Compare the cluster with stock settings on TPC-H, in a round; tell whether it went, and by engine.
+    """Compare the cluster with stock settings in a round of TPC-H; return success, and the ratios by engine.
 
-    The number is the geometric mean of stock's seconds by the kit's. A cluster without Trino, which makes the
+    A ratio is the geometric mean of stock's seconds by the kit's. A cluster without Trino, which creates the
     tables, has none.
     """
     if "trino" not in record.load(run.BUILD / "endpoints.json", "make bench"):
         return True, {}
     if not verbs.timed(timer, "tpch", [sys.executable, "-m", "matrix.tpch.bench", "--rounds", "1"]):
         return False, {}
-    found = record.load(TPCH, "make bench-tpch")
-    return True, {engine: float(found[engine].text("ratio")) for engine in ("spark", "trino")}
+    results = record.load(TPCH, "make bench-tpch")
+    return True, {engine: float(results[engine].text("ratio")) for engine in ("spark", "trino")}
 
 
 def measure_floor(timer: Phases, inventory: str, kit: floor.Kit) -> None:
@@ -113,27 +113,27 @@ def measure_floor(timer: Phases, inventory: str, kit: floor.Kit) -> None:
 
 
 def measure_compose(settings: Settings) -> int:
-    """A stack of its own name, with images that are there: write ``build/bench/compose.json``.
+    """Measure a separate stack with existing images: write ``build/bench/compose.json``.
 
     Return 0 if the smoke suite passed. The ports are those of the settings.
     """
     timer = verbs.start()
-    small, whole = (
+    small, full = (
         settings.with_values(COMPOSE_PROJECT_NAME=f"{settings.project}-bench", COMPOSE_PROFILES=profile)
         for profile in ("core", "all")
     )
-    verbs.compose_image(timer, whole)
+    verbs.compose_image(timer, full)
     try:
-        for stack in (small, whole):
-            verbs.compose_down(whole, volumes=True)
+        for stack in (small, full):
+            verbs.compose_down(full, volumes=True)
             verbs.compose_up(timer, stack)
             Target(stack.inventory, stack).load(timer)
-            verbs.compose_down(whole, volumes=False)
+            verbs.compose_down(full, volumes=False)
             verbs.compose_up(timer, stack)
             if stack is small:
                 passed = verbs.smoke(timer, stack.inventory, environment=stack.values)
     finally:
-        verbs.compose_down(whole, volumes=True)
+        verbs.compose_down(full, volumes=True)
     took = phases.read(verbs.PHASES)
     starts = (phase.seconds for phase in took if phase.name == "compose")
     write(
@@ -147,9 +147,9 @@ def measure_compose(settings: Settings) -> int:
     return int(not passed)
 
 
-def write(path: Path, what: str, **result: object) -> None:
-    """The result as data, on the terminal, and in the numbers that are kept: of a profile, or of compose."""
-    measured = dict(numbers.flat(f"{what} ", result))
+def write(path: Path, subject: str, **result: object) -> None:
+    """Write the result of a profile or of compose to its file, to the terminal, and to the numbers."""
+    measured = dict(numbers.flat(f"{subject} ", result))
     result = {"measured": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **result}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

@@ -90,8 +90,8 @@ def members_of_arrays(data: bytes) -> set[str]:
 
 
 def _strings(reader: Reader) -> dict[int, str]:
-    texts, found = constant_texts(reader)
-    return {index: texts[text].decode(errors="replace") for index, text in found.items()}
+    texts, strings = constant_texts(reader)
+    return {index: texts[text].decode(errors="replace") for index, text in strings.items()}
 
 
 def _named_by(instructions: re.Pattern[bytes], data: bytes) -> Iterator[str]:

@@ -27,17 +27,17 @@ PROGRAM = "lakehouse.dev.componentkeys"
 
 
 class Source(NamedTuple):
-    """Where keys stand: members of jars, what is read from them, and how a key begins and goes on.
+    """The source of keys: members of jars, the reader of their texts, and the pattern of a key.
 
-    `jars`, `members` and `key` are patterns. `named` says what the key, or the part of it that `key` calls
-    `word`, is called in a configuration file; a star in it stands for what people choose.
+    `jars`, `members` and `key` are patterns. `templates` make the key of a configuration file from the text,
+    or from the group `word` of `key`; a star stands for a name that users choose.
     """
 
     jars: str
     members: str
     read: Callable[[bytes], Iterable[str]]
     key: str
-    named: tuple[str, ...] = ("{}",)
+    templates: tuple[str, ...] = ("{}",)
 
 
 class Component(NamedTuple):
@@ -269,24 +269,24 @@ COMPONENTS = {
 
 
 def keys_of_release(archive: Path, sections: Mapping[str, tuple[Source, ...]]) -> dict[str, list[str]]:
-    """The keys that a component's sources have in an archive, sorted, by section."""
-    found: dict[str, set[str]] = {name: set() for name in sections}
+    """Return the keys of a component's sources in an archive, sorted, by section."""
+    keys_by_section: dict[str, set[str]] = {name: set() for name in sections}
     sources = [(name, source) for name, several in sections.items() for source in several]
     with tarfile.open(archive) as tar:
         for info in tar:
             path = Path(info.name)
-            wanted = [
+            matching = [
                 pair
                 for pair in sources
                 if path.suffix in {".jar", ".zip"} and re.match(pair[1].jars, path.name)
             ]
-            if wanted and info.isfile():
+            if matching and info.isfile():
                 stream = tar.extractfile(info)
                 assert stream is not None  # noqa: S101 (it is a regular file)
                 with zipfile.ZipFile(stream) as jar:
-                    for name, source in wanted:
-                        found[name] |= set(_keys(jar, source))
-    return {name: sorted(keys) for name, keys in found.items()}
+                    for name, source in matching:
+                        keys_by_section[name] |= set(_keys(jar, source))
+    return {name: sorted(keys) for name, keys in keys_by_section.items()}
 
 
 def _keys(jar: zipfile.ZipFile, source: Source) -> Iterator[str]:
@@ -303,7 +303,7 @@ def _keys(jar: zipfile.ZipFile, source: Source) -> Iterator[str]:
         for text in source.read(data):
             if match := re.fullmatch(source.key, text):
                 word = match.groupdict().get("word", text)
-                yield from (named.format(word) for named in source.named)
+                yield from (template.format(word) for template in source.templates)
 
 
 def extracted(bill: manifest.Manifest, name: str, archive: Path) -> dict[str, list[str]]:

@@ -93,18 +93,18 @@ class Row:
 def long_tests(source: str) -> dict[str, str]:
     """Return the tests of a file that have the mark, each with a digest of its source."""
     body, lines = ast.parse(source).body, source.splitlines()
-    everything = _is_marked(
+    module_marked = _is_marked(
         node for node in body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
     )
-    found = {}
+    digests = {}
     for node in body:
-        group = isinstance(node, ast.ClassDef) and _is_marked(node.decorator_list)
-        for one in node.body if isinstance(node, ast.ClassDef) else [node]:
-            if isinstance(one, ast.FunctionDef) and one.name.startswith("test_"):
-                text = "\n".join(lines[one.lineno - 1 : one.end_lineno])
-                if everything or group or _is_marked(one.decorator_list):
-                    found[one.name] = hashlib.sha256(text.encode()).hexdigest()[:8]
-    return found
+        class_marked = isinstance(node, ast.ClassDef) and _is_marked(node.decorator_list)
+        for function in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
+                text = "\n".join(lines[function.lineno - 1 : function.end_lineno])
+                if module_marked or class_marked or _is_marked(function.decorator_list):
+                    digests[function.name] = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return digests
 
 
 def _is_marked(marks: Iterable[ast.AST]) -> bool:
@@ -137,15 +137,15 @@ def named(names: Collection[str]) -> list[Drill]:
 
 
 def due(page: Path = PAGE) -> dict[Drill, list[str]]:
-    """Return the tests that have not passed as they are, by drill: never run, failed, or changed since."""
+    """Return the tests without a current pass, by drill: never run, failed, or changed since."""
     rows = _rows(page)
     late = {}
     for drill in known():
         passed = {
             test
             for test, digest in drill.tests.items()
-            if (own := [row for row in rows.get(drill.title, ()) if row.function == test])
-            and all((row.result, row.test) == (Status.PASSED, digest) for row in own)
+            if (test_rows := [row for row in rows.get(drill.title, ()) if row.function == test])
+            and all((row.result, row.test) == (Status.PASSED, digest) for row in test_rows)
         }
         if missing := sorted(set(drill.tests) - passed):
             late[drill] = missing
@@ -162,52 +162,52 @@ class Run:
 
 
 def circumstances() -> Run:
-    """Return day, commit and machine; LakehouseError where git knows no commit."""
-    said = {}
+    """Return day, commit and machine; LakehouseError if git has no commit."""
+    output = {}
     for name, command in {
         "commit": "rev-parse --short HEAD",
         # The page itself is written while the drills run.
         "changes": f"status --porcelain -- . :!{PAGE.relative_to(run.ROOT)}",
     }.items():
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", *command.split()], cwd=run.ROOT, capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            raise LakehouseError(f"git knows no commit here: {done.stderr.strip()}", "git status")
-        said[name] = done.stdout.strip()
+        if process.returncode:
+            raise LakehouseError(f"git knows no commit here: {process.stderr.strip()}", "git status")
+        output[name] = process.stdout.strip()
     system = platform.freedesktop_os_release()["PRETTY_NAME"]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    commit = f"{said['commit']}{' with changes' if said['changes'] else ''}"
+    commit = f"{output['commit']}{' with changes' if output['changes'] else ''}"
     machine = f"{os.cpu_count()} cores, {memory:.0f} GiB, {platform.machine()}, {system}"
     return Run(f"{datetime.now(UTC):%Y-%m-%d}", commit, machine)
 
 
 def record(drill: Drill, when: Run, page: Path = PAGE) -> None:
-    """Write what the tests of a drill did that have run; the other rows stay, of tests that there are.
+    """Write the results of a drill's tests to the page; rows of other existing tests stay.
 
-    LakehouseError where the drill has left no results.
+    LakehouseError if the drill has no results.
     """
-    known_rows, every = _rows(page), {one.title: one for one in known()}
+    recorded_rows, drills = _rows(page), {drill.title: drill for drill in known()}
     fresh = [_row(drill, when, case) for case in junit.read(drill.results).cases]
-    again = {row.function for row in fresh}
-    kept = [row for row in known_rows.get(drill.title, ()) if row.function not in again]
-    known_rows[drill.title] = [*kept, *fresh]
+    repeated = {row.function for row in fresh}
+    earlier = [row for row in recorded_rows.get(drill.title, ()) if row.function not in repeated]
+    recorded_rows[drill.title] = [*earlier, *fresh]
     machines = _machines(page) | {drill.title: when.machine}
     texts = [
         "\n".join([f"## {title}", "", f"{machines[title]}.", "", *_HEAD, *map(str, rows), ""])
-        for title, one in every.items()
-        if (rows := [row for row in known_rows.get(title, ()) if row.function in one.tests])
+        for title, each_drill in drills.items()
+        if (rows := [row for row in recorded_rows.get(title, ()) if row.function in each_drill.tests])
     ]
     page.write_text("\n".join([_INTRODUCTION, *texts]), encoding="utf-8")
 
 
 def _rows(page: Path) -> dict[str, list[Row]]:
     """Return the rows below each heading of the page."""
-    found: dict[str, list[Row]] = {}
+    rows: dict[str, list[Row]] = {}
     for title, text in _sections(page).items():
         cells = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-        found[title] = [Row(*one) for one in cells[1:]]
-    return found
+        rows[title] = [Row(*values) for values in cells[1:]]
+    return rows
 
 
 def _machines(page: Path) -> dict[str, str]:
@@ -216,10 +216,10 @@ def _machines(page: Path) -> dict[str, str]:
 
 
 def _sections(page: Path) -> dict[str, str]:
-    """Return what stands below each heading of the page."""
+    """Return the text below each heading of the page."""
     text = page.read_text(encoding="utf-8") if page.exists() else ""
     parts = (part.partition("\n") for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:])
-    return {title: below.strip() for title, _, below in parts}
+    return {title: body.strip() for title, _, body in parts}
 
 
 def _row(drill: Drill, when: Run, case: Case) -> Row:

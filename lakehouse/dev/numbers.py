@@ -94,16 +94,18 @@ def flat(prefix: str, data: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def record(values: Mapping[str, float], when: Run, path: Path = FILE, page: Path = PAGE) -> None:
-    """Write what was measured, by key, into the file and the page; the other numbers stay."""
+    """Write measured values, by key, to the file and the page; the other numbers stay."""
     numbers = [
-        replace(one, measured=(values[one.key],), day=when.day, commit=when.commit, machine=when.machine)
-        if one.key in values
-        else one
-        for one in load(path)
+        replace(
+            number, measured=(values[number.key],), day=when.day, commit=when.commit, machine=when.machine
+        )
+        if number.key in values
+        else number
+        for number in load(path)
     ]
     old = path.read_text(encoding="utf-8")
     head = "".join(line for line in old.splitlines(keepends=True) if line.startswith(("#", "---")))
-    rows = {one.name: dict(_fields(one)) for one in numbers}
+    rows = {number.name: dict(_fields(number)) for number in numbers}
     # Lists of numbers in one line, and a line for everything else.
     written = yaml.safe_dump(
         {_NUMBERS: rows}, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110
@@ -123,14 +125,17 @@ def _fields(number: Number) -> Iterator[tuple[str, Any]]:
 def table(numbers: Sequence[Number]) -> str:
     """Return the table of the page: a number in a row, with the run that measured it."""
     lines = ["| Number | How it is measured | Promise | Measured | Run |", "|---|---|---|---|---|"]
-    lines += [f"| {one.name} | {one.how} | {one.promise} | {one.result} | {one.run} |" for one in numbers]
-    machines = sorted({f"- {one.run}: {one.machine}" for one in numbers})
+    lines += [
+        f"| {number.name} | {number.how} | {number.promise} | {number.result} | {number.run} |"
+        for number in numbers
+    ]
+    machines = sorted({f"- {number.run}: {number.machine}" for number in numbers})
     return "\n".join([*lines, "", "Machines:", "", *machines]) + "\n"
 
 
 def with_table(page: str, numbers: Sequence[Number]) -> str:
     """Return the page with the table of these numbers."""
-    return _BLOCK.sub(lambda found: f"{found[1]}{table(numbers)}{found[2]}", page)
+    return _BLOCK.sub(lambda match: f"{match[1]}{table(numbers)}{match[2]}", page)
 
 
 def main() -> int:

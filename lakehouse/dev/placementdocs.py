@@ -35,7 +35,7 @@ def page(text: str) -> str:
     """Return the page with the table of the catalogue; LakehouseError if it has no place for it."""
     if not _TABLE.search(text):
         raise LakehouseError(f"{PAGE.name} has no place for the services", f"git checkout {PAGE}")
-    return _TABLE.sub(lambda found: f"{found[1]}\n{table(services.load())}\n{found[2]}", text)
+    return _TABLE.sub(lambda match: f"{match[1]}\n{table(services.load())}\n{match[2]}", text)
 
 
 def table(catalogue: Catalogue) -> str:
@@ -57,29 +57,29 @@ def _row(catalogue: Catalogue, service: Service) -> tuple[str, ...]:
 
 
 def _answers(catalogue: Catalogue, service: Service) -> Iterator[str]:
-    for asked in readiness.ready(service, alone=False):
-        yield _answer(catalogue, service, asked)
-    for asked in service.settled:
-        yield f"at the end {_answer(catalogue, service, asked)}"
+    for probe in readiness.ready(service, alone=False):
+        yield _answer(catalogue, service, probe)
+    for probe in service.settled:
+        yield f"at the end {_answer(catalogue, service, probe)}"
 
 
-def _answer(catalogue: Catalogue, service: Service, asked: Ready) -> str:
-    """Return what is right, in words; a value goes by the last name of its path.
+def _answer(catalogue: Catalogue, service: Service, probe: Ready) -> str:
+    """Return the expected answer in words; a value is named by the last part of its path.
 
     >>> catalogue = services.load()
     >>> namenode, datanode = catalogue.services["namenode"], catalogue.services["datanode"]
     >>> _answer(catalogue, namenode, namenode.ready[0]), _answer(catalogue, datanode, namenode.ready[1])
     ('`State` is `active`', '`Safemode` of `hdfs-namenode` is empty')
     """
-    if asked.kind != services.HTTP:
-        return _ANSWERS[asked.kind]
-    owner = catalogue.owner(asked.port)
-    names = [part for part in (asked.value or "").split(".") if part != "#"]
-    name = names[-1] if any(names) else asked.path.partition("?")[0]
-    what = f"`{name}`" + (f" of `{owner.unit}`" if owner != service else "")
-    if asked.hosts:
-        return f"{what} counts `{asked.hosts}`"
-    if asked.equals is not None:
-        right = json.dumps(asked.equals).strip('"')
-        return f"{what} is {f'`{right}`' if right else 'empty'}"
-    return f"{what} answers"
+    if probe.kind != services.HTTP:
+        return _ANSWERS[probe.kind]
+    owner = catalogue.owner(probe.port)
+    names = [part for part in (probe.value or "").split(".") if part != "#"]
+    name = names[-1] if any(names) else probe.path.partition("?")[0]
+    subject = f"`{name}`" + (f" of `{owner.unit}`" if owner != service else "")
+    if probe.hosts:
+        return f"{subject} counts `{probe.hosts}`"
+    if probe.equals is not None:
+        value = json.dumps(probe.equals).strip('"')
+        return f"{subject} is {f'`{value}`' if value else 'empty'}"
+    return f"{subject} answers"

@@ -64,9 +64,9 @@ def pronouns(path: str, text: str) -> Iterator[Line]:
     if not _WORD.search(text) or (path.endswith(".md") and _GENERATED.search(text)):
         return
     prose = _NO_PROSE.sub(_blank, _without_names(text) if path.endswith(".py") else text)
-    for number, (line, shown) in enumerate(zip(prose.split("\n"), text.split("\n"), strict=True), 1):
+    for number, (line, original) in enumerate(zip(prose.split("\n"), text.split("\n"), strict=True), 1):
         if match := _WORD.search(line):
-            yield Line(path, number, shown.strip(), match[0])
+            yield Line(path, number, original.strip(), match[0])
 
 
 def _blank(match: re.Match[str]) -> str:

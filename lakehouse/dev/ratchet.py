@@ -1,4 +1,4 @@
-"""What the rules of `make lint` share that record where the code breaks them: a record only gets shorter."""
+"""Records of the lines that break a rule of `make lint`: a record only gets shorter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WRITE = "--write"
 
 @dataclass(frozen=True)
 class Record:
-    """The file `name` of a checkout; `command` takes out what is no longer in the `scanned` text."""
+    """The file `name` of a checkout; `command` removes entries that are no longer in the `scanned` text."""
 
     name: str
     module: str
@@ -26,7 +26,7 @@ class Record:
 
     @property
     def command(self) -> str:
-        """What a person runs after lines were mended."""
+        """The command that updates the record after lines were corrected."""
         return f"python -m {self.module} {_WRITE}"
 
     def entries(self, root: Path) -> list[str]:
@@ -38,24 +38,24 @@ class Record:
         root: Path,
         arguments: Collection[str],
         faults: Iterable[LakehouseError],
-        mended: int,
-        left: Iterable[str],
+        corrected: int,
+        remaining: Iterable[str],
     ) -> int:
-        """Print new faults, and how many lines were mended; return 1 if there is either, else 0.
+        """Print new faults, and the number of corrected lines; return 1 if there is either, else 0.
 
-        With `--write` among the arguments the record has the entries that are `left` afterwards.
+        With `--write` among the arguments the `remaining` entries become the record.
         """
         new = list(faults)
         for fault in new:
             sys.stderr.write(f"{fault}\n")
-        if mended and _WRITE in arguments:
-            (root / self.name).write_text("".join(f"{entry}\n" for entry in left), encoding="utf-8")
-            mended = 0
-        if mended:
-            number = counted(mended, "line is", "lines are")
+        if corrected and _WRITE in arguments:
+            (root / self.name).write_text("".join(f"{entry}\n" for entry in remaining), encoding="utf-8")
+            corrected = 0
+        if corrected:
+            number = counted(corrected, "line is", "lines are")
             fact = f"{number} in {self.name} and no longer in the {self.scanned}"
             sys.stderr.write(f"{LakehouseError(fact, self.command)}\n")
-        return int(bool(new or mended))
+        return int(bool(new or corrected))
 
 
 class Breach(Protocol):
@@ -75,12 +75,12 @@ def compare_numbers(
 ) -> int:
     """Print the breaches of each file that has more than its number in the record; return as `settle`.
 
-    Numbers only fall. `instead` says what to write.
+    Numbers only fall. `instead` is the advice.
     """
     parts = (entry.rpartition(": ") for entry in record.entries(root))
     recorded = Counter({path: int(number) for path, _, number in parts})
     numbers = Counter(breach.path for breach in breaches)
-    more, mended = numbers - recorded, recorded - numbers
+    excess, corrected = numbers - recorded, recorded - numbers
     faults = (
         LakehouseError(
             f"{breach.fault}"
@@ -88,10 +88,10 @@ def compare_numbers(
             instead,
         )
         for breach in breaches
-        if breach.path in more
+        if breach.path in excess
     )
-    left = (f"{path}: {number}" for path, number in sorted((recorded & numbers).items()))
-    return record.settle(root, arguments, faults, mended.total(), left)
+    remaining = (f"{path}: {number}" for path, number in sorted((recorded & numbers).items()))
+    return record.settle(root, arguments, faults, corrected.total(), remaining)
 
 
 def files(root: Path, suffixes: tuple[str, ...], skipped: Collection[str]) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""What a run that was verified as a whole leaves: its end in the README, its seconds among the numbers."""
+"""The results of a complete verified run: its output in the README, its seconds in the numbers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _PHASE = re.compile(r"^<== (\w+) ([\d.]+) s\n", re.MULTILINE)
 
 
 def output(readme: str) -> str:
-    """Return the output that stands there; LakehouseError if it has no place."""
-    if not (found := _BLOCK.search(readme)):
+    """Return the output in a README; LakehouseError if it has no place for it."""
+    if not (match := _BLOCK.search(readme)):
         raise LakehouseError("README.md has no place for the output", "git checkout README.md")
-    return found[2]
+    return match[2]
 
 
 def with_output(readme: str, excerpt: str) -> str:
     """Return the README with the excerpt of a run, without its seconds, which `numbers.yml` alone holds.
 
-    LakehouseError if that run is not all that is promised.
+    LakehouseError if the run lacks a promised line.
     """
     for needed in ("<== converge ", "<== matrix ", "the matrix: ", "VERIFIED: "):
         if not re.search(rf"^{needed}", excerpt, re.MULTILINE):
             raise LakehouseError(f"the last run has no line {needed.strip()!r}", "make test")
     output(readme)
-    shown = "".join(line for line in excerpt.splitlines(keepends=True) if not _PHASE.match(line))
-    return _BLOCK.sub(lambda found: found[1] + shown + found[3], readme)
+    excerpt_shown = "".join(line for line in excerpt.splitlines(keepends=True) if not _PHASE.match(line))
+    return _BLOCK.sub(lambda match: match[1] + excerpt_shown + match[3], readme)
 
 
 def phases(excerpt: str) -> dict[str, float]:

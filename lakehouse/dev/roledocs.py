@@ -35,13 +35,13 @@ def printed(value: Any) -> str:
 
 
 def rows(options: dict[str, Any], prefix: str = "") -> list[str]:
-    """A table row per option, its own options below it."""
-    found = []
+    """Return a table row per option, each followed by its suboptions."""
+    lines = []
     for name, option in options.items():
         kind = option["type"] + (" (required)" if option.get("required") else "")
-        found.append(f"| `{prefix}{name}` | {kind} | {sentences(option)} |")
-        found += rows(option.get("options", {}), f"{prefix}{name}.")
-    return found
+        lines.append(f"| `{prefix}{name}` | {kind} | {sentences(option)} |")
+        lines += rows(option.get("options", {}), f"{prefix}{name}.")
+    return lines
 
 
 def render(role: Path) -> str:

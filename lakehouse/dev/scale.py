@@ -41,7 +41,7 @@ ADDED_NODE = {"node_memory_mb": 2048, "node_min_memory_mb": 1536, "node_cores": 
 
 
 def inventory(count: int, local: dict[str, Any]) -> dict[str, Any]:
-    """Return the hosts and groups of `inventory/local` with other addresses, and as many nodes as asked."""
+    """Return the hosts and groups of `inventory/local` with other addresses and `count` nodes."""
     addresses = (f"{SUBNET}.{number}" for number in range(11, 11 + count))
     hosts: dict[str, dict[str, Any]] = {name: {} for name in local["all"]["hosts"]}
     added = [f"added{number}" for number in range(len(hosts) + 1, count + 1)]
@@ -52,26 +52,28 @@ def inventory(count: int, local: dict[str, Any]) -> dict[str, Any]:
         if group != "all"
     }
     placed = {
-        name: {"ansible_host": address} | own
-        for (name, own), address in zip(hosts.items(), addresses, strict=True)
+        name: {"ansible_host": address} | variables
+        for (name, variables), address in zip(hosts.items(), addresses, strict=True)
     }
     return {"all": {"hosts": placed}, **groups}
 
 
 def written(count: int) -> str:
-    """Write the inventory of that many nodes; return its path."""
+    """Write the inventory of `count` nodes; return its path."""
     shutil.rmtree(INVENTORY, ignore_errors=True)
     shutil.copytree(LOCAL, INVENTORY)
-    made = inventory(count, yaml.safe_load((LOCAL / "hosts.yml").read_text(encoding="utf-8")))
-    (INVENTORY / "hosts.yml").write_text(yaml.safe_dump(made), encoding="utf-8")
-    own = {
+    hosts = inventory(count, yaml.safe_load((LOCAL / "hosts.yml").read_text(encoding="utf-8")))
+    (INVENTORY / "hosts.yml").write_text(yaml.safe_dump(hosts), encoding="utf-8")
+    variables = {
         "lakehouse_cluster": CLUSTER,
         "lakehouse_cluster_id": f"CID-{CLUSTER}",
         "lakehouse_profile": "core",
         "local_nodes_subnet": f"{SUBNET}.0/24",
     }
     # The last file of a folder of variables wins.
-    (INVENTORY / "group_vars" / "all" / "zz-scale.yml").write_text(yaml.safe_dump(own), encoding="utf-8")
+    (INVENTORY / "group_vars" / "all" / "zz-scale.yml").write_text(
+        yaml.safe_dump(variables), encoding="utf-8"
+    )
     return str(INVENTORY)
 
 
@@ -108,8 +110,8 @@ def _seconds(work: Callable[[], object]) -> float:
 def free_mib() -> int:
     """Memory that programs may still take, in MiB (MemAvailable)."""
     lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-    known = dict(line.split(":", 1) for line in lines)
-    return int(known["MemAvailable"].split()[0]) >> 10
+    values = dict(line.split(":", 1) for line in lines)
+    return int(values["MemAvailable"].split()[0]) >> 10
 
 
 def refuse_too_many(count: int) -> None:

@@ -33,19 +33,19 @@ def _pattern() -> str:
 
 
 def newest(repository: Path) -> list[str]:
-    """Return hash and subject of the newest commits; none where there is no history, as in an archive."""
+    """Return hash and subject of the newest commits; none without a git history, as in an archive."""
     argv = ["git", "log", f"--max-count={NEWEST}", "--no-merges", "--format=%h %s"]
-    done = subprocess.run(argv, cwd=repository, capture_output=True, text=True, check=False)
-    return done.stdout.splitlines()
+    process = subprocess.run(argv, cwd=repository, capture_output=True, text=True, check=False)
+    return process.stdout.splitlines()
 
 
 def main(repository: Path = ROOT) -> int:
-    """Say which of them break the rule; 1 if one does."""
-    wrong = [line for line in newest(repository) if refused(line.partition(" ")[2])]
-    for line in wrong:
+    """Print the subjects that break the rule; return 1 if there is one."""
+    lines = [line for line in newest(repository) if refused(line.partition(" ")[2])]
+    for line in lines:
         fault = f"the subject of {line!r} is no sentence of at most 72 letters that says what changes"
         sys.stderr.write(f"{LakehouseError(fault, 'git commit --amend, or git rebase -i')}\n")
-    return int(bool(wrong))
+    return int(bool(lines))
 
 
 if __name__ == "__main__":

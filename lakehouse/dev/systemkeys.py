@@ -49,11 +49,11 @@ def settings(rows: str) -> list[str]:
 
 def of_section(listing: str, section: str) -> Iterator[str]:
     """Yield the keys of a section of systemd's list of configuration items."""
-    here = ""
+    current = ""
     for line in listing.splitlines():
         if match := _SECTION.match(line):
-            here = match[1]
-        elif here == section and (match := _KEY.match(line)):
+            current = match[1]
+        elif current == section and (match := _KEY.match(line)):
             yield match[1]
 
 
@@ -62,9 +62,9 @@ def flags(listing: str) -> set[str]:
     return set(_FLAG.findall(listing))
 
 
-def by_java(found: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+def by_java(flags: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """Return flags by version of Java, those that every version has once, under `every`."""
-    sets = {version: set(names) for version, names in found.items()}
+    sets = {version: set(names) for version, names in flags.items()}
     every = set.intersection(*sets.values())
     return {"every": sorted(every), **{version: sorted(names - every) for version, names in sets.items()}}
 
@@ -72,8 +72,8 @@ def by_java(found: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
 def _printed(image: str, script: str) -> str:
     argv = ["docker", "run", "--rm", "--interactive", "--network", "none", "--user", "postgres"]
     argv += ["--tmpfs", "/tmp:exec,mode=1777", "--entrypoint", "bash", image, "-e"]  # noqa: S108 (the container's)
-    done = subprocess.run(argv, input=script, check=True, text=True, stdout=subprocess.PIPE)
-    return done.stdout
+    process = subprocess.run(argv, input=script, check=True, text=True, stdout=subprocess.PIPE)
+    return process.stdout
 
 
 def written(core: str, trino: str) -> dict[str, dict[str, list[str]]]:

@@ -66,10 +66,10 @@ def _attributes(reader: Reader, texts: dict[int, bytes]) -> Iterator[tuple[bytes
 
 def _annotated(reader: Reader, texts: dict[int, bytes]) -> Iterator[str]:
     for _ in range(reader.number(2)):
-        wanted = texts[reader.number(2)] in ANNOTATIONS
+        is_annotated = texts[reader.number(2)] in ANNOTATIONS
         for _ in range(reader.number(2)):
             reader.take(2)
-            yield from (text.decode() for text in _element(reader, texts) if wanted)
+            yield from (text.decode() for text in _element(reader, texts) if is_annotated)
 
 
 def _element(reader: Reader, texts: dict[int, bytes]) -> Iterator[bytes]:
@@ -103,34 +103,34 @@ def keys_of_jar(data: bytes) -> set[str]:
 
 
 def keys_of_release(archive: Path) -> dict[str, set[str]]:
-    """The keys by plugin (the folder's name), and those of the server itself under `server`."""
-    known: dict[str, set[str]] = {}
-    found: dict[str, set[str]] = {}
+    """Return the keys by plugin (the folder's name), and those of the server itself under `server`."""
+    keys_by_jar: dict[str, set[str]] = {}
+    keys_by_owner: dict[str, set[str]] = {}
     with tarfile.open(archive) as tar:
         for info in tar:
             path = PurePosixPath(info.name)
             if path.suffix != ".jar" or path.parts[0] not in ("lib", "plugin"):
                 continue
             if info.islnk():
-                known[info.name] = known[info.linkname]
+                keys_by_jar[info.name] = keys_by_jar[info.linkname]
             else:
                 stream = tar.extractfile(info)
                 assert stream is not None  # noqa: S101 (it is a regular file)
-                known[info.name] = keys_of_jar(stream.read())
+                keys_by_jar[info.name] = keys_of_jar(stream.read())
             owner = "server" if path.parts[0] == "lib" else path.parts[1]
-            found.setdefault(owner, set()).update(known[info.name])
-    return found
+            keys_by_owner.setdefault(owner, set()).update(keys_by_jar[info.name])
+    return keys_by_owner
 
 
 def extracted(bill: manifest.Manifest, archive: Path) -> dict[str, list[str]]:
-    """What the list holds."""
-    found = keys_of_release(archive)
-    shared = set.intersection(*(found[folder] for folder in CONNECTORS.values()))
+    """Return the contents of the list of keys."""
+    keys = keys_of_release(archive)
+    shared = set.intersection(*(keys[folder] for folder in CONNECTORS.values()))
     return {
         keylists.VERSION: [bill.versions["trino"]],
-        "server": sorted(found["server"]),
+        "server": sorted(keys["server"]),
         "catalogs": sorted(shared),
-        **{trino.CONNECTOR + name: sorted(found[folder] - shared) for name, folder in CONNECTORS.items()},
+        **{trino.CONNECTOR + name: sorted(keys[folder] - shared) for name, folder in CONNECTORS.items()},
     }
 
 

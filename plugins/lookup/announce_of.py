@@ -1,7 +1,7 @@
-"""Look up the command that tells a service of this host that it is about to be restarted.
+"""Look up the command that announces a restart to a service of this host.
 
-``query('announce_of', 'datanode')`` is what `lakehouse_daemon` runs before it restarts a unit that serves:
-from the service's row of services.yml, as its user. `lakehouse restart` runs the same.
+``query('announce_of', 'datanode')`` is the command that `lakehouse_daemon` runs before it restarts a serving
+unit: from the service's row of services.yml, as its user. `lakehouse restart` runs the same.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class LookupModule(LookupBase):
     def run(self, terms: list[str], variables: Mapping[str, Any] | None = None, **_options: Any) -> list[str]:
         """Return the command of the service that ``terms`` names."""
         [service] = map(play.row, terms)
-        here = play.cluster(variables or {}, self._templar).here
+        host = play.cluster(variables or {}, self._templar).host
         if service.announce is None:
             return []
-        account = here.variables["lakehouse_users"][service.user]
-        return ["runuser", "-u", str(account), "--", *readiness.before_stop(service.announce, here)]
+        account = host.variables["lakehouse_users"][service.user]
+        return ["runuser", "-u", str(account), "--", *readiness.before_stop(service.announce, host)]

@@ -1,9 +1,8 @@
-"""An archive of folders and files, encrypted: the same text as long as they are the same.
+"""An encrypted archive of folders and files; the same files give the same text.
 
-``lookup('configuration_archive', folder, file, passphrase=...)`` is what
-``openssl enc -d -aes-256-cbc -pbkdf2 -iter 600000 -a`` decrypts into a compressed tar file; a path that does
-not exist is left out. The salt is made of content and passphrase: a converge that changes nothing changes no
-file.
+``openssl enc -d -aes-256-cbc -pbkdf2 -iter 600000 -a`` decrypts the text of
+``lookup('configuration_archive', folder, file, passphrase=...)`` into a compressed tar file; a missing path is
+excluded. The salt is derived from content and passphrase: a converge without changes changes no file.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _BLOCK_BITS = 128
 
 def archive(paths: list[Path]) -> bytes:
     """Return a compressed tar file of paths by their last name, without times and owners."""
-    files = [(name, path) for each in paths for name, path in _files(each)]
+    files = [(name, file) for path in paths for name, file in _files(path)]
     if sum(path.stat().st_size for _, path in files) > _LIMIT_BYTES:
         raise AnsibleLookupError(f"{paths[0]} holds more than {_LIMIT_BYTES >> 20} MiB: is it an inventory?")
     plain = io.BytesIO()
@@ -46,17 +45,17 @@ def _files(path: Path) -> Iterator[tuple[str, Path]]:
     if path.is_file():
         yield path.name, path
     elif path.is_dir():
-        for one in sorted(path.rglob("*")):
-            if one.is_file():
-                yield f"{path.name}/{one.relative_to(path)}", one
+        for file in sorted(path.rglob("*")):
+            if file.is_file():
+                yield f"{path.name}/{file.relative_to(path)}", file
 
 
 def encrypted(content: bytes, passphrase: str) -> str:
     """Return content as OpenSSL encrypts it, as lines of text."""
     salt = hashlib.sha256(passphrase.encode() + content).digest()[:8]
-    made = hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, ROUNDS, 48)
+    key_and_iv = hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, ROUNDS, 48)
     padder = padding.PKCS7(_BLOCK_BITS).padder()
-    cipher = Cipher(algorithms.AES(made[:32]), modes.CBC(made[32:])).encryptor()
+    cipher = Cipher(algorithms.AES(key_and_iv[:32]), modes.CBC(key_and_iv[32:])).encryptor()
     body = cipher.update(padder.update(content) + padder.finalize()) + cipher.finalize()
     text = base64.b64encode(b"Salted__" + salt + body).decode()
     return "\n".join(text[start : start + 64] for start in range(0, len(text), 64)) + "\n"

@@ -1,7 +1,7 @@
-"""Look a variable up as a host has it: its inventory's value, completed by what that leaves unsaid.
+"""Look up the effective value of a variable: the inventory's value, completed by defaults.
 
-``lookup('effective', 'lakehouse_ports')`` is that of this host, and with ``host=`` that of another one:
-``hostvars`` knows the inventory alone, and no default.
+``lookup('effective', 'lakehouse_ports')`` is the value of this host, and with ``host=`` of another host:
+``hostvars`` has the inventory's values only, without defaults.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from lakehouse import defaults
 
 # Raw variables by process and host. A task is a process of its own, in which no inventory changes any more,
 # and asks for ports a hundred times.
-_SEEN: dict[tuple[int, str], dict[str, Any]] = {}
+_RAW_BY_HOST: dict[tuple[int, str], dict[str, Any]] = {}
 
 
 def _raw(hostvars: Any, host: str) -> dict[str, Any]:
-    """Return what the inventory says of a host and what it leaves unsaid, not evaluated."""
+    """Return the inventory's variables of a host with defaults, not evaluated."""
     key = (os.getpid(), host)
-    if key not in _SEEN:
-        _SEEN[key] = defaults.completed(hostvars.raw_get(host))
-    return _SEEN[key]
+    if key not in _RAW_BY_HOST:
+        _RAW_BY_HOST[key] = defaults.completed(hostvars.raw_get(host))
+    return _RAW_BY_HOST[key]
 
 
 class LookupModule(LookupBase):
@@ -32,8 +32,8 @@ class LookupModule(LookupBase):
 
     def run(self, terms: list[str], variables: Mapping[str, Any] | None = None, **options: Any) -> list[Any]:
         """Return the values of the variables that ``terms`` name."""
-        known = variables or {}
-        host = str(options.get("host", known["inventory_hostname"]))
-        raw = _raw(known["hostvars"], host)
-        templar = self._templar.copy_with_new_env(available_variables={**known, **raw})
+        play_variables = variables or {}
+        host = str(options.get("host", play_variables["inventory_hostname"]))
+        raw = _raw(play_variables["hostvars"], host)
+        templar = self._templar.copy_with_new_env(available_variables={**play_variables, **raw})
         return [defaults.table(name, templar.template(raw[name])) for name in terms]

@@ -22,4 +22,4 @@ class LookupModule(LookupBase):
     ) -> list[readiness.Probe]:
         """Return the probes of the services that ``terms`` name."""
         cluster = play.cluster(variables or {}, self._templar)
-        return [probe for row in map(play.row, terms) for probe in readiness.gate(cluster, row, cluster.here)]
+        return [probe for row in map(play.row, terms) for probe in readiness.gate(cluster, row, cluster.host)]

@@ -1,8 +1,8 @@
 """Look up the readiness probes of a service on this host, from its row of services.yml.
 
-``query('ready_of', 'metastore')`` is what `lakehouse_daemon` asks before the play goes on. Questions whose
-answer depends on processes that the play starts later are left out. With ``joined=true`` they are among them,
-and ``settled=true`` gives those that have to be right when every host of the play has started its daemons.
+``query('ready_of', 'metastore')`` has the probes that `lakehouse_daemon` runs before the play continues, without
+those that depend on processes which the play starts later. ``joined=true`` includes them, and ``settled=true``
+gives the probes for the time when every host of the play has started its daemons.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class LookupModule(LookupBase):
     ) -> list[readiness.Probe]:
         """Return the probes of the services that ``terms`` name."""
         cluster = play.cluster(variables or {}, self._templar)
-        found: list[readiness.Probe] = []
+        probes: list[readiness.Probe] = []
         for service in map(play.row, terms):
             questions = service.settled if settled else readiness.ready(service, alone=not joined)
-            found += readiness.probes(cluster, service, questions, cluster.here)
-        return found
+            probes += readiness.probes(cluster, service, questions, cluster.host)
+        return probes

@@ -1,8 +1,8 @@
 """Sizes of every service on every host, by the model in lakehouse/sizing/: ``lookup('sizes')``.
 
-Takes no terms and returns a dict by host, of values by the names of variables (MiB, cores, counts). What the
-inventory sets is taken from the inventory alone, so that a role's default may come from here. Every host's
-variables are read: a play asks once and keeps the answer (playbooks/tasks/shared.yml).
+Takes no terms and returns a dict by host, of values by the names of variables (MiB, cores, counts). Only the
+inventory's own values count as set, so that a role's default may use this lookup. It reads every host's
+variables: a play calls it once and stores the result (playbooks/tasks/shared.yml).
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class LookupModule(LookupBase):
         return [_ANSWER[0]]
 
     def _sizes(self, variables: Mapping[str, Any]) -> tuple[dict[str, dict[str, int]], list[Finding]]:
-        """Return the sizes by host, and what is to be said of them where every machine is known."""
+        """Return the sizes by host, and the findings on them if every machine is known."""
         hostvars, groups = variables["hostvars"], variables["groups"]
-        # What the cluster shares may be a default, which only a play knows.
+        # Shared variables of the cluster may be defaults, which only a play has.
         shared = {name: value for name, value in variables.items() if name.startswith("lakehouse_")}
         machines = {}
         settings: dict[str, Any] = {}
@@ -53,24 +53,28 @@ class LookupModule(LookupBase):
             member = {group for group, members in groups.items() if name in members}
             machines[name] = _machine(member, value)
         cluster = placed.cluster(machines, settings)
-        made = plan(cluster)
-        are_known = all(machine.memory_mb for machine in machines.values())
-        findings = judged(cluster, made) if are_known else []
-        return {name: dict(sizes) for name, sizes in made.sizes.items()}, findings
+        size_plan = plan(cluster)
+        all_known = all(machine.memory_mb for machine in machines.values())
+        findings = judged(cluster, size_plan) if all_known else []
+        return {name: dict(sizes) for name, sizes in size_plan.sizes.items()}, findings
 
     def _reader(self, raw: Mapping[str, Any]) -> Any:
-        """Return a function from a name to the host's value, None where the inventory does not say it."""
+        """Return a function from a name to the host's value, None if the inventory does not set it."""
         facts = raw.get("ansible_facts") or {}
-        found = {"node_memory_mb": facts.get("memtotal_mb"), "node_cores": facts.get("processor_vcpus")}
-        known = {name: size for name, size in found.items() if size} | dict(raw)
-        templar = self._templar.copy_with_new_env(available_variables=known)
+        hardware = {"node_memory_mb": facts.get("memtotal_mb"), "node_cores": facts.get("processor_vcpus")}
+        variables = {name: size for name, size in hardware.items() if size} | dict(raw)
+        templar = self._templar.copy_with_new_env(available_variables=variables)
 
         def value(name: str) -> Any:
-            if name not in known:
+            if name not in variables:
                 return None
             try:
-                return templar.template(known[name]) if isinstance(known[name], str) else known[name]
-            except AnsibleTemplateError:  # it takes a fact, or a role's default, which is not there
+                return (
+                    templar.template(variables[name]) if isinstance(variables[name], str) else variables[name]
+                )
+            except (
+                AnsibleTemplateError
+            ):  # it refers to a fact or to a role's default, which is not available here
                 return None
 
         return value

@@ -12,7 +12,7 @@ import pytest
 from lakehouse import services
 from lakehouse.dev.floor import imprint, probing, steps
 from lakehouse.dev.floor.steps import Step
-from lakehouse.dev.floor.taking import Taken
+from lakehouse.dev.floor.taking import NodeSnapshot
 from lakehouse.errors import LakehouseError
 from tests.unit import patience
 
@@ -128,11 +128,11 @@ socket 0.0.0.0:9083
         ]
 
 
-def taken() -> Taken:
+def taken() -> NodeSnapshot:
     unit = "/etc/systemd/system/hdfs-datanode.service"
     drop_in = "/etc/systemd/system/postgresql@17-main.service.d/lakehouse.conf"
     folders = ("/srv/soft/hadoop/releases/3.5.0-abc", "/srv/soft/spark/releases/4.1.4-def")
-    return Taken(
+    return NodeSnapshot(
         packages=frozenset(),
         before=b"",
         files=b"",

@@ -1,4 +1,4 @@
-"""What a run of the kit has left on a bare node, told from what packages and daemons have: by names alone."""
+"""The changes of a run of the kit on a bare node, separated from those of packages and daemons by path."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def packaged(lists: str, verified: str) -> set[str]:
 def kept(changed: Iterable[str], install_dir: str, config_dir: str) -> list[str]:
     """Return the files, links and folders of configuration, units and programs among the changed paths.
 
-    Of a release in `install_dir` that is the link `conf`: the rest comes out of its archive.
+    Of a release in `install_dir` only the link `conf` counts: its archive has the other files.
     """
     places = (*PLACES, install_dir, config_dir)
     unpacked, conf = f"{install_dir}/*/releases/*", re.compile(r".*/releases/[^/]+/conf")
@@ -45,13 +45,13 @@ def kept(changed: Iterable[str], install_dir: str, config_dir: str) -> list[str]
 
 
 def rooms(changed: Iterable[str], text: str) -> list[str]:
-    """Return the changed paths among data that may be folders of the kit, which a text names.
+    """Return the changed paths that a text names: candidates for the kit's data folders.
 
-    `text` is all that `kept` files say. Whether a named path is a folder is for the caller to ask.
+    `text` is the content of the `kept` files. The caller checks whether a path is a folder.
     """
-    named = {"/" + path.strip("/") for path in _PATH.findall(text)}
-    named |= {parent for path in named for parent in _parents(path)}
-    return [path for path in changed if path in named]
+    paths = {"/" + path.strip("/") for path in _PATH.findall(text)}
+    paths |= {parent for path in paths for parent in _parents(path)}
+    return [path for path in changed if path in paths]
 
 
 def precedes_packages(path: str) -> bool:
@@ -59,10 +59,10 @@ def precedes_packages(path: str) -> bool:
     return any(fnmatch(path, pattern) for pattern in _BEFORE_PACKAGES)
 
 
-def releases(changed: Iterable[str], install_dir: str, known: Collection[str]) -> dict[str, str]:
-    """Return the installed releases: by folder (`/opt/hadoop`) the release's name, of the known ones."""
-    found = (re.fullmatch(rf"({re.escape(install_dir)}/[^/]+)/releases/([^/]+)", path) for path in changed)
-    return {match[1]: match[2] for match in found if match and match[2] in known}
+def releases(changed: Iterable[str], install_dir: str, names: Collection[str]) -> dict[str, str]:
+    """Return the installed releases: by folder (`/opt/hadoop`) the release's name, if it is in `names`."""
+    matches = (re.fullmatch(rf"({re.escape(install_dir)}/[^/]+)/releases/([^/]+)", path) for path in changed)
+    return {match[1]: match[2] for match in matches if match and match[2] in names}
 
 
 def units(paths: Iterable[str]) -> set[str]:
@@ -75,24 +75,24 @@ def of_unit(unit: str, paths: Iterable[str]) -> list[str]:
     return [path for path in paths if (match := _UNIT.fullmatch(path)) and match[1] == unit]
 
 
-def state(shown: str, known_units: Collection[str], ports: Collection[int]) -> frozenset[str]:
-    """Return what is true of a node, a line each: active units, ports with a listener.
+def state(output: str, known_units: Collection[str], ports: Collection[int]) -> frozenset[str]:
+    """Return the state of a node, a line each: active units, ports with a listener.
 
-    `shown` has lines `unit NAME` and `socket ADDRESS:PORT` (of `ss`); those that are not known are left out.
+    `output` has lines `unit NAME` and `socket ADDRESS:PORT` (of `ss`); unknown units and ports are ignored.
     """
     lines = set()
-    for kind, _, name in (line.partition(" ") for line in shown.splitlines()):
+    for kind, _, name in (line.partition(" ") for line in output.splitlines()):
         if kind == "unit" and name in known_units:
             lines.add(f"{name} is active")
-        elif kind == "socket" and (found := _SOCKET.search(name)) and int(found[2]) in ports:
-            lines.add(f"{found[1] or EVERY}:{found[2]} listens")
+        elif kind == "socket" and (socket := _SOCKET.search(name)) and int(socket[2]) in ports:
+            lines.add(f"{socket[1] or EVERY}:{socket[2]} listens")
     return frozenset(lines)
 
 
 def sockets(lines: Iterable[str], address: str) -> list[tuple[str, int]]:
-    """Return the places among the lines of a node's state where another machine finds a listener."""
-    found = (re.fullmatch(r"(\d\S*):(\d+) listens", line) for line in lines)
-    places = {(address if match[1] == EVERY else match[1], int(match[2])) for match in found if match}
+    """Return address and port of the listeners in a node's state that other machines can reach."""
+    matches = (re.fullmatch(r"(\d\S*):(\d+) listens", line) for line in lines)
+    places = {(address if match[1] == EVERY else match[1], int(match[2])) for match in matches if match}
     return sorted(place for place in places if not place[0].startswith("127."))
 
 

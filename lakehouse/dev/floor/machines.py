@@ -1,4 +1,4 @@
-"""The nodes of an inventory as Docker's containers: the only place that speaks to them."""
+"""The nodes of an inventory as Docker's containers: the only module that runs commands on them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ class Machines:
     Raises LakehouseError where the inventory's machines are real.
     """
 
-    def __init__(self, found: Inventory) -> None:
-        cluster = spec.read(found)
+    def __init__(self, inventory: Inventory) -> None:
+        cluster = spec.read(inventory)
         if cluster is None:
-            raise LakehouseError(f"{found.path} has real machines; the floor is made of bare nodes")
+            raise LakehouseError(f"{inventory.path} has real machines; the floor is made of bare nodes")
         with docker_api.connect() as client:
-            here = docker_api.containers(client, cluster.cluster)
-            self._names = {str(each.labels[docker_api.NODE_LABEL]): str(each.name) for each in here}
+            containers = docker_api.containers(client, cluster.cluster)
+            self._names = {
+                str(container.labels[docker_api.NODE_LABEL]): str(container.name) for container in containers
+            }
 
     @property
     def nodes(self) -> list[str]:
@@ -52,16 +54,16 @@ class Machines:
         lines = self._called(node, ["diff", self._names[node]]).decode(errors="replace").splitlines()
         return [line[2:] for line in lines if not line.startswith("D ")]
 
-    def _called(self, node: str, words: list[str], **source: Any) -> bytes:
-        what = f"{node}: {words[-1].strip().splitlines()[-1]}"
-        following = f"docker exec -it {self._names[node]} bash"
+    def _called(self, node: str, arguments: list[str], **source: Any) -> bytes:
+        subject = f"{node}: {arguments[-1].strip().splitlines()[-1]}"
+        command = f"docker exec -it {self._names[node]} bash"
         try:
-            done = subprocess.run(
-                ["docker", *words], capture_output=True, check=False, timeout=LIMIT_SECONDS, **source
+            process = subprocess.run(
+                ["docker", *arguments], capture_output=True, check=False, timeout=LIMIT_SECONDS, **source
             )
         except subprocess.TimeoutExpired:
-            raise LakehouseError(f"{what}: not done after {LIMIT_SECONDS} s", following) from None
-        if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines() or ["no output"]
-            raise LakehouseError(f"{what}: {said[-1]}", following)
-        return bytes(done.stdout)
+            raise LakehouseError(f"{subject}: not done after {LIMIT_SECONDS} s", command) from None
+        if process.returncode:
+            messages = process.stderr.decode(errors="replace").strip().splitlines() or ["no output"]
+            raise LakehouseError(f"{subject}: {messages[-1]}", command)
+        return bytes(process.stdout)

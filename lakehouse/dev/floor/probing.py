@@ -1,4 +1,4 @@
-"""What is true of a cluster: questions to its services, and waiting until they are answered as they were."""
+"""Probes of a cluster's services, and waiting until their answers are the recorded ones."""
 
 from __future__ import annotations
 
@@ -25,25 +25,27 @@ COMPLETE = (Ready(services.HTTP, "namenode_http", _COUNTERS, value="beans.0.NumL
 
 
 def probes_of(places: Iterable[tuple[str, str, int]]) -> Iterator[Probe]:
-    """Return the probes of all that listens (a port's name, address and number), as the catalogue has them.
+    """Return the catalogue's probes of listeners (a port's name, address and number).
 
-    Those of HTTP lack the right answer.
+    Those of HTTP lack the expected answer.
     """
     rows = services.load().services.values()
-    asked = (*(one for row in rows for one in (*row.ready, *row.settled)), *COMPLETE)
+    questions = (*(question for row in rows for question in (*row.ready, *row.settled)), *COMPLETE)
     for name, address, port in places:
-        of_port = [one for one in asked if one.port == name]
-        if any(one.kind == services.THRIFT for one in of_port):
+        of_port = [question for question in questions if question.port == name]
+        if any(question.kind == services.THRIFT for question in of_port):
             yield {"kind": "thrift", "host": address, "port": port, "call": "get_all_databases"}
-        # Followers ask their leader what it is asked itself.
-        pages = dict.fromkeys((one.path, one.value) for one in of_port if one.kind == services.HTTP)
+        # The probes of followers read their leader's pages, too.
+        pages = dict.fromkeys(
+            (question.path, question.value) for question in of_port if question.kind == services.HTTP
+        )
         for path, value in pages:
             page = {"kind": "http", "url": f"{endpoints.uri(name, address, port)}{path}"}
             yield page | ({"path": value} if value else {})
 
 
 def answered(probe: Probe) -> Probe:
-    """Return the probe with what is answered now as the right answer."""
+    """Return the probe with the current answer as the expected one."""
     if "path" not in probe:
         return probe
     document = json.loads(probes.fetch(probe["url"]))
@@ -64,10 +66,12 @@ def closed(address: str, port: int) -> str | None:
     return None
 
 
-def await_right(wrong: Callable[[], str | None], seconds: float = LIMIT_SECONDS) -> None:
-    """Ask until nothing is wrong; raise LakehouseError with what still is after so many seconds."""
+def await_right(problem: Callable[[], str | None], seconds: float = LIMIT_SECONDS) -> None:
+    """Wait until there is no problem; LakehouseError with the current one after `seconds`."""
     deadline = time.monotonic() + seconds
-    while (found := wrong()) is not None:
+    while (current_problem := problem()) is not None:
         if time.monotonic() > deadline:
-            raise LakehouseError(f"the floor is not complete after {seconds:g} s: {found}", "docker ps")
+            raise LakehouseError(
+                f"the floor is not complete after {seconds:g} s: {current_problem}", "docker ps"
+            )
         time.sleep(PAUSE_SECONDS)

@@ -1,4 +1,4 @@
-"""The steps from bare nodes to what the kit had made of them, and what each has to wait for."""
+"""The steps from bare nodes to the snapshots of the kit's nodes, with their dependencies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 from lakehouse import endpoints, inventory, services
 from lakehouse.dev.floor import imprint, probing, taking
 from lakehouse.dev.floor.machines import Machines
-from lakehouse.dev.floor.taking import Kit, Taken
+from lakehouse.dev.floor.taking import Kit, NodeSnapshot
 from plugins.module_utils.lakehouse import metastore_sql, probes
 
 # Steps that are no unit's.
@@ -66,110 +66,122 @@ class Step:
 
 
 def carry_out(steps: Mapping[str, Step]) -> None:
-    """Do all steps, as many side by side as can be; raise what the first of them raises that fails."""
+    """Run all steps concurrently after their dependencies; raise the error of the first that fails."""
     order = TopologicalSorter({name: step.after for name, step in steps.items()}).static_order()
-    done: dict[str, Future[None]] = {}
+    futures: dict[str, Future[None]] = {}
 
-    def turn(step: Step) -> None:
+    def run_step(step: Step) -> None:
         for name in step.after:
-            done[name].result()
+            futures[name].result()
         step.work()
 
     with ThreadPoolExecutor(max_workers=len(steps)) as pool:
         for name in order:
-            done[name] = pool.submit(turn, steps[name])
-    for each in done.values():
-        each.result()
+            futures[name] = pool.submit(run_step, steps[name])
+    for future in futures.values():
+        future.result()
 
 
 def plan(path: str, kit: Kit) -> dict[str, Step]:
-    """Return the steps by name for bare nodes of the inventory, which have to be there."""
+    """Return the steps by name for the bare nodes of the inventory, which must exist."""
     machines = Machines(inventory.load(path))
-    lacking = {node: taken.packages - taking.asked_for(machines, node) for node, taken in kit.nodes.items()}
+    lacking = {
+        node: snapshot.packages - taking.asked_for(machines, node) for node, snapshot in kit.nodes.items()
+    }
     common = frozenset[str].intersection(*lacking.values())
     steps: dict[str, Step] = {}
-    for node, taken in kit.nodes.items():
-        steps |= _installed(machines, node, taken, common, lacking[node] - common)
+    for node, snapshot in kit.nodes.items():
+        steps |= _installed(machines, node, snapshot, common, lacking[node] - common)
     steps |= _made(machines, kit)
-    for node, taken in kit.nodes.items():
-        steps |= _started(machines, kit, node, taken)
-    every = tuple(steps)
-    last = {"answers": Step(every, partial(_await, [partial(probes.ask, one) for one in kit.answers]))}
-    for node, taken in kit.nodes.items():
-        last[f"{node}: state"] = Step(every, partial(_await, [partial(_missing, machines, kit, node, taken)]))
+    for node, snapshot in kit.nodes.items():
+        steps |= _started(machines, kit, node, snapshot)
+    all_steps = tuple(steps)
+    last = {
+        "answers": Step(all_steps, partial(_await, [partial(probes.ask, probe) for probe in kit.answers]))
+    }
+    for node, snapshot in kit.nodes.items():
+        last[f"{node}: state"] = Step(
+            all_steps, partial(_await, [partial(_missing, machines, kit, node, snapshot)])
+        )
     return steps | last
 
 
-def lost(node: str, taken: Taken, state: frozenset[str]) -> str | None:
-    """Return what was true of the kit's node and is not of this one; None where nothing is lost."""
-    found = sorted(taken.state - state)
-    return f"{node}: not so any more: {', '.join(found)}" if found else None
+def lost(node: str, snapshot: NodeSnapshot, state: frozenset[str]) -> str | None:
+    """Return the parts of the snapshot's state that this node lacks, in a line; None if it has all."""
+    missing = sorted(snapshot.state - state)
+    return f"{node}: not so any more: {', '.join(missing)}" if missing else None
 
 
-def running(taken: Taken) -> list[str]:
+def running(snapshot: NodeSnapshot) -> list[str]:
     """Return the units of the kit that were active on a node."""
-    return sorted(unit for unit in taken.units if f"{unit} is active" in taken.state)
+    return sorted(unit for unit in snapshot.units if f"{unit} is active" in snapshot.state)
 
 
-def behind(node: str, taken: Taken, unit: str) -> tuple[str, ...]:
-    """Return the steps that a unit of a node needs: files, the releases that its own files name, packages.
+def behind(node: str, snapshot: NodeSnapshot, unit: str) -> tuple[str, ...]:
+    """Return the dependencies of a unit: files, the releases that its files name, packages.
 
-    One that has no file but a drop-in is of a package of the node's own, which files follow.
+    A unit with only a drop-in comes from the node's own packages, which precede the files.
     """
-    paths = imprint.of_unit(unit, taken.texts)
-    said = "".join(taken.texts[path] for path in paths)
-    named = [folder for folder in taken.releases if f"{folder.rpartition('/releases/')[0]}/current" in said]
+    paths = imprint.of_unit(unit, snapshot.texts)
+    texts = "".join(snapshot.texts[path] for path in paths)
+    releases = [
+        folder for folder in snapshot.releases if f"{folder.rpartition('/releases/')[0]}/current" in texts
+    ]
     packages = ["packages"] if any(path.endswith(f"/{unit}") for path in paths) else []
-    return tuple(f"{node}: {what}" for what in ("files", *packages, *named))
+    return tuple(f"{node}: {step}" for step in ("files", *packages, *releases))
 
 
 def _installed(
-    machines: Machines, node: str, taken: Taken, common: frozenset[str], own: frozenset[str]
+    machines: Machines,
+    node: str,
+    snapshot: NodeSnapshot,
+    common: frozenset[str],
+    own_packages: frozenset[str],
 ) -> dict[str, Step]:
-    """Releases beside packages: first a node's own, whose services can begin while others are installed."""
+    """Install packages and releases concurrently, the node's own packages first for their services."""
 
     def install(packages: frozenset[str], first: str) -> Callable[[], object]:
         names = shlex.join(sorted(packages))
         return partial(machines.run, node, f"{first}; {f'{INSTALL} {names}' if names else 'true'}")
 
     def before() -> None:
-        machines.run(node, f"cat > /etc/hosts; mkdir -p {shlex.join(taken.releases)}", taken.hosts)
-        machines.run(node, UNPACK, taken.before)
+        machines.run(node, f"cat > /etc/hosts; mkdir -p {shlex.join(snapshot.releases)}", snapshot.hosts)
+        machines.run(node, UNPACK, snapshot.before)
 
     steps = {
         "before": Step((), before),
-        "own packages": Step(("before",), install(own, UPDATE)),
-        "files": Step(("own packages",), partial(machines.run, node, f"{UNPACK}; {READ}", taken.files)),
+        "own packages": Step(("before",), install(own_packages, UPDATE)),
+        "files": Step(("own packages",), partial(machines.run, node, f"{UNPACK}; {READ}", snapshot.files)),
         "packages": Step(("own packages",), install(common, "true")),
     }
-    waited_for = {name for unit in running(taken) for name in behind(node, taken, unit)}
-    for folder, archive in taken.releases.items():
-        # What no service needs makes way for the others.
-        after = "before" if f"{node}: {folder}" in waited_for else "packages"
+    required_steps = {name for unit in running(snapshot) for name in behind(node, snapshot, unit)}
+    for folder, archive in snapshot.releases.items():
+        # Releases that no service needs are unpacked last.
+        after = "before" if f"{node}: {folder}" in required_steps else "packages"
         steps[folder] = Step((after,), partial(machines.unpack, node, archive, folder))
     return {
-        f"{node}: {name}": Step(tuple(f"{node}: {each}" for each in step.after), step.work)
+        f"{node}: {name}": Step(tuple(f"{node}: {dependency}" for dependency in step.after), step.work)
         for name, step in steps.items()
     }
 
 
-def _started(machines: Machines, kit: Kit, node: str, taken: Taken) -> dict[str, Step]:
-    """A step for each unit that ran: it is done when the unit listens where it did."""
+def _started(machines: Machines, kit: Kit, node: str, snapshot: NodeSnapshot) -> dict[str, Step]:
+    """Return a step for each unit that ran: it starts the unit and waits for its listeners."""
     steps = {}
-    for unit in running(taken):
-        after = [*behind(node, taken, unit)]
+    for unit in running(snapshot):
+        after = [*behind(node, snapshot, unit)]
         for name in AFTER.get(unit, ()):
-            hosts = [each for each, other in kit.nodes.items() if name in running(other)]
-            after += [f"{each}: {name}" for each in hosts] if "." in name else [name]
+            hosts = [host for host, host_snapshot in kit.nodes.items() if name in running(host_snapshot)]
+            after += [f"{host}: {name}" for host in hosts] if "." in name else [name]
         steps[f"{node}: {unit}"] = Step(tuple(after), partial(_start, machines, kit, node, unit))
     return steps
 
 
 def _start(machines: Machines, kit: Kit, node: str, unit: str) -> None:
-    # One that its package has started reads its files.
+    # A unit that its package has started reads its files.
     machines.run(node, f"systemctl restart {shlex.quote(unit)}")
-    own = own_ports(unit)
-    places = [(address, port) for name, address, port in kit.nodes[node].places if name in own]
+    ports = own_ports(unit)
+    places = [(address, port) for name, address, port in kit.nodes[node].places if name in ports]
     _await([partial(probing.closed, *place) for place in places])
 
 
@@ -182,12 +194,16 @@ def own_ports(unit: str) -> set[str]:
 
 
 def _made(machines: Machines, kit: Kit) -> dict[str, Step]:
-    """What happens once in a cluster's life."""
-    found, variables = kit.inventory, kit.inventory.hosts[0].variables
+    """Return the steps that run once per cluster."""
+    cluster_inventory, variables = kit.inventory, kit.inventory.hosts[0].variables
     namenode, database, metastore = (
-        endpoints.active(service, found).name for service in ("namenode", "postgresql", "metastore")
+        endpoints.active(service, cluster_inventory).name
+        for service in ("namenode", "postgresql", "metastore")
     )
-    cluster, port = variables["lakehouse_cluster_id"], endpoints.endpoint("postgresql", found).port
+    cluster, port = (
+        variables["lakehouse_cluster_id"],
+        endpoints.endpoint("postgresql", cluster_inventory).port,
+    )
     server = tuple(
         f"{database}: {unit}" for unit in running(kit.nodes[database]) if fnmatch(unit, POSTGRESQL)
     )
@@ -210,22 +226,23 @@ def _made(machines: Machines, kit: Kit) -> dict[str, Step]:
 
 
 def settled(login: Mapping[str, str]) -> bytes:
-    """Return what lets the metastore's role make its schema, and what takes it from there, as the owner.
+    """Return the SQL that grants the metastore's role the creation of its schema, or settles a complete one.
 
-    One table of the kit is beside those of the metastore's own tool; it may only be made after them.
+    The kit's own table can only be created after those of the metastore's tool.
     """
     user, owner = login["user"], metastore_sql.owner_of(login["user"])
-    there = "select to_regclass('public.\"VERSION\"') is not null as complete \\gset"
+    is_complete = "select to_regclass('public.\"VERSION\"') is not null as complete \\gset"
     script = (
-        f"{there}\n\\if :complete\n{metastore_sql.RUNTIME_STATS}\\endif\n{metastore_sql.settled(user, owner)}"
+        f"{is_complete}\n\\if :complete\n{metastore_sql.RUNTIME_STATS}\\endif\n"
+        f"{metastore_sql.settled(user, owner)}"
     )
     return f"\\connect {login['name']} {owner}\n{script}".encode()
 
 
 def _folders(kit: Kit) -> None:
-    """Make the folders of HDFS as soon as it can be written."""
+    """Create the folders of HDFS after it has left safe mode."""
     server = taking.hdfs(kit.inventory)
-    _await([partial(probes.ask, one) for one in kit.answers if one.get("path") == probing.SAFE_MODE])
+    _await([partial(probes.ask, probe) for probe in kit.answers if probe.get("path") == probing.SAFE_MODE])
     for folder in kit.folders:
         path = folder["path"]
         server.call("PUT", "MKDIRS", path)
@@ -235,8 +252,8 @@ def _folders(kit: Kit) -> None:
             server.call("PUT", "MODIFYACLENTRIES", path, aclspec=",".join(folder["acl"]))
 
 
-def _missing(machines: Machines, kit: Kit, node: str, taken: Taken) -> str | None:
-    return lost(node, taken, taking.state(machines, node, taken.units, taking.ports(kit.inventory)))
+def _missing(machines: Machines, kit: Kit, node: str, snapshot: NodeSnapshot) -> str | None:
+    return lost(node, snapshot, taking.state(machines, node, snapshot.units, taking.ports(kit.inventory)))
 
 
 def _await(questions: Collection[Callable[[], str | None]]) -> None:

@@ -1,4 +1,4 @@
-"""What the kit has put on nodes, taken from them right after its run."""
+"""Snapshots of nodes, taken right after a run of the kit."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ done
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What the kit has put on one node, and what is true of the node then.
+class NodeSnapshot:
+    """The files and packages of the kit on one node, and the state of the node.
 
-    `packages` are those that were asked for. `before` and `files` are archives of files, links and
-    folders for data: what packages have to find, and the rest; `texts` are those of files by path. `releases`
-    has by folder (`/opt/hadoop/releases/<name>`) the archive that is unpacked there. `state` has a line for
-    each unit of `units` that is active and each port of the kit that is taken; `places` are these ports as
-    others find them: name, address, number.
+    `packages` are the manually installed ones. `before` and `files` are archives of files, links and folders
+    for data: those that must precede the packages, and the others; `texts` are the files' contents by path.
+    `releases` has by folder (`/opt/hadoop/releases/<name>`) the archive that is unpacked there. `state` has a
+    line for each active unit of `units` and each port of the kit with a listener; `places` are these ports as
+    other machines reach them: name, address, number.
     """
 
     packages: frozenset[str]
@@ -67,41 +67,41 @@ class Taken:
 
 @dataclass(frozen=True)
 class Kit:
-    """A cluster as the kit has made it: `folders` of HDFS, `answers` as probes with what was answered."""
+    """A cluster after a run of the kit: `folders` of HDFS, `answers` are probes with expected answers."""
 
     inventory: Inventory
-    nodes: Mapping[str, Taken]
+    nodes: Mapping[str, NodeSnapshot]
     databases: bytes
     folders: tuple[Mapping[str, Any], ...]
     answers: tuple[probing.Probe, ...]
 
 
-def ports(found: Inventory) -> dict[int, str]:
+def ports(inventory: Inventory) -> dict[int, str]:
     """Return the names of the kit's ports by number."""
-    return {int(number): name for name, number in found.hosts[0].variables["lakehouse_ports"].items()}
+    return {int(number): name for name, number in inventory.hosts[0].variables["lakehouse_ports"].items()}
 
 
-def hdfs(found: Inventory) -> WebHdfs:
-    """Return the NameNode, as its superuser."""
-    users = found.hosts[0].variables["lakehouse_users"]
-    return WebHdfs(endpoints.endpoint("namenode_http", found).uri, users["hdfs"])
+def hdfs(inventory: Inventory) -> WebHdfs:
+    """Return a client of the NameNode, as its superuser."""
+    users = inventory.hosts[0].variables["lakehouse_users"]
+    return WebHdfs(endpoints.endpoint("namenode_http", inventory).uri, users["hdfs"])
 
 
 def look(path: str) -> Kit:
-    """Take from a cluster that the kit has just converged all that the floor needs; nothing is changed."""
-    found = inventory.load(path)
-    machines = Machines(found)
-    port = endpoints.endpoint("postgresql", found).port
+    """Return the snapshot of a cluster that the kit has just converged; the cluster is unchanged."""
+    source = inventory.load(path)
+    machines = Machines(source)
+    port = endpoints.endpoint("postgresql", source).port
     archives = _archives()
     with ThreadPoolExecutor() as pool:
-        taken = pool.map(lambda node: _taken(found, machines, node, archives), machines.nodes)
-        nodes = dict(zip(machines.nodes, taken, strict=True))
+        snapshots = pool.map(lambda node: _snapshot(source, machines, node, archives), machines.nodes)
+        nodes = dict(zip(machines.nodes, snapshots, strict=True))
     return Kit(
-        inventory=found,
+        inventory=source,
         nodes=nodes,
-        databases=machines.run(endpoints.active("postgresql", found).name, f"port={port}{DUMP}"),
-        folders=tuple(_folders(hdfs(found), "/")),
-        answers=tuple(_answers(found, nodes)),
+        databases=machines.run(endpoints.active("postgresql", source).name, f"port={port}{DUMP}"),
+        folders=tuple(_folders(hdfs(source), "/")),
+        answers=tuple(_answers(source, nodes)),
     )
 
 
@@ -115,22 +115,24 @@ def state(machines: Machines, node: str, units: Iterable[str], numbers: Iterable
     return imprint.state(machines.ask(node, STATE), frozenset(units), frozenset(numbers))
 
 
-def _taken(found: Inventory, machines: Machines, node: str, archives: Mapping[str, Path]) -> Taken:
-    machine = next(each for each in found.hosts if each.name == node)
+def _snapshot(
+    inventory: Inventory, machines: Machines, node: str, archives: Mapping[str, Path]
+) -> NodeSnapshot:
+    machine = next(host for host in inventory.hosts if host.name == node)
     install_dir, config_dir = (
         str(machine.variables[f"lakehouse_{name}_dir"]) for name in ("install", "config")
     )
     of_packages = imprint.packaged(machines.ask(node, LISTS), machines.ask(node, VERIFY))
     changed = [path for path in machines.changed(node) if path not in of_packages]
-    kept = imprint.kept(changed, install_dir, config_dir)
-    texts = dict(_texts(machines.run(node, PACK, _lines(kept))))
-    rooms = imprint.rooms((path for path in changed if path not in kept), "\n".join(texts.values()))
-    paths = [*kept, *machines.run(node, ONLY_FOLDERS, _lines(rooms)).decode().splitlines()]
-    before = [path for path in kept if imprint.precedes_packages(path)]
-    units, names = frozenset(imprint.units(kept)), ports(found)
-    here = state(machines, node, units, names)
+    kept_paths = imprint.kept(changed, install_dir, config_dir)
+    texts = dict(_texts(machines.run(node, PACK, _lines(kept_paths))))
+    rooms = imprint.rooms((path for path in changed if path not in kept_paths), "\n".join(texts.values()))
+    paths = [*kept_paths, *machines.run(node, ONLY_FOLDERS, _lines(rooms)).decode().splitlines()]
+    before = [path for path in kept_paths if imprint.precedes_packages(path)]
+    units, names = frozenset(imprint.units(kept_paths)), ports(inventory)
+    current_state = state(machines, node, units, names)
     installed = imprint.releases(changed, install_dir, archives)
-    return Taken(
+    return NodeSnapshot(
         packages=asked_for(machines, node),
         before=machines.run(node, PACK, _lines(before)),
         files=machines.run(node, PACK, _lines(path for path in paths if path not in before)),
@@ -138,8 +140,10 @@ def _taken(found: Inventory, machines: Machines, node: str, archives: Mapping[st
         texts=texts,
         releases={f"{root}/releases/{name}": archives[name] for root, name in installed.items()},
         units=units,
-        state=here,
-        places=tuple((names[port], where, port) for where, port in imprint.sockets(here, machine.address)),
+        state=current_state,
+        places=tuple(
+            (names[port], where, port) for where, port in imprint.sockets(current_state, machine.address)
+        ),
     )
 
 
@@ -165,16 +169,20 @@ def _folders(server: WebHdfs, path: str) -> Iterator[dict[str, Any]]:
     """Yield every folder below a path, with its owner, mode and access control list, the upper ones first."""
     for child in server.call("GET", "LISTSTATUS", path)["FileStatuses"]["FileStatus"]:
         if child["type"] == "DIRECTORY":
-            below = f"{path.rstrip('/')}/{child['pathSuffix']}"
-            acl = server.call("GET", "GETACLSTATUS", below)["AclStatus"]["entries"]
-            yield {"path": below, "acl": acl, **{key: child[key] for key in ("owner", "group", "permission")}}
-            yield from _folders(server, below)
+            folder_path = f"{path.rstrip('/')}/{child['pathSuffix']}"
+            acl = server.call("GET", "GETACLSTATUS", folder_path)["AclStatus"]["entries"]
+            yield {
+                "path": folder_path,
+                "acl": acl,
+                **{key: child[key] for key in ("owner", "group", "permission")},
+            }
+            yield from _folders(server, folder_path)
 
 
-def _answers(found: Inventory, nodes: Mapping[str, Taken]) -> Iterator[probing.Probe]:
-    places = [place for taken in nodes.values() for place in taken.places]
+def _answers(inventory: Inventory, nodes: Mapping[str, NodeSnapshot]) -> Iterator[probing.Probe]:
+    places = [place for snapshot in nodes.values() for place in snapshot.places]
     yield from map(probing.answered, probing.probes_of(places))
     engines = [port for name, _, port in places if name == "trino_http"]
     if engines:
-        user = found.hosts[0].variables["lakehouse_users"]["trino"]
-        yield probing.trino(endpoints.endpoint("trino_http", found).uri, user, len(engines))
+        user = inventory.hosts[0].variables["lakehouse_users"]["trino"]
+        yield probing.trino(endpoints.endpoint("trino_http", inventory).uri, user, len(engines))
