@@ -1,4 +1,4 @@
-"""Programs that the verbs start: Ansible and pytest, with their output in a log of their own."""
+"""Run programs of the verbs, such as Ansible and pytest, each with its own log."""
 
 from __future__ import annotations
 
@@ -39,15 +39,17 @@ def logged(argv: Sequence[str], log: Path, environment: Mapping[str, str] | None
     log.parent.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     with log.open("w", encoding="utf-8") as stream:
-        done = subprocess.run(
+        process = subprocess.run(
             argv, cwd=ROOT, stdout=stream, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
             env={**os.environ, **(environment or {})}, check=False,
         )  # fmt: skip
-    _ended(argv, done.returncode, began)
+    _ended(argv, process.returncode, began)
     output = log.read_text(encoding="utf-8")
-    if done.returncode:
-        shown = "\n".join(output.splitlines()[-SHOWN_LINES:])
-        raise LakehouseError(f"{shown}\n{Path(argv[0]).name} failed (exit {done.returncode})", f"less {log}")
+    if process.returncode:
+        last_lines = "\n".join(output.splitlines()[-SHOWN_LINES:])
+        raise LakehouseError(
+            f"{last_lines}\n{Path(argv[0]).name} failed (exit {process.returncode})", f"less {log}"
+        )
     return output
 
 

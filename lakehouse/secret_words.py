@@ -1,4 +1,4 @@
-"""Words by which a secret is recognised: for support bundles, and for files that every account may read."""
+"""Recognition of secrets by words: for support bundles, and for files that every account may read."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def is_secret(key: str, value: object) -> bool:
 
 
 def within(text: str) -> Iterator[tuple[str, str]]:
-    """Yield what it is called, and the secret, of each one inside a text: options, URLs, private keys."""
-    for found in _PAIR.finditer(text):
-        key, value = found.groups()
-        # Behind a colon, a file that holds it: LoadCredential of a unit.
+    """Yield name and value of each secret in a text: options, URLs, private keys."""
+    for match in _PAIR.finditer(text):
+        key, value = match.groups()
+        # A value after a colon may be the path of a file: LoadCredential of a unit.
         if is_secret(key, value) and not value.startswith("/"):
             yield key.lstrip("-"), value
-    for found in _URL.finditer(text):
-        yield "a password in a URL", found["secret"]
+    for match in _URL.finditer(text):
+        yield "a password in a URL", match["secret"]
     if _KEY_BLOCK.search(text):
         yield "a private key", text

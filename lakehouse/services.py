@@ -1,4 +1,4 @@
-"""The catalogue of services, `services.yml`, as immutable data: who runs what, as whom, on which ports."""
+"""The catalogue of services, `services.yml`, as immutable data: hosts, users, ports, probes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from plugins.module_utils.lakehouse.hdfs_gate import GATES
 
 FILE = ROOT / "services.yml"
 KEY = "lakehouse_catalogue"
-# How many hosts a group may have.
+# The allowed numbers of hosts of a group.
 ONE, AT_MOST_ONE, PAIR, SOME, OPTIONAL, QUORUM = "one", "at most one", "pair", "some", "optional", "quorum"
 COUNTS = (ONE, AT_MOST_ONE, PAIR, SOME, OPTIONAL, QUORUM)
 # Counts that allow a group without a host.
 DISPENSABLE = (AT_MOST_ONE, PAIR, OPTIONAL, QUORUM)
 CORE, FULL = "core", "full"
-# How a port is asked whether its service serves.
+# The kinds of readiness probes.
 HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE = (
     "http",
     "thrift",
@@ -34,7 +34,7 @@ HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE = (
     "beeline",
 )
 KINDS = (HTTP, THRIFT, SPARK_CONNECT, TRINO, PSQL, BEELINE)
-# When a question is asked, where that is not always: by itself alone, or once the others have joined.
+# Questions of one situation only: while the service is alone, or after the others have joined.
 ALONE, JOINED = "alone", "joined"
 # Protocols of listeners, each with the scheme of its URI and that under TLS; empty where clients get no URI.
 PROTOCOLS = {
@@ -46,13 +46,13 @@ PROTOCOLS = {
     "grpc": ("grpc", "grpc"),
     "tcp": ("", ""),
 }
-# In a condition it stands first.
+# The first name in a condition.
 _VARIABLE = re.compile(r"\b[a-z]\w*")
 
 
 @dataclass(frozen=True)
 class User:
-    """Whom daemons run as: a key of `lakehouse_users`, with the account where an inventory names no other."""
+    """A user of daemons: a key of `lakehouse_users`, with the default account."""
 
     name: str
     account: str
@@ -113,7 +113,7 @@ class Listener:
 
 @dataclass(frozen=True)
 class Heap:
-    """What sizes a service: memory of its host by `divisor`, from `least` to `most`, all in MiB.
+    """The size of a service: memory of its host by `divisor`, from `least` to `most`, all in MiB.
 
     Its process takes `max(beside, overhead x heap)` on top, and `unit` MiB for each of its variable's.
     `fallback` is the variable that counts where the service's own is not set.
@@ -130,14 +130,14 @@ class Heap:
 
 @dataclass(frozen=True)
 class Ready:
-    """A question to a port that only a working service answers, by one of KINDS.
+    """A readiness probe of a port, of one of KINDS: only a working service passes it.
 
-    Over HTTP its `path` answers. With `value`, a dotted path into the answer, what is there `equals` the
-    given one, is `among` some, of which one may be null, counts the `hosts` of a group, or is `at_least` a
+    Over HTTP it reads `path`. With `value`, a dotted path into the document, the value there `equals` a
+    constant, is `among` some, of which one may be null, counts the `hosts` of a group, or is `at_least` a
     number.
 
-    `asked` is None where it is asked whenever readiness is. JOINED questions depend on processes that a
-    converge starts later; ALONE ones take their place there.
+    `asked` is None for an unconditional probe. JOINED probes depend on processes that a converge starts
+    later; ALONE ones replace them there.
     """
 
     kind: str
@@ -294,13 +294,13 @@ class Catalogue:
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Roles of the services that the small profile leaves out."""
-        found = [
+        """Roles of the services that the small profile excludes."""
+        roles = [
             service.role
             for service in self.services.values()
             if all(self.groups[group].profile == FULL for group in service.groups)
         ]
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(roles))
 
 
 @cache
@@ -327,10 +327,10 @@ def _named(name: str, entry: object) -> object:
     return {"name": name, **entry} if isinstance(entry, Mapping) else entry
 
 
-def _made(kind: Any, path: Path, what: str, fields: object) -> Any:
+def _made(kind: Any, path: Path, subject: str, fields: object) -> Any:
     if not isinstance(fields, Mapping):
         raise LakehouseError(
-            f"{path.name}: {what}: {fields!r} is no mapping of keys to values", f"correct {path}"
+            f"{path.name}: {subject}: {fields!r} is no mapping of keys to values", f"correct {path}"
         )
     try:
         return kind(
@@ -338,7 +338,7 @@ def _made(kind: Any, path: Path, what: str, fields: object) -> Any:
         )
     except TypeError as error:
         reason = str(error).rpartition("() ")[2]
-        raise LakehouseError(f"{path.name}: {what}: {reason}", f"correct {path}") from None
+        raise LakehouseError(f"{path.name}: {subject}: {reason}", f"correct {path}") from None
 
 
 # Parts of a row of which there is at most one.
@@ -354,13 +354,13 @@ _PARTS = {
 
 
 def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
-    # What Ansible alone needs to know.
-    known = {key: value for key, value in row.items() if key not in {"enabled", "storage"}}
+    # Only Ansible reads `enabled` and `storage`.
+    fields = {key: value for key, value in row.items() if key not in {"enabled", "storage"}}
     listeners = tuple(
         _made(Listener, path, f"service {name}: listener {listener}", _named(listener, entry))
         for listener, entry in row.get("listeners", {}).items()
     )
-    asked = {
+    questions = {
         key: tuple(_made(Ready, path, f"service {name}: {key}", entry) for entry in row.get(key, ()))
         for key in ("ready", "settled")
     }
@@ -372,31 +372,34 @@ def _service(path: Path, name: str, row: Mapping[str, Any]) -> Service:
     lists = {key: tuple(row.get(key, ())) for key in ("groups", "memory", "logs")}
     heap = _made(Heap, path, f"service {name}: heap", row["heap"]) if "heap" in row else None
     switch = _VARIABLE.search(str(row.get("enabled", "")))
-    own = (
+    values = (
         {"instance": "", "user": None, "http": None, "leader": None, "switch": switch and switch[0]}
-        | known
+        | fields
         | {"listeners": listeners, "heap": heap}
-        | asked
+        | questions
         | parts
         | lists
     )
-    service: Service = _row(Service, path, name, own)
+    service: Service = _row(Service, path, name, values)
     return service
 
 
 def _faults(catalogue: Catalogue) -> Iterable[str]:
-    """Say what no row may say."""
+    """Give the errors of the catalogue's rows."""
     for group in catalogue.groups.values():
         if group.hosts not in COUNTS or group.profile not in {CORE, FULL}:
-            counts = f"{', '.join(COUNTS[:-1])} or {COUNTS[-1]}"
-            yield f"group {group.name}: hosts is {counts}; profile is core or full"
+            allowed = f"{', '.join(COUNTS[:-1])} or {COUNTS[-1]}"
+            yield f"group {group.name}: hosts is {allowed}; profile is core or full"
     for service in catalogue.services.values():
         yield from (f"service {service.name}: {fault}" for fault in _service_faults(catalogue, service))
         yield from _unasked(catalogue, service)
     listeners = [listener for service in catalogue.services.values() for listener in service.listeners]
-    for what in (Counter(one.name for one in listeners), Counter(one.port for one in listeners)):
+    for counts in (
+        Counter(listener.name for listener in listeners),
+        Counter(listener.port for listener in listeners),
+    ):
         yield from (
-            f"port {value} is there {counted(count, 'time')}" for value, count in what.items() if count > 1
+            f"port {value} is there {counted(count, 'time')}" for value, count in counts.items() if count > 1
         )
 
 
@@ -467,18 +470,20 @@ def _heap_faults(service: Service, heap: Heap) -> Iterable[str]:
 
 
 def _unasked(catalogue: Catalogue, service: Service) -> Iterable[str]:
-    """Say what could not be asked: a service without a question would count as serving once it runs."""
-    asked = (*service.ready, *service.settled, *filter(None, [service.leads]))
+    """Give the errors of probes: a service without one would count as serving as soon as it runs."""
+    questions = (*service.ready, *service.settled, *filter(None, [service.leads]))
     if not service.ready:
         yield f"service {service.name}: ready names what it answers once it serves"
-    if unknown := sorted({one.kind for one in asked} - {*KINDS}):
+    if unknown := sorted({question.kind for question in questions} - {*KINDS}):
         yield f"service {service.name}: a question is of the kind {', '.join(KINDS)}, not {unknown[0]}"
-    if unknown := sorted({question.asked for question in asked if question.asked} - {ALONE, JOINED}):
+    if unknown := sorted({question.asked for question in questions if question.asked} - {ALONE, JOINED}):
         yield f"service {service.name}: a question is asked {ALONE} or {JOINED}, not {unknown[0]}"
     if service.ready and not [question for question in service.ready if question.asked != JOINED]:
         yield f"service {service.name}: ready has a question that is not asked {JOINED}"
-    ports = {one.port for one in asked} | ({service.members.port} if service.members else set())
+    ports = {question.port for question in questions} | ({service.members.port} if service.members else set())
     if missing := sorted(ports - catalogue.listeners.keys()):
         yield f"service {service.name}: no service has the listener {missing[0]} that is asked"
-    if missing := sorted({one.hosts for one in asked if one.hosts} - catalogue.groups.keys()):
+    if missing := sorted(
+        {question.hosts for question in questions if question.hosts} - catalogue.groups.keys()
+    ):
         yield f"service {service.name}: the group {missing[0]} that is counted stands under groups"

@@ -1,7 +1,6 @@
-"""The files of tables in HDFS, and what of their metadata the check of risky tables needs.
+"""The files of tables in HDFS, and their metadata for the check of risky tables.
 
-The writer of a table writes them: every one is read within limits, and what cannot be understood is a fault
-of that table alone.
+Users write these files: each is read within limits, and an unreadable one is a fault of its table alone.
 """
 
 from __future__ import annotations
@@ -103,22 +102,22 @@ class Files:
 
 
 def last_actions(folder: str, files: Files) -> dict[str, dict[str, Any]]:
-    """Return the `protocol` and the `metaData` that hold in a Delta log: the newest of each.
+    """Return the current `protocol` and `metaData` of a Delta log: the newest of each.
 
-    DamagedError where a file cannot be understood.
+    DamagedError if a file cannot be parsed.
     """
     names = sorted(files.names(folder), reverse=True)
-    wanted = [name for name in names if _COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name)]
-    found: dict[str, dict[str, Any]] = {}
-    for name in wanted[:_MOST_COMMITS]:
+    log_files = [name for name in names if _COMMIT.fullmatch(name) or _CHECKPOINT.fullmatch(name)]
+    actions: dict[str, dict[str, Any]] = {}
+    for name in log_files[:_MOST_COMMITS]:
         parse = _commit if _COMMIT.fullmatch(name) else _checkpoint
         for action in reversed(_parsed(posixpath.join(folder, name), files, parse)):
             for key in _ACTIONS:
                 if action.get(key) is not None:
-                    found.setdefault(key, action[key])
-        if len(found) == len(_ACTIONS):
+                    actions.setdefault(key, action[key])
+        if len(actions) == len(_ACTIONS):
             break
-    return found
+    return actions
 
 
 def delta(location: str, files: Files) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -142,20 +141,20 @@ def iceberg(place: str, files: Files) -> Mapping[str, Any]:
 
 
 def live(metadata: Mapping[str, Any], files: Files) -> Live:
-    """Return what the current snapshot of an Iceberg table consists of; DamagedError."""
+    """Return the contents of the current snapshot of an Iceberg table; DamagedError if it is unreadable."""
     snapshot = readable.snapshot(dict(metadata))
     if snapshot is None:
         return Live()
-    if not (listed := snapshot.get("manifest-list")):
-        # Old writers of format 1 name the manifests themselves.
+    if not (manifest_list := snapshot.get("manifest-list")):
+        # Old writers of format 1 list the manifests directly.
         specs = frozenset(int(spec["spec-id"]) for spec in metadata.get("partition-specs") or ())
         return _live(metadata, files, specs, [str(path) for path in snapshot.get("manifests") or ()])
-    every = _parsed(str(listed), files, _listed)
-    rows = [row for row in every if _has_files(row)]
+    all_rows = _parsed(str(manifest_list), files, _listed)
+    rows = [row for row in all_rows if _has_files(row)]
     rows.sort(key=lambda row: row[3] or 0)
     manifests = [str(row[0]) for row in rows if (row[2] or 0) == _OF_ROWS]
-    found = _live(metadata, files, frozenset(int(row[1] or 0) for row in rows), manifests)
-    return replace(found, all_specs=frozenset(int(row[1] or 0) for row in every))
+    contents = _live(metadata, files, frozenset(int(row[1] or 0) for row in rows), manifests)
+    return replace(contents, all_specs=frozenset(int(row[1] or 0) for row in all_rows))
 
 
 def _live(metadata: Mapping[str, Any], files: Files, specs: frozenset[int], manifests: Sequence[str]) -> Live:
@@ -166,26 +165,27 @@ def _live(metadata: Mapping[str, Any], files: Files, specs: frozenset[int], mani
         if spec["spec-id"] in specs and field["transform"] == "identity"
     })  # fmt: skip
     outside = _outside(metadata, files, manifests[:_MANIFESTS], partitions)
-    found = list(itertools.islice(outside, _FOOTERS))
+    outside_files = list(itertools.islice(outside, _FOOTERS))
     mapping = name_mapping(metadata) or []
-    imported = (_footer(path, kind, files, mapping) for path, kind, _ in found)
+    imported = (_footer(path, kind, files, mapping) for path, kind, _ in outside_files)
     escaped = (
         f"{name}={value}"
-        for path, _, values in found
+        for path, _, values in outside_files
         for name, value in values.items()
         if _ESCAPED.search(value) and f"/{name}={value}/" in path
     )
-    return Live(specs, specs, tuple(one for one in imported if one), tuple(dict.fromkeys(escaped)))
+    return Live(specs, specs, tuple(footer for footer in imported if footer), tuple(dict.fromkeys(escaped)))
 
 
 def _outside(
     metadata: Mapping[str, Any], files: Files, manifests: Iterable[str], partitions: Sequence[str]
 ) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Give path, format and texts of partitions of data files where no writer of Iceberg puts any."""
+    """Give path, format and partition values of data files outside of the folders of Iceberg's writers."""
     properties = metadata.get("properties") or {}
-    own = [properties[key] for key in _DATA_PATHS if properties.get(key)]
+    configured_paths = [properties[key] for key in _DATA_PATHS if properties.get(key)]
     folders = tuple(
-        f"{path_of(str(one))}/" for one in (*own, posixpath.join(str(metadata["location"]), "data"))
+        f"{path_of(str(path))}/"
+        for path in (*configured_paths, posixpath.join(str(metadata["location"]), "data"))
     )
     fields: list[avro.Field] = [("status",), ("data_file", "file_path"), ("data_file", "file_format")]
     fields += [("data_file", "partition", name) for name in partitions]
@@ -195,7 +195,11 @@ def _outside(
         )
         for status, path, kind, *values in rows:
             if status != _DELETED and not (path_of(str(path)) or "").startswith(folders):
-                texts = {n: v for n, v in zip(partitions, values, strict=True) if isinstance(v, str)}
+                texts = {
+                    name: value
+                    for name, value in zip(partitions, values, strict=True)
+                    if isinstance(value, str)
+                }
                 yield str(path), str(kind).lower(), texts
 
 
@@ -250,7 +254,7 @@ def _checkpoint(content: bytes) -> list[dict[str, Any]]:
 
 
 def _parsed(path: str, files: Files, parse: Callable[[bytes], T]) -> T:
-    """Return what a file says; DamagedError where it is missing, empty, or cannot be understood."""
+    """Return the parsed content of a file; DamagedError if it is missing, empty or invalid."""
     try:
         size = files.size(path)
         if not size:
@@ -263,11 +267,11 @@ def _parsed(path: str, files: Files, parse: Callable[[bytes], T]) -> T:
 
 
 class _Range(io.RawIOBase):
-    """A file of HDFS of which parts are read, up to a limit."""
+    """A file of HDFS with random access, up to a limit of bytes."""
 
     def __init__(self, path: str, files: Files) -> None:
         self._path, self._files = path, files
-        self._size, self._position, self._left = files.size(path) or 0, 0, _FOOTER_BYTES
+        self._size, self._position, self._budget = files.size(path) or 0, 0, _FOOTER_BYTES
 
     def readable(self) -> bool:
         return True
@@ -284,11 +288,11 @@ class _Range(io.RawIOBase):
         return self._position
 
     def read(self, size: int = -1) -> bytes:
-        left = max(self._size - self._position, 0)
-        wanted = left if size < 0 else min(size, left)
-        if wanted > self._left:
+        remaining = max(self._size - self._position, 0)
+        length = remaining if size < 0 else min(size, remaining)
+        if length > self._budget:
             raise ValueError(f"its footer has more than {_FOOTER_BYTES >> 20} MiB")
-        found = self._files.part(self._path, self._position, wanted) if wanted else b""
-        self._left -= len(found)
-        self._position += len(found)
-        return found
+        content = self._files.part(self._path, self._position, length) if length else b""
+        self._budget -= len(content)
+        self._position += len(content)
+        return content

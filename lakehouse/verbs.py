@@ -74,9 +74,9 @@ def is_core(path: str) -> bool:
     return profile.of(path) == profile.CORE
 
 
-def keep_profile(phases: Phases, path: str, asked: str | None = None) -> None:
-    """Keep the profile that is asked for, for the next run; say which one goes on where none is."""
-    if line := profile.remember(path, asked):
+def keep_profile(phases: Phases, path: str, requested: str | None = None) -> None:
+    """Record the requested profile for later runs; log the one that continues if none is requested."""
+    if line := profile.remember(path, requested):
         phases.log(line)
 
 
@@ -122,15 +122,15 @@ def converge(phases: Phases, path: str, name: str = "converge") -> int:
 
 
 def check(phases: Phases, path: str) -> None:
-    """Ask bare nodes what the site playbook would do to them; nothing is done."""
+    """Run the site playbook on bare nodes in check mode."""
     with phases.phase("check"):
-        known = variables.options(specs.every())
-        secret = set[str]().union(*(secrets.values(host, known) for host in inventory.load(path).hosts))
+        options = variables.options(specs.every())
+        secret = set[str]().union(*(secrets.values(host, options) for host in inventory.load(path).hosts))
         would_change = run.playbook("site", path, "--check", "--diff", log="check")
-        said = (run.LOGS / "check.log").read_text(encoding="utf-8")
-        if not would_change or any(word in said for word in secret):
-            what = "tells a password" if would_change else "says that bare nodes need no change"
-            raise LakehouseError(f"check mode {what}", f"less {run.LOGS / 'check.log'}")
+        log = (run.LOGS / "check.log").read_text(encoding="utf-8")
+        if not would_change or any(word in log for word in secret):
+            problem = "tells a password" if would_change else "says that bare nodes need no change"
+            raise LakehouseError(f"check mode {problem}", f"less {run.LOGS / 'check.log'}")
 
 
 def load(phases: Phases, path: str) -> None:
@@ -159,10 +159,10 @@ def smoke(phases: Phases, path: str, *selection: str, environment: Mapping[str, 
 
 
 def matrix(phases: Phases, path: str, *selection: str, environment: Mapping[str, str] | None = None) -> bool:
-    """Run the matrix of engines, formats and operations; tell whether it passed, or has nothing to run on."""
+    """Run the matrix of engines, formats and operations; return whether it passed, or there is no engine."""
     endpoints(phases, path, environment)
-    found = record.load(run.BUILD / "endpoints.json", "make lakehouse")
-    if not any(engine in found for engine in services.load().engines):
+    cluster_endpoints = record.load(run.BUILD / "endpoints.json", "make lakehouse")
+    if not any(engine in cluster_endpoints for engine in services.load().engines):
         phases.log("no matrix: Spark is the one engine of this cluster")
         return True
     argv = [run.program("pytest"), MATRIX, f"--junit-xml={REPORT / 'matrix-junit.xml'}", *selection]
@@ -221,10 +221,10 @@ def compose_up(phases: Phases, settings: Settings) -> None:
 
 
 def compose_names(settings: Settings, *, forget: bool) -> None:
-    """Make the names of the containers lead to this computer, or forget them."""
-    wanted = "" if forget else names.of(settings)
+    """Write the names of the containers to the hosts file of this computer, or remove them."""
+    entry = "" if forget else names.of(settings)
     try:
-        names.write(wanted)
+        names.write(entry)
     except PermissionError as error:
         raise LakehouseError(f"{names.HOSTS} belongs to root", names.command(settings)) from error
 

@@ -226,7 +226,7 @@ def _row(drill: Drill, when: Run, case: Case) -> Row:
     name, bracket, parameter = case.name.rstrip("]").partition("[")
     called = name.removeprefix("test_").replace("_", " ") + (f" ({parameter})" if bracket else "")
     cells = (
-        called, case.status, f"{case.seconds:.0f} s", when.day, when.commit, case.said or "-",
+        called, case.status, f"{case.seconds:.0f} s", when.day, when.commit, case.refusal or "-",
         drill.tests.get(name, "-"),
     )  # fmt: skip
     return Row(*(cell.replace("|", "/") for cell in cells))

@@ -54,9 +54,9 @@ def proxies() -> dict[str, str]:
 
 
 def derive_proxies(lines: Iterable[str]) -> dict[str, str]:
-    """Translate the settings that name a proxy for everything."""
-    found = [match for match in map(_PROXY.match, lines) if match]
-    return {f"{match[1]}_proxy": match[2] for match in found}
+    """Return the variables of the settings with a proxy for all hosts."""
+    matches = [match for match in map(_PROXY.match, lines) if match]
+    return {f"{match[1]}_proxy": match[2] for match in matches}
 
 
 def _output(*command: str) -> str:

@@ -1,4 +1,4 @@
-"""The Docker API: the connection, what is there, the networks."""
+"""The Docker API: connection, containers, networks."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ def _network(attrs: dict[str, Any]) -> Network:
 
 def _container(attrs: dict[str, Any]) -> Container:
     endpoints = attrs["NetworkSettings"]["Networks"].values()
-    # What was asked for; the address in use is empty while a container does not run.
-    asked = [(endpoint.get("IPAMConfig") or {}).get("IPv4Address") for endpoint in endpoints]
+    # The configured address; the current one is empty while a container does not run.
+    addresses = [(endpoint.get("IPAMConfig") or {}).get("IPv4Address") for endpoint in endpoints]
     return Container(
         node=attrs["Config"]["Labels"].get(NODE_LABEL, attrs["Name"]),
         state=attrs["State"]["Status"],
-        address=next((IPv4Address(address) for address in asked if address), None),
+        address=next((IPv4Address(address) for address in addresses if address), None),
         memory=attrs["HostConfig"]["Memory"],
     )
 

@@ -1,4 +1,4 @@
-"""The image of a bare Debian machine, made from this computer's own mirrors; no registry is involved."""
+"""The image of a bare Debian machine, built from this computer's own mirrors without a registry."""
 
 from __future__ import annotations
 
@@ -88,35 +88,35 @@ def recipe(suite: str, *added: str) -> Recipe:
 
 
 def ensure(client: docker.DockerClient, suite: str, log: Callable[[str], None], *added: str) -> str:
-    """Return the reference of the image for `suite`, making it when this Docker does not have it."""
-    wanted = recipe(suite, *added)
+    """Return the reference of the image for `suite`; build the image if Docker lacks it."""
+    image_recipe = recipe(suite, *added)
     try:
-        client.images.get(wanted.reference)
+        client.images.get(image_recipe.reference)
     except ImageNotFound:
-        log(f"making the image {wanted.reference} (about half a minute)")
-        _make(client, wanted)
-    return wanted.reference
+        log(f"making the image {image_recipe.reference} (about half a minute)")
+        _make(client, image_recipe)
+    return image_recipe.reference
 
 
-def _make(client: docker.DockerClient, wanted: Recipe) -> None:
-    with tempfile.TemporaryFile(mode="w+") as complaints:
-        with _building(wanted, complaints) as build:
-            image = _import(client, build.stdout, wanted)
+def _make(client: docker.DockerClient, image_recipe: Recipe) -> None:
+    with tempfile.TemporaryFile(mode="w+") as errors:
+        with _building(image_recipe, errors) as build:
+            image = _import(client, build.stdout, image_recipe)
         if build.returncode == 0:
-            # Named only now: what an interrupted build left behind is never mistaken for a whole image.
-            client.api.tag(image, REPOSITORY, wanted.tag)
+            # Tagged last, so that an interrupted build never counts as a complete image.
+            client.api.tag(image, REPOSITORY, image_recipe.tag)
             return
         client.api.remove_image(image)
-        complaints.seek(0)
-        raise LakehouseError(f"the image of Debian {wanted.suite} cannot be made: {_reason(complaints)}")
+        errors.seek(0)
+        raise LakehouseError(f"the image of Debian {image_recipe.suite} cannot be made: {_reason(errors)}")
 
 
 @contextmanager
-def _building(wanted: Recipe, complaints: IO[str]) -> Iterator[subprocess.Popen[bytes]]:
+def _building(image_recipe: Recipe, errors: IO[str]) -> Iterator[subprocess.Popen[bytes]]:
     try:
-        # In a session of its own, for when it fails it hangs up on its whole process group.
+        # In its own session: on failure it sends SIGHUP to its whole process group.
         build = subprocess.Popen(
-            command(wanted), stdout=subprocess.PIPE, stderr=complaints, start_new_session=True
+            command(image_recipe), stdout=subprocess.PIPE, stderr=errors, start_new_session=True
         )
     except FileNotFoundError as error:
         raise LakehouseError("mmdebstrap is not installed", "scripts/bootstrap") from error
@@ -128,43 +128,45 @@ def _building(wanted: Recipe, complaints: IO[str]) -> Iterator[subprocess.Popen[
             raise
 
 
-def _import(client: docker.DockerClient, stream: IO[bytes] | None, wanted: Recipe) -> str:
-    answer = client.api.import_image_from_stream(stream, changes=list(wanted.changes))
-    last = json.loads(answer.splitlines()[-1])
+def _import(client: docker.DockerClient, stream: IO[bytes] | None, image_recipe: Recipe) -> str:
+    response = client.api.import_image_from_stream(stream, changes=list(image_recipe.changes))
+    last = json.loads(response.splitlines()[-1])
     if "error" in last:
-        raise LakehouseError(f"Docker does not take the image of Debian {wanted.suite}: {last['error']}")
+        raise LakehouseError(
+            f"Docker does not take the image of Debian {image_recipe.suite}: {last['error']}"
+        )
     return str(last["status"])
 
 
-def command(wanted: Recipe) -> list[str]:
-    """Return the call of mmdebstrap that writes the file system as a tar archive to its standard output."""
+def command(image_recipe: Recipe) -> list[str]:
+    """Return the mmdebstrap command that writes the file system as a tar archive to its standard output."""
     hooks = [
         f"upload {_UNIT} {_UNIT_FOLDER}/{_UNIT.name}",
         f'chroot "$1" systemctl --quiet enable {_UNIT.name}',
-        # Every node makes its own key; the hosts file of this computer is not theirs.
+        # Every node generates its own keys, and does not use this computer's hosts file.
         'rm -f "$1"/etc/ssh/ssh_host_*',
         'install -m 0644 /dev/null "$1"/etc/hosts',
-        # A proxy with a password in its URL: a user who has the image could read it.
+        # A proxy with a password in its URL: every user of the image could read it.
         rf"""sed -i '\|://.*@|d' "$1"{_APT_SETTINGS}""",
-        # Nor is there a mirror where the packages came out of a folder of this computer.
+        # Sources in a folder of this computer do not exist on the nodes.
         rf"""sed -i '\| copy:/|d' "$1"{_APT_SOURCES}""",
     ]
-    if wanted.authorities:
-        hooks += [f"upload {path} {_AUTHORITIES}/{Path(path).name}" for path, _ in wanted.authorities]
+    if image_recipe.authorities:
+        hooks += [f"upload {path} {_AUTHORITIES}/{Path(path).name}" for path, _ in image_recipe.authorities]
         hooks += ['chroot "$1" update-ca-certificates']
     return [
         "mmdebstrap",
         "--quiet",
         "--variant=minbase",
-        f"--include={','.join(wanted.packages)}",
+        f"--include={','.join(image_recipe.packages)}",
         "--dpkgopt=force-unsafe-io",
-        *(f"--dpkgopt=path-exclude={pattern}" for pattern in wanted.left_out),
+        *(f"--dpkgopt=path-exclude={pattern}" for pattern in image_recipe.left_out),
         '--aptopt=Acquire::Languages "none";',
-        *(f"--aptopt={setting}" for setting in wanted.settings),
+        *(f"--aptopt={setting}" for setting in image_recipe.settings),
         *(f"--customize-hook={hook}" for hook in hooks),
-        wanted.suite,
+        image_recipe.suite,
         "-",
-        *wanted.sources,
+        *image_recipe.sources,
     ]
 
 

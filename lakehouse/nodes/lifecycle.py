@@ -79,7 +79,7 @@ def down(inventory_path: Path | str, log: Log, *, whosever: bool = False) -> Non
 
 
 def take_over(inventory_path: Path | str, cluster: str, log: Log) -> None:
-    """Make another checkout's nodes this one's; `cluster` is their name, typed to confirm."""
+    """Transfer another checkout's nodes to this one; `cluster` is their name, typed to confirm."""
     spec = _spec(inventory_path, log)
     if spec is None:
         return
@@ -88,20 +88,20 @@ def take_over(inventory_path: Path | str, cluster: str, log: Log) -> None:
             f"{inventory_path} is the cluster {spec.cluster}, not {cluster}; nothing was touched"
         )
     with docker_api.connect() as client:
-        found = docker_api.containers(client, spec.cluster)
-        if not found:
+        containers = docker_api.containers(client, spec.cluster)
+        if not containers:
             raise LakehouseError(f"{cluster} has no nodes to take over", ".venv/bin/lakehouse nodes")
         key = keys.ensure(spec.state, spec.cluster)
-        owner.adopt(spec, [owner.mark(each) for each in found])
-        for each in found:
-            machine.authorize(each, key)
-    log(f"{spec.cluster}: {counted(len(found), 'node is', 'nodes are')} this checkout's now")
+        owner.adopt(spec, [owner.mark(container) for container in containers])
+        for container in containers:
+            machine.authorize(container, key)
+    log(f"{spec.cluster}: {counted(len(containers), 'node is', 'nodes are')} this checkout's now")
 
 
 def _marks(client: docker.DockerClient, spec: LocalCluster) -> list[owner.Mark]:
-    # What never ran holds nothing: an interrupted run left it.
-    found = docker_api.containers(client, spec.cluster)
-    return [owner.mark(each) for each in found if each.status != "created"]
+    # A container that never ran is empty: an interrupted run created it.
+    containers = docker_api.containers(client, spec.cluster)
+    return [owner.mark(container) for container in containers if container.status != "created"]
 
 
 def status(inventory_path: Path | str) -> list[NodeStatus]:
@@ -110,8 +110,8 @@ def status(inventory_path: Path | str) -> list[NodeStatus]:
     if spec is None:
         return []
     with docker_api.connect() as client:
-        found = {container.node: container.state for container in docker_api.facts(client, spec).containers}
-    return [NodeStatus(node.name, str(node.address), found.get(node.name, "absent")) for node in spec.nodes]
+        states = {container.node: container.state for container in docker_api.facts(client, spec).containers}
+    return [NodeStatus(node.name, str(node.address), states.get(node.name, "absent")) for node in spec.nodes]
 
 
 def _spec(inventory_path: Path | str, log: Log) -> LocalCluster | None:
@@ -142,21 +142,21 @@ def _apply(client: docker.DockerClient, spec: LocalCluster, steps: Plan, key: st
 
 
 def _await(client: docker.DockerClient, spec: LocalCluster, key: str) -> dict[str, str]:
-    """Wait until every node has booted, lets the key in and answers; return the public host keys by name."""
+    """Wait until every node has booted and accepts the key over SSH; return the public host keys by name."""
     deadline = time.monotonic() + _READY_SECONDS
 
     def ready(node: Node) -> str:
         container = machine.get(client, spec, node)
         while True:
-            seen = machine.observe(container)
-            if seen.booted and key not in seen.authorized:
+            observation = machine.observe(container)
+            if observation.booted and key not in observation.authorized:
                 machine.authorize(container, key)
             greeting = _greeting(node)
-            if seen.booted and seen.host_key and greeting.startswith("SSH-"):
-                return seen.host_key
+            if observation.booted and observation.host_key and greeting.startswith("SSH-"):
+                return observation.host_key
             if time.monotonic() > deadline:
                 raise LakehouseError(
-                    f"{node.name} is not ready after {_READY_SECONDS} s: systemd says {seen.system!r},"
+                    f"{node.name} is not ready after {_READY_SECONDS} s: systemd says {observation.system!r},"
                     f" {node.address}:{_SSH_PORT} says {greeting!r}",
                     f"docker exec {container.name} systemctl --failed",
                 )

@@ -1,4 +1,4 @@
-"""One node as a container: how it is made, changed and looked at."""
+"""A node as a container: creation, changes, observation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def get(client: docker.DockerClient, spec: LocalCluster, node: Node) -> Containe
 
 
 def create(client: docker.DockerClient, spec: LocalCluster, node: Node, image: str, key: str) -> None:
-    """Create and start one node that lets the owner of the public key in."""
+    """Create and start a node that accepts the public key."""
     endpoint = client.api.create_endpoint_config(ipv4_address=str(node.address), aliases=[node.name])
     created = client.containers.create(
         image,
@@ -58,7 +58,7 @@ def create(client: docker.DockerClient, spec: LocalCluster, node: Node, image: s
         labels={LABEL: spec.cluster, NODE_LABEL: node.name, **owner.labels(spec.state)},
         network=spec.cluster,
         networking_config={spec.cluster: endpoint},
-        extra_hosts={other.name: str(other.address) for other in spec.nodes if other != node},
+        extra_hosts={peer.name: str(peer.address) for peer in spec.nodes if peer != node},
         mem_limit=f"{node.memory_mb}m",
         # systemd mounts and makes control groups. A wholly privileged container would ask for more, and fails
         # where the Docker daemon itself lacks a capability.
@@ -75,43 +75,43 @@ def create(client: docker.DockerClient, spec: LocalCluster, node: Node, image: s
 
 
 def change(client: docker.DockerClient, spec: LocalCluster, node: Node, verb: Verb) -> None:
-    """Do to an existing node what the plan says."""
-    found = get(client, spec, node)
+    """Apply a step of the plan to an existing node."""
+    container = get(client, spec, node)
     match verb:
         case Verb.REMOVE:
-            remove(found)
+            remove(container)
         case Verb.START:
-            found.start()
+            container.start()
         case Verb.UNPAUSE:
-            found.unpause()
+            container.unpause()
         case Verb.RESIZE:
             # Docker's own proportion, given because the limit with swap may not be below the one without.
-            found.update(mem_limit=f"{node.memory_mb}m", memswap_limit=f"{2 * node.memory_mb}m")
+            container.update(mem_limit=f"{node.memory_mb}m", memswap_limit=f"{2 * node.memory_mb}m")
         case Verb.CREATE:
             raise AssertionError(f"{node.name} exists")
 
 
-def remove(found: Container) -> None:
-    """Remove a container, running or not, with what it holds."""
-    found.remove(force=True, v=True)
+def remove(container: Container) -> None:
+    """Remove a container, running or not, with its volumes."""
+    container.remove(force=True, v=True)
 
 
-def observe(found: Container) -> Observation:
-    """Ask a running node how far it has come.
+def observe(container: Container) -> Observation:
+    """Return the progress of a booting node.
 
-    This goes through Docker's socket, which is trusted already: no key is taken on trust.
+    This uses Docker's socket, which is trusted already: no host key is accepted unverified.
     """
-    found.reload()
-    if found.status != "running":
-        raise LakehouseError(f"{found.name} stopped while it booted", f"docker logs {found.name}")
-    answer = cast(bytes, found.exec_run(["/bin/sh", "-c", _OBSERVE]).output)
-    lines = answer.decode(errors="replace").split("\n")
+    container.reload()
+    if container.status != "running":
+        raise LakehouseError(f"{container.name} stopped while it booted", f"docker logs {container.name}")
+    output = cast(bytes, container.exec_run(["/bin/sh", "-c", _OBSERVE]).output)
+    lines = output.decode(errors="replace").split("\n")
     return Observation(system=lines[0], host_key="".join(lines[1:2]), authorized=frozenset(lines[2:]))
 
 
-def authorize(found: Container, key: str) -> None:
+def authorize(container: Container, key: str) -> None:
     """Authorise the owner of the public key, and no other user."""
-    found.put_archive("/", _authorized_keys(key))
+    container.put_archive("/", _authorized_keys(key))
 
 
 def _container_name(spec: LocalCluster, node: Node) -> str:

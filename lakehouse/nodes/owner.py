@@ -1,4 +1,4 @@
-"""Whose nodes these are: a checkout's, by a word that its state and their labels share.
+"""The owner of nodes: the checkout whose state has the same word as their labels.
 
 The name of a cluster is not enough. Two checkouts have the same inventory, and the second would lock the
 first out of its nodes, or remove them.
@@ -54,26 +54,28 @@ def labels(state: Path) -> dict[str, str]:
     return {LABEL: ensure(state), PLACE_LABEL: str(ROOT)}
 
 
-def mark(found: Container) -> Mark:
+def mark(container: Container) -> Mark:
     """Read the mark of a node, running or not."""
-    word = found.labels.get(LABEL)
-    return Mark(word, found.labels.get(PLACE_LABEL, "unknown"), frozenset() if word else _authorized(found))
+    word = container.labels.get(LABEL)
+    return Mark(
+        word, container.labels.get(PLACE_LABEL, "unknown"), frozenset() if word else _authorized(container)
+    )
 
 
 def refuse_strangers(spec: LocalCluster, marks: Iterable[Mark], inventory: str) -> None:
     """Raise LakehouseError if one of the nodes belongs to another checkout.
 
-    Nodes that were made before there were owners belong to whom they let in.
+    Nodes that were created without a word belong to the checkout whose key they accept.
     """
     word = known(spec.state)
     public = spec.state / "id_ed25519.pub"
     key = public.read_text(encoding="utf-8").strip() if public.exists() else None
-    for found in marks:
-        # A user who has lost the whole state still works where the nodes were made.
-        is_ours = found.word == word if word else found.checkout == str(ROOT)
-        if not (is_ours if found.word else key in found.authorized):
+    for node_mark in marks:
+        # A user who has lost the whole state can still work in the checkout that created the nodes.
+        is_ours = node_mark.word == word if word else node_mark.checkout == str(ROOT)
+        if not (is_ours if node_mark.word else key in node_mark.authorized):
             raise LakehouseError(
-                f"the nodes of {spec.cluster} belong to another checkout ({found.checkout});"
+                f"the nodes of {spec.cluster} belong to another checkout ({node_mark.checkout});"
                 " nothing was touched",
                 "work there, or give this one another lakehouse_cluster and local_nodes_subnet, or take them"
                 f" from it: .venv/bin/lakehouse take-over -i {inventory} {spec.cluster}",
@@ -81,8 +83,8 @@ def refuse_strangers(spec: LocalCluster, marks: Iterable[Mark], inventory: str) 
 
 
 def adopt(spec: LocalCluster, marks: Iterable[Mark]) -> None:
-    """Keep the word of the nodes as this checkout's. Raises LakehouseError if they have several."""
-    words = {each.word for each in marks if each.word}
+    """Record the word of the nodes as this checkout's. Raises LakehouseError if they have several."""
+    words = {node_mark.word for node_mark in marks if node_mark.word}
     if len(words) > 1:
         raise LakehouseError(f"the nodes of {spec.cluster} have several owners", "docker ps -a")
     for word in words:
@@ -99,9 +101,9 @@ def _path(state: Path) -> Path:
     return state / "owner"
 
 
-def _authorized(found: Container) -> frozenset[str]:
+def _authorized(container: Container) -> frozenset[str]:
     try:
-        chunks, _ = found.get_archive(_AUTHORIZED)
+        chunks, _ = container.get_archive(_AUTHORIZED)
     except NotFound:
         return frozenset()
     with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:

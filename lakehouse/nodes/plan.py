@@ -1,4 +1,4 @@
-"""From what is there to what is wanted, as data: no function here talks to Docker."""
+"""The steps from the current to the desired nodes, as data: no function here calls Docker."""
 
 from __future__ import annotations
 
@@ -97,27 +97,29 @@ def _network_steps(spec: LocalCluster, facts: Facts, remake: str) -> tuple[Verb,
     if ours and ours.subnets == (spec.subnet,):
         return ()
     if ours and facts.containers:
-        found = ", ".join(map(str, ours.subnets))
+        subnets = ", ".join(map(str, ours.subnets))
         raise LakehouseError(
-            f"the nodes of {spec.cluster} were made in {found}, not in {spec.subnet}", remake
+            f"the nodes of {spec.cluster} were made in {subnets}, not in {spec.subnet}", remake
         )
-    for other in facts.foreign:
-        taken = next((subnet for subnet in other.subnets if subnet.overlaps(spec.subnet)), None)
-        if taken:
-            raise LakehouseError(f"local_nodes_subnet {spec.subnet} is taken: {other.name} has {taken}")
+    for network in facts.foreign:
+        overlapping = next((subnet for subnet in network.subnets if subnet.overlaps(spec.subnet)), None)
+        if overlapping:
+            raise LakehouseError(
+                f"local_nodes_subnet {spec.subnet} is taken: {network.name} has {overlapping}"
+            )
     return (Verb.REMOVE, Verb.CREATE) if ours else (Verb.CREATE,)
 
 
-def _node_steps(node: Node, found: Container | None, remake: str) -> tuple[Verb, ...]:
-    if found is None:
+def _node_steps(node: Node, container: Container | None, remake: str) -> tuple[Verb, ...]:
+    if container is None:
         return (Verb.CREATE,)
-    if found.state in {"created", "dead", "removing"}:
-        # What an interrupted run leaves: it never ran or is half removed, so it holds nothing.
+    if container.state in {"created", "dead", "removing"}:
+        # An interrupted run left it: it never ran or is half removed, so it is empty.
         return (Verb.REMOVE, Verb.CREATE)
-    if found.address != node.address:
+    if container.address != node.address:
         raise LakehouseError(
-            f"{node.name} was made with the address {found.address}, not {node.address}", remake
+            f"{node.name} was made with the address {container.address}, not {node.address}", remake
         )
-    resize = () if found.memory == node.memory_mb * _MEBIBYTE else (Verb.RESIZE,)
+    resize = () if container.memory == node.memory_mb * _MEBIBYTE else (Verb.RESIZE,)
     revive = {"exited": (Verb.START,), "paused": (Verb.UNPAUSE,)}
-    return resize + revive.get(found.state, ())
+    return resize + revive.get(container.state, ())

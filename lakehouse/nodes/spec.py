@@ -1,4 +1,4 @@
-"""The part of an inventory that is to run on this computer, checked before anything is touched."""
+"""The local nodes of an inventory, validated before any change."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def read(inventory: Inventory) -> LocalCluster | None:
 def _shared(hosts: list[Host], name: str) -> str:
     values = {host.name: _value(host, name) for host in hosts}
     if len(set(values.values())) > 1:
-        shown = ", ".join(f"{host}={value}" for host, value in values.items())
-        raise LakehouseError(f"{name} must be the same on all local nodes: {shown}")
+        assignments = ", ".join(f"{host}={value}" for host, value in values.items())
+        raise LakehouseError(f"{name} must be the same on all local nodes: {assignments}")
     return values[hosts[0].name]
 
 
@@ -91,9 +91,9 @@ def _node(host: Host, subnet: ipaddress.IPv4Network) -> Node:
         address = ipaddress.IPv4Address(host.address)
     except ValueError as error:
         raise LakehouseError(f"{host.name}: ansible_host {host.address!r} is not an IPv4 address") from error
-    # Docker keeps the first address for the bridge.
-    taken = (subnet.network_address, subnet.network_address + 1, subnet.broadcast_address)
-    if address not in subnet or address in taken:
+    # Docker reserves the first address for the bridge.
+    reserved = (subnet.network_address, subnet.network_address + 1, subnet.broadcast_address)
+    if address not in subnet or address in reserved:
         raise LakehouseError(f"{host.name}: {address} is not a free address of local_nodes_subnet {subnet}")
     memory = _value(host, "local_nodes_memory_mb")
     if not memory.isdigit() or int(memory) < _LEAST_MEMORY_MB:

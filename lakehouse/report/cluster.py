@@ -75,10 +75,10 @@ def _addresses(endpoints: Record) -> Iterator[Address]:
         for service, key in FLINK.items():
             if key in flink:
                 yield Address(service, flink.text(key), flink.text(key))
-    named = {"namenode", "metastore", "spark", "flink"}
-    # An engine that is not one of the first: its section says a `url`, or at least `http`.
+    known_sections = {"namenode", "metastore", "spark", "flink"}
+    # Sections of further engines have a `url`, or at least `http`.
     for key, section in endpoints.items():
-        if key not in named and ("url" in section or "http" in section):
+        if key not in known_sections and ("url" in section or "http" in section):
             http = _optional(section, "http")
             yield Address(key.replace("_", " ").title(), _optional(section, "url") or http, http)
 

@@ -68,13 +68,13 @@ class Engines:
 
     @property
     def bad(self) -> int:
-        """How many tests of any kind did not go as they had to."""
+        """The number of failed tests of any kind."""
         kinds = (self.cells, self.answers, self.proofs)
         return sum(case.status.bad for kind in kinds for cell in kind.cells for case in cell.cases)
 
     def __bool__(self) -> bool:
         """Whether the suite has run."""
-        return any(each.cells for each in (self.cells, self.answers, self.proofs))
+        return any(kind.cells for kind in (self.cells, self.answers, self.proofs))
 
 
 def apart(cases: Iterable[Case]) -> list[Case]:
@@ -84,12 +84,12 @@ def apart(cases: Iterable[Case]) -> list[Case]:
 
 def arrange(cases: Iterable[Case]) -> Engines:
     """Sort the tests of the suite into their kinds."""
-    ours = [case for case in cases if case.suite == SUITE]
-    declared = [case for case in ours if case.name.startswith(CELL)]
-    rest = [case for case in ours if not case.name.startswith(CELL)]
-    answers = [case for case in rest if case.operation.startswith(QUERY)]
-    proofs = [case for case in rest if not case.operation.startswith(QUERY)]
-    return Engines(*(matrix.arrange(each) for each in (declared, answers, proofs)))
+    suite_cases = [case for case in cases if case.suite == SUITE]
+    declared = [case for case in suite_cases if case.name.startswith(CELL)]
+    undeclared = [case for case in suite_cases if not case.name.startswith(CELL)]
+    answers = [case for case in undeclared if case.operation.startswith(QUERY)]
+    proofs = [case for case in undeclared if not case.operation.startswith(QUERY)]
+    return Engines(*(matrix.arrange(kind_cases) for kind_cases in (declared, answers, proofs)))
 
 
 def look(case: Case) -> str:

@@ -38,12 +38,12 @@ class Mark:
 
     column: int
     kind: str
-    told: tuple[str, ...]
+    descriptions: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Line:
-    """An object with its marks, and between which columns it was there: -1 is before the first one."""
+    """An object with its marks, and the spans of columns in which it existed: -1 is before the first one."""
 
     name: str
     kind: str
@@ -58,45 +58,47 @@ class Picture:
 
     width: float
     height: float
-    left: float
+    first_x: float
     steps: tuple[Step, ...]
     lines: tuple[Line, ...]
-    # Of a database: where its name stands.
+    # The name of each database, and its vertical position.
     databases: tuple[tuple[str, float], ...]
-    left_out: int
+    hidden: int
 
     def x(self, column: int) -> float:
-        """Return the middle of a column; of -1 and the number of columns the edges."""
-        at = self.left + _COLUMN * (column + 0.5)
-        return min(max(at, self.left), self.left + _COLUMN * len(self.steps))
+        """Return the middle of a column; the edges for -1 and for the number of columns."""
+        middle = self.first_x + _COLUMN * (column + 0.5)
+        return min(max(middle, self.first_x), self.first_x + _COLUMN * len(self.steps))
 
 
 def draw(steps: Sequence[Step]) -> Picture:
-    """Place what has changed in commits, of which the oldest comes first."""
+    """Lay out the changes of commits, the oldest first."""
     marks: dict[tuple[Name, str], list[Mark]] = {}
     for column, step in enumerate(steps):
-        for (name, kind), some in _grouped(step.changes or ()):
-            marks.setdefault((name, kind), []).append(_mark(column, name, some))
-    shown = sorted(marks)[:_MOST]
+        for (name, kind), changes in _grouped(step.changes or ()):
+            marks.setdefault((name, kind), []).append(_mark(column, name, changes))
+    visible = sorted(marks)[:_MOST]
     lines, databases, y = [], [], float(_HEAD)
-    for database, group in groupby(shown, lambda key: (key[0].catalog, key[0].database)):
+    for database, group in groupby(visible, lambda key: (key[0].catalog, key[0].database)):
         y += _DATABASE
         databases.append((".".join(filter(None, database)) or "everything", y - 8))
         for name, kind in group:
-            own = tuple(marks[name, kind])
-            called = name.table or name.function or name.database or name.catalog or kind
-            lines.append(Line(called, kind, y + _LINE / 2, own, tuple(_spans(own, len(steps)))))
+            object_marks = tuple(marks[name, kind])
+            label = name.table or name.function or name.database or name.catalog or kind
+            lines.append(
+                Line(label, kind, y + _LINE / 2, object_marks, tuple(_spans(object_marks, len(steps))))
+            )
             y += _LINE
     names = [*(line.name for line in lines), *(name for name, _ in databases)]
-    left = _MARGIN + _LETTER * max([12, *map(len, names)])
+    first_x = _MARGIN + _LETTER * max([12, *map(len, names)])
     return Picture(
-        width=left + _COLUMN * len(steps) + _MARGIN,
+        width=first_x + _COLUMN * len(steps) + _MARGIN,
         height=y + _MARGIN,
-        left=left,
+        first_x=first_x,
         steps=tuple(steps),
         lines=tuple(lines),
         databases=tuple(databases),
-        left_out=len(marks) - len(shown),
+        hidden=len(marks) - len(visible),
     )
 
 
@@ -106,20 +108,20 @@ def render(cluster: str, picture: Picture) -> str:
 
 
 def _grouped(changes: Sequence[Change]) -> Iterator[tuple[tuple[Name, str], list[Change]]]:
-    """Give the changes of each object; a partition's are those of its table."""
-    found: dict[tuple[Name, str], list[Change]] = {}
-    for one in changes:
-        name = one.name
+    """Give the changes of each object; those of a partition belong to its table."""
+    groups: dict[tuple[Name, str], list[Change]] = {}
+    for change in changes:
+        name = change.name
         owner = Name(name.catalog, name.database, name.table, function=name.function)
-        found.setdefault((owner, "table" if one.kind == "partition" else one.kind), []).append(one)
-    yield from found.items()
+        groups.setdefault((owner, "table" if change.kind == "partition" else change.kind), []).append(change)
+    yield from groups.items()
 
 
 def _mark(column: int, name: Name, changes: Sequence[Change]) -> Mark:
-    own = {one.action for one in changes if one.name == name}
+    actions = {change.action for change in changes if change.name == name}
     kinds: Mapping[Action, str] = {Action.ADDED: "added", Action.REMOVED: "removed"}
-    files = all(one.field == DATA for one in changes)
-    kind = next((kinds[one] for one in own if one in kinds), _FILES if files else "changed")
+    files = all(change.field == DATA for change in changes)
+    kind = next((kinds[action] for action in actions if action in kinds), _FILES if files else "changed")
     return Mark(column, kind, tuple(map(text.change, changes)))
 
 

@@ -75,7 +75,9 @@ def _case(suite: str, element: ET.Element) -> Case:
         message="" if outcome is None else outcome.get("message", ""),
         evidence="" if outcome is None else _evidence(outcome, element),
         expected=_last(properties, "expected"),
-        said=next((text for name in ("message", "note", "reason") if (text := _last(properties, name))), ""),
+        refusal=next(
+            (text for name in ("message", "note", "reason") if (text := _last(properties, name))), ""
+        ),
         limit=_last(properties, "limit"),
         behind=_last(properties, "behind"),
     )

@@ -1,4 +1,4 @@
-"""What a report is about, and whether it is good news."""
+"""The contents of a report, and whether the run has passed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Status(StrEnum):
 
     @property
     def bad(self) -> bool:
-        """Whether it spoils the result."""
+        """Whether it fails the run."""
         return self in {Status.FAILED, Status.ERROR}
 
     @property
@@ -36,12 +36,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Case:
-    """One test: what it did with which engine and table format, and how that ended.
+    """A test: its operation, engine, table format and result.
 
-    `statement` is what was run (empty: unknown); `message` and `evidence` say why it did not pass.
-    A cell of the matrix, or the proof of a limit, was `expected` to end in a certain way; `said` are the
-    engine's words when it refused, and `limit` is the address of what explains that. Where the kit withholds
-    something, `behind` is what the engine itself does.
+    `statement` is the executed text (empty: unknown); `message` and `evidence` explain a failure.
+    A cell of the matrix, or the proof of a limit, has an `expected` result; `refusal` is the engine's error
+    message, and `limit` the address of its explanation. Where the kit disables an operation, `behind` is the
+    engine's own result.
     """
 
     suite: str
@@ -55,7 +55,7 @@ class Case:
     message: str = ""
     evidence: str = ""
     expected: str = ""
-    said: str = ""
+    refusal: str = ""
     limit: str = ""
     behind: str = ""
 
@@ -78,17 +78,17 @@ class Report:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """One line for everything that keeps this from being a verified lakehouse."""
-        # A phase that was run again counts as it went the last time.
-        last = {phase.name: phase.status for phase in self.phases}
-        found = [f"phase {name} {status}" for name, status in last.items() if status != PASSED]
+        """Return a line for each problem that fails the verification."""
+        # The last result of a repeated phase counts.
+        statuses = {phase.name: phase.status for phase in self.phases}
+        problems = [f"phase {name} {status}" for name, status in statuses.items() if status != PASSED]
         if not any(case.status is not Status.SKIPPED for case in self.cases):
-            found.append("no test has run")
-        found += [f"{case.name} {_ended(case)}" for case in self.cases if case.status.bad]
+            problems.append("no test has run")
+        problems += [f"{case.name} {_ended(case)}" for case in self.cases if case.status.bad]
         if not self.tables:
-            found.append("no table's replicas were counted")
-        found += [f"table {table.name}: {table.shortage}" for table in self.tables if table.shortage]
-        return tuple(found)
+            problems.append("no table's replicas were counted")
+        problems += [f"table {table.name}: {table.shortage}" for table in self.tables if table.shortage]
+        return tuple(problems)
 
     @property
     def warnings(self) -> tuple[str, ...]:

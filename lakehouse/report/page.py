@@ -1,4 +1,4 @@
-"""The report for people: one HTML file that needs nothing but itself."""
+"""The report as a self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MARKS = {Status.PASSED: "✓", Status.FAILED: "✗", Status.ERROR: "✗", Statu
 
 @dataclass(frozen=True)
 class Bar:
-    """A phase on the common time axis; left and width are in percent of it."""
+    """A phase on the common time axis; offset and width are in percent of it."""
 
     phase: Phase
-    left: float
+    offset: float
     width: float
     ok: bool
 
@@ -79,29 +79,29 @@ def render_matrix(report: Report) -> str:
 
 
 def _members(arranged: engines.Engines) -> list[str]:
-    """Engines of the proofs that several went through: a column each."""
+    """Return the engines of the proofs that involve several, a column each."""
     shared = arranged.shared
-    found = [cell.engine for cell in arranged.proofs.cells if (cell.operation, cell.format) in shared]
-    return list(dict.fromkeys(found))
+    names = [cell.engine for cell in arranged.proofs.cells if (cell.operation, cell.format) in shared]
+    return list(dict.fromkeys(names))
 
 
 def environment() -> Environment:
-    """Return what renders the pages of reports."""
-    made = Environment(
+    """Return the template environment of the reports."""
+    templates = Environment(
         loader=PackageLoader("lakehouse.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    templates.filters |= {
         "seconds": text.seconds,
         "size": text.size,
         "label": _label,
         "few": lambda value: f"{value:.1f}" if value < _LONG else f"{value:.0f}",
         "mark": _MARKS.__getitem__,
     }
-    return made
+    return templates
 
 
 def _bars(phases: tuple[Phase, ...]) -> list[Bar]:
@@ -109,7 +109,7 @@ def _bars(phases: tuple[Phase, ...]) -> list[Bar]:
     return [
         Bar(
             phase=phase,
-            left=round(100 * (phase.started - phases[0].started) / total, 2),
+            offset=round(100 * (phase.started - phases[0].started) / total, 2),
             width=round(max(_LEAST_BAR, 100 * phase.seconds / total), 2),
             ok=phase.status == PASSED,
         )

@@ -1,4 +1,4 @@
-"""The layout of the picture: machines side by side, what runs on them in bands, the data underneath.
+"""The layout of the picture: machines side by side, their services in bands, the data below.
 
 All lengths are units of the SVG's own coordinate system, which the page shows as pixels.
 """
@@ -56,24 +56,26 @@ def draw(cluster: Cluster) -> Picture:
     """Place the hosts and services of a cluster."""
     placed = {host.name: list(_services(host)) for host in cluster.hosts}
     host_width = max([_LEAST_HOST_WIDTH, *(len(host.name) * _LETTER_WIDTH + 40 for host in cluster.hosts)])
-    left = _MARGIN + _LABEL_WIDTH
+    hosts_x = _MARGIN + _LABEL_WIDTH
     columns = {
-        host.name: left + _GAP + index * (host_width + _GAP) for index, host in enumerate(cluster.hosts)
+        host.name: hosts_x + _GAP + index * (host_width + _GAP) for index, host in enumerate(cluster.hosts)
     }
-    right = left + _GAP + len(cluster.hosts) * (host_width + _GAP)
+    right = hosts_x + _GAP + len(cluster.hosts) * (host_width + _GAP)
 
     bands: list[Box] = []
     services: list[Box] = []
     y = float(_MARGIN + _HEAD)
-    bands_down = dict.fromkeys([_OTHER, *(group.band for group in catalogue.load().groups.values())])
-    for name in bands_down:
-        most = max((sum(band == name for band, _ in found) for found in placed.values()), default=0)
-        if not most:
+    band_names = dict.fromkeys([_OTHER, *(group.band for group in catalogue.load().groups.values())])
+    for name in band_names:
+        tallest = max(
+            (sum(band == name for band, _ in host_services) for host_services in placed.values()), default=0
+        )
+        if not tallest:
             continue
-        height = 2 * _BAND_PADDING + most * _CHIP + (most - 1) * _CHIP_GAP
+        height = 2 * _BAND_PADDING + tallest * _CHIP + (tallest - 1) * _CHIP_GAP
         bands.append(Box(_MARGIN, y, right - _MARGIN, height, name.capitalize(), name))
-        for host, found in placed.items():
-            labels = [label for band, label in found if band == name]
+        for host, host_services in placed.items():
+            labels = [label for band, label in host_services if band == name]
             for index, label in enumerate(labels):
                 top = y + _BAND_PADDING + index * (_CHIP + _CHIP_GAP)
                 services.append(Box(columns[host] + 12, top, host_width - 24, _CHIP, label, name))
@@ -89,9 +91,9 @@ def draw(cluster: Cluster) -> Picture:
         ),
         services=tuple(services),
         warehouse=Box(
-            left + _GAP,
+            hosts_x + _GAP,
             bottom + 6,
-            right - left - 2 * _GAP,
+            right - hosts_x - 2 * _GAP,
             _FOOT - 6,
             cluster.warehouse,
             detail=f"each block on {cluster.replication} nodes",
@@ -100,9 +102,9 @@ def draw(cluster: Cluster) -> Picture:
 
 
 def _services(host: Host) -> Iterator[tuple[str, str]]:
-    """Band and label of what the groups of a host say; an unknown group is shown by its name."""
-    known = catalogue.load().groups
-    yield from ((group.band, group.label) for name, group in known.items() if name in host.groups)
+    """Give band and label of each group of a host; an unknown group is shown by its name."""
+    groups = catalogue.load().groups
+    yield from ((group.band, group.label) for name, group in groups.items() if name in host.groups)
     for name in host.groups:
-        if name not in known:
+        if name not in groups:
             yield _OTHER, name.replace("_", " ").capitalize()

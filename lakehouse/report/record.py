@@ -1,4 +1,4 @@
-"""Reading JSON that another program wrote: each mistake is one line that names file and place."""
+"""Read JSON of another program; each error is a line with file and place."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Record:
             self._next_command,
         )
 
-    def _expected(self, what: str) -> LakehouseError:
-        shown = json.dumps(self.value)
-        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-        return LakehouseError(f"{self.where} is {shown}, expected {what}", self._next_command)
+    def _expected(self, description: str) -> LakehouseError:
+        value_text = json.dumps(self.value)
+        value_text = value_text if len(value_text) <= _SHOWN else f"{value_text[:_SHOWN]}..."
+        return LakehouseError(f"{self.where} is {value_text}, expected {description}", self._next_command)

@@ -41,7 +41,7 @@ def render(report: Report) -> str:
                     "seconds": case.seconds,
                     "message": case.message,
                     **(
-                        {"expected": case.expected, "said": case.said, "limit": case.limit}
+                        {"expected": case.expected, "said": case.refusal, "limit": case.limit}
                         if case.expected
                         else {}
                     ),

@@ -1,4 +1,4 @@
-"""Where the blocks of the tables are, as the NameNode said when the smoke suite asked."""
+"""Replicas of the tables' blocks, as the NameNode reported to the smoke suite."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def read(path: Path) -> tuple[Table, ...]:
 
 
 def nodes(tables: Iterable[Table], hosts: Iterable[str]) -> list[str]:
-    """Nodes that hold a replica: those of the inventory in its order, then any that it does not know."""
+    """Return nodes with a replica: those of the inventory in its order, then any others."""
     holders = {node: None for table in tables for node in table.nodes}
-    known = [host for host in hosts if host in holders]
-    return known + [node for node in holders if node not in known]
+    inventory_nodes = [host for host in hosts if host in holders]
+    return inventory_nodes + [node for node in holders if node not in inventory_nodes]
 
 
 def _table(entry: Record) -> Table:

@@ -1,4 +1,4 @@
-"""The report for the person who waits at the terminal, and for the log of a CI job."""
+"""The report for the terminal, and for the log of a CI job."""
 
 from __future__ import annotations
 
@@ -73,15 +73,15 @@ def _operations(report: Report) -> Table:
     """One row per engine and operation, one column per format."""
     cases = engines.apart(report.cases)
     arranged = (matrix.of_tables(cases), matrix.of_services(cases))
-    cells = [cell for each in arranged for cell in each.cells]
+    cells = [cell for group in arranged for cell in group.cells]
     formats = list(dict.fromkeys(cell.format for cell in cells))
     table = Table("engine", "operation", *("cluster" if name == NONE else name for name in formats))
     by_row: dict[tuple[str, str], dict[str, Cell]] = {}
     for cell in cells:
         by_row.setdefault((cell.engine, cell.operation), {})[cell.format] = cell
     for (engine, operation), row in by_row.items():
-        found = (row.get(name) for name in formats)
-        table.add_row(Text(engine), Text(operation), *(_outcome(cell) for cell in found))
+        row_cells = (row.get(name) for name in formats)
+        table.add_row(Text(engine), Text(operation), *(_outcome(cell) for cell in row_cells))
     return table
 
 
@@ -102,13 +102,13 @@ def _engines(report: Report) -> Table:
     rows = dict.fromkeys(row for kind in kinds for row in kind.rows if row not in arranged.strangers)
     for row in rows:
         cells, answers, proofs = ([cell for cell in kind.cells if cell.row == row] for kind in kinds)
-        found = engines.counts(cells)
-        numbers = [found.get(name, 0) for name in looks]
+        look_counts = engines.counts(cells)
+        numbers = [look_counts.get(name, 0) for name in looks]
         numbers += [engines.unlimited(answers), engines.unlimited(proofs), engines.limits(proofs)]
         spent = sum(cell.seconds for cell in (*cells, *answers, *proofs))
-        bad = any(cell.status.bad for cell in (*cells, *answers, *proofs))
+        failed = any(cell.status.bad for cell in (*cells, *answers, *proofs))
         table.add_row(
-            *(Text("" if name == NONE else name, style="bold red" if bad else "") for name in row),
+            *(Text("" if name == NONE else name, style="bold red" if failed else "") for name in row),
             *(str(number or "") for number in numbers),
             f"{spent:.1f}",
         )
@@ -121,18 +121,18 @@ def _replicas(report: Report) -> Table:
     table = Table("table", "format")
     for heading in ("files", "blocks", "size", "replicas", *nodes):
         table.add_column(heading, justify="right")
-    for each in report.tables:
+    for row in report.tables:
         table.add_row(
-            Text(each.name),
-            Text(each.format),
-            str(each.files),
-            str(each.blocks),
-            text.size(each.bytes),
+            Text(row.name),
+            Text(row.format),
+            str(row.files),
+            str(row.blocks),
+            text.size(row.bytes),
             Text(
-                f"{each.replicas_min} of {each.replicas_expected}",
-                style="bold red" if each.shortage else "green",
+                f"{row.replicas_min} of {row.replicas_expected}",
+                style="bold red" if row.shortage else "green",
             ),
-            *(str(each.nodes.get(node, 0)) for node in nodes),
+            *(str(row.nodes.get(node, 0)) for node in nodes),
         )
     return table
 

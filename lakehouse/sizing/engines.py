@@ -1,4 +1,4 @@
-"""Engines share by weight what the fixed services leave, each between its bounds."""
+"""Engines share the memory that fixed services leave by weight, each between its bounds."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ def placed(host: Host) -> dict[str, Engine]:
 
 
 def least(host: Host) -> float:
-    """Return what the engines of a host take at the least (MiB): their minimum, or what the user has set."""
-    here = placed(host)
-    return sum(_said(host, here).get(name, row.least) for name, row in here.items())
+    """Return the least memory (MiB) of the engines of a host: their minimum, or the sizes of the user."""
+    engines = placed(host)
+    return sum(_set_by_user(host, engines).get(name, row.least) for name, row in engines.items())
 
 
-def shares(host: Host, cluster: Cluster, taken: float) -> dict[str, float]:
-    """Return the process (MiB) of each engine of a host, where fixed services have ``taken`` theirs.
+def shares(host: Host, cluster: Cluster, fixed: float) -> dict[str, float]:
+    """Return the process (MiB) of each engine of a host beside ``fixed`` MiB of other services.
 
-    What the user has set comes first. The rest is shared by weight; who meets a bound gets it, and what
-    then remains is shared again.
+    Sizes of the user come first. The remaining memory is shared by weight; an engine outside of its bounds
+    gets the bound, and the others share again.
     """
-    here = placed(host)
-    said = _said(host, here)
-    free = {name: row for name, row in here.items() if name not in said}
-    divided = _divided(free, cluster.weights, cluster.usable(host) - taken - sum(said.values()))
-    # Whole MiB, so that what is rounded up of it is not more.
-    return said | {name: math.floor(size) for name, size in divided.items()}
+    engines = placed(host)
+    user_sizes = _set_by_user(host, engines)
+    adjustable = {name: row for name, row in engines.items() if name not in user_sizes}
+    divided = _divided(adjustable, cluster.weights, cluster.usable(host) - fixed - sum(user_sizes.values()))
+    # Whole MiB, so that rounding up later does not exceed the memory.
+    return user_sizes | {name: math.floor(size) for name, size in divided.items()}
 
 
-def _said(host: Host, rows: Mapping[str, Engine]) -> dict[str, float]:
-    """Return the processes that the user has set."""
+def _set_by_user(host: Host, rows: Mapping[str, Engine]) -> dict[str, float]:
+    """Return the sizes of processes that the user has set."""
     return {
         name: row.process(host.sizes[row.variable])
         for name, row in rows.items()
@@ -75,9 +75,9 @@ def _divided(rows: Mapping[str, Engine], weights: Mapping[str, float], amount: f
     high = {name: row.most for name, row in rows.items() if share[name] > row.most}
     lacking = sum(size - share[name] for name, size in low.items())
     spare = sum(share[name] - size for name, size in high.items())
-    # Whichever bound moves more is certain; the others are looked at again without these.
+    # The bounds that move more memory are final; the other engines are divided again.
     pinned = low if lacking >= spare else high
     if not pinned:
         return share
-    rest = {name: row for name, row in rows.items() if name not in pinned}
-    return pinned | _divided(rest, weights, amount - sum(pinned.values()))
+    unpinned = {name: row for name, row in rows.items() if name not in pinned}
+    return pinned | _divided(unpinned, weights, amount - sum(pinned.values()))

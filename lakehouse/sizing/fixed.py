@@ -1,4 +1,4 @@
-"""Services whose size follows from the host alone: a row each, and one factor where they are too many."""
+"""Services whose size follows from the host alone, and the factor that shrinks them if they are too many."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Fixed:
         return max(self.least, down(min(process - self.heap.beside, process / (1 + self.heap.overhead))))
 
     def wanted(self, host: Host, cluster: Cluster) -> int:
-        """Return the heap of this service on a host where nothing is short."""
+        """Return the heap of this service on a host with enough memory."""
         share = host.memory / self.heap.divisor
         formula = FORMULAS.get(self.service)
         size = formula(host, cluster, share) if formula else share
@@ -74,36 +74,36 @@ FIXED: Mapping[str, Fixed] = {
 
 
 def processors(cores: int) -> int:
-    """Return how many processors a daemon's JVM is to see, 0 where it may see all: C/4, 2 to 8.
+    """Return the number of processors for a daemon's JVM, 0 for no limit: C/4, 2 to 8.
 
-    By itself it starts up to 43 threads of collectors and 18 of compilers on 64 cores, as does each of its
-    neighbours. More than there are would be an option that changes nothing.
+    By default each JVM starts up to 43 threads of collectors and 18 of compilers on 64 cores. A limit of at
+    least the number of cores would change nothing.
     """
-    seen = int(clamp(cores * PROCESSORS, LEAST_PROCESSORS, MOST_PROCESSORS))
-    return seen if seen < cores else 0
+    limit = int(clamp(cores * PROCESSORS, LEAST_PROCESSORS, MOST_PROCESSORS))
+    return limit if limit < cores else 0
 
 
 def heaps(host: Host, cluster: Cluster, engines: float) -> dict[str, int]:
     """Return the heap (MiB) of each fixed service that is placed on a host.
 
-    ``engines`` is the least that the engines of the host take, in MiB. Where the services would take more
-    than 0.4 of what is usable beside an engine, or leave less than that least, all that the user has not
-    set shrink by one factor towards their minimum.
+    ``engines`` is the least memory of the host's engines, in MiB. Where the services would take more than 0.4
+    of the usable memory beside an engine, or leave less than that, all sizes that the user has not set shrink
+    by one factor towards their minimum.
     """
-    here = {name: row for name, row in FIXED.items() if name in host.services}
-    said = {name: size for name, row in here.items() if (size := row.set_by_user(host)) is not None}
-    free = {name: row for name, row in here.items() if name not in said}
-    full = {name: row.wanted(host, cluster) for name, row in free.items()}
-    taken = sum(here[name].process(size) for name, size in said.items())
-    most = sum(row.process(full[name]) for name, row in free.items())
-    least = sum(row.process(row.least) for row in free.values())
+    rows = {name: row for name, row in FIXED.items() if name in host.services}
+    user_heaps = {name: size for name, row in rows.items() if (size := row.set_by_user(host)) is not None}
+    scalable = {name: row for name, row in rows.items() if name not in user_heaps}
+    full = {name: row.wanted(host, cluster) for name, row in scalable.items()}
+    user_memory = sum(rows[name].process(size) for name, size in user_heaps.items())
+    most = sum(row.process(full[name]) for name, row in scalable.items())
+    least = sum(row.process(row.least) for row in scalable.values())
     limit = cluster.usable(host) - engines
     if engines:
         limit = min(limit, MOST_BESIDE_ENGINES * USABLE * host.memory)
-    if taken + most > limit:
-        factor = clamp((limit - taken - least) / (most - least), 0, 1) if most > least else 0.0
-        full = {name: _shrunk(row, full[name], factor) for name, row in free.items()}
-    return said | full
+    if user_memory + most > limit:
+        factor = clamp((limit - user_memory - least) / (most - least), 0, 1) if most > least else 0.0
+        full = {name: _shrunk(row, full[name], factor) for name, row in scalable.items()}
+    return user_heaps | full
 
 
 def _shrunk(row: Fixed, heap: int, factor: float) -> int:

@@ -1,4 +1,4 @@
-"""docs/sizing.md: what the model says of common machines, written by ``make docs``."""
+"""docs/sizing.md: the model's sizes of common machines, written by ``make docs``."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def services() -> str:
             f"`{name}`",
             f"`{row.variables[0]}`",
             f"M/{row.heap.divisor}, {row.least} to {row.heap.most}",
-            beside(row),
+            off_heap(row),
         )
         for name, row in fixed.FIXED.items()
     ]
     return "\n".join(_line(row) for row in (columns, ["---"] * len(columns), *rows))
 
 
-def beside(row: fixed.Fixed) -> str:
-    """What the process of a service takes beside its heap."""
+def off_heap(row: fixed.Fixed) -> str:
+    """Return the memory of a service's process outside of its heap."""
     heap = row.heap
     return f"max({heap.beside}, {100 * heap.overhead:g} %)" if heap.beside or heap.overhead else "nothing"
 
@@ -69,25 +69,25 @@ def table(layout: Callable[[Machine, int], Cluster]) -> str:
 
 
 def _cells(machine: Machine, nodes: int, cluster: Cluster) -> list[str]:
-    made = plan(cluster)
-    of = {
-        service: made.sizes[cluster.having(service)[0].name]
+    size_plan = plan(cluster)
+    sizes = {
+        service: size_plan.sizes[cluster.having(service)[0].name]
         for service in ("namenode", "datanode", "spark_worker", "trino", "flink_taskmanager")
         if cluster.having(service)
     }
-    master = of["namenode"]
+    master = sizes["namenode"]
     return [
         f"{machine.memory_gib} GiB / {machine.cores}, {machine.disk_gb / 1000:g} TB",
         str(nodes),
         f"{master['hdfs_namenode_heap_mb']} / {master['hdfs_namenode_handlers']}",
-        str(of["datanode"]["hdfs_datanode_heap_mb"]),
+        str(sizes["datanode"]["hdfs_datanode_heap_mb"]),
         f"{master['hive_metastore_heap_mb']} / {master['hive_metastore_pool_size']}",
         str(master["postgresql_shared_buffers_mb"]),
-        _executors(of.get("spark_worker")),
-        _cores(cluster, made),
-        _trino(of.get("trino")),
-        _flink(of.get("flink_taskmanager")),
-        _fullest(machine, made),
+        _executors(sizes.get("spark_worker")),
+        _cores(cluster, size_plan),
+        _trino(sizes.get("trino")),
+        _flink(sizes.get("flink_taskmanager")),
+        _fullest(machine, size_plan),
     ]
 
 
@@ -98,9 +98,9 @@ def _executors(of: Sizes | None) -> str:
     return f"{count} x ({of['spark_executor_cores']}, {of['spark_executor_memory_mb']})"
 
 
-def _cores(cluster: Cluster, made: Plan) -> str:
-    workers = [made.sizes[host.name] for host in cluster.having("spark_worker")]
-    total = sum(of["spark_worker_cores"] for of in workers)
+def _cores(cluster: Cluster, size_plan: Plan) -> str:
+    workers = [size_plan.sizes[host.name] for host in cluster.having("spark_worker")]
+    total = sum(sizes["spark_worker_cores"] for sizes in workers)
     return f"{total} / {workers[0]['spark_application_cores']}" if workers else "-"
 
 
@@ -113,9 +113,9 @@ def _flink(of: Sizes | None) -> str:
     return " / ".join(str(of[name]) for name in names) if of else "-"
 
 
-def _fullest(machine: Machine, made: Plan) -> str:
-    total = max(sum(processes.values()) for processes in made.processes.values())
-    gap = max((gap.missing_mb for gap in made.gaps), default=0)
+def _fullest(machine: Machine, size_plan: Plan) -> str:
+    total = max(sum(processes.values()) for processes in size_plan.processes.values())
+    gap = max((gap.missing_mb for gap in size_plan.gaps), default=0)
     share = f"{100 * total / (machine.memory_gib * 1024):.1f} %"
     return f"{share}, {gap} MiB short" if gap else share
 

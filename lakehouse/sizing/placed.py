@@ -77,20 +77,20 @@ def cluster(machines: Mapping[str, Machine], settings: Mapping[str, Any]) -> Clu
 
 
 def services(machine: Machine, *, small: bool) -> frozenset[str]:
-    """Return what runs on a machine, in the small profile or the full one."""
-    known = catalogue.load()
-    there = {
+    """Return the services of a machine, in the small profile or the full one."""
+    catalogue_rows = catalogue.load()
+    groups = {
         name
-        for name in known.groups.keys() & machine.groups
-        if not small or known.groups[name].profile == catalogue.CORE
+        for name in catalogue_rows.groups.keys() & machine.groups
+        if not small or catalogue_rows.groups[name].profile == catalogue.CORE
     }
     running = {
         row.name
-        for row in known.services.values()
-        if there.intersection(row.groups) and (row.switch is None or machine.variables.get(row.switch))
+        for row in catalogue_rows.services.values()
+        if groups.intersection(row.groups) and (row.switch is None or machine.variables.get(row.switch))
     }
-    # A coordinator runs the same service, and takes no part of a query.
-    return frozenset(running | ({"trino_worker"} if "trino_workers" in there else set()))
+    # A coordinator runs the same service without executing queries.
+    return frozenset(running | ({"trino_worker"} if "trino_workers" in groups else set()))
 
 
 def disk_gb(mounts: Sequence[Mapping[str, Any]], folders: Collection[str]) -> int:

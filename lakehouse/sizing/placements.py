@@ -43,9 +43,9 @@ def host(machine: Machine, number: int, services: frozenset[str] | set[str]) -> 
 
 def colocated(machine: Machine, nodes: int, overcommit: float = 1.0) -> Cluster:
     """Every engine on every node; masters on the first, Connect on the second, Flink's on the third."""
-    beside = (METADATA, frozenset({"spark_connect"}), FLINK_MASTERS)
-    extra = (*beside, *[frozenset[str]()] * nodes)
-    hosts = (host(machine, number, WORKERS | extra[number - 1]) for number in range(1, nodes + 1))
+    masters = (METADATA, frozenset({"spark_connect"}), FLINK_MASTERS)
+    extra_services = (*masters, *[frozenset[str]()] * nodes)
+    hosts = (host(machine, number, WORKERS | extra_services[number - 1]) for number in range(1, nodes + 1))
     return Cluster(tuple(hosts), overcommit=overcommit)
 
 
@@ -59,9 +59,9 @@ def separated(machine: Machine, nodes: int) -> Cluster:
 
 
 def _engines() -> Iterator[str]:
-    """Name an engine for one node after the other, always the one that has least for its weight."""
-    given = dict.fromkeys(WEIGHTS, 0)
+    """Give an engine for each further node, always the one with the fewest nodes for its weight."""
+    node_counts = dict.fromkeys(WEIGHTS, 0)
     while True:
-        name = min(given, key=lambda engine: ((given[engine] + 1) / WEIGHTS[engine], engine))
-        given[name] += 1
+        name = min(node_counts, key=lambda engine: ((node_counts[engine] + 1) / WEIGHTS[engine], engine))
+        node_counts[name] += 1
         yield name

@@ -1,4 +1,4 @@
-"""The whole model: facts of a cluster in, the size of every service on every host out."""
+"""The model: from the facts of a cluster to the size of every service on every host."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ class Plan:
 def plan(cluster: Cluster) -> Plan:
     """Size every service of every host; the order of hosts and of services does not matter.
 
-    Each host's dict holds a value for every variable, whether its service is placed there or not: files
-    that only name another host's size (a client's of Flink) have it from the hosts that run the service.
+    Each host's dict holds a value for every variable, whether its service is placed there or not: files with
+    the size of another host (a client's of Flink) get it from the hosts that run the service.
     """
     heaps = {host.name: fixed.heaps(host, cluster, engines.least(host)) for host in cluster.hosts}
-    taken = {name: _fixed_processes(of) for name, of in heaps.items()}
+    fixed_memory = {name: _fixed_processes(of) for name, of in heaps.items()}
     shares = {
-        host.name: engines.shares(host, cluster, sum(taken[host.name].values())) for host in cluster.hosts
+        host.name: engines.shares(host, cluster, sum(fixed_memory[host.name].values()))
+        for host in cluster.hosts
     }
     workers = _spark(cluster, shares)
     trinos = {
@@ -55,19 +56,21 @@ def plan(cluster: Cluster) -> Plan:
     processes = {}
     for host in cluster.hosts:
         name = host.name
-        own = _of_fixed(host, cluster, heaps[name]) | workers.of(name) | flinks.of(name)
+        host_sizes = _of_fixed(host, cluster, heaps[name]) | workers.of(name) | flinks.of(name)
         heap = trinos.get(name) or min(trinos.values(), default=trino.LEAST_HEAP)
         limits = trino.limits(heap)
-        # A coordinator that is larger than its workers: no node's limit is above the cluster's.
+        # For a coordinator that is larger than its workers: no node's limit is above the cluster's.
         limits[PER_NODE] = min(limits[PER_NODE], shared["trino_query_max_memory_mb"])
-        sizes[name] = shared | own | {"trino_heap_mb": heap} | limits
-        processes[name] = dict(taken[name])
+        sizes[name] = shared | host_sizes | {"trino_heap_mb": heap} | limits
+        processes[name] = dict(fixed_memory[name])
         if name in workers.hosts:
-            processes[name]["spark_executors"] = math.ceil(own["spark_worker_memory_mb"] * spark.BESIDE)
+            processes[name]["spark_executors"] = math.ceil(
+                host_sizes["spark_worker_memory_mb"] * spark.BESIDE
+            )
         if name in trinos:
             processes[name]["trino"] = trino.process(heap)
         if name in flinks.hosts:
-            processes[name]["flink_taskmanager"] = own["flink_taskmanager_memory_mb"]
+            processes[name]["flink_taskmanager"] = host_sizes["flink_taskmanager_memory_mb"]
     return Plan(_with_user(cluster, sizes), processes, _gaps(cluster, processes))
 
 
@@ -89,21 +92,21 @@ def _fixed_processes(heaps: Mapping[str, int]) -> dict[str, int]:
 
 
 def _of_fixed(host: Host, cluster: Cluster, heaps: Mapping[str, int]) -> Sizes:
-    """Heaps of a host's services, and what they would be of those that are elsewhere."""
-    wanted = {
+    """Return the heaps of a host's services, and those that other services would have there."""
+    full_heaps = {
         name: heaps.get(name) or row.set_by_user(host) or row.wanted(host, cluster)
         for name, row in fixed.FIXED.items()
     }
-    sizes = {row.variables[0]: wanted[name] for name, row in fixed.FIXED.items()}
-    # A driver is as large wherever it is started, and a server is one that stays.
+    sizes = {row.variables[0]: full_heaps[name] for name, row in fixed.FIXED.items()}
+    # Drivers have the same size on every host, as have the servers, which are long-running drivers.
     servers = [heaps[name] for name in ("spark_connect", "spark_thrift") if name in heaps]
-    sizes["spark_driver_memory_mb"] = min(servers, default=wanted["spark_connect"])
+    sizes["spark_driver_memory_mb"] = min(servers, default=full_heaps["spark_connect"])
     sizes["spark_max_result_mb"] = sizes["spark_driver_memory_mb"] // 2
     sizes["node_daemon_processors"] = fixed.processors(host.cores)
-    pools = [_pool_size(of) for of in cluster.having("metastore")]
+    pools = [_pool_size(member) for member in cluster.having("metastore")]
     allowed = host.sizes.get("postgresql_max_connections") or postgresql.connections(sum(pools))
     sizes |= {"hive_metastore_pool_size": _pool_size(host), "postgresql_max_connections": allowed}
-    return sizes | postgresql.settings(host, wanted["postgresql"], allowed)
+    return sizes | postgresql.settings(host, full_heaps["postgresql"], allowed)
 
 
 def _pool_size(host: Host) -> int:
@@ -119,8 +122,8 @@ def _of_hdfs(cluster: Cluster) -> Sizes:
 
 def _of_trino(cluster: Cluster, heaps: Mapping[str, int]) -> Sizes:
     workers = cluster.having("trino_worker") or cluster.having("trino")
-    each = [host.sizes.get(PER_NODE) or trino.limits(heaps[host.name])[PER_NODE] for host in workers]
-    return {"trino_query_max_memory_mb": trino.query_max_memory(each)}
+    limits = [host.sizes.get(PER_NODE) or trino.limits(heaps[host.name])[PER_NODE] for host in workers]
+    return {"trino_query_max_memory_mb": trino.query_max_memory(limits)}
 
 
 def _spark(cluster: Cluster, shares: Mapping[str, Mapping[str, float]]) -> _Part:
@@ -129,28 +132,29 @@ def _spark(cluster: Cluster, shares: Mapping[str, Mapping[str, float]]) -> _Part
         host.name: host.sizes.get("spark_worker_memory_mb") or shares[host.name]["spark"] / spark.BESIDE
         for host in hosts
     }
-    each, heap = (
+    executor_cores, heap = (
         spark.common([spark.of_worker(host, memory[host.name]) for host in hosts]) if hosts else (1, 512)
     )
-    counts = {host.name: spark.count(host, memory[host.name], each, heap) for host in hosts}
-    cap = _least(hosts, "spark_application_cores") or spark.application_cores(counts.values(), each)
+    counts = {host.name: spark.count(host, memory[host.name], executor_cores, heap) for host in hosts}
+    cap = _least(hosts, "spark_application_cores") or spark.application_cores(counts.values(), executor_cores)
     shared = {
-        "spark_executor_cores": each,
+        "spark_executor_cores": executor_cores,
         "spark_executor_memory_mb": heap,
         "spark_application_cores": cap,
-        **spark.of_application(cap, sum(counts.values()) * each, each),
+        **spark.of_application(cap, sum(counts.values()) * executor_cores, executor_cores),
     }
-    of = {
+    worker_sizes = {
         host.name: {
             "spark_worker_memory_mb": host.sizes.get("spark_worker_memory_mb")
             or counts[host.name] * heap
-            # No executor fits: the worker has its share, and does nothing with it.
+            # No executor fits: the worker has its share, unused.
             or down(memory[host.name]),
-            "spark_worker_cores": host.sizes.get("spark_worker_cores") or max(1, counts[host.name] * each),
+            "spark_worker_cores": host.sizes.get("spark_worker_cores")
+            or max(1, counts[host.name] * executor_cores),
         }
         for host in hosts
     }
-    return _Part(of, {"spark_worker_memory_mb": heap, "spark_worker_cores": each}, shared)
+    return _Part(worker_sizes, {"spark_worker_memory_mb": heap, "spark_worker_cores": executor_cores}, shared)
 
 
 def _flink(cluster: Cluster, shares: Mapping[str, Mapping[str, float]]) -> _Part:

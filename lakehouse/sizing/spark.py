@@ -39,65 +39,78 @@ def cores(host: Host, worker: float) -> int:
 
 
 def of_worker(host: Host, worker: float) -> Executors:
-    """Divide a worker's memory (MiB): executors of 4 cores, of 2 or of 1, the most of which it has two.
+    """Divide a worker's memory (MiB): executors of 4, 2 or 1 cores, the largest size that fits twice.
 
-    Fewer cores each where the heaps of so few executors would leave memory unused: a heap ends at 31 GiB.
-    So two applications run on every worker that can hold two executors. Four divides 8, 16, 64 and 128; the
-    five of Cloudera's and AWS's rule leave cores over.
+    Executors have fewer cores where so few heaps, of at most 31 GiB, would leave memory unused. So two
+    applications run on every worker that can hold two executors. Four divides 8, 16, 64 and 128; five, the
+    rule of Cloudera and AWS, leaves cores unused.
     """
-    given = int(host.sizes.get("spark_worker_cores", cores(host, worker)))
-    most = int(host.sizes.get("spark_worker_cores", host.cores))
+    worker_cores = int(host.sizes.get("spark_worker_cores", cores(host, worker)))
+    most_cores = int(host.sizes.get("spark_worker_cores", host.cores))
     least = max(2, worker * MOST_USED / MOST_HEAP)
-    twice = (each for each in EXECUTOR_CORES if min(nearest(given / each), most // each) >= least)
-    each = host.sizes.get("spark_executor_cores") or next(twice, 1)
-    count = max(1, min(nearest(given / each), most // each, int(worker // LEAST_HEAP)))
+    options = (
+        executor_cores
+        for executor_cores in EXECUTOR_CORES
+        if min(nearest(worker_cores / executor_cores), most_cores // executor_cores) >= least
+    )
+    executor_cores = host.sizes.get("spark_executor_cores") or next(options, 1)
+    count = max(
+        1,
+        min(nearest(worker_cores / executor_cores), most_cores // executor_cores, int(worker // LEAST_HEAP)),
+    )
     heap = host.sizes.get("spark_executor_memory_mb") or min(down(worker / count), MOST_HEAP)
-    return Executors(count, each, heap)
+    return Executors(count, executor_cores, heap)
 
 
-def common(alone: Collection[Executors]) -> tuple[int, int]:
-    """Return cores and heap (MiB) of all executors, by what each worker would have alone.
+def common(candidates: Collection[Executors]) -> tuple[int, int]:
+    """Return cores and heap (MiB) of all executors, from the executors that each worker would have alone.
 
-    They are the least of every worker's, so that one fits on each; but for workers whose own executors are
-    less than half as large, or have fewer cores, where these have less than a quarter of the memory. One
-    small host would make the executors of a large cluster as small as its own: no executor starts on it.
+    They are the minimum of all workers, so that one fits on each. Workers whose own executors are less than
+    half as large, or have fewer cores, are excluded if they have less than a quarter of the memory: one small
+    host would shrink the executors of a large cluster, so no executor starts on it.
     """
-    heap, cores = _usual(alone, lambda of: of.heap), _usual(alone, lambda of: of.cores)
-    each = [of for of in alone if of.heap >= heap * LEAST_OF_USUAL and of.cores >= cores]
-    return min(of.cores for of in each), min(of.heap for of in each)
+    heap, cores = (
+        _usual(candidates, lambda executors: executors.heap),
+        _usual(candidates, lambda executors: executors.cores),
+    )
+    usual = [
+        executors
+        for executors in candidates
+        if executors.heap >= heap * LEAST_OF_USUAL and executors.cores >= cores
+    ]
+    return min(executors.cores for executors in usual), min(executors.heap for executors in usual)
 
 
-def _usual(alone: Collection[Executors], value: Callable[[Executors], int]) -> int:
+def _usual(candidates: Collection[Executors], value: Callable[[Executors], int]) -> int:
     """Return the value that workers with three quarters of all executors' memory reach."""
-    below = FEW * sum(of.count * of.heap for of in alone)
-    reached = 0
-    for of in sorted(alone, key=value):
-        reached = value(of)
-        below -= of.count * of.heap
-        if below < 0:
+    remaining = FEW * sum(executors.count * executors.heap for executors in candidates)
+    result = 0
+    for executors in sorted(candidates, key=value):
+        result = value(executors)
+        remaining -= executors.count * executors.heap
+        if remaining < 0:
             break
-    return reached
+    return result
 
 
-def count(host: Host, worker: float, each: int, heap: int) -> int:
-    """Executors of common size on a worker: as many as its memory and its cores hold, which may be none."""
+def count(host: Host, worker: float, executor_cores: int, heap: int) -> int:
+    """Return the number of executors that fit into a worker's memory and cores, possibly none."""
     cores = max(host.cores, host.sizes.get("spark_executor_cores", 0))
-    most = host.sizes.get("spark_worker_cores", cores) // each
+    most = host.sizes.get("spark_worker_cores", cores) // executor_cores
     return min(int(worker // heap), most)
 
 
-def application_cores(counts: Iterable[int], each: int) -> int:
-    """Cores of one application: all but one executor of each worker, which the next application starts in.
+def application_cores(counts: Iterable[int], executor_cores: int) -> int:
+    """Return the cores of an application: all but one executor of each worker, left for the next application.
 
-    Where workers have one, executors on half of the workers. The standalone queue is first come, first
-    served, and without a limit an application takes all (docs/spark-standalone.md, docs/job-scheduling.md
-    of Spark).
+    Where workers have one executor, those of half of the workers. The standalone scheduler is FIFO, and
+    without a limit an application gets all cores (docs/spark-standalone.md, docs/job-scheduling.md of Spark).
     """
     workers = [count for count in counts if count]
-    return each * max(sum(count - 1 for count in workers), math.ceil(len(workers) / 2), 1)
+    return executor_cores * max(sum(count - 1 for count in workers), math.ceil(len(workers) / 2), 1)
 
 
-def of_application(cap: int, cores: int, each: int) -> dict[str, int]:
+def of_application(cap: int, cores: int, executor_cores: int) -> dict[str, int]:
     """Settings that follow from an application's cores, those of all workers and those of each executor.
 
     ``spark_shuffle_initial_partitions`` is the upper bound of a shuffle's tasks, at least one for each core
@@ -109,7 +122,7 @@ def of_application(cap: int, cores: int, each: int) -> dict[str, int]:
         "spark_shuffle_initial_partitions": int(clamp(4 * cores, 32, max(2000, cap))),
         "spark_advisory_partition_mb": 128 if cap >= MANY_CORES else 64,
         "spark_delta_snapshot_partitions": int(clamp(cap, 2, 16)),
-        "spark_initial_executors": cap // each,
-        # Threads of collectors, compilers and Iceberg follow it; by itself a JVM takes all cores.
-        "spark_executor_processors": max(2, each),
+        "spark_initial_executors": cap // executor_cores,
+        # It limits threads of collectors, compilers and Iceberg; by default a JVM uses all cores.
+        "spark_executor_processors": max(2, executor_cores),
     }

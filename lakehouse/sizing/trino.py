@@ -38,9 +38,8 @@ def limits(size: int) -> dict[str, int]:
 
 
 def query_max_memory(per_node: Iterable[int]) -> int:
-    """Memory that a query may take in the cluster: the sum of what each worker gives.
+    """Return the memory limit of a query in the cluster: the sum of the workers' limits.
 
-    A worker's own limit ends what the query takes there, so that a small worker makes no other one smaller.
+    Each worker enforces its own limit, so that a small worker does not reduce those of others.
     """
-    each = list(per_node) or [limits(LEAST_HEAP)["trino_query_max_memory_per_node_mb"]]
-    return sum(each)
+    return sum(list(per_node) or [limits(LEAST_HEAP)["trino_query_max_memory_per_node_mb"]])

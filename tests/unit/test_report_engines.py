@@ -30,7 +30,7 @@ def case(engine: str = "trino", fmt: str = "delta", operation: str = "merge", **
 REFUSED = case(
     expected="refused",
     statement="MERGE INTO <t>",
-    said="merges are not supported",
+    refusal="merges are not supported",
     limit="https://example.test/18829",
 )
 ABSENT = case("flink", expected="absent", status=Status.SKIPPED)
@@ -38,7 +38,7 @@ WITHHELD = replace(REFUSED, operation="insert", expected="withheld", behind="wit
 ANSWER = case("spark", operation="TPC-H q01", expected="", name="test_the_answer_is_right[spark-q01]")
 PROOF = case("polars", operation="types written by trino", expected="", name="test_rows[trino-polars]")
 LIMIT = replace(
-    PROOF, engine="flink", expected="refused", said="no such view", limit="https://example.test/17858"
+    PROOF, engine="flink", expected="refused", refusal="no such view", limit="https://example.test/17858"
 )
 
 

@@ -97,7 +97,7 @@ def test_new_rows_are_another_mark_than_a_change(committed: Drawn) -> None:
 def test_what_is_too_much_is_said_to_be_left_out(committed: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "_MOST", 2)
     picture = history.draw(committed({}, {name: table() for name in "abcde"}))
-    assert ([line.name for line in picture.lines], picture.left_out) == (["a", "b"], 3)
+    assert ([line.name for line in picture.lines], picture.hidden) == (["a", "b"], 3)
     assert "3 more objects changed" in history.render("c", picture)
 
 

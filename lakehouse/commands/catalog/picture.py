@@ -41,7 +41,7 @@ def command(name: str | None, count: int, out: Path, options: CatalogOptions) ->
         out.write_text(history.render(target, picture), encoding="utf-8")
         facts = (
             screen.many(len(steps), "commit"),
-            screen.many(len(picture.lines) + picture.left_out, "object"),
+            screen.many(len(picture.lines) + picture.hidden, "object"),
             str(out),
         )
         return end(options, "picture", target, facts, {"page": str(out)}, "catalog log")
