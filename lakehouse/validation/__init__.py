@@ -48,21 +48,21 @@ __all__ = [
 
 
 def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest: Manifest) -> list[Finding]:
-    """All findings of all checks, each once; an empty list is a valid inventory.
+    """Return the findings of all checks, each once; a valid inventory has none.
 
     ``specs`` are the parsed ``meta/argument_specs.yml`` of all roles.
     """
-    known = variables.options(specs)
+    options = variables.options(specs)
     findings = [*topology.group_sizes(inventory), *trino.groups(inventory), *flink.groups(inventory)]
     findings += topology.unused(inventory, findings)
     findings += network.shared_addresses(inventory) + network.alike(inventory)
-    right: list[Host] = []
+    typed_hosts: list[Host] = []
     for host in inventory.hosts:
         findings += network.host_name(host) + network.host_address(host)
-        findings += variables.unknown(host, known) + variables.missing(host, known)
-        findings += variables.undefined(host, known) + trino.shared_secret(host)
-        typed, wrong = variables.check_types(host, known)
-        findings += wrong + variables.sizes(typed, known)
+        findings += variables.unknown(host, options) + variables.missing(host, options)
+        findings += variables.undefined(host, options) + trino.shared_secret(host)
+        typed, type_findings = variables.check_types(host, options)
+        findings += type_findings + variables.sizes(typed, options)
         findings += (
             network.public_address(typed)
             + network.ports(typed, host.variables.get("ansible_port"))
@@ -71,7 +71,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         )
         findings += cluster.names(typed) + cluster.accounts(typed, host.variables.get("ansible_user"))
         findings += cluster.paths(typed) + cluster.root(typed)
-        findings += secrets.checked(typed, known) + secrets.exposed(typed, known)
+        findings += secrets.checked(typed, options) + secrets.exposed(typed, options)
         findings += cluster.databases(typed) + postgresql.clients(typed)
         findings += postgresql.settings(typed) + postgresql.keys(typed)
         findings += trino.query(typed) + trino.catalogs(typed)
@@ -83,7 +83,11 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += sizes.factors(typed) + sizes.room(typed) + sizes.executors(typed)
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += cluster.versions(typed, manifest.pairs, manifest.versions)
-        right.append(typed)
-    whole = replace(inventory, hosts=tuple(right))
-    findings += postgresql.connections(whole) + sizes.uneven(whole) + numbers.unique(whole)
+        typed_hosts.append(typed)
+    typed_inventory = replace(inventory, hosts=tuple(typed_hosts))
+    findings += (
+        postgresql.connections(typed_inventory)
+        + sizes.uneven(typed_inventory)
+        + numbers.unique(typed_inventory)
+    )
     return collapse(findings, [host.name for host in inventory.hosts])

@@ -106,12 +106,14 @@ def setting(host: Host, path: str) -> Any:
 
 
 def names(host: Host) -> list[Finding]:
-    """Check that every identifier has the syntax of the place where it ends up."""
-    named = {path: (setting(host, path), syntax) for path, syntax in NAMES.items()}
-    named |= {f"lakehouse_users.{user}": (name, ACCOUNT) for user, name in users(host).items()}
-    named |= {f"lakehouse_readers[{index}]": (name, ACCOUNT) for index, name in enumerate(readers(host))}
+    """Check that every identifier has the syntax of its component."""
+    identifiers = {path: (setting(host, path), syntax) for path, syntax in NAMES.items()}
+    identifiers |= {f"lakehouse_users.{user}": (name, ACCOUNT) for user, name in users(host).items()}
+    identifiers |= {
+        f"lakehouse_readers[{index}]": (name, ACCOUNT) for index, name in enumerate(readers(host))
+    }
     findings = []
-    for path, (value, syntax) in named.items():
+    for path, (value, syntax) in identifiers.items():
         if value is not None and not re.fullmatch(syntax.pattern, str(value)):
             fact = f"{path} is {str(value)!r}"
             findings.append(
@@ -134,18 +136,18 @@ def users(host: Host) -> Mapping[str, Any]:
 
 
 def accounts(host: Host, login: object = None) -> list[Finding]:
-    """Check that each engine has a user of its own, that none is to read only, and none is the system's.
+    """Check that each engine has a separate user, which is no reader and no system account.
 
-    Nor is it ``login``, by whom the machines are managed.
+    Nor may it be ``login``, the account that manages the machines.
     """
     engines = users(host)
-    named = {f"lakehouse_users.{engine}": name for engine, name in engines.items()}
-    named |= {f"lakehouse_readers[{index}]": name for index, name in enumerate(readers(host))}
-    named |= {"lakehouse_group": host.variables.get("lakehouse_group")}
+    account_names = {f"lakehouse_users.{engine}": name for engine, name in engines.items()}
+    account_names |= {f"lakehouse_readers[{index}]": name for index, name in enumerate(readers(host))}
+    account_names |= {"lakehouse_group": host.variables.get("lakehouse_group")}
     advice = "choose another: this account is the system's own, or the kit's"
     findings = [
         Finding("names.users", host.name, f"{path} is {name!r}", advice, "an account of its own")
-        for path, name in named.items()
+        for path, name in account_names.items()
         if name in KEPT_ACCOUNTS or str(name).startswith(KEPT_PREFIXES)
     ] + [
         Finding(
@@ -155,7 +157,7 @@ def accounts(host: Host, login: object = None) -> list[Finding]:
             "choose another: the account that manages the machines becomes root there",
             "an account of its own",
         )
-        for path, name in named.items()
+        for path, name in account_names.items()
         if login and name == login and name not in KEPT_ACCOUNTS and path != "lakehouse_group"
     ]
     by_name: dict[str, list[str]] = {}
@@ -167,18 +169,18 @@ def accounts(host: Host, login: object = None) -> list[Finding]:
             findings.append(
                 Finding("names.users", host.name, fact, "give each engine its own", "different accounts")
             )
-    taken = {name: f"lakehouse_users.{engine}" for engine, name in engines.items()}
-    taken |= {host.variables.get("lakehouse_group"): "lakehouse_group"}
+    members = {name: f"lakehouse_users.{engine}" for engine, name in engines.items()}
+    members |= {host.variables.get("lakehouse_group"): "lakehouse_group"}
     return findings + [
         Finding(
             "names.users",
             host.name,
-            f"lakehouse_readers names {reader}, which is {taken[reader]}",
+            f"lakehouse_readers names {reader}, which is {members[reader]}",
             "leave it out",
             "people outside the group",
         )
         for reader in readers(host)
-        if reader in taken
+        if reader in members
     ]
 
 
@@ -221,25 +223,25 @@ def root(host: Host) -> list[Finding]:
 
 
 def databases(host: Host) -> list[Finding]:
-    """Check that metastore and federation have roles and databases of their own, and not PostgreSQL's."""
-    found = []
+    """Check that metastore and federation have separate roles and databases, and not PostgreSQL's own."""
+    findings = []
     owners: dict[tuple[str, str], str] = {}
     for database in DATABASES:
-        for key, kept in (("name", KEPT_DATABASES), ("user", KEPT_ROLES)):
+        for key, reserved in (("name", KEPT_DATABASES), ("user", KEPT_ROLES)):
             value = setting(host, f"{database}.{key}")
             fact = f"{database}.{key} is {value!r}"
-            if value in kept or (key == "user" and str(value).startswith("pg_")):
+            if value in reserved or (key == "user" and str(value).startswith("pg_")):
                 advice = "choose another name: this one is PostgreSQL's own"
-                found.append(Finding("names.database", host.name, fact, advice, "a name of its own"))
+                findings.append(Finding("names.database", host.name, fact, advice, "a name of its own"))
             elif value is not None and (key, value) in owners:
                 advice = f"choose another: {owners[key, value]}.{key} is the same"
-                found.append(Finding("names.database", host.name, fact, advice, "a name of its own"))
+                findings.append(Finding("names.database", host.name, fact, advice, "a name of its own"))
             owners.setdefault((key, value), database)
-    return found + _federation(host)
+    return findings + _federation(host)
 
 
 def _federation(host: Host) -> list[Finding]:
-    found = []
+    findings = []
     reader, owner = (
         setting(host, "lakehouse_federation.user"),
         f"{setting(host, 'lakehouse_database.user')}_owner",
@@ -247,19 +249,21 @@ def _federation(host: Host) -> list[Finding]:
     if reader == owner:
         fact = f"lakehouse_federation.user is {reader!r}"
         advice = "choose another: this role owns the metastore's database"
-        found.append(Finding("names.database", host.name, fact, advice, "a name of its own"))
+        findings.append(Finding("names.database", host.name, fact, advice, "a name of its own"))
     for schema in setting(host, "lakehouse_federation.schemas") or ():
         if str(schema).startswith("pg_") or schema == "information_schema":
             fact = f"lakehouse_federation.schemas has {schema!r}"
             advice = "leave it out: PostgreSQL itself decides who may read what in it"
-            found.append(Finding("names.database", host.name, fact, advice, "schemas with tables of yours"))
-    return found
+            findings.append(
+                Finding("names.database", host.name, fact, advice, "schemas with tables of yours")
+            )
+    return findings
 
 
 def versions(host: Host, pairs: tuple[Pair, ...], manifest_versions: Mapping[str, str]) -> list[Finding]:
-    """Check that the bill of materials, with what ``lakehouse_versions`` overrides, was run together."""
+    """Check that the versions, with the overrides of ``lakehouse_versions``, were tested together."""
     override = host.variables.get("lakehouse_versions") or {}
-    wanted = {**manifest_versions, **{name: str(version) for name, version in override.items()}}
+    effective_versions = {**manifest_versions, **{name: str(version) for name, version in override.items()}}
     advice = "correct versions.yml, or lakehouse_versions in the inventory"
     unknown = [
         Finding(
@@ -271,17 +275,20 @@ def versions(host: Host, pairs: tuple[Pair, ...], manifest_versions: Mapping[str
         for name in map(str, override)
         if name not in manifest_versions
     ]
-    lines = _folded(pair_findings(pairs, wanted), [f"{name} {wanted[name]} " for name in map(str, override)])
+    lines = _folded(
+        pair_findings(pairs, effective_versions),
+        [f"{name} {effective_versions[name]} " for name in map(str, override)],
+    )
     return unknown + [Finding("versions.pair", host.name, line, advice) for line in lines]
 
 
 def _folded(lines: Iterable[str], causes: Iterable[str]) -> list[str]:
-    """Return one line of those that name the same cause, a version that the inventory sets, and how many."""
-    rest = list(lines)
+    """Return a line for each cause, a version that the inventory sets, with the number of further lines."""
+    remaining = list(lines)
     folded = []
     for cause in causes:
-        same = [line for line in rest if f" {cause}" in f" {line} ".replace(":", " ")]
-        rest = [line for line in rest if line not in same]
-        more = f", and {counted(len(same) - 1, 'more pair')}" if same[1:] else ""
-        folded += [f"{same[0]}{more}"] if same else []
-    return folded + rest
+        same = [line for line in remaining if f" {cause}" in f" {line} ".replace(":", " ")]
+        remaining = [line for line in remaining if line not in same]
+        suffix = f", and {counted(len(same) - 1, 'more pair')}" if same[1:] else ""
+        folded += [f"{same[0]}{suffix}"] if same else []
+    return folded + remaining

@@ -15,12 +15,14 @@ SUFFIXES = (".yml", ".yaml")
 
 
 def twice(root: Path, sources: Collection[Path]) -> list[Finding]:
-    """Find hosts, groups and variables that one file names twice in the same place; no value is shown.
+    """Find hosts, groups and variables that a file has twice in a mapping; findings show no value.
 
-    ``sources`` are the files that name hosts; those below ``root``'s group_vars and host_vars come along.
+    ``sources`` are the files that name hosts; those below ``root``'s group_vars and host_vars are added.
     """
-    below = chain.from_iterable(sorted((root / folder).rglob("*")) for folder in FOLDERS)
-    files = [path for path in (*sorted(sources), *below) if path.suffix in SUFFIXES and path.is_file()]
+    variable_files = chain.from_iterable(sorted((root / folder).rglob("*")) for folder in FOLDERS)
+    files = [
+        path for path in (*sorted(sources), *variable_files) if path.suffix in SUFFIXES and path.is_file()
+    ]
     findings = []
     for path in dict.fromkeys(files):
         places: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What a check found, as one line a person can act on."""
+"""The finding of a check: object, fact and next step in a line."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ def report(findings: Collection[Finding]) -> str:
 
 def of_level(findings: Iterable[Finding], level: Level) -> list[Finding]:
     """Return the findings of a level alone."""
-    return [found for found in findings if found.level is level]
+    return [finding for finding in findings if finding.level is level]
 
 
 def collapse(findings: Iterable[Finding], hosts: Collection[str]) -> list[Finding]:
-    """Say once what is the same on several hosts; ``all`` stands for every one of ``hosts``.
+    """Merge equal findings of several hosts; ``all`` stands for every one of ``hosts``.
 
-    A fault in a group's variables is seen on each host of the group, but it is one fault.
+    A fault in a group's variables is a finding on each host of the group, but it is one fault.
     """
     places: dict[Finding, list[str]] = {}
-    for found in findings:
-        seen = places.setdefault(replace(found, host=""), [])
-        if found.host not in seen:
-            seen.append(found.host)
+    for finding in findings:
+        affected_hosts = places.setdefault(replace(finding, host=""), [])
+        if finding.host not in affected_hosts:
+            affected_hosts.append(finding.host)
     return [
-        replace(found, host="all" if set(seen) == set(hosts) else ",".join(seen))
-        for found, seen in places.items()
+        replace(finding, host="all" if set(affected_hosts) == set(hosts) else ",".join(affected_hosts))
+        for finding, affected_hosts in places.items()
     ]

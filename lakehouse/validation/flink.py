@@ -35,8 +35,8 @@ def memory(host: Host) -> list[Finding]:
     node = _number(host, "node_memory_mb")
     if not (node or _number(host, "flink_taskmanager_memory_mb")) or limits.broken(host):
         return []
-    made = plan(sizes.facts([host], "flink_taskmanager")).sizes[host.name]
-    process, tasks = made["flink_taskmanager_memory_mb"], made["flink_taskmanager_task_heap_mb"]
+    host_sizes = plan(sizes.facts([host], "flink_taskmanager")).sizes[host.name]
+    process, tasks = host_sizes["flink_taskmanager_memory_mb"], host_sizes["flink_taskmanager_task_heap_mb"]
     if tasks >= LEAST_TASK_HEAP:
         return []
     parts = process - tasks
@@ -49,13 +49,13 @@ def memory(host: Host) -> list[Finding]:
 
 
 def parallelism(host: Host, inventory: Inventory) -> list[Finding]:
-    """Check that a job of the default size finds as many slots as it has tasks side by side."""
-    wanted, workers = _number(host, "flink_parallelism"), inventory.group(WORKERS)
+    """Check that there are enough slots for a job of the default parallelism."""
+    tasks, workers = _number(host, "flink_parallelism"), inventory.group(WORKERS)
     slots = _slots(host)
-    if wanted is None or slots is None or not workers or wanted <= slots * len(workers):
+    if tasks is None or slots is None or not workers or tasks <= slots * len(workers):
         return []
-    there = f"{counted(len(workers), 'TaskManager')} of {counted(slots, 'slot')}"
-    fact = f"flink_parallelism is {wanted} with {there}"
+    capacity = f"{counted(len(workers), 'TaskManager')} of {counted(slots, 'slot')}"
+    fact = f"flink_parallelism is {tasks} with {capacity}"
     advice = "lower it, or raise flink_taskmanager_slots: a streaming job would wait for slots for ever"
     return [Finding("flink.slots", host.name, fact, advice, f"at most {slots * len(workers)}")]
 

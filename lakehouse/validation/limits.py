@@ -76,11 +76,11 @@ def least(host: Host) -> list[Finding]:
 def more_than_host(host: Host) -> list[Finding]:
     """Find sizes of services of this host that are larger than its memory, or than its cores: a warning.
 
-    Nothing is said where the inventory does not tell the host's memory: preflight asks the machine.
+    There is no finding without the host's memory in the inventory: preflight reads it from the machine.
     """
     memory, cores = (_number(host, name) for name in (NODE, CORES))
-    here = variables(host)
-    found = [
+    size_variables = variables(host)
+    findings = [
         Finding(
             "sizes.host",
             host.name,
@@ -89,23 +89,23 @@ def more_than_host(host: Host) -> list[Finding]:
             f"at most {memory}",
         )
         for name, size in _sizes(host)
-        if name in here and memory and size > memory
+        if name in size_variables and memory and size > memory
     ]
-    given = _number(host, "spark_worker_cores")
-    if "spark_worker_memory_mb" in here and given and cores and given > cores:
-        fact = f"spark_worker_cores is {given}, and {CORES} is {cores}"
+    worker_cores = _number(host, "spark_worker_cores")
+    if "spark_worker_memory_mb" in size_variables and worker_cores and cores and worker_cores > cores:
+        fact = f"spark_worker_cores is {worker_cores}, and {CORES} is {cores}"
         advice = "lower it, or leave it out: tasks would wait for each other"
-        found.append(Finding("sizes.host", host.name, fact, advice, f"at most {cores}", Level.WARNING))
-    return found
+        findings.append(Finding("sizes.host", host.name, fact, advice, f"at most {cores}", Level.WARNING))
+    return findings
 
 
 def variables(host: Host) -> frozenset[str]:
     """Return the variables that size the memory of services on this host, switched on or not."""
     rows = services.load().services
-    here = {name for name, row in rows.items() if host.groups.intersection(row.groups)}
+    host_services = {name for name, row in rows.items() if host.groups.intersection(row.groups)}
     return frozenset(
-        {name for service in here for name in rows[service].memory}
-        | {name for name, service in _TAKEN_BY.items() if service in here}
+        {name for service in host_services for name in rows[service].memory}
+        | {name for name, service in _TAKEN_BY.items() if service in host_services}
     )
 
 

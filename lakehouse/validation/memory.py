@@ -1,4 +1,4 @@
-"""Sizes that an inventory has set, against the memory that a machine was found to have."""
+"""Sizes of the inventory, compared with the memory of a machine."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NODE = "node_memory_mb"
 KEPT = 0.1
 
 
-def sizes(host: str, given: Mapping[str, int], memory_mb: int) -> list[Finding]:
+def sizes(host: str, set_sizes: Mapping[str, int], memory_mb: int) -> list[Finding]:
     """Find every size (MiB, by variable) that a process cannot get on this machine."""
-    most = dict.fromkeys(given, memory_mb) | {NODE: int(memory_mb / (1 - KEPT))}
+    most = dict.fromkeys(set_sizes, memory_mb) | {NODE: int(memory_mb / (1 - KEPT))}
     return [
         Finding(
             "node.sizes",
@@ -22,7 +22,7 @@ def sizes(host: str, given: Mapping[str, int], memory_mb: int) -> list[Finding]:
             "lower it, or leave it out: then it follows from the memory",
             f"at most {most[name]}",
         )
-        for name, size in given.items()
+        for name, size in set_sizes.items()
         if size > most[name]
     ]
 

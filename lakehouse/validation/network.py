@@ -1,4 +1,4 @@
-"""Names, addresses and ports: what makes machines and services findable."""
+"""Names, addresses and ports of machines and services."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ def shared_addresses(inventory: Inventory) -> list[Finding]:
 
 
 def alike(inventory: Inventory) -> list[Finding]:
-    """Check that no two hosts have one name: upper and lower case is the same in DNS and in /etc/hosts."""
-    named: dict[str, list[str]] = {}
+    """Check that host names differ in more than case, which DNS and /etc/hosts ignore."""
+    hosts_by_name: dict[str, list[str]] = {}
     for host in inventory.hosts:
-        named.setdefault(host.name.lower(), []).append(host.name)
+        hosts_by_name.setdefault(host.name.lower(), []).append(host.name)
     return [
         Finding(
             "net.names",
@@ -94,7 +94,7 @@ def alike(inventory: Inventory) -> list[Finding]:
             "rename all but one: to the network it is one name",
             "a name of its own",
         )
-        for names in named.values()
+        for names in hosts_by_name.values()
         if len(names) > 1
     ]
 

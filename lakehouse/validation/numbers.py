@@ -39,7 +39,7 @@ def unique(inventory: Inventory) -> list[Finding]:
 
 
 def _of_service(row: Service, numbers: Numbers, inventory: Inventory) -> Iterator[Finding]:
-    taken: dict[int, str] = {}
+    owners: dict[int, str] = {}
     expected = f"a number from {numbers.least} to {numbers.most} that no other host has"
     for host in inventory.hosts:
         if not host.groups.intersection(row.groups):
@@ -52,7 +52,7 @@ def _of_service(row: Service, numbers: Numbers, inventory: Inventory) -> Iterato
         if not numbers.least <= number <= numbers.most:
             fact = f"{host.name} has the number {number} in {row.name}"
             yield Finding("members.number", host.name, fact, advice, expected)
-        elif number in taken:
-            fact = f"{taken[number]} and {host.name} have the number {number} in {row.name}"
+        elif number in owners:
+            fact = f"{owners[number]} and {host.name} have the number {number} in {row.name}"
             yield Finding("members.number", host.name, fact, advice, expected)
-        taken.setdefault(number, host.name)
+        owners.setdefault(number, host.name)

@@ -1,4 +1,4 @@
-"""Keys that a component would ignore without a word, in the dicts that have the last word on its files."""
+"""Keys that a component would silently ignore, in the dicts that override its files."""
 
 from __future__ import annotations
 
@@ -70,20 +70,20 @@ class Known:
                 yield ".".join(word if part == "*" else part for word, part in zip(words, parts, strict=True))
 
     def below(self, prefix: str) -> Known:
-        """Return the same, where all keys stand behind a prefix."""
-        keys, free = (frozenset(prefix + key for key in some) for some in (self.keys, self.free))
+        """Return the same keys behind a prefix."""
+        keys, free = (frozenset(prefix + key for key in names) for names in (self.keys, self.free))
         return Known(self.component, keys, free)
 
 
 def keys(host: Host) -> list[Finding]:
-    """Find keys that no reader of their file knows: most likely they are misspelt, and do nothing."""
+    """Find keys that no component of their file supports: most likely misspelt ones, without effect."""
     return [
-        _unknown(host, variable, key, known)
+        _unknown(host, variable, key, key_sets)
         for variable in DICTS
-        if (given := _dict(host, variable))
-        for known in [_known(host, variable)]
-        for key in map(str, given)
-        if not any(one.has(key) for one in known)
+        if (settings := _dict(host, variable))
+        for key_sets in [_known(host, variable)]
+        for key in map(str, settings)
+        if not any(key_set.has(key) for key_set in key_sets)
     ]
 
 
@@ -110,49 +110,50 @@ def _dict(host: Host, variable: str) -> Mapping[object, object]:
 
 def _known(host: Host, variable: str) -> list[Known]:
     components = DICTS[variable]
-    own = [known_keys(*name.split("/")) for name in components]
-    others = Known(own[0].component, frozenset(), frozenset(free_keys().get(variable, ())))
-    known = [*own, others]
-    return known + _catalogs(host) if "spark" in components else known
+    key_sets = [known_keys(*name.split("/")) for name in components]
+    key_sets.append(Known(key_sets[0].component, frozenset(), frozenset(free_keys().get(variable, ()))))
+    return key_sets + _catalogs(host) if "spark" in components else key_sets
 
 
 def _catalogs(host: Host) -> list[Known]:
-    """What Spark's catalogs know: Iceberg's have its properties, any other may have whatever it likes."""
+    """Return the keys of Spark's catalogs: Iceberg's have its properties, others may have any."""
     classes: dict[str, str] = {}
-    own: Mapping[object, object] = defaults.role("spark")["_spark_defaults"]
-    for properties in (own, *(_dict(host, variable) for variable in DICTS)):
+    role_properties: Mapping[object, object] = defaults.role("spark")["_spark_defaults"]
+    for properties in (role_properties, *(_dict(host, variable) for variable in DICTS)):
         for key, value in properties.items():
             name = str(key).removeprefix(CATALOG)
             if name != key and "." not in name:
                 classes[name] = str(value)
-    of_iceberg, anything = known_keys("iceberg", "catalog"), Known("spark", frozenset(), frozenset("*"))
-    known = [
-        (of_iceberg if of.startswith(ICEBERG) else anything).below(f"{CATALOG}{name}.")
-        for name, of in classes.items()
+    of_iceberg, any_key = known_keys("iceberg", "catalog"), Known("spark", frozenset(), frozenset("*"))
+    key_sets = [
+        (of_iceberg if class_name.startswith(ICEBERG) else any_key).below(f"{CATALOG}{name}.")
+        for name, class_name in classes.items()
     ]
-    return [*known, Known("spark", frozenset(CATALOG + name for name in classes), frozenset())]
+    return [*key_sets, Known("spark", frozenset(CATALOG + name for name in classes), frozenset())]
 
 
-def _unknown(host: Host, variable: str, key: str, known: list[Known]) -> Finding:
-    meant = _meant(key, {like for one in known for like in one.like(key)})
-    component = next((one.component for one in known if meant and one.has(meant)), known[0].component)
-    advice = f"did you mean {meant}?" if meant else "remove it, unless a program that you add reads it"
+def _unknown(host: Host, variable: str, key: str, key_sets: list[Known]) -> Finding:
+    closest = _closest(key, {like for key_set in key_sets for like in key_set.like(key)})
+    component = next(
+        (key_set.component for key_set in key_sets if closest and key_set.has(closest)), key_sets[0].component
+    )
+    advice = f"did you mean {closest}?" if closest else "remove it, unless a program that you add reads it"
     fact = f"{NAMES[component]} {keylists.version(component)} has no key {key} ({variable})"
     return Finding(f"{component}.keys", host.name, fact, advice, level=Level.WARNING)
 
 
-def _meant(key: str, known: Set[str]) -> str | None:
-    """Return the known key that this one is a misspelling of, None where it is none."""
-    for close in get_close_matches(key, sorted(known), cutoff=ALIKE):
+def _closest(key: str, supported: Set[str]) -> str | None:
+    """Return the supported key of which this one is a misspelling, None for none."""
+    for close in get_close_matches(key, sorted(supported), cutoff=ALIKE):
         if SequenceMatcher(None, *_differing(key.split("."), close.split("."))).ratio() >= ALIKE_IN_PART:
             return close
     return None
 
 
-def _differing(one: list[str], other: list[str]) -> tuple[str, str]:
-    """Return what is left of two keys without the words with which both begin, and both end."""
+def _differing(first: list[str], second: list[str]) -> tuple[str, str]:
+    """Return two keys without their common first and last words."""
     for _ in range(2):
-        while one and other and one[0] == other[0]:
-            one, other = one[1:], other[1:]
-        one, other = one[::-1], other[::-1]
-    return ".".join(one), ".".join(other)
+        while first and second and first[0] == second[0]:
+            first, second = first[1:], second[1:]
+        first, second = first[::-1], second[::-1]
+    return ".".join(first), ".".join(second)

@@ -1,4 +1,4 @@
-"""Keys of files whose value a variable of the kit decides: another in one file alone is a contradiction."""
+"""Keys of files whose value follows from a variable of the kit: another value in one file contradicts it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OWNED: Mapping[str, Mapping[str, str]] = {
 
 
 def contradictions(host: Host) -> list[Finding]:
-    """Find keys that other files and hosts repeat: services would not find each other, or their data."""
+    """Find keys that other files and hosts repeat: services would lose each other, or their data."""
     nameservice = host.variables.get("lakehouse_nameservice")
     return [
         Finding(
@@ -57,8 +57,8 @@ def contradictions(host: Host) -> list[Finding]:
             "no value of its own",
         )
         for variable, owned in OWNED.items()
-        if isinstance(given := host.variables.get(variable), Mapping)
-        for key in map(str, given)
+        if isinstance(settings := host.variables.get(variable), Mapping)
+        for key in map(str, settings)
         for pattern, source in owned.items()
         if fnmatchcase(key, pattern.format(nameservice=nameservice))
     ]

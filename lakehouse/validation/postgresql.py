@@ -1,4 +1,4 @@
-"""PostgreSQL: who may log in, settings that undo the role's, and connections enough for the metastore."""
+"""PostgreSQL: login rules, settings that undo the role's, and connections for the metastore."""
 
 from __future__ import annotations
 
@@ -67,21 +67,21 @@ class Setting(NamedTuple):
 
 @cache
 def known() -> Mapping[str, Setting]:
-    """Return PostgreSQL's settings by name in lower case: it reads them so."""
+    """Return PostgreSQL's settings by name in lower case, as it compares them."""
     rows = (word.split(":") for word in keylists.read("postgresql")["keys"])
     return {name.lower(): Setting(*parts) for name, *parts in rows}
 
 
 def keys(host: Host) -> list[Finding]:
-    """Find settings that PostgreSQL does not know, or whose value it does not take: it would not start.
+    """Find settings that PostgreSQL does not have, or whose value it rejects: it would not start.
 
-    A name with a dot is an extension's; what those are is unknown before they are loaded.
+    A name with a dot belongs to an extension, whose settings are unknown before it is loaded.
     """
-    given = host.variables.get("postgresql_settings") or {}
-    own = {str(name): value for name, value in given.items() if value is not None}
+    variable = host.variables.get("postgresql_settings") or {}
+    configured = {str(name): value for name, value in variable.items() if value is not None}
     version = keylists.version("postgresql")
     findings = []
-    for name, value in own.items():
+    for name, value in configured.items():
         setting = known().get(name.lower())
         if name.lower() in OWNED or "." in name or name.lower() in OLD_NAMES:
             continue
@@ -97,22 +97,22 @@ def keys(host: Host) -> list[Finding]:
 
 
 def connections(inventory: Inventory) -> list[Finding]:
-    """Check that the metastore's pools leave connections for others: the playbook needs one too.
+    """Check that the metastore's pools leave connections for other clients, such as the playbook.
 
-    The pools are those of the metastore's host, and the connections those of PostgreSQL's, as far as the
-    inventory sets them; otherwise what the model of sizes gives them.
+    Pools and connections are those that the inventory sets for the hosts of the metastore and of PostgreSQL,
+    or else those of the model of sizes.
     """
-    made = sizes.effective(inventory.hosts)
-    if not made:
+    effective_sizes = sizes.effective(inventory.hosts)
+    if not effective_sizes:
         return []
-    size = sum(made[host.name][POOL] for host in inventory.group("metastore"))
+    size = sum(effective_sizes[host.name][POOL] for host in inventory.group("metastore"))
     findings = []
     for host in inventory.group("postgresql"):
-        own = host.variables.get("postgresql_settings") or {}
-        most = int(_number(own.get("max_connections"), "-") or made[host.name][MOST])
+        configured = host.variables.get("postgresql_settings") or {}
+        most = int(_number(configured.get("max_connections"), "-") or effective_sizes[host.name][MOST])
         if POOLS * size + SPARED > most:
-            held = f"the metastore holds {POOLS} x {counted(size, 'connection')} ({POOL})"
-            fact = f"{held}, and PostgreSQL allows {most} in all"
+            demand = f"the metastore holds {POOLS} x {counted(size, 'connection')} ({POOL})"
+            fact = f"{demand}, and PostgreSQL allows {most} in all"
             advice = f"raise {MOST}, or lower {POOL}"
             expected = f"at least {POOLS * size + SPARED}"
             findings.append(Finding("postgresql.connections", host.name, fact, advice, expected))
@@ -130,21 +130,25 @@ def clients(host: Host) -> list[Finding]:
 
 
 def settings(host: Host) -> list[Finding]:
-    """Check that no setting takes back what the role says about who may log in, and how."""
-    given = host.variables.get("postgresql_settings") or {}
-    own = {str(name).lower(): str(value).strip() for name, value in given.items() if value is not None}
+    """Check that no setting undoes the role's login rules."""
+    variable = host.variables.get("postgresql_settings") or {}
+    configured = {
+        str(name).lower(): str(value).strip() for name, value in variable.items() if value is not None
+    }
     faults = [(name, advice, "a setting that the role leaves open") for name, advice in OWNED.items()]
-    if host.variables.get("postgresql_tls", True) and _is_off(own.get("ssl", "on")):
+    if host.variables.get("postgresql_tls", True) and _is_off(configured.get("ssl", "on")):
         faults.append(("ssl", "leave it out, or set postgresql_tls: false", "on while clients must use TLS"))
-    if own.get("password_encryption", "scram-sha-256").lower() != "scram-sha-256":
+    if configured.get("password_encryption", "scram-sha-256").lower() != "scram-sha-256":
         faults.append(("password_encryption", "leave it out: pg_hba.conf wants SCRAM", "scram-sha-256"))
     findings = [
         Finding("postgresql.settings", host.name, f"postgresql_settings has {name}", advice, expected)
         for name, advice, expected in faults
-        if name in own
+        if name in configured
     ]
     listens = [str(address) for address in host.variables.get(LISTENS) or []]
-    if host.variables.get("lakehouse_target") != "compose" and any(one in ANY_ADDRESS for one in listens):
+    if host.variables.get("lakehouse_target") != "compose" and any(
+        address in ANY_ADDRESS for address in listens
+    ):
         fact, advice = f"{LISTENS} has every address of the host", "name the addresses that its clients reach"
         warning = Finding("postgresql.listen", host.name, fact, advice, level=Level.WARNING)
         findings.append(warning)
@@ -169,8 +173,8 @@ def _client_faults(client: str, *, guarded: bool) -> Iterator[tuple[str, str]]:
 
 
 def _is_private(network: IPv4Network | IPv6Network) -> bool:
-    # Of one version alone one can be within the other.
-    return any(network.version == one.version and network.subnet_of(one) for one in PRIVATE)  # type: ignore[arg-type]
+    # Networks of different versions cannot be compared.
+    return any(network.version == private.version and network.subnet_of(private) for private in PRIVATE)  # type: ignore[arg-type]
 
 
 def _is_off(value: str) -> bool:
@@ -198,7 +202,7 @@ def _refused(value: object, setting: Setting) -> str:
 
 
 def _number(value: object, unit: str) -> float | None:
-    """Return a number in the unit of its setting, None where PostgreSQL would not read it as one."""
+    """Return a number in the unit of its setting, None if PostgreSQL would not parse it."""
     match = None if isinstance(value, bool) else _NUMBER.fullmatch(str(value))
     if match is None:
         return None
@@ -206,12 +210,12 @@ def _number(value: object, unit: str) -> float | None:
     number = float(int(text, 16)) if "x" in text.lower() else float(text)
     if not suffix:
         return number
-    own = _UNIT.fullmatch(unit)
-    table = next((table for table in (MEMORY, TIME) if own and own[2] in table), {})
-    if own is None or suffix not in table:
+    unit_match = _UNIT.fullmatch(unit)
+    table = next((table for table in (MEMORY, TIME) if unit_match and unit_match[2] in table), {})
+    if unit_match is None or suffix not in table:
         return None
     # PostgreSQL rounds to its unit.
-    return float(round(number * table[suffix] / (int(own[1] or 1) * table[own[2]])))
+    return float(round(number * table[suffix] / (int(unit_match[1] or 1) * table[unit_match[2]])))
 
 
 def _is_word(value: str, words: tuple[str, ...]) -> bool:

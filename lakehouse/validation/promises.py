@@ -1,4 +1,4 @@
-"""Settings that a component takes, and that undo what a page of the documentation promises."""
+"""Settings that a component accepts and that break a promise of the documentation."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Promise:
             return bool(self.only or self.needs) and self.unset == "undone"
         if self.needs:
             return not set(self.needs) <= set(_words(value))
-        spelt = _spelt(value).lower()
-        kept = [one.lower() for one in self.never or self.only]
-        return (spelt in kept) is bool(self.never)
+        spelling = _spelt(value).lower()
+        listed = [option.lower() for option in self.never or self.only]
+        return (spelling in listed) is bool(self.never)
 
     @property
     def expected(self) -> str:
@@ -75,20 +75,20 @@ def undone(host: Host, inventory: Inventory) -> list[Finding]:
     """Find settings of the inventory that undo a promise; one line for each promise of a setting."""
     datanodes = len(inventory.group("datanodes"))
     return [
-        _finding(host, where, row, given[row.key])
-        for where, rows, given in _written(host)
+        _finding(host, where, row, settings[row.key])
+        for where, rows, settings in _written(host)
         for row in rows
-        if row.key in given and datanodes >= row.datanodes and row.is_undone_by(given[row.key])
+        if row.key in settings and datanodes >= row.datanodes and row.is_undone_by(settings[row.key])
     ]
 
 
 def _written(host: Host) -> Iterator[tuple[str, list[Promise], Mapping[Any, Any]]]:
-    """Yield each dict of the inventory with its name, and the rows that are about it."""
+    """Yield each dict of the inventory with its name, and the rows that apply to it."""
     names = dict.fromkeys(name for row in promises() for name in row.of)
     for name in names:
-        given = host.variables if name == VARIABLES else host.variables.get(name)
-        if isinstance(given, Mapping):
-            yield name, [row for row in promises() if name in row.of], given
+        settings = host.variables if name == VARIABLES else host.variables.get(name)
+        if isinstance(settings, Mapping):
+            yield name, [row for row in promises() if name in row.of], settings
     for path, connector, properties in trino.written_catalogs(host):
         yield path, [row for row in promises() if connector in row.connectors], properties
 

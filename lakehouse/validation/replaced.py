@@ -1,4 +1,4 @@
-"""Variables that two files of one folder of an inventory set: the last counts, and Ansible says nothing."""
+"""Variables that two files of a folder of an inventory set: Ansible silently uses the last."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ def _names(folder: Path) -> list[str]:
 
 def _of(root: Path, loader: DataLoader, kind: str, name: str) -> Iterator[Finding]:
     """Read the files of a group, or a host, in Ansible's own order."""
-    said: dict[str, tuple[str, Any]] = {}
+    assignments: dict[str, tuple[str, Any]] = {}
     for file in map(str, loader.find_vars_files(str(root / kind), name)):
         place = str(Path(file).relative_to(root))
         for variable, value in (loader.load_from_file(file) or {}).items():
-            before, old = said.get(variable, (place, value))
+            previous_file, old = assignments.get(variable, (place, value))
             if old != value:
-                yield _finding(name, variable, place, before, _lost(old, value))
-            said[variable] = (place, value)
+                yield _finding(name, variable, place, previous_file, _lost(old, value))
+            assignments[variable] = (place, value)
 
 
 def _lost(old: object, value: object) -> list[str]:
-    """Name the keys of a dict that the later one does not have."""
-    both = isinstance(old, Mapping) and isinstance(value, Mapping)
-    return [str(key) for key in old if key not in value] if both else []  # type: ignore[attr-defined, operator]
+    """Return the keys of a dict that the later one lacks."""
+    are_dicts = isinstance(old, Mapping) and isinstance(value, Mapping)
+    return [str(key) for key in old if key not in value] if are_dicts else []  # type: ignore[attr-defined, operator]
 
 
-def _finding(name: str, variable: str, place: str, before: str, lost: list[str]) -> Finding:
-    more = f" and {len(lost) - 1} more" if lost[1:] else ""
-    without = f", without {lost[0]}{more}" if lost else ""
-    fact = f"{variable} of {place} replaces that of {before}{without}"
-    advice = f"say all of it in {place}, and take it out of {before}"
+def _finding(name: str, variable: str, place: str, previous_file: str, missing_keys: list[str]) -> Finding:
+    remainder = f" and {len(missing_keys) - 1} more" if missing_keys[1:] else ""
+    loss = f", without {missing_keys[0]}{remainder}" if missing_keys else ""
+    fact = f"{variable} of {place} replaces that of {previous_file}{loss}"
+    advice = f"say all of it in {place}, and take it out of {previous_file}"
     return Finding("vars.replaced", name, fact, advice, level=Level.WARNING)

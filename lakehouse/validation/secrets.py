@@ -66,61 +66,61 @@ PLACES = (
 )  # fmt: skip
 
 
-def checked(host: Host, known: Mapping[str, Option]) -> list[Finding]:
-    """Check that every secret is there, fits into a line and is not guessed; no finding shows one.
+def checked(host: Host, options: Mapping[str, Option]) -> list[Finding]:
+    """Check that every secret is set, fits into a line and is hard to guess; no finding shows one.
 
-    A secret is what the specs ``known`` mark `no_log`. How strong one is that another system has given, a
-    member of a dict without options, is a warning: the inventory cannot change it.
+    Secrets are the ``options`` that the specs mark `no_log`. A weak one of another system, a member of a dict
+    without suboptions, is a warning: the inventory cannot change it.
     """
-    found = []
-    for name, value, level in marked(host, known):
+    findings = []
+    for name, value, level in marked(host, options):
         text = "" if value is None else str(value)
         advice = "set it in group_vars/all/vault.yml: ansible-vault create"
         if not text:
-            found.append(Finding("secrets.missing", host.name, f"{name} is empty", advice, level=level))
+            findings.append(Finding("secrets.missing", host.name, f"{name} is empty", advice, level=level))
         elif CONTROL.search(text):
             fact = f"{name} holds a line break or another control character"
             advice = "write it without one, as printf does and echo and '|' do not"
-            found.append(Finding("secrets.characters", host.name, fact, advice, "one line of text"))
+            findings.append(Finding("secrets.characters", host.name, fact, advice, "one line of text"))
         elif len(text) < SHORTEST:
             expected = f"at least {SHORTEST} characters"
-            found.append(
+            findings.append(
                 Finding("secrets.weak", host.name, f"{name} is short", advice, expected, level=level)
             )
         elif _is_guessed(text):
             fact, expected = f"{name} is a well-known one", "a random one"
-            found.append(Finding("secrets.weak", host.name, fact, advice, expected, level=level))
-    return found
+            findings.append(Finding("secrets.weak", host.name, fact, advice, expected, level=level))
+    return findings
 
 
-def marked(host: Host, known: Mapping[str, Option]) -> Iterator[tuple[str, Any, Level]]:
-    """Yield the path, the value, and how grave a weak one is, of what the specs mark `no_log`."""
-    for name, option in known.items():
+def marked(host: Host, options: Mapping[str, Option]) -> Iterator[tuple[str, Any, Level]]:
+    """Yield path, value, and the level of a finding, of each variable that the specs mark `no_log`."""
+    for name, option in options.items():
         value = host.variables.get(name)
         if name in host.variables and not isinstance(value, Undefined):
             yield from _marked(name, option, value)
 
 
-def values(host: Host, known: Mapping[str, Option]) -> set[str]:
-    """Return every secret of a host's variables as text: what the specs mark, and what its key says is one.
+def values(host: Host, options: Mapping[str, Option]) -> set[str]:
+    """Return every secret of a host's variables as text: by the mark of the specs, or by the word of its key.
 
-    A variable that holds none is not evaluated. Raises LakehouseError for a secret that cannot be evaluated.
+    Variables without a secret are not evaluated. Raises LakehouseError for a secret that cannot be evaluated.
     """
-    hidden = {name: option for name, option in known.items() if _hides(option)}
-    found = {text for _, value, _ in marked(host, hidden) for text in _texts(value)}
+    hidden = {name: option for name, option in options.items() if _hides(option)}
+    texts = {text for _, value, _ in marked(host, hidden) for text in _texts(value)}
     for name in host.variables:
         if name.startswith(_VAULT) or any(_in_settings(name, host.written(name))):
             value = host.variables[name]
-            found.update(_texts(value) if name.startswith(_VAULT) else _in_settings(name, value))
-    return found - {""}
+            texts.update(_texts(value) if name.startswith(_VAULT) else _in_settings(name, value))
+    return texts - {""}
 
 
-def names(known: Mapping[str, Option]) -> frozenset[str]:
-    """Return the variables of which every value is a secret."""
-    return frozenset(name for name, option in known.items() if option.get("no_log"))
+def names(options: Mapping[str, Option]) -> frozenset[str]:
+    """Return the variables whose values are secrets."""
+    return frozenset(name for name, option in options.items() if option.get("no_log"))
 
 
-def exposed(host: Host, known: Mapping[str, Option]) -> list[Finding]:
+def exposed(host: Host, options: Mapping[str, Option]) -> list[Finding]:
     """Find secrets in settings that become files, or units, which every account of a node may read."""
     return [
         Finding(
@@ -130,9 +130,9 @@ def exposed(host: Host, known: Mapping[str, Option]) -> list[Finding]:
             place.advice,
         )
         for name, value in host.variables.items()
-        if name in known and name not in NOT_READ_BY_ALL
+        if name in options and name not in NOT_READ_BY_ALL
         for place in [_place(name)]
-        for path, key in dict.fromkeys(_exposed(name, known[name], value, place))
+        for path, key in dict.fromkeys(_exposed(name, options[name], value, place))
     ]
 
 
@@ -148,11 +148,11 @@ def _marked(path: str, option: Option, value: Any) -> Iterator[tuple[str, Any, L
     options: Mapping[str, Option] = option.get("options") or {}
     items = enumerate(value) if isinstance(value, list) else [(None, value)]
     for index, item in items:
-        here = path if index is None else f"{path}[{index}]"
+        item_path = path if index is None else f"{path}[{index}]"
         for key, suboption in options.items():
-            # One that is not there is named as a variable that is missing.
+            # A missing one is a finding of the check for missing variables.
             if isinstance(item, Mapping) and key in item:
-                yield from _marked(f"{here}.{key}", suboption, item[key])
+                yield from _marked(f"{item_path}.{key}", suboption, item[key])
 
 
 def _hides(option: Option) -> bool:
@@ -187,12 +187,12 @@ def _in_settings(key: str, value: Any) -> Iterator[str]:
 
 def _is_guessed(secret: str) -> bool:
     word = secret.lower()
-    own, tried = TRIED.subn("", word)
+    remainder, guess_count = TRIED.subn("", word)
     return (
         word in KNOWN
         or len(set(secret)) < LEAST_VARIETY
         or bool(re.fullmatch(r"(.+?)\1+", word))
-        or (tried > 0 and len(re.sub(r"[\W\d_]", "", own)) < LEAST_OWN)
+        or (guess_count > 0 and len(re.sub(r"[\W\d_]", "", remainder)) < LEAST_OWN)
     )
 
 

@@ -1,4 +1,4 @@
-"""Sizes that the inventory sets: each a size at all, and all of a host's services within its memory."""
+"""Sizes of the inventory: their ranges, and all services of a host within its memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMED = 3
 
 
 def facts(hosts: Sequence[Host], *services: str) -> Cluster:
-    """Return the model's facts of these hosts alone, as far as their inventory tells, with ``services``."""
+    """Return the model's facts of these hosts alone, from their inventory, with ``services``."""
     machines = {
         host.name: placed.Machine(
             host.groups,
@@ -31,30 +31,35 @@ def facts(hosts: Sequence[Host], *services: str) -> Cluster:
         )
         for host in hosts
     }
-    found = placed.cluster(machines, {name: hosts[0].variables.get(name) for name in placed.SETTINGS})
-    return found.placing(*services)
+    settings = {name: hosts[0].variables.get(name) for name in placed.SETTINGS}
+    return placed.cluster(machines, settings).placing(*services)
 
 
 def effective(hosts: Sequence[Host], *services: str) -> Mapping[str, Mapping[str, int]]:
-    """Return the sizes that hosts with ``services`` will have, by host: what is set, and what the model says.
+    """Return the sizes of hosts with ``services``, by host: those of the inventory, else those of the model.
 
-    Nothing where what is set is no size at all: another check names that one.
+    Empty if a set size is invalid, which is a finding of another check.
     """
-    said = [host.variables[name] for host in hosts for name in placed.VARIABLES & host.variables.keys()]
-    if not hosts or any(size <= 0 for size in said) or any(map(factors, hosts)) or any(map(broken, hosts)):
+    set_sizes = [host.variables[name] for host in hosts for name in placed.VARIABLES & host.variables.keys()]
+    if (
+        not hosts
+        or any(size <= 0 for size in set_sizes)
+        or any(map(factors, hosts))
+        or any(map(broken, hosts))
+    ):
         return {}
     return plan(facts(hosts, *services)).sizes
 
 
 def factors(host: Host) -> list[Finding]:
-    """Check that the factor on memory is in its range, and every engine's weight more than nothing."""
+    """Check that the memory factor is in its range, and every engine's weight above 0."""
     values = host.variables
     factor = values.get(FACTOR)
-    said = {f"{WEIGHTS}.{name}": weight for name, weight in (values.get(WEIGHTS) or {}).items()}
+    weights = {f"{WEIGHTS}.{name}": weight for name, weight in (values.get(WEIGHTS) or {}).items()}
     advice = "correct it, or leave it out: it has a default (docs/sizing.md)"
     findings = [
         Finding("sizes.range", host.name, f"{name} is {value}", advice, "more than 0")
-        for name, value in said.items()
+        for name, value in weights.items()
         if value is not None and value <= 0
     ]
     if factor is not None and not 0 < factor <= MOST_FACTOR:
@@ -64,41 +69,46 @@ def factors(host: Host) -> list[Finding]:
 
 
 def executors(host: Host) -> list[Finding]:
-    """Check that an executor of the size that is set fits on the worker: else no application ever starts."""
-    asked = [f"spark_executor_{kind}" for kind in ("memory_mb", "cores")]
-    made = effective([host], "spark_worker").get(host.name)
-    if "spark_workers" not in host.groups or not made or not host.variables.keys() & set(asked):
+    """Check that an executor of the set size fits on the worker: otherwise no application can start."""
+    executor_variables = [f"spark_executor_{kind}" for kind in ("memory_mb", "cores")]
+    host_sizes = effective([host], "spark_worker").get(host.name)
+    if (
+        "spark_workers" not in host.groups
+        or not host_sizes
+        or not host.variables.keys() & set(executor_variables)
+    ):
         return []
     findings = []
-    for name in asked:
+    for name in executor_variables:
         worker = name.replace("executor", "worker")
-        if made[name] > made[worker]:
-            fact = f"{name} is {made[name]}, and a worker has {made[worker]} ({worker})"
+        if host_sizes[name] > host_sizes[worker]:
+            fact = f"{name} is {host_sizes[name]}, and a worker has {host_sizes[worker]} ({worker})"
             advice = f"lower it, or raise {worker}: no application would start"
-            findings.append(Finding("sizes.executor", host.name, fact, advice, f"at most {made[worker]}"))
+            findings.append(
+                Finding("sizes.executor", host.name, fact, advice, f"at most {host_sizes[worker]}")
+            )
     return findings
 
 
 def room(host: Host) -> list[Finding]:
-    """Check that the services of a host fit into it at their least, beside what the inventory sets.
+    """Check that the services of a host fit into it with their minimum, or with the sizes of the inventory.
 
-    Sizes that an inventory has set and that fit into the memory, if not into 85 % of it, are a warning alone.
-    Nothing is said of a host whose memory is not known yet, nor where a size alone is none, or more than the
-    host: another check names that one.
+    Set sizes that fit into the memory, but not into 85 % of it, are only a warning. There is no finding for a
+    host of unknown memory, nor for a size that is invalid or larger than the host, which other checks find.
     """
     node = host.variables.get(NODE)
-    said = placed.VARIABLES & host.variables.keys()
-    sizes = [host.variables[name] for name in said if name.endswith("_mb")]
+    set_variables = placed.VARIABLES & host.variables.keys()
+    sizes = [host.variables[name] for name in set_variables if name.endswith("_mb")]
     if not node or any(not 0 < size <= node for size in sizes) or broken(host) or factors(host):
         return []
     cluster = facts([host])
     for gap in plan(cluster).gaps:
         usable = int(cluster.usable(cluster.hosts[0]))
         largest = sorted(gap.services, key=lambda name: -gap.services[name])[:NAMED]
-        named = ", ".join(f"{name} ({gap.services[name]})" for name in largest)
+        service_list = ", ".join(f"{name} ({gap.services[name]})" for name in largest)
         least = usable + gap.missing_mb
         fact = f"its services take {least} MiB at the least, {gap.missing_mb} more than there are"
-        advice = f"move one of {named} to another host, lower what is set, or raise {FACTOR}"
+        advice = f"move one of {service_list} to another host, lower what is set, or raise {FACTOR}"
         level = Level.WARNING if sizes and least <= node * cluster.overcommit else Level.FAULT
         expected = f"at most {usable}, 85 % of {NODE} x {FACTOR}"
         return [Finding("sizes.room", host.name, fact, advice, expected, level)]
@@ -115,12 +125,12 @@ def uneven(inventory: Inventory) -> list[Finding]:
     return judged(cluster, plan(cluster))
 
 
-def judged(cluster: Cluster, made: Plan) -> list[Finding]:
+def judged(cluster: Cluster, size_plan: Plan) -> list[Finding]:
     """Find workers on which no executor fits, and a NameNode that full disks outgrow: warnings."""
     findings = []
     for host in cluster.having("spark_worker"):
-        of = made.sizes[host.name]
-        worker, executor = of["spark_worker_memory_mb"], of["spark_executor_memory_mb"]
+        worker_sizes = size_plan.sizes[host.name]
+        worker, executor = worker_sizes["spark_worker_memory_mb"], worker_sizes["spark_executor_memory_mb"]
         if worker < executor and "spark_executor_memory_mb" not in host.sizes:
             fact = f"its worker of Spark has {worker} MiB, and no executor of the others fits"
             advice = "give it more memory, take it out of [spark_workers], or set spark_executor_memory_mb"
@@ -128,7 +138,7 @@ def judged(cluster: Cluster, made: Plan) -> list[Finding]:
             findings.append(Finding("sizes.mixed", host.name, fact, advice, expected, Level.WARNING))
     need = int(hdfs.needed(cluster))
     for host in cluster.having("namenode"):
-        heap = made.sizes[host.name]["hdfs_namenode_heap_mb"]
+        heap = size_plan.sizes[host.name]["hdfs_namenode_heap_mb"]
         if heap < need * ENOUGH:
             blocks = f"{hdfs.blocks(cluster) / 1e6:.1f} million blocks"
             fact = f"its NameNode has a heap of {heap} MiB, and the disks hold {blocks}"

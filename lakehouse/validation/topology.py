@@ -1,4 +1,4 @@
-"""Which machines play which part, and whether there are enough of them."""
+"""The groups of the inventory, and their numbers of hosts."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _SEVERAL: Mapping[str, tuple[Callable[[int], bool], str, str, str]] = {
 
 
 def group_sizes(inventory: Inventory) -> list[Finding]:
-    """Check that every part is played, the single parts by one machine, voters by an odd number."""
+    """Check that every group has hosts, singleton groups one, quorums an odd number."""
     findings = []
-    known = services.load()
-    for group in known.sized(*_EXPECTED):
+    catalogue = services.load()
+    for group in catalogue.sized(*_EXPECTED):
         members = [host.name for host in inventory.group(group)]
-        count = known.groups[group].hosts
+        count = catalogue.groups[group].hosts
         expected = _EXPECTED[count]
         if not members and count != services.AT_MOST_ONE:
             advice = meant(inventory, group) or f"put a host into [{group}]"
@@ -56,12 +56,12 @@ def group_sizes(inventory: Inventory) -> list[Finding]:
         Finding(
             "groups.size",
             ",".join(members),
-            f"group {group} has {counted(len(members), what)}",
+            f"group {group} has {counted(len(members), noun)}",
             advice,
             expected,
         )
-        for count, (allowed, what, advice, expected) in _SEVERAL.items()
-        for group in known.sized(count)
+        for count, (allowed, noun, advice, expected) in _SEVERAL.items()
+        for group in catalogue.sized(count)
         if not allowed(len(members := [host.name for host in inventory.group(group)]))
     ]
 
@@ -72,14 +72,14 @@ def meant(inventory: Inventory, group: str) -> str:
     return f"did you mean {close}?" if close else ""
 
 
-def unused(inventory: Inventory, named: Sequence[Finding] = ()) -> list[Finding]:
-    """Find misspelt groups, and hosts on which nothing runs: warnings, for groups of your own are allowed.
+def unused(inventory: Inventory, earlier: Sequence[Finding] = ()) -> list[Finding]:
+    """Find misspelt groups, and hosts without a service: warnings, because groups of your own are allowed.
 
-    A misspelt group that one of the findings ``named`` asks for already is not named again.
+    A misspelt group that one of the ``earlier`` findings suggests is not reported again.
     """
-    known = services.load().groups
+    groups = services.load().groups
     misspelt = {
-        group: close for group in sorted(_others(inventory)) if (close := nearest(group, known, ALIKE))
+        group: close for group in sorted(_others(inventory)) if (close := nearest(group, groups, ALIKE))
     }
     explained = {host.name for group in misspelt for host in inventory.group(group)}
     advice = "put it into a group of services.yml, or take it out of the inventory"
@@ -93,11 +93,11 @@ def unused(inventory: Inventory, named: Sequence[Finding] = ()) -> list[Finding]
             Level.WARNING,
         )
         for group, close in misspelt.items()
-        if not any(finding.action == meant(inventory, close) for finding in named)
+        if not any(finding.action == meant(inventory, close) for finding in earlier)
     ] + [
         Finding("groups.host", host.name, "no service runs on this host", advice, level=Level.WARNING)
         for host in inventory.hosts
-        if not host.groups & known.keys() and host.name not in explained
+        if not host.groups & groups.keys() and host.name not in explained
     ]
 
 
@@ -109,15 +109,15 @@ def _others(inventory: Inventory) -> set[str]:
 
 def replication(host: Host, inventory: Inventory) -> list[Finding]:
     """Check that there are as many DataNodes as copies of a block."""
-    wanted = host.variables.get("hdfs_replication")
+    copies = host.variables.get("hdfs_replication")
     datanodes = len(inventory.group("datanodes"))
-    if wanted is None or not datanodes or 1 <= int(wanted) <= datanodes:
+    if copies is None or not datanodes or 1 <= int(copies) <= datanodes:
         return []
     return [
         Finding(
             "hdfs.replication",
             host.name,
-            f"hdfs_replication is {wanted} with {counted(datanodes, 'DataNode')}",
+            f"hdfs_replication is {copies} with {counted(datanodes, 'DataNode')}",
             "lower hdfs_replication, or add hosts to the group datanodes",
             f"1 to {datanodes}",
         )

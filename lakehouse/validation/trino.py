@@ -1,4 +1,4 @@
-"""What Trino would refuse when it starts, found before the one that runs is stopped."""
+"""Settings that Trino would refuse at its start, found before the running one is stopped."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def known_keys() -> Keys:
 
 def own_catalogs() -> Mapping[str, str]:
     """Return the connectors of the role's catalogs, by the catalog's name."""
-    found: Mapping[str, str] = defaults.role("trino")["_trino_connectors"]
-    return found
+    connectors: Mapping[str, str] = defaults.role("trino")["_trino_connectors"]
+    return connectors
 
 
 def groups(inventory: Inventory) -> list[Finding]:
@@ -94,39 +94,41 @@ def shared_secret(host: Host) -> list[Finding]:
 
 
 def query(host: Host) -> list[Finding]:
-    """Check that a query's memory and what Trino keeps beside it fit into the heap, or it does not start."""
-    known = {"trino_heap_mb", "node_memory_mb"} & host.variables.keys()
-    made = sizes.effective([host], "trino").get(host.name)
-    if PER_NODE not in host.variables or not known or not made:
+    """Check that a query's memory and Trino's headroom fit into the heap: otherwise it does not start."""
+    memory_variables = {"trino_heap_mb", "node_memory_mb"} & host.variables.keys()
+    host_sizes = sizes.effective([host], "trino").get(host.name)
+    if PER_NODE not in host.variables or not memory_variables or not host_sizes:
         return []
-    asked, heap_mb, kept = (made[name] for name in (PER_NODE, "trino_heap_mb", "trino_heap_headroom_mb"))
-    if asked + kept <= heap_mb:
+    per_node_mb, heap_mb, headroom_mb = (
+        host_sizes[name] for name in (PER_NODE, "trino_heap_mb", "trino_heap_headroom_mb")
+    )
+    if per_node_mb + headroom_mb <= heap_mb:
         return []
-    fact = f"{PER_NODE} is {asked}, and the heap is {heap_mb} MiB, of which {kept} are kept"
+    fact = f"{PER_NODE} is {per_node_mb}, and the heap is {heap_mb} MiB, of which {headroom_mb} are kept"
     advice = "lower it, or leave it out: Trino would not start"
-    return [Finding("trino.heap", host.name, fact, advice, f"at most {heap_mb - kept}")]
+    return [Finding("trino.heap", host.name, fact, advice, f"at most {heap_mb - headroom_mb}")]
 
 
 def catalogs(host: Host) -> list[Finding]:
-    """Check that every catalog has a name of its own, a connector that is loaded, and what that one needs."""
+    """Check that every catalog has a unique name, a loaded connector, and the connector's properties."""
     findings = []
-    own = own_catalogs()
-    seen = set(own)
+    role_catalogs = own_catalogs()
+    names = set(role_catalogs)
     for index, catalog in _extra(host):
         name, properties = str(catalog["name"]), catalog["properties"]
         where = f"trino_catalogs[{index}]"
-        if name in seen:
+        if name in names:
             fact = f"{where}: catalog {name} is there already"
             advice = (
                 f"change it by trino_catalog_properties.{name}"
-                if name in own
+                if name in role_catalogs
                 else "give one of them another name"
             )
             findings.append(Finding("trino.catalogs", host.name, fact, advice, "every name once"))
-        seen.add(name)
+        names.add(name)
         findings += [
-            Finding("trino.catalogs", host.name, f"{where} ({name}) {what}", advice)
-            for what, advice in _catalog_faults(host, catalog.get("like"), properties)
+            Finding("trino.catalogs", host.name, f"{where} ({name}) {fault}", advice)
+            for fault, advice in _catalog_faults(host, catalog.get("like"), properties)
         ]
     return findings
 
@@ -159,20 +161,22 @@ def _catalog_faults(host: Host, like: str | None, properties: Mapping[str, Any])
         *defaults.role("trino")["_trino_plugins"],
         *(host.variables.get("trino_plugins") or []),
     }:
-        what = f"wants the connector {connector}, which no loaded plugin brings"
-        yield what, f"add {plugin} to trino_plugins"
+        yield (
+            f"wants the connector {connector}, which no loaded plugin brings",
+            f"add {plugin} to trino_plugins",
+        )
     for choices in NEEDED.get(str(connector), ()):
         if not any(properties.get(key) for key in choices):
             yield f"lacks {choices[0]}", f"the connector {connector} needs it"
 
 
 def keys(host: Host) -> list[Finding]:
-    """Check that Trino has every key that the inventory sets: with one that it lacks it does not start."""
-    known = known_keys()
+    """Check that Trino supports every key of the inventory: otherwise it does not start."""
+    supported = known_keys()
     variables = host.variables
     findings = [
-        *_unknown(host, "trino_config", variables.get("trino_config"), known.server),
-        *_unknown(host, "trino_node", variables.get("trino_node"), known.server | NODE_KEYS),
+        *_unknown(host, "trino_config", variables.get("trino_config"), supported.server),
+        *_unknown(host, "trino_node", variables.get("trino_node"), supported.server | NODE_KEYS),
     ]
     connectors = _connectors(host)
     for name in variables.get("trino_catalog_properties") or {}:
@@ -181,7 +185,7 @@ def keys(host: Host) -> list[Finding]:
             fact = f"trino_catalog_properties.{name}: there is no catalog {name}"
             findings.append(Finding("trino.catalogs", host.name, fact, advice))
     for path, connector, properties in written_catalogs(host):
-        findings += _of_catalog(host, path, properties, connector, known)
+        findings += _of_catalog(host, path, properties, connector, supported)
     return findings
 
 
@@ -225,26 +229,28 @@ def secrets(host: Host) -> list[Finding]:
 
 
 def _of_catalog(
-    host: Host, path: str, properties: Mapping[str, Any] | None, connector: str, known: Keys
+    host: Host, path: str, properties: Mapping[str, Any] | None, connector: str, supported: Keys
 ) -> list[Finding]:
-    if connector not in known.connectors:
+    if connector not in supported.connectors:
         return []
-    return _unknown(host, path, properties, known.catalogs | known.connectors[connector] | {"connector.name"})
+    return _unknown(
+        host, path, properties, supported.catalogs | supported.connectors[connector] | {"connector.name"}
+    )
 
 
-def _unknown(host: Host, path: str, given: Mapping[str, Any] | None, known: Set[str]) -> list[Finding]:
-    """Find keys that are not known; one that null takes away does no harm."""
+def _unknown(host: Host, path: str, settings: Mapping[str, Any] | None, supported: Set[str]) -> list[Finding]:
+    """Find unsupported keys; null removes a key from the file, so it is allowed."""
     findings = []
-    for key, value in (given or {}).items():
-        if value is None or _is_known(str(key), known):
+    for key, value in (settings or {}).items():
+        if value is None or _is_known(str(key), supported):
             continue
-        advice = suggestion(str(key), known, "remove it; Trino would not start")
+        advice = suggestion(str(key), supported, "remove it; Trino would not start")
         fact = f"Trino {known_keys().version} has no key {key} ({path})"
         findings.append(Finding("trino.keys", host.name, fact, advice))
     return findings
 
 
-def _is_known(key: str, known: Set[str]) -> bool:
-    """Whether the key is known, or is one of an HTTP client's behind the name of its user."""
-    _, separator, rest = key.partition(".http-client.")
-    return key in known or (bool(separator) and f"http-client.{rest}" in known)
+def _is_known(key: str, supported: Set[str]) -> bool:
+    """Whether the key is supported, or an option of an HTTP client after the client's name."""
+    _, separator, option = key.partition(".http-client.")
+    return key in supported or (bool(separator) and f"http-client.{option}" in supported)

@@ -1,4 +1,4 @@
-"""What a unit starts with: keys of its section [Service], and flags of its JVM."""
+"""Keys of a unit's section [Service], and flags of its JVM."""
 
 from __future__ import annotations
 
@@ -22,25 +22,27 @@ OF_ALL, OF_TRINO = "node_java_options", "trino_java_options"
 
 
 def keys(host: Host) -> list[Finding]:
-    """Find keys of a unit that systemd does not know: it logs a line, and ignores them."""
-    known, version = _systemd()
+    """Find keys of a unit that systemd does not support: it logs a warning, and ignores them."""
+    supported, version = _systemd()
     return [
         Finding(
             "units.keys",
             host.name,
             f"systemd {version} has no key {key} in [Service] ({variable})",
-            f"did you mean {close}?" if (close := nearest(key, known)) else "remove it: systemd ignores it",
+            f"did you mean {close}?"
+            if (close := nearest(key, supported))
+            else "remove it: systemd ignores it",
             level=Level.WARNING,
         )
         for variable, settings in host.variables.items()
         if SERVICE.fullmatch(variable) and isinstance(settings, Mapping)
         for key in map(str, settings)
-        if key not in known and not key.startswith("X-")
+        if key not in supported and not key.startswith("X-")
     ]
 
 
 def java(host: Host, versions: Mapping[str, str]) -> list[Finding]:
-    """Find flags that a JVM of this host does not know: it would not start.
+    """Find flags that a JVM of this host does not support: it would not start.
 
     ``versions`` are those of versions.yml: `java` is every service's but Trino's, `trino_java` its own.
     """
@@ -49,12 +51,12 @@ def java(host: Host, versions: Mapping[str, str]) -> list[Finding]:
             "java.options",
             host.name,
             f"Java {version} has no flag {flag} ({variable}[{index}])",
-            f"did you mean {close}?" if (close := nearest(flag, known)) else "remove it: no JVM would start",
+            f"did you mean {close}?" if (close := nearest(flag, flags)) else "remove it: no JVM would start",
         )
         for variable, options in host.variables.items()
         if OPTIONS.fullmatch(variable) and isinstance(options, list) and FORGIVEN not in options
         for index, flag in _flags(options)
-        for version, known in _lacking(flag, _javas(host, variable, versions))
+        for version, flags in _lacking(flag, _javas(host, variable, versions))
     ]
 
 
@@ -75,9 +77,9 @@ def _flags(options: list[Any]) -> Iterator[tuple[int, str]]:
 def _lacking(flag: str, javas: list[str]) -> Iterator[tuple[str, Set[str]]]:
     """Yield the first version of Java that lacks a flag, with those that it has."""
     for version in javas:
-        known = _java(version)
-        if known and flag not in known:
-            yield version, known
+        flags = _java(version)
+        if flags and flag not in flags:
+            yield version, flags
             return
 
 
